@@ -1,0 +1,82 @@
+#include "runtime/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tensormill {
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int FileDescriptor::release() { return std::exchange(fd_, -1); }
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT) throw Error(ErrorCode::kNotFound, "no such file: " + path);
+    throw_errno(errno, "cannot open " + path);
+  }
+  return map(fd.get(), path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& name) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw_errno(errno, "cannot stat " + name);
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::kInvalidArgument, name + " is not a regular file");
+  const size_t size = static_cast<size_t>(status.st_size);
+  void* data = nullptr;
+  if (size != 0) {
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) throw_errno(errno, "cannot map " + name);
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(data, size, name));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+std::string read_file(const std::string& path) { return std::string(MappedFile::open(path)->text()); }
+
+void write_all(int fd, std::string_view bytes, std::string_view name) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(errno, "cannot write " + std::string(name));
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
+  FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.valid()) throw_errno(errno, "cannot create " + temporary);
+  try {
+    write_all(fd.get(), bytes, temporary);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(errno, "cannot rename to " + path);
+  } catch (const Error&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace tensormill

@@ -1,0 +1,19 @@
+/// Helpers over nlohmann-json: strict parsing with limits and canonical printing.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace tensormill {
+
+using Json = nlohmann::json;
+
+/// Parses a whole text: UTF-8, no trailing bytes, no duplicate keys, at most `max_depth` deep. Throws
+/// Error(kInvalidJson) with the byte offset.
+Json parse_json(std::string_view text, int max_depth = 64);
+/// Canonical text: sorted keys, no white space, shortest round-trip numbers; equal values give equal bytes.
+std::string canonical_json(const Json& value);
+
+}  // namespace tensormill
