@@ -66,6 +66,7 @@ private:
 struct VarNode {
   std::string name;  ///< for printing only
   DType dtype = DType::kInt64;
+  int lanes = 1;  ///< > 1: a kLet binds it to a vector; loop variables are scalars
 };
 
 enum class Scope : uint8_t {
@@ -97,7 +98,7 @@ struct ExprNode {
 };
 
 // ---- construction: checks types (TM_CHECK), folds constants, no other rewriting -------------------------------
-Var make_var(std::string name, DType dtype = DType::kInt64);
+Var make_var(std::string name, DType dtype = DType::kInt64, int lanes = 1);
 Buffer make_buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope);
 Expr int_imm(DType dtype, int64_t value, int lanes = 1);   ///< integers and bool; wraps to the width
 Expr float_imm(DType dtype, double value, int lanes = 1);  ///< rounds to the type

@@ -52,6 +52,7 @@ struct StmtNode {
   Expr condition;             ///< kIf
   Expr mask;                  ///< kStore, may be null
   Buffer buffer;              ///< kStore, kAllocate
+  int64_t offset = 0;         ///< kAllocate from kFlat on: byte offset in the workspace of the buffer's scope; 64 | offset
   std::vector<Expr> indices;  ///< kStore
   Stmt body, else_body;       ///< kFor, kAllocate, kIf, kLet
   std::vector<Stmt> children; ///< kSeq
@@ -59,7 +60,7 @@ struct StmtNode {
 
 Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body);
 Stmt make_store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr mask = {});
-Stmt make_allocate(Buffer buffer, Stmt body);
+Stmt make_allocate(Buffer buffer, Stmt body, int64_t offset = 0);
 Stmt make_if(Expr condition, Stmt body, Stmt else_body = {});
 /// Flattens nested sequences; one child stands for itself; none is an empty kSeq.
 Stmt make_seq(std::vector<Stmt> children);
