@@ -1,7 +1,7 @@
-/// The graph IR: an SSA graph of typed values. Nodes stand in a vector in topological order; a value is produced by
-/// one node, or is a graph input, or a constant. Passes never edit nodes in place: they apply a Patch (patch.h).
-/// Shapes are concrete here: free dimensions of a model bind when it is imported for compilation.
-/// Thread-safety: a Graph belongs to one thread at a time; const access is free to share.
+/// The graph IR: an SSA graph of typed values. Nodes stand in a vector in topological order; a value is
+/// produced by one node, or is a graph input, or a constant. Passes never edit nodes in place: they apply a
+/// Patch (patch.h). Shapes are concrete here: free dimensions of a model bind when it is imported for
+/// compilation. Thread-safety: a Graph belongs to one thread at a time; const access is free to share.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ public:
   Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> values) : values_(values) {}
   bool has(const std::string& name) const { return values_.count(name) != 0; }
   void set(const std::string& name, AttrValue value) { values_[name] = std::move(value); }
-  /// The attribute; InternalError when it is missing or of another kind (converters and the parser check first).
+  /// The attribute; InternalError when it is missing or of another kind (converters and the parser check
+  /// first).
   int64_t int_of(const std::string& name) const;
   double float_of(const std::string& name) const;
   const std::string& string_of(const std::string& name) const;
@@ -58,10 +59,10 @@ struct Value {
   ValueType type;
   std::string name;  ///< the model's name of it, or a made one; unique in the graph
   NodeId producer = kAbsent;
-  int slot = 0;                     ///< which output of the producer
-  std::optional<Tensor> constant;   ///< set for constants: mapped or owned bytes, never copied
-  /// Value of a small integer or bool tensor that is known while the graph is built (shape arithmetic), at every opt
-  /// level; set for constants too. At most kMaxKnownElements elements.
+  int slot = 0;                    ///< which output of the producer
+  std::optional<Tensor> constant;  ///< set for constants: mapped or owned bytes, never copied
+  /// Value of a small integer or bool tensor that is known while the graph is built (shape arithmetic), at
+  /// every opt level; set for constants too. At most kMaxKnownElements elements.
   std::optional<Tensor> known;
 };
 inline constexpr int64_t kMaxKnownElements = 1024;
@@ -73,7 +74,8 @@ struct Node {
   std::vector<ValueId> inputs;  ///< kAbsent where an optional operand is not given
   std::vector<ValueId> outputs;
   std::vector<std::string> origins;  ///< names of the model's own nodes that it came from
-  std::shared_ptr<const Graph> region;  ///< "fused": inputs correspond to the region's inputs, outputs likewise
+  std::shared_ptr<const Graph>
+      region;  ///< "fused": inputs correspond to the region's inputs, outputs likewise
 };
 
 class OpRegistry;
@@ -94,13 +96,15 @@ public:
 
   ValueId add_input(const std::string& name, ValueType type);
   ValueId add_constant(const std::string& name, Tensor tensor);
-  /// Appends a node whose inputs exist; its output types come from the operator's type rule, and known values are
-  /// propagated. Throws Error(kInvalidModel) from the rule, with the node's name in front.
+  /// Appends a node whose inputs exist; its output types come from the operator's type rule, and known values
+  /// are propagated. Throws Error(kInvalidModel) from the rule, with the node's name in front.
   std::vector<ValueId> add_node(const std::string& op, std::vector<ValueId> inputs, Attrs attrs = {},
-                                std::vector<std::string> origins = {}, std::vector<std::string> output_names = {});
+                                std::vector<std::string> origins = {},
+                                std::vector<std::string> output_names = {});
   /// As add_node for a "fused" node with its region; types are the region's.
   std::vector<ValueId> add_fused(std::vector<ValueId> inputs, std::shared_ptr<const Graph> region,
-                                 std::vector<std::string> origins, std::vector<std::string> output_names = {});
+                                 std::vector<std::string> origins,
+                                 std::vector<std::string> output_names = {});
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
   /// Renames a value; the name must be free.
   void rename_value(ValueId id, const std::string& name);
@@ -123,10 +127,12 @@ private:
   std::map<std::string, ValueId, std::less<>> by_name_;
 };
 
-/// Text form. Constants are printed as `const f32[64,3,7,7] sha256:…` unless small (<= 16 elements, printed in full);
-/// parse_graph gets the bytes of large ones from `constants` by digest. parse(print(g)) prints the same again.
+/// Text form. Constants are printed as `const f32[64,3,7,7] sha256:…` unless small (<= 16 elements, printed
+/// in full); parse_graph gets the bytes of large ones from `constants` by digest. parse(print(g)) prints the
+/// same again.
 std::string print(const Graph& graph);
-Graph parse_graph(std::string_view text, const OpRegistry& ops, const std::map<Digest, Tensor>& constants = {});
+Graph parse_graph(std::string_view text, const OpRegistry& ops,
+                  const std::map<Digest, Tensor>& constants = {});
 /// Re-runs every type rule and checks the structure; throws InternalError naming the node.
 void verify(const Graph& graph);
 /// Digest of the text form with constants by content.

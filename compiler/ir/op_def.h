@@ -20,7 +20,8 @@ namespace tensormill::ir {
 /// How an operator takes part in fusion.
 enum class Pattern : uint8_t {
   kElementwise,  ///< each output element depends on input elements at the same (broadcast) index
-  kInjective,    ///< each output element depends on one element per input, at any index (transpose, gather, concat)
+  kInjective,    ///< each output element depends on one element per input, at any index (transpose, gather,
+                 ///< concat)
   kReduction,    ///< reduces axes; injective consumers may be fused behind it, injective producers before it
   kComplex,      ///< conv, matmul, pool, softmax: elementwise consumers may be fused into its epilogue
   kOpaque,       ///< stands alone
@@ -61,7 +62,8 @@ struct OpDef {
   std::vector<ValueType> (*infer)(const InferContext&) = nullptr;
   /// Plain evaluation; accumulates in double. Throws Error(kTensorData) for data that the operator refuses.
   void (*reference)(const ReferenceContext&) = nullptr;
-  /// One tensor per output (each output 0 of its te::Tensor). In bounds for every shape, extents of 0 included.
+  /// One tensor per output (each output 0 of its te::Tensor). In bounds for every shape, extents of 0
+  /// included.
   std::vector<std::shared_ptr<const te::TensorNode>> (*compute)(const ComputeContext&) = nullptr;
   /// Pure change of shape: the same bytes in the same order (reshape, squeeze, identity).
   bool is_view = false;
@@ -83,10 +85,12 @@ private:
   std::map<std::string_view, size_t> by_name_;
 };
 
-/// Evaluates a whole graph with the operators' references. `inputs` in graph-input order; returns the graph outputs.
-/// With `in_double` every float tensor is f64 throughout. `observe` (may be empty) sees every value.
-std::vector<Tensor> evaluate_reference(const Graph& graph, const std::vector<Tensor>& inputs, bool in_double = false);
+/// Evaluates a whole graph with the operators' references. `inputs` in graph-input order; returns the graph
+/// outputs. With `in_double` every float tensor is f64 throughout. `observe` (may be empty) sees every value.
+std::vector<Tensor> evaluate_reference(const Graph& graph, const std::vector<Tensor>& inputs,
+                                       bool in_double = false);
 /// As evaluate_reference, but returns every value of the graph (by ValueId).
-std::vector<Tensor> evaluate_all_values(const Graph& graph, const std::vector<Tensor>& inputs, bool in_double = false);
+std::vector<Tensor> evaluate_all_values(const Graph& graph, const std::vector<Tensor>& inputs,
+                                        bool in_double = false);
 
 }  // namespace tensormill::ir

@@ -1,7 +1,6 @@
 /// Patches: the only way in which a pass changes a graph. A patch collects new nodes (typed at once) and
-/// replacements of values; applying it rebuilds the graph in topological order, drops what has become dead when
-/// asked, re-verifies types and keeps names and origins.
-/// Thread-safety: belongs to one thread.
+/// replacements of values; applying it rebuilds the graph in topological order, drops what has become dead
+/// when asked, re-verifies types and keeps names and origins. Thread-safety: belongs to one thread.
 #pragma once
 
 #include <string>
@@ -21,13 +20,14 @@ public:
   std::vector<ValueId> add_fused(std::vector<ValueId> inputs, std::shared_ptr<const Graph> region,
                                  std::vector<std::string> origins);
   ValueId add_constant(const std::string& name, Tensor tensor);
-  /// All readers of `from` (and graph outputs) read `to` instead. Types must be equal (TM_CHECK naming the rule).
-  /// Nodes that were added by this patch keep reading `from`.
+  /// All readers of `from` (and graph outputs) read `to` instead. Types must be equal (TM_CHECK naming the
+  /// rule). Nodes that were added by this patch keep reading `from`.
   void replace(ValueId from, ValueId to);
   const Value& value(ValueId id) const { return work_.value(id); }
   bool empty() const { return replacements_.empty(); }
-  /// The new graph: live nodes only (reachable from the outputs), in a topological order that keeps the old order
-  /// where it can; graph inputs all stay; values keep their names (a replaced graph output hands its name on).
+  /// The new graph: live nodes only (reachable from the outputs), in a topological order that keeps the old
+  /// order where it can; graph inputs all stay; values keep their names (a replaced graph output hands its
+  /// name on).
   Graph apply() const;
 
 private:

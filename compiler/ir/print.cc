@@ -1,0 +1,148 @@
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "compiler/ir/graph.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::ir {
+
+namespace {
+
+constexpr int64_t kPrintInFull = 16;
+
+std::string quoted(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += "\\x";
+      result += kHex[byte >> 4];
+      result += kHex[byte & 15];
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string value_name(const Value& value) {
+  bool plain = !value.name.empty();
+  for (char c : value.name)
+    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.');
+  return "%" + (plain ? value.name : quoted(value.name));
+}
+
+std::string number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::array<char, 40> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  std::string text(buffer.data(), end);
+  // A float stays a float when it is read back.
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+template <typename T, typename Print>
+std::string list(const std::vector<T>& values, Print&& print) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + print(values[i]);
+  return text + "]";
+}
+
+struct PrintAttr {
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return number(value); }
+  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(DType value) const { return std::string(dtype_name(value)); }
+  std::string operator()(const std::vector<int64_t>& values) const {
+    return "ints" + list(values, [](int64_t v) { return std::to_string(v); });
+  }
+  std::string operator()(const std::vector<double>& values) const { return "floats" + list(values, number); }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return "strings" + list(values, [](const std::string& v) { return quoted(v); });
+  }
+};
+
+std::string constant_text(const Tensor& tensor) {
+  const bool full = tensor.num_elements() <= kPrintInFull;
+  std::string text = "const " + to_string(ValueType{tensor.dtype(), tensor.shape()}) + " ";
+  if (!full) {
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data()), tensor.num_bytes());
+    return text + Digest::of(bytes).text();
+  }
+  text += "{";
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    if (i != 0) text += ", ";
+    text += is_float(tensor.dtype()) ? number(tensor.element_as_double(i))
+                                     : std::to_string(tensor.element_as_int(i));
+  }
+  return text + "}";
+}
+
+std::string body_text(const Graph& graph, const std::string& indent);
+
+std::string node_text(const Graph& graph, const Node& node, const std::string& indent) {
+  std::string text;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const Value& value = graph.value(node.outputs[i]);
+    text += (i == 0 ? "" : ", ") + value_name(value) + ": " + to_string(value.type);
+  }
+  text += " = " + node.op + "(";
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    text += node.inputs[i] == kAbsent ? "_" : value_name(graph.value(node.inputs[i]));
+  }
+  text += ")";
+  if (!node.attrs.all().empty()) {
+    text += " {";
+    bool first = true;
+    for (const auto& [name, value] : node.attrs.all()) {
+      text += (first ? "" : ", ") + name + ": " + std::visit(PrintAttr{}, value);
+      first = false;
+    }
+    text += "}";
+  }
+  if (!node.origins.empty()) {
+    text += " from " + list(node.origins, [](const std::string& origin) { return quoted(origin); });
+  }
+  if (node.region != nullptr) text += " " + body_text(*node.region, indent + "  ");
+  return text;
+}
+
+std::string body_text(const Graph& graph, const std::string& indent) {
+  std::string text = "(";
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Value& value = graph.value(graph.inputs()[i]);
+    text += (i == 0 ? "" : ", ") + value_name(value) + ": " + to_string(value.type);
+  }
+  text += ") {\n";
+  for (const Value& value : graph.values()) {
+    if (value.constant)
+      text += indent + "  " + value_name(value) + " = " + constant_text(*value.constant) + "\n";
+  }
+  for (const Node& node : graph.nodes()) text += indent + "  " + node_text(graph, node, indent) + "\n";
+  text += indent + "  return ";
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    text += (i == 0 ? "" : ", ") + value_name(graph.value(graph.outputs()[i]));
+  return text + "\n" + indent + "}";
+}
+
+}  // namespace
+
+std::string print(const Graph& graph) {
+  return "graph " + quoted(graph.name()) + " " + body_text(graph, "") + "\n";
+}
+
+Digest hash(const Graph& graph) {
+  // The text names large constants by the digest of their bytes, so the text is the whole content.
+  return Digest::of(print(graph));
+}
+
+}  // namespace tensormill::ir
