@@ -1,0 +1,33 @@
+/// The REST API as one http::Handler over the services: request id, security rules, routing, scopes, body
+/// limits, errors as problem+json. The order is that of the checks in handle(): a refused request costs
+/// nothing. Thread-safety: immutable after construction; handle() from many threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/http/handler.h"
+#include "api/services/services.h"
+
+namespace tensormill::endpoints {
+
+struct ApiOptions {
+  /// Host names (without port) that are answered beside the loopback names; all others are 421.
+  std::vector<std::string> allowed_hosts;
+  /// Origins ("https://console.example") that may send state-changing requests beside the own one.
+  std::vector<std::string> allowed_origins;
+  uint64_t max_json_bytes = uint64_t{1} << 20;
+  uint64_t max_image_bytes = uint64_t{32} << 20;
+  uint64_t max_tensor_bytes = uint64_t{256} << 20;
+  uint64_t max_model_bytes = uint64_t{16} << 30;
+  std::string version = "0.1.0";  ///< of the OpenAPI document
+  /// Called once for each answered request, from the handler's thread; must not throw. May be empty.
+  std::function<void(const http::Request&, const http::Response&, const std::string& route)> on_response;
+};
+
+std::unique_ptr<http::Handler> make_api(services::Services services, ApiOptions options);
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,25 @@
+/// What a transport calls: the one entrance from sockets into the API.
+#pragma once
+
+#include <string_view>
+
+#include "api/http/message.h"
+
+namespace tensormill::http {
+
+/// Requests of the reserved lane have threads of their own, so that they are answered while all workers are
+/// busy.
+enum class Lane { kWorker, kReserved };
+
+/// Thread-safety: both methods from many threads.
+class Handler {
+public:
+  virtual ~Handler() = default;
+  /// Decides by method and target alone, on an I/O thread: must be quick.
+  virtual Lane lane(std::string_view method, std::string_view target) const noexcept = 0;
+  /// Answers one request; errors become responses in here. `request` has method, target, headers, body, peer
+  /// and cancelled set, and lives until the response is sent.
+  virtual Response handle(Request& request) noexcept = 0;
+};
+
+}  // namespace tensormill::http

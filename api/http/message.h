@@ -1,0 +1,77 @@
+/// Requests and responses as values: what stands between the transport, which knows sockets, and the
+/// endpoints, which do not.
+/// Thread-safety: values; a Request and its body belong to the thread that handles it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/http/body.h"
+#include "api/http/headers.h"
+
+namespace tensormill::http {
+
+struct Request {
+  std::string method;
+  std::string target;                                               ///< as sent: "/v1/models?limit=2"
+  std::vector<std::string> segments;                                ///< of the path, percent-decoded
+  std::vector<std::pair<std::string, std::string>> query;           ///< percent-decoded, in order
+  std::map<std::string, std::string, std::less<>> path_parameters;  ///< filled by the router
+  Headers headers;
+  std::shared_ptr<BodySource> body;  ///< never null in a handler; empty when there is none
+  std::string request_id;
+  std::string peer;  ///< "127.0.0.1:40312", for the log
+  bool peer_is_loopback = true;
+  std::stop_token cancelled;  ///< stops when the client has gone
+
+  /// The value of a query parameter, of which there is one at most (the dispatcher refuses repeats).
+  std::optional<std::string_view> query_value(std::string_view name) const;
+  /// True for "1" and "true", false for "0" and "false" and when absent; Error(kInvalidRequest) otherwise.
+  bool query_flag(std::string_view name) const;
+  /// A whole number within [low, high]; Error(kInvalidRequest) naming both limits otherwise.
+  int64_t query_int(std::string_view name, int64_t fallback, int64_t low, int64_t high) const;
+  /// A path parameter that the route has.
+  const std::string& path_parameter(std::string_view name) const;
+  /// Media type of the body without parameters, lower case; "" when there is none.
+  std::string content_type() const;
+  /// Whether the Accept header prefers `wanted` to `other` (types such as "application/json").
+  bool accepts(std::string_view wanted, std::string_view other) const;
+};
+
+/// Splits `target` ("/a%20b/c?d=e", origin form) into segments and query. Throws Error(kInvalidRequest).
+void parse_target(std::string_view target, Request& request);
+
+/// Content or a part of it.
+struct ContentBody {
+  std::shared_ptr<Content> content;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  std::variant<std::string, ContentBody, std::shared_ptr<ResponseStream>> body;
+
+  /// Length of the body; nothing for a stream.
+  std::optional<uint64_t> content_length() const;
+};
+
+/// 200 with `text` (JSON that is printed already) as application/json, or another status.
+Response json_response(std::string text, int status = 200);
+Response text_response(std::string text, std::string_view content_type = "text/plain; charset=utf-8");
+/// 204
+Response empty_response(int status = 204);
+
+/// "OK", "Not Found"; "Status" for one that is not known.
+std::string_view reason_phrase(int status);
+
+}  // namespace tensormill::http

@@ -1,0 +1,69 @@
+/// What all services share: call context, pages, timestamps, tensor signatures.
+///
+/// The services are the seam between the REST contract (api/) and the process (server/): api/ parses, checks
+/// and prints, server/ does. A service throws `Error` with the code that the client shall see; the dispatcher
+/// turns it into problem+json. Texts named *_json are JSON that passes through unread (facts of the compiler,
+/// stored as they came); everything else is typed here. Thread-safety: every method of every service may be
+/// called from many threads at once. Methods that may block for longer than a database query take a
+/// CallContext and return early when it is cancelled.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
+#include "runtime/base/tensor.h"
+
+namespace tensormill::services {
+
+/// Who asks, and until when anyone wants the answer.
+struct CallContext {
+  std::string request_id;     ///< goes on every log line
+  std::string submitter;      ///< the key's name, or "local"; identifies one of several submitters of a job
+  std::stop_token cancelled;  ///< stops when the client has gone
+};
+
+/// Milliseconds since 1970-01-01 UTC.
+struct Timestamp {
+  int64_t ms = 0;
+  auto operator<=>(const Timestamp&) const = default;
+};
+
+/// Keyset pages: `cursor` is "" for the first page, else the `next_cursor` of the page before, opaque to
+/// clients.
+struct PageQuery {
+  int limit = 50;  ///< 1..500, checked by api/
+  std::string cursor;
+};
+
+template <typename T>
+struct Page {
+  std::vector<T> items;
+  std::string next_cursor;  ///< "" at the end
+};
+
+/// One input or output of a model, a package, a deployment.
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  DimShape shape;  ///< free dims by name, "" shown as -1
+};
+
+/// Tensors by name, in order.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Wall times of one call, all in milliseconds.
+struct Timing {
+  double queue_ms = 0;
+  double decode_ms = 0;   ///< of a picture
+  double compute_ms = 0;  ///< of the last run
+  std::vector<double>
+      runs_ms;  ///< each of `repeat` measurements: mean over `number` runs; empty unless asked for
+  std::string profile_json;  ///< per step, when asked for; else ""
+};
+
+}  // namespace tensormill::services

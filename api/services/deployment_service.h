@@ -1,0 +1,106 @@
+/// Deployments: durable desired state, one name, versions that serve a package.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/services/common.h"
+#include "api/services/package_service.h"
+#include "runtime/base/digest.h"
+
+namespace tensormill::services {
+
+/// How a picture becomes the input of a model; every member may be absent.
+struct Preprocess {
+  std::optional<int> resize;  ///< shorter side, in pixels
+  std::optional<int> crop;    ///< side of the centre square
+  std::vector<double> mean;   ///< per channel, after scale; 0, 1 or 3 values
+  std::vector<double> std;
+  std::optional<double> scale;  ///< multiplies bytes; default 1/255
+  std::string layout = "NCHW";  ///< or "NHWC"
+  std::string color = "rgb";    ///< "rgb", "bgr", "gray"
+};
+
+/// PUT /v1/deployments/{name}
+struct DeploymentSpec {
+  std::string package;        ///< id
+  std::string version = "1";  ///< [1-9][0-9]{0,8}
+  int keep_versions = 1;      ///< >= 1
+  int instances = 1;          ///< 1..64
+  int max_batch = 1;          ///< >= 1
+  int max_delay_us = 500;
+  int max_queue = 64;  ///< 1..65536
+  bool warmup = true;
+  std::string isolation = "none";
+  std::vector<std::string> labels;         ///< by index; may be empty
+  std::optional<std::string> labels_blob;  ///< id of a text blob with one label a line
+  std::optional<Preprocess> preprocess;
+  std::string output = "logits";  ///< or "probabilities"
+};
+
+enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
+
+/// "loading" …
+std::string_view deployment_state_name(DeploymentState state);
+
+struct DeploymentVersion {
+  std::string version;
+  std::string package;
+  DeploymentState state = DeploymentState::kLoading;
+  std::string reason;  ///< of a failure: stage and what was wrong; else ""
+};
+
+struct Deployment {
+  std::string name;
+  std::vector<DeploymentVersion> versions;  ///< ascending as numbers
+  std::string default_version;              ///< "" while none has been ready
+  std::vector<TensorSpec> inputs;           ///< of the default version
+  std::vector<TensorSpec> outputs;
+  Timestamp created_at;
+};
+
+struct PutResult {
+  Deployment deployment;
+  bool created = false;  ///< the name is new: 201
+  bool ready = false;    ///< false: still loading: 202
+};
+
+struct Classification {
+  std::string label;  ///< "" without labels
+  int64_t index = 0;
+  double probability = 0;
+};
+
+struct ClassifyResult {
+  std::vector<Classification> top;
+  Timing timing;
+};
+
+/// Thread-safety: all methods from many threads.
+class DeploymentService {
+public:
+  virtual ~DeploymentService() = default;
+  /// Returns when the version is ready, or after 60 s while it loads. Throws Error(kInvalidArgument) and the
+  /// codes of loading (kInvalidPackage, kCpuFeatureMissing, kMemoryBudget) with stage and reason; then the
+  /// previous default still serves.
+  virtual PutResult put(const std::string& name, const DeploymentSpec& spec, const CallContext& context) = 0;
+  /// By name.
+  virtual Page<Deployment> list(const PageQuery& page) = 0;
+  /// Throws Error(kNotFound), as do all below.
+  virtual Deployment get(const std::string& name) = 0;
+  /// The whole deployment, or one version; Error(kInUse) for the default one while there are others.
+  virtual void remove(const std::string& name, const std::optional<std::string>& version,
+                      const CallContext& context) = 0;
+  /// `inputs` must be complete unless `options` says how to fill. Throws Error(kInvalidTensor),
+  /// Error(kUnavailable) when the queue is full or nothing is ready, Error(kTensorData).
+  virtual RunResult infer(const std::string& name, NamedTensors inputs, const RunOptions& options,
+                          const CallContext& context) = 0;
+  /// `image` is a JPEG or PNG file, `top` 1..1000. Throws Error(kInvalidImage), and as infer().
+  virtual ClassifyResult classify(const std::string& name, std::string_view image, int top,
+                                  const CallContext& context) = 0;
+};
+
+}  // namespace tensormill::services

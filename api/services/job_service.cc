@@ -1,0 +1,23 @@
+#include "api/services/job_service.h"
+
+#include <array>
+
+namespace tensormill::services {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"queued", "running", "succeeded", "failed", "cancelled"};
+
+}  // namespace
+
+std::string_view job_state_name(JobState state) { return kNames[static_cast<size_t>(state)]; }
+
+std::optional<JobState> job_state_from_name(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<JobState>(i);
+  }
+  return std::nullopt;
+}
+
+bool is_final(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
+
+}  // namespace tensormill::services

@@ -1,0 +1,133 @@
+/// Jobs: whatever computes for long. Submission resolves model, target and tuning records, so that the action
+/// key covers what will really be done.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/body.h"
+#include "api/services/common.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::services {
+
+/// POST /v1/jobs with kind "compile".
+struct CompileRequest {
+  std::string model;                             ///< name or id; not empty
+  std::string target;                            ///< target string or JSON text of one; not empty
+  int opt_level = 3;                             ///< 0..4
+  std::map<std::string, DimShape> input_shapes;  ///< by input name
+  std::map<std::string, std::vector<int64_t>> shape_buckets;  ///< by free dim: ascending, >= 1
+  std::optional<std::vector<std::string>> outputs;            ///< nothing: the model's own
+  std::optional<std::string> tuning_records = "auto";         ///< "auto", an id, nothing for none
+  std::map<std::string, std::string> pass_config;             ///< values as the command line writes them
+  std::vector<std::string> disabled_pass;
+  std::optional<std::string> desired_layout;  ///< "NCHW", "NHWC"
+  std::optional<std::string> mixed_precision;
+  bool force = false;  ///< compile though a result exists
+};
+
+/// How a job came to be.
+struct SubmitOptions {
+  std::optional<std::string> idempotency_key;  ///< same key and same body within 24 h: the same job
+};
+
+enum class JobState { kQueued, kRunning, kSucceeded, kFailed, kCancelled };
+
+/// "queued" …
+std::string_view job_state_name(JobState state);
+/// Nothing for an unknown name.
+std::optional<JobState> job_state_from_name(std::string_view name);
+/// Succeeded, failed or cancelled.
+bool is_final(JobState state);
+
+struct JobProgress {
+  std::string stage;  ///< "passes", "codegen" …
+  int64_t done = 0;
+  int64_t total = 0;  ///< 0 when unknown
+  std::optional<double> best_ms;
+  std::optional<double> eta_s;
+};
+
+struct JobError {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+  std::vector<ErrorDetail> details;
+  std::string extra_json;
+};
+
+struct Job {
+  std::string id;    ///< UUIDv7 text
+  std::string kind;  ///< "compile"
+  JobState state = JobState::kQueued;
+  int attempt = 1;
+  std::string resolved_json;  ///< object: model digest, canonical target, options, records
+  JobProgress progress;
+  std::string result_json;  ///< object such as {"package":"sha256:…"}; "" before success
+  std::optional<JobError> error;
+  Timestamp created_at;
+  std::optional<Timestamp> started_at;
+  std::optional<Timestamp> finished_at;
+};
+
+struct Submission {
+  Job job;
+  bool cached = false;  ///< an earlier job of the same action had succeeded: answered with 200
+};
+
+struct JobQuery {
+  PageQuery page;
+  std::optional<JobState> state;
+  std::string kind;   ///< "" = all
+  std::string model;  ///< name or id; "" = all
+};
+
+struct JobEvent {
+  int64_t sequence = 0;  ///< ascending within a job, from 1
+  std::string type;      ///< "state" "progress" "trial" "log" "end"
+  std::string data_json;
+};
+
+struct JobEvents {
+  std::vector<JobEvent> events;
+  bool ended = false;  ///< nothing will follow these
+};
+
+struct CancelResult {
+  Job job;
+  bool stopped = false;  ///< false: other submitters still want it, or it is being stopped
+};
+
+/// Thread-safety: all methods from many threads.
+class JobService {
+public:
+  virtual ~JobService() = default;
+  /// Throws Error(kInvalidArgument) with a detail pointing at "/model", "/target" … for what the body names
+  /// and is not there or does not fit, Error(kInvalidTarget), Error(kUnavailable) when the queue is full.
+  virtual Submission submit_compile(const CompileRequest& request, const SubmitOptions& options,
+                                    const CallContext& context) = 0;
+  /// Newest first.
+  virtual Page<Job> list(const JobQuery& query) = 0;
+  /// Throws Error(kNotFound), as do all below.
+  virtual Job get(const std::string& id) = 0;
+  /// Returns when the job is final, after `timeout`, or when the context is cancelled, with the job as it is
+  /// then.
+  virtual Job wait(const std::string& id, std::chrono::milliseconds timeout, const CallContext& context) = 0;
+  /// Withdraws one submitter; the last one stops the work, whose processes are gone within 2 s. Throws
+  /// Error(kConflict) for a job that is final, but for a cancelled one, which is returned as it is.
+  virtual CancelResult cancel(const std::string& id, const CallContext& context) = 0;
+  /// A failed or cancelled job runs again: same id, attempt + 1. Throws Error(kConflict) otherwise.
+  virtual Job retry(const std::string& id, const CallContext& context) = 0;
+  /// Events after `after`, at once when there are any, else after at most `timeout`.
+  virtual JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
+                           const CallContext& context) = 0;
+  /// The log as it stands: UTF-8 text. Never null.
+  virtual std::shared_ptr<http::Content> log(const std::string& id) = 0;
+};
+
+}  // namespace tensormill::services

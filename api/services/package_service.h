@@ -1,0 +1,76 @@
+/// Compiled packages: metadata, archive, dumped code, one-off runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/body.h"
+#include "api/services/common.h"
+#include "runtime/base/digest.h"
+
+namespace tensormill::services {
+
+struct PackageInfo {
+  Digest id;              ///< of the canonical metadata.json
+  Digest archive_digest;  ///< of the tar
+  uint64_t archive_size = 0;
+  std::string metadata_json;  ///< metadata.json as it is in the archive
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  Timestamp created_at;
+  std::vector<std::string> deployments;  ///< names that use it, sorted
+};
+
+struct Archive {
+  std::shared_ptr<http::Content> content;  ///< the deterministic tar; never null
+  Digest digest;
+};
+
+enum class CodeStage { kRelay, kTe, kTir, kLl, kAsm };
+
+/// What to feed a run with.
+enum class FillMode { kZeros, kOnes, kRandom };
+
+struct RunOptions {
+  FillMode fill_mode = FillMode::kRandom;  ///< for inputs that are not given
+  uint64_t seed = 0;
+  int repeat = 1;  ///< repeat × number <= 1000, checked by api/
+  int number = 1;
+  bool profile = false;
+};
+
+struct RunResult {
+  NamedTensors outputs;  ///< in the model's order
+  Timing timing;
+};
+
+struct PackageQuery {
+  PageQuery page;
+  std::string model;   ///< name or id; "" = all
+  std::string target;  ///< canonical form; "" = all
+};
+
+/// `id` is the text of a digest; one that is malformed or not here: Error(kNotFound).
+/// Thread-safety: all methods from many threads.
+class PackageService {
+public:
+  virtual ~PackageService() = default;
+  /// Newest first.
+  virtual Page<PackageInfo> list(const PackageQuery& query) = 0;
+  virtual PackageInfo get(const std::string& id) = 0;
+  virtual Archive archive(const std::string& id) = 0;
+  /// The text of a stage. Throws Error(kNotFound) when it was not kept.
+  virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
+  /// Throws Error(kInUse) while deployed.
+  virtual void remove(const std::string& id) = 0;
+  /// Runs in a runner child. `inputs` may be partial or empty: the rest is filled as the options say. Throws
+  /// Error(kInvalidTensor) naming the tensor and both shapes or dtypes, Error(kTensorData),
+  /// Error(kMemoryBudget), Error(kDeadlineExceeded) past 30 s.
+  virtual RunResult run(const std::string& id, NamedTensors inputs, const RunOptions& options,
+                        const CallContext& context) = 0;
+};
+
+}  // namespace tensormill::services

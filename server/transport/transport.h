@@ -1,0 +1,61 @@
+/// HTTP/1.1 over TCP, behind an interface that knows no library. Two adapters: Boost.Beast (the default) and
+/// cpprestsdk (for comparison; what it cannot do is listed in server/transport/README.md).
+/// Framing is strict: both Content-Length and Transfer-Encoding, a repeated or malformed Content-Length, a
+/// bad chunk, a folded or malformed header field: 400 and close; a transfer coding other than chunked: 501.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/http/handler.h"
+
+namespace tensormill::transport {
+
+enum class TransportKind { kBeast, kCpprest };
+
+struct TransportOptions {
+  std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address, or "localhost"
+  uint16_t port = 0;                  ///< 0: any free one, see ServerTransport::port
+  int io_threads = 1;
+  int workers = 8;                        ///< threads that run handlers
+  int reserved_workers = 1;               ///< threads that run handlers of the reserved lane
+  int queue = 64;                         ///< requests that wait for a worker; past it 503 with Retry-After
+  int max_connections = 1024;             ///< past it a connection is answered 503 and closed
+  uint32_t max_header_bytes = 16 * 1024;  ///< past it 431
+  uint64_t max_body_bytes = uint64_t{1} << 40;  ///< of any request; routes have smaller limits of their own
+  std::chrono::milliseconds header_timeout{
+      10'000};  ///< from the first byte of a request to the end of its head
+  std::chrono::milliseconds body_timeout{30'000};  ///< without a single byte of a body that is being read
+  std::chrono::milliseconds keep_alive_timeout{60'000};  ///< between requests
+  std::chrono::milliseconds write_timeout{30'000};       ///< without a single byte taken by the client
+  std::chrono::milliseconds linger_timeout{2'000};       ///< of reading what a refused client still sends
+};
+
+/// Thread-safety: port() and connections() from any thread; the rest from one.
+class ServerTransport {
+public:
+  virtual ~ServerTransport() = default;
+  /// Binds, listens and returns; `handler` must outlive stop(). Throws Error(kUsage) naming address and port
+  /// when the port is taken or the address is not one of this machine. Called once.
+  virtual void start(http::Handler& handler) = 0;
+  /// The port that is listened on.
+  virtual uint16_t port() const = 0;
+  /// Accepts no more, closes idle connections, lets requests in flight finish for up to `grace`, then closes
+  /// all and cancels them. Returns when no handler runs any more. May be called twice.
+  virtual void stop(std::chrono::milliseconds grace) = 0;
+  /// Connections that are open now.
+  virtual int connections() const = 0;
+};
+
+/// Never null.
+std::unique_ptr<ServerTransport> make_transport(TransportKind kind, const TransportOptions& options);
+
+/// Splits "127.0.0.1:8080", "[::1]:8080" or "localhost:0". Throws Error(kUsage).
+void parse_listen_address(const std::string& text, TransportOptions& options);
+/// Whether an address that parse_listen_address gave is of the loopback interface.
+bool is_loopback_address(const std::string& address);
+
+}  // namespace tensormill::transport
