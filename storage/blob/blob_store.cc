@@ -1,0 +1,160 @@
+#include "storage/blob/blob_store.h"
+
+#include <map>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "storage/blob/zstd_stream.h"
+
+namespace tensormill::storage {
+namespace {
+
+constexpr std::string_view kCompressedSuffix = ".zst";
+
+}  // namespace
+
+BlobStore::BlobStore(Env& env, std::string root) : env_(env), root_(std::move(root)) {
+  make_durable_folders(env_, root_);
+  make_durable_folders(env_, root_ + "/blobs");
+  make_durable_folders(env_, root_ + "/blobs/sha256");
+  // Nothing in tmp is ever promised, so its name needs no sync.
+  remove_tree(env_, root_ + "/tmp");
+  env_.make_folder(root_ + "/tmp");
+}
+
+std::string BlobStore::shard_folder(const Digest& digest) const {
+  return root_ + "/blobs/sha256/" + digest.hex().substr(0, 2);
+}
+
+std::string BlobStore::path_of(const Digest& digest, BlobForm form) const {
+  std::string path = shard_folder(digest) + "/" + digest.hex();
+  if (form == BlobForm::kCompressed) path += kCompressedSuffix;
+  return path;
+}
+
+std::unique_ptr<BlobWriter> BlobStore::writer(BlobOptions options) {
+  std::string path = root_ + "/tmp/blob-" + std::to_string(next_temporary_++);
+  return std::unique_ptr<BlobWriter>(new BlobWriter(*this, std::move(path), options));
+}
+
+Digest BlobStore::put(std::string_view bytes, BlobOptions options) {
+  const std::unique_ptr<BlobWriter> target = writer(options);
+  target->write(bytes);
+  return target->commit();
+}
+
+std::optional<BlobForm> BlobStore::find(const Digest& digest) {
+  if (env_.exists(path_of(digest, BlobForm::kPlain))) return BlobForm::kPlain;
+  if (env_.exists(path_of(digest, BlobForm::kCompressed))) return BlobForm::kCompressed;
+  return std::nullopt;
+}
+
+bool BlobStore::exists(const Digest& digest) { return find(digest).has_value(); }
+
+void BlobStore::make_shard(const Digest& digest) {
+  const std::string folder = shard_folder(digest);
+  const std::lock_guard lock(mutex_);
+  if (durable_shards_.contains(folder)) return;
+  env_.make_folder(folder);
+  env_.sync_folder(parent_folder(folder));
+  durable_shards_.insert(folder);
+}
+
+bool BlobStore::already_stored(const Digest& digest, BlobForm wanted) {
+  const std::optional<BlobForm> found = find(digest);
+  if (!found || (wanted == BlobForm::kPlain && *found != BlobForm::kPlain)) return false;
+  try {
+    open(digest);
+  } catch (const Error& error) {
+    // Damaged or just removed: the bytes at hand take its place.
+    if (error.code() == ErrorCode::kCorrupt || error.code() == ErrorCode::kNotFound) return false;
+    throw;
+  }
+  // Another writer, or a process that died, may have renamed it and not yet synced the names.
+  make_shard(digest);
+  env_.sync_folder(shard_folder(digest));
+  return true;
+}
+
+void BlobStore::publish(const std::string& temporary, const Digest& digest, BlobForm form) {
+  make_shard(digest);
+  env_.rename(temporary, path_of(digest, form));
+  if (form == BlobForm::kPlain) env_.remove_file(path_of(digest, BlobForm::kCompressed));
+  env_.sync_folder(shard_folder(digest));
+}
+
+std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form, bool check) {
+  const std::string path = path_of(digest, form);
+  FileDescriptor fd = env_.open_descriptor(path);
+  std::shared_ptr<const MappedFile> mapping = MappedFile::map(fd.get(), path);
+  if (form == BlobForm::kCompressed) {
+    fd = decompress_to_memory(mapping->text(), path);
+    mapping = MappedFile::map(fd.get(), path);
+  }
+  if (check) {
+    const Digest actual = Digest::of(mapping->bytes());
+    if (actual != digest) {
+      throw Error(ErrorCode::kCorrupt, "blob " + digest.text() + " has bytes of digest " + actual.text());
+    }
+  }
+  return std::make_shared<const Blob>(digest, std::move(fd), std::move(mapping));
+}
+
+std::shared_ptr<const Blob> BlobStore::open(const Digest& digest) {
+  const std::optional<BlobForm> form = find(digest);
+  if (!form) throw Error(ErrorCode::kNotFound, "no blob " + digest.text());
+  bool known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    known = verified_.contains(digest);
+  }
+  std::shared_ptr<const Blob> blob = load(digest, *form, !known);
+  if (!known) {
+    const std::lock_guard lock(mutex_);
+    verified_.insert(digest);
+  }
+  return blob;
+}
+
+void BlobStore::verify(const Digest& digest) {
+  {
+    const std::lock_guard lock(mutex_);
+    verified_.erase(digest);
+  }
+  open(digest);
+}
+
+bool BlobStore::remove(const Digest& digest) {
+  {
+    const std::lock_guard lock(mutex_);
+    verified_.erase(digest);
+  }
+  const bool plain = env_.remove_file(path_of(digest, BlobForm::kPlain));
+  const bool compressed = env_.remove_file(path_of(digest, BlobForm::kCompressed));
+  if (plain || compressed) env_.sync_folder(shard_folder(digest));
+  return plain || compressed;
+}
+
+std::vector<BlobInfo> BlobStore::list() {
+  std::map<Digest, BlobInfo> found;
+  const std::string base = root_ + "/blobs/sha256";
+  for (const FolderEntry& shard : env_.list(base)) {
+    if (!shard.is_folder) continue;
+    for (const FolderEntry& entry : env_.list(base + "/" + shard.name)) {
+      std::string hex = entry.name;
+      const bool compressed = hex.ends_with(kCompressedSuffix);
+      if (compressed) hex.resize(hex.size() - kCompressedSuffix.size());
+      const std::optional<Digest> digest = Digest::parse("sha256:" + hex);
+      if (!digest || hex.substr(0, 2) != shard.name) continue;
+      const BlobForm form = compressed ? BlobForm::kCompressed : BlobForm::kPlain;
+      const auto [row, is_new] = found.try_emplace(*digest);
+      if (!is_new && form == BlobForm::kCompressed) continue;
+      row->second = {*digest, form, env_.file_size(path_of(*digest, form))};
+    }
+  }
+  std::vector<BlobInfo> blobs;
+  for (auto& [digest, info] : found) blobs.push_back(info);
+  return blobs;
+}
+
+}  // namespace tensormill::storage

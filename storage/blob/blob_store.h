@@ -1,0 +1,135 @@
+/// Immutable bytes named by the SHA-256 of their (uncompressed) content. README.md has the layout on disk.
+/// Promise: once BlobWriter::commit or put has returned, the blob survives kill -9 and a power cut. Equal
+/// bytes are stored once. Bytes are verified at the first open by this process; damage is Error(kCorrupt),
+/// never wrong bytes. Thread-safety: BlobStore may be used by many threads; a BlobWriter belongs to one; a
+/// Blob is immutable.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/digest.h"
+#include "runtime/base/file.h"
+#include "storage/env/env.h"
+
+namespace tensormill::storage {
+
+enum class BlobForm {
+  kPlain,       ///< stored as it is: code and weights, which are mapped
+  kCompressed,  ///< zstd at rest: logs, dumps, records
+};
+
+struct BlobOptions {
+  BlobForm form = BlobForm::kPlain;
+  /// commit throws Error(kDigestMismatch) when the bytes have another digest.
+  std::optional<Digest> expected = std::nullopt;
+  /// write throws Error(kTooLarge) past this many bytes; 0: no limit.
+  uint64_t max_bytes = 0;
+};
+
+struct BlobInfo {
+  Digest digest;
+  BlobForm form = BlobForm::kPlain;
+  uint64_t stored_bytes = 0;
+};
+
+/// Verified bytes of one blob; they stay readable when the blob is removed.
+class Blob {
+public:
+  Blob(Digest digest, FileDescriptor fd, std::shared_ptr<const MappedFile> mapping)
+      : digest_(digest), fd_(std::move(fd)), mapping_(std::move(mapping)) {}
+  const Digest& digest() const { return digest_; }
+  uint64_t size() const { return mapping_->bytes().size(); }
+  std::span<const std::byte> bytes() const { return mapping_->bytes(); }
+  std::string_view text() const { return mapping_->text(); }
+  /// Read-only descriptor of the uncompressed bytes, owned by the blob (dup it to keep it).
+  int fd() const { return fd_.get(); }
+  std::shared_ptr<const MappedFile> mapping() const { return mapping_; }
+
+private:
+  Digest digest_;
+  FileDescriptor fd_;
+  std::shared_ptr<const MappedFile> mapping_;
+};
+
+class BlobStore;
+
+/// Streams one blob in. Destroyed before commit, or after an error, it leaves nothing behind.
+class BlobWriter {
+public:
+  ~BlobWriter();
+  BlobWriter(const BlobWriter&) = delete;
+  BlobWriter& operator=(const BlobWriter&) = delete;
+  void write(std::string_view bytes);
+  /// Uncompressed bytes so far.
+  uint64_t size() const { return size_; }
+  /// Makes the blob durable and visible. The writer is spent afterwards, also after an error.
+  Digest commit();
+
+private:
+  friend class BlobStore;
+  struct Compressor;
+  BlobWriter(BlobStore& store, std::string path, BlobOptions options);
+  void put_stored(std::string_view bytes);
+  void compress(std::string_view bytes, bool last);
+  void discard();
+
+  BlobStore& store_;
+  std::string path_;
+  BlobOptions options_;
+  std::unique_ptr<EnvFile> file_;
+  std::unique_ptr<Compressor> compressor_;
+  Hasher hasher_;
+  uint64_t size_ = 0;
+  uint64_t stored_ = 0;
+};
+
+class BlobStore {
+public:
+  /// Uses `root`/blobs and `root`/tmp, made when absent. Unfinished writes of an earlier process are removed.
+  /// One process at a time: the caller holds the store's lock.
+  BlobStore(Env& env, std::string root);
+
+  std::unique_ptr<BlobWriter> writer(BlobOptions options = {});
+  /// Stores `bytes` in one go.
+  Digest put(std::string_view bytes, BlobOptions options = {});
+  /// Throws Error(kNotFound) or Error(kCorrupt).
+  std::shared_ptr<const Blob> open(const Digest& digest);
+  bool exists(const Digest& digest);
+  /// False when it was not there. Durable when it returns.
+  bool remove(const Digest& digest);
+  /// All blobs, sorted by digest.
+  std::vector<BlobInfo> list();
+  /// Hashes the stored bytes again, whatever was verified before: Error(kNotFound) or Error(kCorrupt).
+  void verify(const Digest& digest);
+
+  Env& env() { return env_; }
+
+private:
+  friend class BlobWriter;
+  std::string shard_folder(const Digest& digest) const;
+  std::string path_of(const Digest& digest, BlobForm form) const;
+  std::optional<BlobForm> find(const Digest& digest);
+  void make_shard(const Digest& digest);
+  /// True when a sound blob in a form that serves `wanted` is there and durable.
+  bool already_stored(const Digest& digest, BlobForm wanted);
+  void publish(const std::string& temporary, const Digest& digest, BlobForm form);
+  std::shared_ptr<const Blob> load(const Digest& digest, BlobForm form, bool check);
+
+  Env& env_;
+  std::string root_;
+  std::atomic<uint64_t> next_temporary_{0};
+  std::mutex mutex_;
+  std::set<Digest> verified_;
+  std::set<std::string> durable_shards_;
+};
+
+}  // namespace tensormill::storage

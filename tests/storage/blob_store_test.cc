@@ -1,0 +1,208 @@
+#include "storage/blob/blob_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "storage/env/memory_env.h"
+#include "storage/env/posix_env.h"
+#include "storage/env/power_cut_env.h"
+#include "tests/storage/support.h"
+
+namespace tensormill::storage {
+namespace {
+
+const std::string kText = "the quick brown fox jumps over the lazy dog, again and again and again and again";
+
+/// The same promises over real files and over memory.
+class BlobStoreTest : public testing::TestWithParam<bool> {
+protected:
+  BlobStoreTest() {
+    if (GetParam()) {
+      env_ = std::make_unique<PosixEnv>();
+      root_ = folder_.path() + "/store";
+    } else {
+      env_ = std::make_unique<MemoryEnv>();
+      root_ = "/data/store";
+    }
+    store_ = std::make_unique<BlobStore>(*env_, root_);
+  }
+  std::string stored_path(const Digest& digest) const {
+    return root_ + "/blobs/sha256/" + digest.hex().substr(0, 2) + "/" + digest.hex();
+  }
+  void flip_first_byte(const std::string& path) {
+    const std::unique_ptr<EnvFile> file = env_->open(path, OpenMode::kWrite);
+    file->write(0, "X");
+  }
+
+  TemporaryFolder folder_;
+  std::string root_;
+  std::unique_ptr<Env> env_;
+  std::unique_ptr<BlobStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Envs, BlobStoreTest, testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "posix" : "memory"; });
+
+TEST_P(BlobStoreTest, ReadsBackWhatWasPut) {
+  const Digest digest = store_->put(kText);
+  EXPECT_EQ(digest, Digest::of(kText));
+  const auto blob = store_->open(digest);
+  EXPECT_EQ(blob->text(), kText);
+  char first[4] = {};
+  ASSERT_EQ(::pread(blob->fd(), first, 3, 0), 3);
+  EXPECT_STREQ(first, "the");
+}
+
+TEST_P(BlobStoreTest, TheEmptyBlobIsABlob) {
+  for (const BlobForm form : {BlobForm::kCompressed, BlobForm::kPlain}) {
+    const Digest digest = store_->put("", {.form = form});
+    EXPECT_EQ(store_->open(digest)->size(), 0U);
+  }
+}
+
+TEST_P(BlobStoreTest, CompressedBytesHaveTheIdentityOfTheUncompressed) {
+  std::string large;
+  while (large.size() < 1'000'000) large += kText;
+  const auto writer = store_->writer({.form = BlobForm::kCompressed});
+  for (size_t at = 0; at < large.size(); at += 70'001)
+    writer->write(std::string_view(large).substr(at, 70'001));
+  EXPECT_EQ(writer->size(), large.size());
+  const Digest digest = writer->commit();
+  EXPECT_EQ(digest, Digest::of(large));
+  EXPECT_EQ(store_->open(digest)->text(), large);
+  ASSERT_EQ(store_->list().size(), 1U);
+  EXPECT_EQ(store_->list()[0].form, BlobForm::kCompressed);
+  EXPECT_LT(store_->list()[0].stored_bytes, large.size() / 100);
+  EXPECT_TRUE(env_->exists(stored_path(digest) + ".zst"));
+}
+
+TEST_P(BlobStoreTest, EqualBytesAreStoredOnce) {
+  store_->put(kText);
+  store_->put(kText);
+  store_->put(kText, {.form = BlobForm::kCompressed});
+  EXPECT_EQ(store_->list().size(), 1U);
+  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+}
+
+TEST_P(BlobStoreTest, APlainCopyReplacesACompressedOne) {
+  const Digest digest = store_->put(kText, {.form = BlobForm::kCompressed});
+  store_->put(kText);
+  EXPECT_TRUE(env_->exists(stored_path(digest)));
+  EXPECT_FALSE(env_->exists(stored_path(digest) + ".zst"));
+  EXPECT_EQ(store_->open(digest)->text(), kText);
+}
+
+TEST_P(BlobStoreTest, AWrongDigestLeavesNothing) {
+  EXPECT_ERROR(store_->put(kText, {.expected = Digest::of("other")}), ErrorCode::kDigestMismatch);
+  EXPECT_TRUE(store_->list().empty());
+  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+  EXPECT_EQ(store_->put(kText, {.expected = Digest::of(kText)}), Digest::of(kText));
+}
+
+TEST_P(BlobStoreTest, TheLimitIsEnforced) {
+  const auto writer = store_->writer({.max_bytes = 4});
+  writer->write("1234");
+  EXPECT_ERROR(writer->write("5"), ErrorCode::kTooLarge);
+}
+
+TEST_P(BlobStoreTest, AnAbandonedWriterLeavesNothing) {
+  {
+    const auto writer = store_->writer();
+    writer->write(kText);
+    EXPECT_EQ(env_->list(root_ + "/tmp").size(), 1U);
+  }
+  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+  EXPECT_FALSE(store_->exists(Digest::of(kText)));
+}
+
+TEST_P(BlobStoreTest, AStartRemovesWhatAnEarlierProcessLeft) {
+  env_->open(root_ + "/tmp/blob-0", OpenMode::kCreateNew)->write(0, "half");
+  const BlobStore again(*env_, root_);
+  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+}
+
+TEST_P(BlobStoreTest, DamageIsAnErrorAndIsHealedByTheSameBytes) {
+  for (const BlobForm form : {BlobForm::kCompressed, BlobForm::kPlain}) {
+    const Digest digest = store_->put(kText, {.form = form});
+    flip_first_byte(stored_path(digest) + (form == BlobForm::kCompressed ? ".zst" : ""));
+    BlobStore fresh(*env_, root_);
+    EXPECT_ERROR(fresh.open(digest), ErrorCode::kCorrupt);
+    EXPECT_ERROR(fresh.verify(digest), ErrorCode::kCorrupt);
+    fresh.put(kText, {.form = form});
+    EXPECT_EQ(fresh.open(digest)->text(), kText);
+    EXPECT_TRUE(fresh.remove(digest));
+  }
+}
+
+TEST_P(BlobStoreTest, ACutOffFrameIsCorrupt) {
+  const Digest digest = store_->put(kText, {.form = BlobForm::kCompressed});
+  const std::string path = stored_path(digest) + ".zst";
+  env_->open(path, OpenMode::kWrite)->truncate(env_->file_size(path) - 1);
+  EXPECT_ERROR(store_->verify(digest), ErrorCode::kCorrupt);
+}
+
+TEST_P(BlobStoreTest, ARemovedBlobIsGoneButStaysReadableWhereItIsOpen) {
+  const Digest digest = store_->put(kText);
+  const auto blob = store_->open(digest);
+  EXPECT_TRUE(store_->remove(digest));
+  EXPECT_FALSE(store_->remove(digest));
+  EXPECT_FALSE(store_->exists(digest));
+  EXPECT_ERROR(store_->open(digest), ErrorCode::kNotFound);
+  EXPECT_EQ(blob->text(), kText);
+}
+
+TEST_P(BlobStoreTest, TheListIsSorted) {
+  std::vector<Digest> expected;
+  for (int i = 0; i < 20; ++i) expected.push_back(store_->put("blob " + std::to_string(i)));
+  std::sort(expected.begin(), expected.end());
+  std::vector<Digest> actual;
+  for (const BlobInfo& info : store_->list()) actual.push_back(info.digest);
+  EXPECT_EQ(actual, expected);
+}
+
+TEST_P(BlobStoreTest, ConcurrentUploadsOfOneBlobAreHarmless) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 20; ++i) {
+        const Digest digest = store_->put("shared " + std::to_string(i % 5),
+                                          {.form = t % 2 == 0 ? BlobForm::kPlain : BlobForm::kCompressed});
+        store_->open(digest);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store_->list().size(), 5U);
+  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+}
+
+TEST(BlobFaultTest, AFullDiskOrAFailedSyncLeavesNothingHalfWritten) {
+  for (const int error_number : {ENOSPC, EIO}) {
+    for (uint64_t k = 1; k <= 8; ++k) {
+      PowerCutEnv env;
+      BlobStore store(env, "/s");
+      env.fail_operations(k, 1, error_number);
+      const uint64_t before = env.operations();
+      bool failed = false;
+      try {
+        store.put(kText);
+      } catch (const Error& error) {
+        failed = true;
+        EXPECT_EQ(error.code(), error_number == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIo);
+      }
+      EXPECT_EQ(failed, env.operations() - before >= k);
+      env.fail_operations(1, 0, 0);
+      EXPECT_TRUE(env.list("/s/tmp").empty());
+      EXPECT_EQ(store.open(store.put(kText))->text(), kText);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::storage
