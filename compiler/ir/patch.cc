@@ -8,16 +8,25 @@ namespace tensormill::ir {
 
 std::vector<ValueId> Patch::add_node(const std::string& op, std::vector<ValueId> inputs, Attrs attrs,
                                      std::vector<std::string> origins) {
+  for (ValueId& input : inputs) input = current(input);
   return work_.add_node(op, std::move(inputs), std::move(attrs), std::move(origins));
 }
 
 std::vector<ValueId> Patch::add_fused(std::vector<ValueId> inputs, std::shared_ptr<const Graph> region,
                                       std::vector<std::string> origins) {
+  for (ValueId& input : inputs) input = current(input);
   return work_.add_fused(std::move(inputs), std::move(region), std::move(origins));
 }
 
 ValueId Patch::add_constant(const std::string& name, Tensor tensor) {
   return work_.add_constant(name, std::move(tensor));
+}
+
+ValueId Patch::current(ValueId id) const {
+  // Chains are as long as a value was replaced again and again; the newest replacement of a value is last.
+  for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id))
+    id = found->second;
+  return id;
 }
 
 void Patch::replace(ValueId from, ValueId to) {
@@ -28,6 +37,7 @@ void Patch::replace(ValueId from, ValueId to) {
   TM_CHECK(old_value.type == new_value.type, rule_ + ": value " + old_value.name + " has type " +
                                                  to_string(old_value.type) + ", its replacement has " +
                                                  to_string(new_value.type));
+  replaced_[from] = to;
   replacements_.emplace_back(from, to);
 }
 

@@ -3,6 +3,7 @@
 /// when asked, re-verifies types and keeps names and origins. Thread-safety: belongs to one thread.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ class Patch {
 public:
   /// `rule` names the rewrite in messages and logs.
   Patch(const Graph& graph, std::string rule) : graph_(graph), rule_(std::move(rule)), work_(graph) {}
-  /// New node after all others; inputs may be old or new values.
+  /// New node after all others; inputs may be old or new values. An input that was replaced before this call
+  /// is read as its replacement, so that a pass that visits nodes in order sees what it made of their inputs.
   std::vector<ValueId> add_node(const std::string& op, std::vector<ValueId> inputs, Attrs attrs = {},
                                 std::vector<std::string> origins = {});
   std::vector<ValueId> add_fused(std::vector<ValueId> inputs, std::shared_ptr<const Graph> region,
@@ -31,10 +33,13 @@ public:
   Graph apply() const;
 
 private:
+  ValueId current(ValueId id) const;
+
   const Graph& graph_;
   std::string rule_;
   Graph work_;
   std::vector<std::pair<ValueId, ValueId>> replacements_;
+  std::map<ValueId, ValueId> replaced_;
 };
 
 /// The graph without nodes and constants that no output needs.

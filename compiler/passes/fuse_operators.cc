@@ -1,0 +1,150 @@
+// Groups operators into kernels. Nodes are visited in order; a node joins the group of each of its producers
+// that it can be computed with:
+//   * the producer's value has no other reader, so that nothing is computed twice and no cycle can arise;
+//   * injective or elementwise behind injective or elementwise: always;
+//   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
+//   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it.
+// A group has at most one anchor. Pure changes of shape stay alone: they are views, not kernels.
+#include <algorithm>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/patch.h"
+#include "compiler/passes/match.h"
+#include "compiler/passes/pass.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+/// More inputs than this make a kernel's argument list and index arithmetic slower than a second kernel.
+constexpr size_t kMaxGroupInputs = 48;
+constexpr size_t kMaxGroupNodes = 64;
+
+struct Group {
+  std::vector<ir::NodeId> nodes;  ///< ascending
+  bool anchored = false;
+  bool reduction = false;  ///< the anchor is a reduction
+  size_t inputs = 0;
+};
+
+class Fuser {
+public:
+  explicit Fuser(const ir::Graph& graph)
+      : graph_(graph),
+        reads_(count_reads(graph)),
+        group_of_(graph.nodes().size()),
+        groups_(graph.nodes().size()) {}
+
+  ir::Graph run() {
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) place(static_cast<ir::NodeId>(i));
+    ir::Patch patch(graph_, "fuse_operators");
+    // A group is emitted when its last node is reached, so that the groups it reads are emitted before.
+    for (const Group& group : groups_) {
+      if (group.nodes.size() > 1) emit(patch, group);
+    }
+    return patch.apply();
+  }
+
+private:
+  const ir::OpDef& def(ir::NodeId id) const { return graph_.ops().get(graph_.node(id).op); }
+
+  bool fusible(ir::NodeId id) const {
+    const ir::Node& node = graph_.node(id);
+    return node.op != "fused" && node.outputs.size() == 1 && !def(id).is_view &&
+           def(id).pattern != ir::Pattern::kOpaque;
+  }
+
+  void place(ir::NodeId id) {
+    const size_t index = static_cast<size_t>(id);
+    group_of_[index] = index;
+    Group& own = groups_[index];
+    own.nodes = {id};
+    if (!fusible(id)) return;
+    const ir::Pattern pattern = def(id).pattern;
+    own.reduction = pattern == ir::Pattern::kReduction;
+    own.anchored = own.reduction || pattern == ir::Pattern::kComplex;
+    own.inputs = graph_.node(id).inputs.size();
+    for (ir::ValueId input : graph_.node(id).inputs) {
+      if (input == ir::kAbsent || graph_.value(input).producer == ir::kAbsent) continue;
+      const size_t other = group_of_[static_cast<size_t>(graph_.value(input).producer)];
+      if (other != index && can_join(id, own, input, groups_[other])) merge(index, other);
+    }
+  }
+
+  bool can_join(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
+    if (!fusible(graph_.value(input).producer) || reads_[static_cast<size_t>(input)] != 1) return false;
+    if (own.nodes.size() + producer.nodes.size() > kMaxGroupNodes ||
+        own.inputs + producer.inputs > kMaxGroupInputs) {
+      return false;
+    }
+    const ir::Pattern pattern = def(id).pattern;
+    if (producer.anchored) {
+      const bool same_shape =
+          graph_.value(input).type.shape == graph_.value(graph_.node(id).outputs[0]).type.shape;
+      return pattern == ir::Pattern::kElementwise && same_shape && !own.anchored;
+    }
+    if (pattern == ir::Pattern::kElementwise || pattern == ir::Pattern::kInjective) return true;
+    return pattern == ir::Pattern::kReduction && own.nodes.front() == id && all_elementwise(producer);
+  }
+
+  bool all_elementwise(const Group& group) const {
+    return std::all_of(group.nodes.begin(), group.nodes.end(),
+                       [&](ir::NodeId node) { return def(node).pattern == ir::Pattern::kElementwise; });
+  }
+
+  void merge(size_t into, size_t from) {
+    Group& target = groups_[into];
+    Group& source = groups_[from];
+    for (ir::NodeId node : source.nodes) group_of_[static_cast<size_t>(node)] = into;
+    target.nodes.insert(target.nodes.end(), source.nodes.begin(), source.nodes.end());
+    std::sort(target.nodes.begin(), target.nodes.end());
+    target.anchored = target.anchored || source.anchored;
+    target.reduction = target.reduction || source.reduction;
+    target.inputs += source.inputs;
+    source.nodes.clear();
+  }
+
+  void emit(ir::Patch& patch, const Group& group) {
+    auto region = std::make_shared<ir::Graph>(graph_.ops());
+    std::vector<ir::ValueId> inputs;
+    std::vector<std::pair<ir::ValueId, ir::ValueId>> inner;  // value of the graph -> of the region
+    std::vector<std::string> origins;
+    const auto lookup = [&](ir::ValueId value) -> ir::ValueId {
+      for (const auto& [outside, inside] : inner) {
+        if (outside == value) return inside;
+      }
+      const ir::Value& source = graph_.value(value);
+      // Constants of one element become immediates of the kernel.
+      const bool immediate = source.constant && source.constant->num_elements() == 1;
+      const ir::ValueId made = immediate ? region->add_constant(source.name, *source.constant)
+                                         : region->add_input(source.name, source.type);
+      if (!immediate) inputs.push_back(value);
+      inner.emplace_back(value, made);
+      return made;
+    };
+    for (ir::NodeId id : group.nodes) {
+      const ir::Node& node = graph_.node(id);
+      std::vector<ir::ValueId> args;
+      for (ir::ValueId input : node.inputs) args.push_back(input == ir::kAbsent ? input : lookup(input));
+      const ir::Value& output = graph_.value(node.outputs[0]);
+      const ir::ValueId made =
+          region->add_node(node.op, std::move(args), node.attrs, node.origins, {output.name})[0];
+      inner.emplace_back(node.outputs[0], made);
+      origins = merge_origins(std::move(origins), node.origins);
+    }
+    const ir::ValueId result = graph_.node(group.nodes.back()).outputs[0];
+    region->set_outputs({inner.back().second});
+    patch.replace(result, patch.add_fused(std::move(inputs), region, std::move(origins))[0]);
+  }
+
+  const ir::Graph& graph_;
+  std::vector<int> reads_;
+  std::vector<size_t> group_of_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+ir::Graph fuse_operators(const ir::Graph& graph) { return Fuser(graph).run(); }
+
+}  // namespace tensormill::passes

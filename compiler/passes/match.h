@@ -1,0 +1,48 @@
+/// Small questions that passes ask about a graph.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace tensormill::passes {
+
+/// The node that makes `value`, or null for inputs, constants and absent operands.
+inline const ir::Node* producer_of(const ir::Graph& graph, ir::ValueId value) {
+  if (value == ir::kAbsent || graph.value(value).producer == ir::kAbsent) return nullptr;
+  return &graph.node(graph.value(value).producer);
+}
+
+/// The producer when it is `op`, else null.
+inline const ir::Node* match(const ir::Graph& graph, ir::ValueId value, std::string_view op) {
+  const ir::Node* node = producer_of(graph, value);
+  return node != nullptr && node->op == op ? node : nullptr;
+}
+
+/// How often each value is read; graph outputs count as a read.
+inline std::vector<int> count_reads(const ir::Graph& graph) {
+  std::vector<int> reads(graph.values().size(), 0);
+  for (const ir::Node& node : graph.nodes()) {
+    for (ir::ValueId input : node.inputs) {
+      if (input != ir::kAbsent) ++reads[static_cast<size_t>(input)];
+    }
+  }
+  for (ir::ValueId output : graph.outputs()) ++reads[static_cast<size_t>(output)];
+  return reads;
+}
+
+/// Origins of both, without repeats.
+inline std::vector<std::string> merge_origins(std::vector<std::string> first,
+                                              const std::vector<std::string>& second) {
+  for (const std::string& origin : second) {
+    bool known = false;
+    for (const std::string& old : first) known = known || old == origin;
+    if (!known) first.push_back(origin);
+  }
+  return first;
+}
+
+}  // namespace tensormill::passes

@@ -1,0 +1,36 @@
+#include "compiler/passes/pass.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::passes {
+
+const std::vector<PassInfo>& all_passes() {
+  static const std::vector<PassInfo> rows = {
+#define TM_PASS(function, level, doc) {#function, level, &function, doc},
+#include "compiler/passes/passes.def"
+#undef TM_PASS
+  };
+  return rows;
+}
+
+ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vector<std::string>& ran,
+                       const PassObserver& observer) {
+  const std::vector<PassInfo>& rows = all_passes();
+  for (const std::string& name : options.disabled) {
+    const bool known =
+        std::any_of(rows.begin(), rows.end(), [&](const PassInfo& row) { return row.name == name; });
+    if (!known) throw Error(ErrorCode::kInvalidArgument, "no pass \"" + name + "\" to disable");
+  }
+  for (const PassInfo& row : rows) {
+    if (options.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0) continue;
+    graph = row.run(graph);
+    ir::verify(graph);
+    ran.emplace_back(row.name);
+    if (observer) observer(row.name, graph);
+  }
+  return graph;
+}
+
+}  // namespace tensormill::passes

@@ -1,0 +1,40 @@
+/// The graph pass pipeline: passes.def is the ordered list; a pass is a pure function from graph to graph
+/// that changes it through patches. The verifier runs after each pass. Thread-safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace tensormill::passes {
+
+struct PassInfo {
+  std::string_view name;
+  int opt_level;  ///< runs from this level on
+  ir::Graph (*run)(const ir::Graph& graph);
+  std::string_view doc;
+};
+/// All rows of passes.def in the pipeline's order.
+const std::vector<PassInfo>& all_passes();
+
+#define TM_PASS(function, level, doc) ir::Graph function(const ir::Graph& graph);
+#include "compiler/passes/passes.def"
+#undef TM_PASS
+
+struct PipelineOptions {
+  int opt_level = 3;
+  std::set<std::string> disabled;
+};
+/// Sees the graph after each pass that ran.
+using PassObserver = std::function<void(std::string_view pass, const ir::Graph& graph)>;
+
+/// Runs the rows of the level that are not disabled; names of those that ran are appended to `ran`. Throws
+/// Error(kInvalidArgument) for an unknown name in `disabled`, InternalError when a pass breaks the graph.
+ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vector<std::string>& ran,
+                       const PassObserver& observer = {});
+
+}  // namespace tensormill::passes

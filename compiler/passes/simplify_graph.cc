@@ -1,0 +1,151 @@
+// identity(x) = x                         reshape(reshape(x)) = reshape(x); to the same shape: x
+// transpose(transpose(x)) = transpose(x)  by the identity: x; that moves only extents of 1: reshape(x)
+// cast(x) to x's own type = x             expand, tile, slice, pad, concat that change nothing = x
+// pow(x, 1) = x, pow(x, 2) = x*x          mul(x, 1), div(x, 1) = x (same type and shape)
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/patch.h"
+#include "compiler/passes/match.h"
+#include "compiler/passes/pass.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+bool is_identity_perm(const std::vector<int64_t>& perm) {
+  for (size_t i = 0; i < perm.size(); ++i) {
+    if (perm[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+/// Extents greater than one keep their order: the bytes do not move.
+bool moves_nothing(const std::vector<int64_t>& perm, const Shape& shape) {
+  int64_t last = -1;
+  for (int64_t axis : perm) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+std::optional<double> scalar_of(const ir::Graph& graph, ir::ValueId id) {
+  if (id == ir::kAbsent) return std::nullopt;
+  const std::optional<Tensor>& constant = graph.value(id).constant;
+  if (!constant || constant->num_elements() != 1) return std::nullopt;
+  return constant->element_as_double(0);
+}
+
+class Simplifier {
+public:
+  explicit Simplifier(const ir::Graph& graph) : graph_(graph), patch_(graph, "simplify_graph") {}
+
+  ir::Graph run() {
+    for (const ir::Node& node : graph_.nodes()) visit(node);
+    return patch_.apply();
+  }
+  bool changed() const { return !patch_.empty(); }
+
+private:
+  const ir::ValueType& type(ir::ValueId id) const { return graph_.value(id).type; }
+
+  void forward(const ir::Node& node, ir::ValueId to) {
+    if (type(node.outputs[0]) == patch_.value(to).type) patch_.replace(node.outputs[0], to);
+  }
+
+  void visit(const ir::Node& node) {
+    const std::string& op = node.op;
+    if (op == "identity" || op == "cast" || op == "expand" || op == "tile" || op == "slice" || op == "pad") {
+      visit_no_op(node);
+    } else if (op == "concat") {
+      if (node.inputs.size() == 1) forward(node, node.inputs[0]);
+    } else if (op == "reshape") {
+      visit_reshape(node);
+    } else if (op == "transpose") {
+      visit_transpose(node);
+    } else if (op == "pow") {
+      visit_pow(node);
+    } else if (op == "mul" || op == "div") {
+      if (scalar_of(graph_, node.inputs[1]) == 1.0) forward(node, node.inputs[0]);
+    }
+  }
+
+  void visit_no_op(const ir::Node& node) {
+    if (type(node.inputs[0]) != type(node.outputs[0])) return;
+    // A slice of the same shape may still reverse an axis; a pad may crop on one side and add on the other.
+    if (node.op == "slice") {
+      for (int64_t step : node.attrs.ints_of("steps")) {
+        if (step < 0) return;
+      }
+    }
+    if (node.op == "pad") {
+      for (int64_t amount : node.attrs.ints_of("pads")) {
+        if (amount != 0) return;
+      }
+    }
+    forward(node, node.inputs[0]);
+  }
+
+  void visit_reshape(const ir::Node& node) {
+    if (type(node.inputs[0]) == type(node.outputs[0])) {
+      forward(node, node.inputs[0]);
+    } else if (const ir::Node* inner = match(graph_, node.inputs[0], "reshape")) {
+      const std::vector<std::string> origins = merge_origins(inner->origins, node.origins);
+      forward(node, patch_.add_node("reshape", {inner->inputs[0]}, node.attrs, origins)[0]);
+    }
+  }
+
+  void visit_transpose(const ir::Node& node) {
+    const std::vector<int64_t>& perm = node.attrs.ints_of("perm");
+    const Shape& shape = type(node.inputs[0]).shape;
+    if (is_identity_perm(perm)) {
+      forward(node, node.inputs[0]);
+    } else if (moves_nothing(perm, shape)) {
+      const ir::Attrs attrs{{"shape", type(node.outputs[0]).shape}};
+      forward(node, patch_.add_node("reshape", {node.inputs[0]}, attrs, node.origins)[0]);
+    } else if (const ir::Node* inner = match(graph_, node.inputs[0], "transpose")) {
+      const std::vector<int64_t>& first = inner->attrs.ints_of("perm");
+      std::vector<int64_t> both;
+      for (int64_t axis : perm) both.push_back(first[static_cast<size_t>(axis)]);
+      if (is_identity_perm(both)) {
+        forward(node, inner->inputs[0]);
+      } else {
+        const std::vector<std::string> origins = merge_origins(inner->origins, node.origins);
+        forward(node, patch_.add_node("transpose", {inner->inputs[0]}, {{"perm", both}}, origins)[0]);
+      }
+    }
+  }
+
+  void visit_pow(const ir::Node& node) {
+    const std::optional<double> exponent = scalar_of(graph_, node.inputs[1]);
+    if (exponent == 1.0) {
+      forward(node, node.inputs[0]);
+    } else if (exponent == 2.0 && type(node.inputs[0]) == type(node.outputs[0])) {
+      forward(node, patch_.add_node("mul", {node.inputs[0], node.inputs[0]}, {}, node.origins)[0]);
+    }
+  }
+
+  const ir::Graph& graph_;
+  ir::Patch patch_;
+};
+
+/// Each round shortens a chain by one; chains are short, the bound only guards against a rule that undoes
+/// another.
+constexpr int kMaxRounds = 16;
+
+}  // namespace
+
+ir::Graph simplify_graph(const ir::Graph& graph) {
+  ir::Graph current = graph;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    Simplifier simplifier(current);
+    ir::Graph next = simplifier.run();
+    if (!simplifier.changed()) return next;
+    current = std::move(next);
+  }
+  return current;
+}
+
+ir::Graph simplify_moved(const ir::Graph& graph) { return fold_constants(simplify_graph(graph)); }
+
+}  // namespace tensormill::passes
