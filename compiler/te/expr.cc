@@ -117,15 +117,15 @@ Expr::Expr(const Var& var) {
   TM_CHECK(var != nullptr, "null variable");
   ExprNode node{};
   node.op = ExprOp::kVar;
-  node.type = {var->dtype, 1};
+  node.type = {var->dtype, var->lanes};
   node.var = var;
   node_ = std::make_shared<const ExprNode>(std::move(node));
 }
 
 Expr::Expr(int64_t value) : Expr(int_imm(DType::kInt64, value)) {}
 
-Var make_var(std::string name, DType dtype) {
-  return std::make_shared<const VarNode>(VarNode{std::move(name), dtype});
+Var make_var(std::string name, DType dtype, int lanes) {
+  return std::make_shared<const VarNode>(VarNode{std::move(name), dtype, lanes});
 }
 
 Buffer make_buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope) {

@@ -82,6 +82,7 @@ void Printer::stmt(const Stmt& stmt) {
       shape(node.buffer->dtype, node.buffer->shape);
       text_ += " ";
       text_ += scope_name(node.buffer->scope);
+      if (node.offset != 0) text_ += " at " + std::to_string(node.offset);
       block(node.body);
       break;
     case StmtOp::kIf:

@@ -82,11 +82,12 @@ Stmt make_store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr mask)
   return make_node(std::move(node));
 }
 
-Stmt make_allocate(Buffer buffer, Stmt body) {
+Stmt make_allocate(Buffer buffer, Stmt body, int64_t offset) {
   TM_CHECK(buffer != nullptr && body, "an allocation needs a buffer and a body");
   StmtNode node = node_of(StmtOp::kAllocate);
   node.buffer = std::move(buffer);
   node.body = std::move(body);
+  node.offset = offset;
   return make_node(std::move(node));
 }
 
@@ -192,7 +193,7 @@ Stmt Rewriter::rewrite(const Stmt& stmt) {
     }
     case StmtOp::kAllocate: {
       const Stmt body = on(node.body);
-      return same(body, node.body) ? stmt : make_allocate(node.buffer, body);
+      return same(body, node.body) ? stmt : make_allocate(node.buffer, body, node.offset);
     }
     case StmtOp::kIf: {
       const Expr condition = on(node.condition);
