@@ -1,0 +1,64 @@
+/// The tables behind targets: CPU features (features.def) and named CPUs (config/cpus.def), and what follows
+/// from a set of features. Sets are sorted by name, so that whatever is printed from them is canonical.
+/// Thread-safety: pure functions over constant tables.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/target/target.h"
+
+namespace tensormill::target {
+
+using FeatureSet = std::set<std::string, std::less<>>;
+
+/// What the operating system must save for a feature to be usable.
+enum class FeatureState : uint8_t { kNone = 0, kAvx = 1, kAvx512 = 2, kTiles = 3 };
+
+struct FeatureRow {
+  std::string_view name;
+  std::string_view arch;
+  std::string_view implies;  ///< names separated by blanks
+  uint32_t leaf;
+  uint32_t subleaf;
+  char reg;
+  int bit;
+  FeatureState state;
+};
+
+struct CpuRow {
+  std::string_view name;
+  std::string_view arch;
+  std::string_view vendor;
+  std::string_view base;
+  std::string_view extra;
+  int l1d_kib;
+  int l2_kib;
+};
+
+const std::vector<FeatureRow>& all_features();
+const std::vector<CpuRow>& all_cpus();
+/// The row, or null.
+const FeatureRow* find_feature(std::string_view arch, std::string_view name);
+const CpuRow* find_cpu(std::string_view arch, std::string_view name);
+
+/// All features of the CPU: its base's, its own and the implied ones.
+FeatureSet features_of(const CpuRow& cpu);
+/// Adds the feature and what it implies.
+void enable(FeatureSet& set, std::string_view arch, std::string_view name);
+/// Removes the feature and all that imply it.
+void disable(FeatureSet& set, std::string_view arch, std::string_view name);
+/// The tracked features that are on for the target.
+FeatureSet enabled_features(const Target& target);
+
+/// Width, registers and fma that follow from the features; caches and cores are left as they are.
+void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts& facts);
+/// "x86_64" or "aarch64" of a triple.
+std::string arch_of(std::string_view triple);
+/// Words of `text` separated by blanks.
+std::vector<std::string_view> words(std::string_view text);
+
+}  // namespace tensormill::target

@@ -1,0 +1,216 @@
+#include <sched.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <optional>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "compiler/target/features.h"
+#include "compiler/target/target.h"
+
+namespace tensormill::target {
+namespace {
+
+struct Caches {
+  int64_t l1d = 0;
+  int64_t l2 = 0;
+};
+
+std::string read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// "48K" -> 49152; 0 when it is anything else.
+int64_t parse_size(const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0 || value > (int64_t{1} << 30)) return 0;
+  const char unit = end == text.data() + text.size() ? ' ' : *end;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
+Caches caches_from_sys() {
+  Caches caches;
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    const std::string level = read_line(folder + "level");
+    const std::string type = read_line(folder + "type");
+    const int64_t size = parse_size(read_line(folder + "size"));
+    if (level == "1" && type == "Data") caches.l1d = size;
+    if (level == "2" && type != "Instruction") caches.l2 = size;
+  }
+  return caches;
+}
+
+int count_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+#if defined(__x86_64__)
+
+struct Cpuid {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+Cpuid cpuid(uint32_t leaf, uint32_t subleaf) {
+  Cpuid r;
+  if (__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d) == 0) return {};
+  return r;
+}
+
+/// Deterministic cache parameters: leaf 4 (Intel) and 0x8000001d (AMD) have one layout.
+Caches caches_from_cpuid(uint32_t leaf) {
+  Caches caches;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const Cpuid r = cpuid(leaf, i);
+    const uint32_t type = r.a & 31;
+    if (type == 0) break;
+    const uint32_t level = (r.a >> 5) & 7;
+    const int64_t size =
+        int64_t{1 + (r.b >> 22)} * (1 + ((r.b >> 12) & 0x3ff)) * (1 + (r.b & 0xfff)) * (int64_t{r.c} + 1);
+    if (level == 1 && type == 1) caches.l1d = size;
+    if (level == 2 && type != 2) caches.l2 = size;
+  }
+  return caches;
+}
+
+std::string_view vendor_name() {
+  const Cpuid r = cpuid(0, 0);
+  if (r.b == 0x756e6547) return "intel";
+  if (r.b == 0x68747541 || r.b == 0x6f677948) return "amd";
+  return "generic";
+}
+
+uint64_t read_xcr0() {
+  if ((cpuid(1, 0).c & (1u << 27)) == 0) return 0;
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t{high} << 32) | low;
+}
+
+/// Whether this process may use AMX tiles: the kernel grants them on request only (arch_prctl in main).
+bool tiles_granted() {
+  constexpr long kGetPermitted = 0x1022;
+  uint64_t mask = 0;
+  return syscall(SYS_arch_prctl, kGetPermitted, &mask) == 0 && (mask & (uint64_t{1} << 18)) != 0;
+}
+
+bool state_usable(FeatureState state, uint64_t xcr0) {
+  switch (state) {
+    case FeatureState::kNone:
+      return true;
+    case FeatureState::kAvx:
+      return (xcr0 & 0x6) == 0x6;
+    case FeatureState::kAvx512:
+      return (xcr0 & 0xe6) == 0xe6;
+    case FeatureState::kTiles:
+      return (xcr0 & 0x60000) == 0x60000 && tiles_granted();
+  }
+  return false;
+}
+
+FeatureSet host_features(std::string_view arch) {
+  const uint64_t xcr0 = read_xcr0();
+  FeatureSet set;
+  for (const FeatureRow& row : all_features()) {
+    if (row.arch != arch) continue;
+    const Cpuid r = cpuid(row.leaf, row.subleaf);
+    const uint32_t value = row.reg == 'a' ? r.a : row.reg == 'b' ? r.b : row.reg == 'c' ? r.c : r.d;
+    bool on = (value >> row.bit) & 1 && state_usable(row.state, xcr0);
+    // Rows stand after what they imply: a hypervisor may hide half of a pair.
+    for (std::string_view implied : words(row.implies)) on = on && set.find(implied) != set.end();
+    if (on) set.emplace(row.name);
+  }
+  return set;
+}
+
+Caches fallback_caches() {
+  const Caches caches = caches_from_cpuid(4);
+  return caches.l1d > 0 ? caches : caches_from_cpuid(0x8000001d);
+}
+
+constexpr const char* kHostArch = "x86_64";
+
+#else
+
+std::string_view vendor_name() { return "arm"; }
+
+FeatureSet host_features(std::string_view arch) {
+  FeatureSet set;
+  for (const FeatureRow& row : all_features()) {
+    if (row.arch == arch && (getauxval(row.leaf) >> row.bit) & 1) set.emplace(row.name);
+  }
+  return set;
+}
+
+Caches fallback_caches() { return {}; }
+
+constexpr const char* kHostArch = "aarch64";
+
+#endif
+
+/// The row of this vendor, or a generic one, with the most features that the machine has all of; AMX, which
+/// the kernel may withhold, does not count against a row.
+const CpuRow& closest_cpu(const FeatureSet& host) {
+  const std::string_view vendor = vendor_name();
+  const CpuRow* best = find_cpu(kHostArch, "generic");
+  size_t best_size = 0;
+  for (const CpuRow& row : all_cpus()) {
+    if (row.arch != kHostArch || (row.vendor != vendor && row.vendor != "generic")) continue;
+    const FeatureSet own = features_of(row);
+    bool fits = true;
+    for (const std::string& name : own) {
+      fits = fits && (host.find(name) != host.end() || name.substr(0, 3) == "amx");
+    }
+    // A vendor's row beats a generic one of the same features: it has a scheduling model.
+    const size_t size = 2 * own.size() + (row.vendor == vendor ? 1 : 0);
+    if (fits && size > best_size) {
+      best = &row;
+      best_size = size;
+    }
+  }
+  return *best;
+}
+
+}  // namespace
+
+Target host_target() {
+  Target target;
+  target.triple = std::string(kHostArch) + "-linux-gnu";
+  const FeatureSet set = host_features(kHostArch);
+  const CpuRow& cpu = closest_cpu(set);
+  target.cpu = cpu.name;
+  const FeatureSet own = features_of(cpu);
+  for (const std::string& name : set) {
+    if (own.find(name) == own.end()) target.features.push_back("+" + name);
+  }
+  for (const std::string& name : own) {
+    if (set.find(name) == set.end()) target.features.push_back("-" + name);
+  }
+  derive_vector_facts(kHostArch, set, target.facts);
+  target.facts.num_cores = count_cores();
+  Caches caches = caches_from_sys();
+  if (caches.l1d <= 0 || caches.l2 <= 0) caches = fallback_caches();
+  if (caches.l1d <= 0 || caches.l2 <= 0) {
+    caches = {int64_t{cpu.l1d_kib} * 1024, int64_t{cpu.l2_kib} * 1024};
+    target.warnings.push_back("the cache sizes of this machine are unknown, taken from the row of " +
+                              target.cpu);
+  }
+  target.facts.l1d_bytes = caches.l1d;
+  target.facts.l2_bytes = caches.l2;
+  return target;
+}
+
+}  // namespace tensormill::target
