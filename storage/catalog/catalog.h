@@ -1,0 +1,169 @@
+/// Names, ids and states, durably: the store's database, behind an interface that knows no SQL. Every method
+/// is one transaction; when it has returned, its effect survives kill -9 and a power cut. It must be called
+/// only after the blobs that its rows name are durable (publish order). Errors: Error(kDiskFull), Error(kIo),
+/// Error(kCorrupt) from any method; others as stated. After an I/O error the effect of the method is unknown:
+/// it may appear after a restart. Thread-safety: all methods from many threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/rows.h"
+
+namespace tensormill::storage {
+
+/// One attempt at a job by one worker. Whoever holds a stale claim changes nothing.
+struct JobClaim {
+  std::string id;
+  int attempt = 0;
+  std::string owner;
+};
+
+struct JobSubmission {
+  std::string kind;
+  std::string subject;
+  std::string action_key;  ///< what makes two submissions the same work
+  std::string request = "{}";
+  std::string resolved = "{}";
+  int priority = 0;  ///< higher first
+  int max_attempts = 3;
+  bool force = false;           ///< neither joins a live job nor takes a cached result
+  bool reuse_result = true;     ///< false: joins live jobs only
+  int64_t max_queued = 0;       ///< Error(kUnavailable) when as many are queued; 0: no bound
+  std::string idempotency_key;  ///< "" for none
+  std::string request_hash;     ///< of the body that came with the key
+  int64_t idempotency_ms = 86'400'000;
+  /// Asked, within the transaction, whether a succeeded job's result is still whole; null: it is when its
+  /// package row is there. Must not call the catalog.
+  std::function<bool(const JobRow&)> still_whole = nullptr;
+};
+
+enum class SubmitOutcome {
+  kCreated,
+  kJoined,    ///< a live job of the same action; it has one more submitter
+  kCached,    ///< a succeeded job of the same action; its package was touched
+  kRepeated,  ///< the job that this idempotency key made
+};
+
+struct Submitted {
+  JobRow job;
+  SubmitOutcome outcome = SubmitOutcome::kCreated;
+};
+
+struct HeartbeatResult {
+  bool held = false;  ///< false: the claim is stale and the work must stop
+  bool cancel_requested = false;
+};
+
+struct JobFilter {
+  std::optional<JobState> state = std::nullopt;
+  std::string kind;     ///< "" = all
+  std::string subject;  ///< "" = all
+};
+
+struct CancelOutcome {
+  JobRow job;
+  bool withdrawn_only = false;  ///< other submitters still want it
+};
+
+/// How a claim ends well or for good.
+struct JobFinish {
+  JobState state = JobState::kSucceeded;  ///< a final one
+  std::string result;
+  std::string error;
+  std::optional<Digest> log = std::nullopt;
+  /// Published in the same transaction, only if the claim still holds.
+  std::optional<PackageRow> package = std::nullopt;
+  std::optional<ModelRow> model = std::nullopt;
+  std::optional<NameChange> model_name = std::nullopt;
+};
+
+/// How a claim ends with another attempt to come (or, after the last one, as failed with this error).
+struct JobRelease {
+  std::string error;
+  std::optional<Digest> log = std::nullopt;
+  int64_t backoff_ms = 0;
+  bool counts = true;  ///< false (shutdown): the attempt does not count against max_attempts
+};
+
+enum class Orphans {
+  kExpired,     ///< running jobs whose lease is over
+  kAllRunning,  ///< all running jobs: only right at start, when no other process can hold the catalog
+};
+
+class Catalog {
+public:
+  virtual ~Catalog() = default;
+
+  /// True when the row is new. Points `name` at the model when given: Error(kNameTaken).
+  virtual bool put_model(const ModelRow& model, const std::optional<NameChange>& name) = 0;
+  virtual std::optional<ModelRow> find_model(const Digest& id) = 0;
+  /// Newest first.
+  virtual Page<ModelRow> list_models(const PageRequest& page) = 0;
+  /// False when absent. Throws Error(kInUse) while it is named or the subject of a live job.
+  virtual bool remove_model(const Digest& id) = 0;
+
+  virtual void set_name(const NameChange& name, const Digest& id) = 0;
+  virtual std::optional<Digest> find_name(const std::string& kind, const std::string& name) = 0;
+  /// Sorted by name.
+  virtual std::vector<NameRow> list_names(const std::string& kind) = 0;
+  virtual std::vector<std::string> names_of(const std::string& kind, const Digest& id) = 0;
+  virtual bool remove_name(const std::string& kind, const std::string& name) = 0;
+
+  virtual bool put_package(const PackageRow& package) = 0;
+  virtual std::optional<PackageRow> find_package(const Digest& id) = 0;
+  virtual Page<PackageRow> list_packages(const PageRequest& page) = 0;
+  /// False when absent.
+  virtual bool touch_package(const Digest& id) = 0;
+  virtual bool pin_package(const Digest& id, bool pinned) = 0;
+  /// False when absent. Throws Error(kInUse) while it is pinned, named or used by a deployment.
+  virtual bool remove_package(const Digest& id) = 0;
+
+  virtual void put_deployment(const DeploymentRow& deployment) = 0;
+  virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
+  /// Sorted by name.
+  virtual std::vector<DeploymentRow> list_deployments() = 0;
+  virtual bool remove_deployment(const std::string& name) = 0;
+
+  /// Throws Error(kUnavailable) past max_queued, Error(kInvalidArgument) for a used idempotency key with
+  /// another body.
+  virtual Submitted submit_job(const JobSubmission& submission) = 0;
+  virtual std::optional<JobRow> find_job(const std::string& id) = 0;
+  /// Newest first.
+  virtual Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) = 0;
+  virtual int64_t count_jobs(JobState state) = 0;
+  /// Withdraws one submitter. The last one cancels a queued job at once and asks a running one to stop. A
+  /// cancelled job is returned as it is; throws Error(kConflict) for one that ended otherwise,
+  /// Error(kNotFound).
+  virtual CancelOutcome cancel_job(const std::string& id) = 0;
+  /// A failed or cancelled job becomes queued again with at least one more attempt. Throws Error(kConflict)
+  /// in other states or when a live job does the same work, Error(kNotFound).
+  virtual JobRow retry_job(const std::string& id) = 0;
+
+  /// The first queued job of these kinds whose time has come, now running, leased to `owner` for `lease_ms`.
+  virtual std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
+                                          int64_t lease_ms) = 0;
+  /// Milliseconds (>= 0) until a queued job of these kinds may be claimed; nothing when none is queued.
+  virtual std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds) = 0;
+  /// Renews the lease; stores progress (when given) and events only if the claim holds.
+  virtual HeartbeatResult heartbeat_job(const JobClaim& claim, int64_t lease_ms,
+                                        const std::optional<std::string>& progress,
+                                        const std::vector<JobEventRow>& events) = 0;
+  /// False, and nothing is changed, when the claim is stale.
+  virtual bool finish_job(const JobClaim& claim, const JobFinish& finish) = 0;
+  virtual bool release_job(const JobClaim& claim, const JobRelease& release) = 0;
+  /// Orphaned jobs become queued again after backoff_ms · 2^(attempt − 1), cancelled when that was asked for,
+  /// or failed after their last attempt (a job that kills its worker again and again must not run for ever).
+  /// Returns them as they are now.
+  virtual std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) = 0;
+  /// Events with a sequence above `after`, ascending. State changes are events too: "state", and "end" last.
+  virtual std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) = 0;
+
+  /// Every blob that a row names, sorted, each once: what garbage collection must keep.
+  virtual std::vector<Digest> referenced_blobs() = 0;
+};
+
+}  // namespace tensormill::storage

@@ -1,0 +1,140 @@
+#include "storage/catalog/migrations.h"
+
+#include <array>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::storage {
+namespace {
+
+/// "TMil" in ASCII, so that another program's database is not taken for ours.
+constexpr int64_t kApplicationId = 0x544d696c;
+
+constexpr std::string_view kVersion1 = R"sql(
+CREATE TABLE models(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  facts TEXT NOT NULL,
+  created_ms INTEGER NOT NULL);
+CREATE TABLE model_blobs(
+  model TEXT NOT NULL REFERENCES models(id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY(model, position));
+
+CREATE TABLE names(
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  id TEXT NOT NULL,
+  updated_ms INTEGER NOT NULL,
+  PRIMARY KEY(kind, name));
+CREATE INDEX names_by_id ON names(id);
+
+CREATE TABLE packages(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  archive TEXT NOT NULL,
+  archive_bytes INTEGER NOT NULL,
+  facts TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  last_used_ms INTEGER NOT NULL,
+  pinned INTEGER NOT NULL);
+CREATE TABLE package_members(
+  package TEXT NOT NULL REFERENCES packages(id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  PRIMARY KEY(package, position));
+
+CREATE TABLE deployments(
+  name TEXT PRIMARY KEY NOT NULL,
+  desired TEXT NOT NULL,
+  versions TEXT NOT NULL,
+  updated_ms INTEGER NOT NULL);
+CREATE TABLE deployment_packages(
+  deployment TEXT NOT NULL REFERENCES deployments(name) ON DELETE CASCADE,
+  package TEXT NOT NULL,
+  PRIMARY KEY(deployment, package));
+CREATE INDEX deployment_packages_by_package ON deployment_packages(package);
+
+-- live_key is the action key while the job is queued or running and may be joined, else NULL.
+CREATE TABLE jobs(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  action_key TEXT NOT NULL,
+  live_key TEXT UNIQUE,
+  state TEXT NOT NULL,
+  request TEXT NOT NULL,
+  resolved TEXT NOT NULL,
+  progress TEXT NOT NULL,
+  result TEXT NOT NULL,
+  error TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  submitters INTEGER NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  lease_until_ms INTEGER NOT NULL,
+  not_before_ms INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL,
+  started_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL,
+  log TEXT,
+  package TEXT);
+CREATE INDEX jobs_by_state ON jobs(state, priority, seq);
+CREATE INDEX jobs_by_action ON jobs(action_key, state);
+CREATE INDEX jobs_by_subject ON jobs(subject);
+CREATE TABLE job_events(
+  job TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY(job, seq));
+
+CREATE TABLE idempotency(
+  key TEXT PRIMARY KEY NOT NULL,
+  request_hash TEXT NOT NULL,
+  job TEXT NOT NULL,
+  created_ms INTEGER NOT NULL);
+)sql";
+
+constexpr std::array<std::string_view, 1> kMigrations = {kVersion1};
+
+int64_t pragma(SqliteDb& db, std::string_view name) {
+  const auto row = db.query("PRAGMA " + std::string(name));
+  return row->step() ? row->integer(0) : 0;
+}
+
+}  // namespace
+
+std::span<const std::string_view> catalog_migrations() { return kMigrations; }
+
+void migrate(SqliteDb& db) {
+  const int64_t newest = static_cast<int64_t>(kMigrations.size());
+  int64_t version = pragma(db, "user_version");
+  const int64_t application = pragma(db, "application_id");
+  if (version > newest) {
+    throw Error(ErrorCode::kNotSupported, "the catalog has version " + std::to_string(version) +
+                                              ", this program knows versions up to " +
+                                              std::to_string(newest));
+  }
+  const bool foreign = version == 0 ? application != 0 : application != kApplicationId;
+  if (foreign) {
+    throw Error(ErrorCode::kNotSupported,
+                "the database is not a catalog: application id " + std::to_string(application));
+  }
+  for (; version < newest; ++version) {
+    Transaction transaction(db);
+    db.execute(kMigrations[static_cast<size_t>(version)]);
+    db.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    db.execute("PRAGMA user_version = " + std::to_string(version + 1));
+    transaction.commit();
+  }
+}
+
+}  // namespace tensormill::storage

@@ -1,0 +1,114 @@
+/// What the catalog keeps, as values. Texts named facts, request, resolved, progress, result, error, desired
+/// and versions are JSON that the catalog does not read. Times are milliseconds since 1970 by the catalog's
+/// clock. Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/digest.h"
+
+namespace tensormill::storage {
+
+template <typename T>
+struct Page {
+  std::vector<T> items;
+  int64_t next = 0;  ///< cursor of the next page; 0: this was the last
+};
+
+struct PageRequest {
+  int64_t cursor = 0;  ///< 0: from the start, which is the newest
+  int limit = 50;
+};
+
+struct ModelRow {
+  Digest id;
+  std::vector<Digest> blobs = {};
+  std::string facts = "{}";
+  int64_t created_ms = 0;  ///< set by the catalog
+};
+
+struct NameRow {
+  std::string kind;
+  std::string name;
+  Digest id;
+  int64_t updated_ms = 0;
+};
+
+/// A name to point at something in the transaction that publishes it.
+struct NameChange {
+  std::string kind;
+  std::string name;
+  bool replace = false;  ///< false: Error(kNameTaken) when the name points elsewhere
+};
+
+struct MemberRow {
+  std::string name;
+  Digest digest;
+  uint64_t size = 0;
+};
+
+struct PackageRow {
+  Digest id;  ///< also the digest of the metadata blob
+  std::vector<MemberRow> members = {};
+  Digest archive;  ///< of the streamed archive, which is not stored
+  uint64_t archive_bytes = 0;
+  std::string facts = "{}";
+  int64_t created_ms = 0;    ///< set by the catalog
+  int64_t last_used_ms = 0;  ///< set by the catalog
+  bool pinned = false;
+};
+
+struct DeploymentRow {
+  std::string name;
+  std::string desired = "{}";
+  std::string versions = "{}";
+  std::vector<Digest> packages = {};  ///< what it uses: these cannot be removed
+  int64_t updated_ms = 0;        ///< set by the catalog
+};
+
+enum class JobState { kQueued, kRunning, kSucceeded, kFailed, kCancelled };
+
+/// "queued" …
+std::string_view job_state_name(JobState state);
+std::optional<JobState> job_state_from_name(std::string_view name);
+/// Succeeded, failed or cancelled.
+bool is_final(JobState state);
+
+struct JobRow {
+  int64_t sequence = 0;  ///< order of submission, and cursor of lists
+  std::string id;        ///< UUIDv7
+  std::string kind;
+  std::string subject;  ///< opaque id that lists are filtered by; "" for none
+  std::string action_key;
+  JobState state = JobState::kQueued;
+  std::string request = "{}";
+  std::string resolved = "{}";
+  std::string progress = "{}";
+  std::string result;  ///< "" before success
+  std::string error;   ///< "" while there is none; the latest attempt's
+  int attempt = 0;     ///< 0 before the first claim
+  int max_attempts = 1;
+  int priority = 0;
+  int submitters = 1;
+  bool cancel_requested = false;
+  std::string owner;
+  int64_t lease_until_ms = 0;
+  int64_t not_before_ms = 0;
+  int64_t created_ms = 0;
+  int64_t started_ms = 0;   ///< 0 before the first claim
+  int64_t finished_ms = 0;  ///< 0 before the end
+  std::optional<Digest> log = std::nullopt;
+  std::optional<Digest> package = std::nullopt;  ///< what it published
+};
+
+struct JobEventRow {
+  int64_t sequence = 0;  ///< from 1 within a job, set by the catalog
+  std::string type;
+  std::string data = "{}";
+};
+
+}  // namespace tensormill::storage

@@ -1,0 +1,159 @@
+#include "storage/catalog/sqlite_catalog.h"
+
+#include <chrono>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "storage/catalog/migrations.h"
+#include "storage/catalog/sqlite_db.h"
+
+namespace tensormill::storage {
+namespace {
+
+int64_t system_now_ms() {
+  using std::chrono::milliseconds;
+  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms FROM models ";
+
+}  // namespace
+
+SqliteCatalog::SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOptions options)
+    : lock_(env.lock(path + ".lock")) {
+  if (!options.now_ms) options.now_ms = system_now_ms;
+  db_ = std::make_unique<SqliteDb>(env, path, std::move(options.now_ms), options.checkpoint_pages);
+  migrate(*db_);
+}
+
+SqliteCatalog::~SqliteCatalog() = default;
+
+bool SqliteCatalog::insert_model(const ModelRow& model) {
+  const int64_t added =
+      db_->run("INSERT INTO models(id, facts, created_ms) VALUES(?, ?, now_ms()) ON CONFLICT(id) DO NOTHING",
+               model.id, model.facts);
+  if (added == 0) return false;
+  for (size_t i = 0; i < model.blobs.size(); ++i) {
+    db_->run("INSERT INTO model_blobs(model, position, digest) VALUES(?, ?, ?)", model.id,
+             static_cast<int64_t>(i), model.blobs[i]);
+  }
+  return true;
+}
+
+ModelRow SqliteCatalog::read_model(const Statement& row) {
+  ModelRow model{row.digest(1), {}, row.text(2), row.integer(3)};
+  const auto blobs = db_->query("SELECT digest FROM model_blobs WHERE model = ? ORDER BY position", model.id);
+  while (blobs->step()) model.blobs.push_back(blobs->digest(0));
+  return model;
+}
+
+bool SqliteCatalog::put_model(const ModelRow& model, const std::optional<NameChange>& name) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const bool is_new = insert_model(model);
+  if (name) point_name(*name, model.id);
+  transaction.commit();
+  return is_new;
+}
+
+std::optional<ModelRow> SqliteCatalog::find_model(const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(std::string(kModelColumns) + "WHERE id = ?", id);
+  if (!row->step()) return std::nullopt;
+  return read_model(*row);
+}
+
+Page<ModelRow> SqliteCatalog::list_models(const PageRequest& page) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(std::string(kModelColumns) + "WHERE ? = 0 OR seq < ? ORDER BY seq DESC LIMIT ?",
+                              page.cursor, page.cursor, static_cast<int64_t>(page.limit) + 1);
+  Page<ModelRow> result;
+  int64_t last = 0;
+  while (row->step()) {
+    if (result.items.size() == static_cast<size_t>(page.limit)) {
+      result.next = last;
+      break;
+    }
+    result.items.push_back(read_model(*row));
+    last = row->integer(0);
+  }
+  return result;
+}
+
+bool SqliteCatalog::remove_model(const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const auto name = db_->query("SELECT name FROM names WHERE id = ? ORDER BY name", id);
+  if (name->step()) throw Error(ErrorCode::kInUse, id.text() + " is named " + name->text(0));
+  const auto job =
+      db_->query("SELECT id FROM jobs WHERE subject = ? AND state IN ('queued', 'running') ORDER BY seq", id);
+  if (job->step()) throw Error(ErrorCode::kInUse, id.text() + " is used by job " + job->text(0));
+  const bool removed = db_->run("DELETE FROM models WHERE id = ?", id) != 0;
+  transaction.commit();
+  return removed;
+}
+
+void SqliteCatalog::point_name(const NameChange& name, const Digest& id) {
+  const auto row = db_->query("SELECT id FROM names WHERE kind = ? AND name = ?", name.kind, name.name);
+  if (row->step()) {
+    const Digest current = row->digest(0);
+    if (current == id) return;
+    if (!name.replace) {
+      throw Error(ErrorCode::kNameTaken, name.kind + " name " + name.name + " points at " + current.text() +
+                                             ", not at " + id.text());
+    }
+  }
+  db_->run(
+      "INSERT INTO names(kind, name, id, updated_ms) VALUES(?, ?, ?, now_ms()) "
+      "ON CONFLICT(kind, name) DO UPDATE SET id = excluded.id, updated_ms = excluded.updated_ms",
+      name.kind, name.name, id);
+}
+
+void SqliteCatalog::set_name(const NameChange& name, const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  point_name(name, id);
+  transaction.commit();
+}
+
+std::optional<Digest> SqliteCatalog::find_name(const std::string& kind, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query("SELECT id FROM names WHERE kind = ? AND name = ?", kind, name);
+  if (!row->step()) return std::nullopt;
+  return row->digest(0);
+}
+
+std::vector<NameRow> SqliteCatalog::list_names(const std::string& kind) {
+  const std::lock_guard lock(mutex_);
+  const auto row =
+      db_->query("SELECT kind, name, id, updated_ms FROM names WHERE kind = ? ORDER BY name", kind);
+  std::vector<NameRow> names;
+  while (row->step()) names.push_back({row->text(0), row->text(1), row->digest(2), row->integer(3)});
+  return names;
+}
+
+std::vector<std::string> SqliteCatalog::names_of(const std::string& kind, const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query("SELECT name FROM names WHERE kind = ? AND id = ? ORDER BY name", kind, id);
+  std::vector<std::string> names;
+  while (row->step()) names.push_back(row->text(0));
+  return names;
+}
+
+bool SqliteCatalog::remove_name(const std::string& kind, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return db_->run("DELETE FROM names WHERE kind = ? AND name = ?", kind, name) != 0;
+}
+
+std::vector<Digest> SqliteCatalog::referenced_blobs() {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(
+      "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM packages "
+      "UNION SELECT log FROM jobs WHERE log IS NOT NULL ORDER BY 1");
+  std::vector<Digest> blobs;
+  while (row->step()) blobs.push_back(row->digest(0));
+  return blobs;
+}
+
+}  // namespace tensormill::storage

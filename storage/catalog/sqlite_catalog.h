@@ -1,0 +1,98 @@
+/// The catalog in an SQLite file. One process at a time: the file is locked for the life of the object.
+/// Thread-safety: as Catalog; one connection behind one mutex.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/catalog.h"
+#include "storage/env/env.h"
+
+namespace tensormill::storage {
+
+class SqliteDb;
+class Statement;
+
+struct SqliteCatalogOptions {
+  /// The catalog's clock, milliseconds since 1970; null: the system's.
+  std::function<int64_t()> now_ms = nullptr;
+  /// Pages in the write-ahead log after which it is folded into the database.
+  int checkpoint_pages = 1000;
+};
+
+class SqliteCatalog final : public Catalog {
+public:
+  /// Opens `path`, creates it when absent, and migrates it. Throws Error(kInUse) when another process has it,
+  /// Error(kNotSupported) when it is newer than this program.
+  SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOptions options = {});
+  ~SqliteCatalog() override;
+
+  bool put_model(const ModelRow& model, const std::optional<NameChange>& name) override;
+  std::optional<ModelRow> find_model(const Digest& id) override;
+  Page<ModelRow> list_models(const PageRequest& page) override;
+  bool remove_model(const Digest& id) override;
+
+  void set_name(const NameChange& name, const Digest& id) override;
+  std::optional<Digest> find_name(const std::string& kind, const std::string& name) override;
+  std::vector<NameRow> list_names(const std::string& kind) override;
+  std::vector<std::string> names_of(const std::string& kind, const Digest& id) override;
+  bool remove_name(const std::string& kind, const std::string& name) override;
+
+  bool put_package(const PackageRow& package) override;
+  std::optional<PackageRow> find_package(const Digest& id) override;
+  Page<PackageRow> list_packages(const PageRequest& page) override;
+  bool touch_package(const Digest& id) override;
+  bool pin_package(const Digest& id, bool pinned) override;
+  bool remove_package(const Digest& id) override;
+
+  void put_deployment(const DeploymentRow& deployment) override;
+  std::optional<DeploymentRow> find_deployment(const std::string& name) override;
+  std::vector<DeploymentRow> list_deployments() override;
+  bool remove_deployment(const std::string& name) override;
+
+  Submitted submit_job(const JobSubmission& submission) override;
+  std::optional<JobRow> find_job(const std::string& id) override;
+  Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
+  int64_t count_jobs(JobState state) override;
+  CancelOutcome cancel_job(const std::string& id) override;
+  JobRow retry_job(const std::string& id) override;
+
+  std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
+                                  int64_t lease_ms) override;
+  std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds) override;
+  HeartbeatResult heartbeat_job(const JobClaim& claim, int64_t lease_ms,
+                                const std::optional<std::string>& progress,
+                                const std::vector<JobEventRow>& events) override;
+  bool finish_job(const JobClaim& claim, const JobFinish& finish) override;
+  bool release_job(const JobClaim& claim, const JobRelease& release) override;
+  std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) override;
+  std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
+
+  std::vector<Digest> referenced_blobs() override;
+
+private:
+  // All below: with the mutex held, inside the caller's transaction.
+  bool insert_model(const ModelRow& model);
+  ModelRow read_model(const Statement& row);
+  void point_name(const NameChange& name, const Digest& id);
+  bool insert_package(const PackageRow& package);
+  PackageRow read_package(const Statement& row);
+  DeploymentRow read_deployment(const Statement& row);
+  std::optional<JobRow> read_job(const std::string& id);
+  JobRow require_job(const std::string& id);
+  std::optional<Submitted> repeat_of(const JobSubmission& submission);
+  std::optional<Submitted> reuse_of(const JobSubmission& submission);
+  std::string insert_job(const JobSubmission& submission);
+  void add_event(const std::string& job, const JobEventRow& event);
+  void add_state_events(const std::string& job, JobState state, int attempt);
+
+  std::unique_ptr<EnvLock> lock_;
+  std::mutex mutex_;
+  std::unique_ptr<SqliteDb> db_;
+};
+
+}  // namespace tensormill::storage

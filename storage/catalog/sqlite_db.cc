@@ -1,0 +1,142 @@
+#include "storage/catalog/sqlite_db.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::storage {
+namespace {
+
+void sql_now_ms(sqlite3_context* context, int, sqlite3_value**) {
+  const auto* clock = static_cast<const std::function<int64_t()>*>(sqlite3_user_data(context));
+  sqlite3_result_int64(context, (*clock)());
+}
+
+}  // namespace
+
+SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms, int checkpoint_pages)
+    : vfs_(env), now_ms_(std::move(now_ms)) {
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int rc = sqlite3_open_v2(path.c_str(), &connection_, flags, vfs_.name().c_str());
+  try {
+    if (rc != SQLITE_OK) fail(rc, "cannot open " + path);
+    sqlite3_create_function(connection_, "now_ms", 0, SQLITE_UTF8, &now_ms_, sql_now_ms, nullptr, nullptr);
+    // Exclusive before the first use of the log: then SQLite keeps the log's index on the heap.
+    execute("PRAGMA locking_mode = EXCLUSIVE");
+    execute("PRAGMA temp_store = MEMORY");
+    execute("PRAGMA journal_mode = WAL");
+    execute("PRAGMA synchronous = FULL");
+    execute("PRAGMA foreign_keys = ON");
+    execute("PRAGMA wal_autocheckpoint = " + std::to_string(checkpoint_pages));
+  } catch (const std::exception&) {
+    sqlite3_close_v2(std::exchange(connection_, nullptr));
+    throw;
+  }
+}
+
+SqliteDb::~SqliteDb() { sqlite3_close_v2(connection_); }
+
+void SqliteDb::fail(int rc, std::string_view what) {
+  const std::unique_ptr<Error> cause = vfs_.take_error();
+  if (cause) {
+    Error error = *cause;
+    error.add_context(what);
+    throw error;
+  }
+  const std::string message =
+      std::string(what) + ": " + (connection_ != nullptr ? sqlite3_errmsg(connection_) : sqlite3_errstr(rc));
+  switch (rc & 0xff) {
+    case SQLITE_FULL:
+      throw Error(ErrorCode::kDiskFull, message);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      throw Error(ErrorCode::kCorrupt, message);
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+      throw Error(ErrorCode::kIo, message);
+    default:
+      throw InternalError("sqlite " + std::to_string(rc) + ": " + message);
+  }
+}
+
+void SqliteDb::execute(std::string_view sql) {
+  const int rc = sqlite3_exec(connection_, std::string(sql).c_str(), nullptr, nullptr, nullptr);
+  if (rc != SQLITE_OK) fail(rc, "catalog");
+}
+
+int64_t SqliteDb::changes() const { return sqlite3_changes64(connection_); }
+bool SqliteDb::in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
+
+Transaction::~Transaction() {
+  if (!db_.in_transaction()) return;
+  try {
+    db_.execute("ROLLBACK");
+  } catch (const Error&) {
+    // The error that led here is the one to report; SQLite rolls back at the next use of the file.
+  }
+}
+
+Statement::Statement(SqliteDb& db, std::string_view sql) : db_(db) {
+  const int rc =
+      sqlite3_prepare_v2(db_.connection_, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
+  if (rc != SQLITE_OK) db_.fail(rc, "catalog: " + std::string(sql));
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+void Statement::check(int rc) {
+  if (rc != SQLITE_OK) db_.fail(rc, "catalog: bind");
+}
+
+Statement& Statement::bind(int64_t value) {
+  check(sqlite3_bind_int64(statement_, next_++, value));
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view value) {
+  // An empty view may have no data, which SQLite would take for NULL.
+  const char* data = value.data() != nullptr ? value.data() : "";
+  check(sqlite3_bind_text64(statement_, next_++, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::bind(const Digest& value) { return bind(std::string_view(value.text())); }
+
+Statement& Statement::bind_null() {
+  check(sqlite3_bind_null(statement_, next_++));
+  return *this;
+}
+
+bool Statement::step() {
+  const int rc = sqlite3_step(statement_);
+  if (rc == SQLITE_ROW) return true;
+  if (rc == SQLITE_DONE) return false;
+  db_.fail(rc, "catalog");
+}
+
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::string Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return bytes == nullptr ? std::string() : std::string(bytes, static_cast<size_t>(size));
+}
+
+bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+Digest Statement::digest(int column) const {
+  const std::string value = text(column);
+  const std::optional<Digest> digest = Digest::parse(value);
+  if (!digest) throw Error(ErrorCode::kCorrupt, "the catalog has \"" + value + "\" in place of a digest");
+  return *digest;
+}
+
+std::optional<Digest> Statement::optional_digest(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return digest(column);
+}
+
+}  // namespace tensormill::storage

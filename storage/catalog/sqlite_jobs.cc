@@ -1,0 +1,222 @@
+// Jobs as their submitters see them: submit, read, cancel, retry.
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_job_row.h"
+#include "storage/catalog/uuid7.h"
+
+namespace tensormill::storage {
+namespace {
+
+std::string select_jobs(std::string_view rest) {
+  return "SELECT " + std::string(kJobColumns) + " FROM jobs " + std::string(rest);
+}
+
+}  // namespace
+
+JobRow job_from(const Statement& row) {
+  JobRow job;
+  job.sequence = row.integer(0);
+  job.id = row.text(1);
+  job.kind = row.text(2);
+  job.subject = row.text(3);
+  job.action_key = row.text(4);
+  const std::optional<JobState> state = job_state_from_name(row.text(5));
+  if (!state) throw Error(ErrorCode::kCorrupt, "job " + job.id + " has the state \"" + row.text(5) + "\"");
+  job.state = *state;
+  job.request = row.text(6);
+  job.resolved = row.text(7);
+  job.progress = row.text(8);
+  job.result = row.text(9);
+  job.error = row.text(10);
+  job.attempt = static_cast<int>(row.integer(11));
+  job.max_attempts = static_cast<int>(row.integer(12));
+  job.priority = static_cast<int>(row.integer(13));
+  job.submitters = static_cast<int>(row.integer(14));
+  job.cancel_requested = row.integer(15) != 0;
+  job.owner = row.text(16);
+  job.lease_until_ms = row.integer(17);
+  job.not_before_ms = row.integer(18);
+  job.created_ms = row.integer(19);
+  job.started_ms = row.integer(20);
+  job.finished_ms = row.integer(21);
+  job.log = row.optional_digest(22);
+  job.package = row.optional_digest(23);
+  return job;
+}
+
+std::optional<JobRow> SqliteCatalog::read_job(const std::string& id) {
+  const auto row = db_->query(select_jobs("WHERE id = ?"), id);
+  if (!row->step()) return std::nullopt;
+  return job_from(*row);
+}
+
+JobRow SqliteCatalog::require_job(const std::string& id) {
+  std::optional<JobRow> job = read_job(id);
+  if (!job) throw Error(ErrorCode::kNotFound, "no job " + id);
+  return *job;
+}
+
+std::optional<Submitted> SqliteCatalog::repeat_of(const JobSubmission& submission) {
+  if (submission.idempotency_key.empty()) return std::nullopt;
+  db_->run("DELETE FROM idempotency WHERE created_ms <= now_ms() - ?", submission.idempotency_ms);
+  const auto row =
+      db_->query("SELECT request_hash, job FROM idempotency WHERE key = ?", submission.idempotency_key);
+  if (!row->step()) return std::nullopt;
+  if (row->text(0) != submission.request_hash) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "idempotency key " + submission.idempotency_key + " was used with another request body");
+  }
+  std::optional<JobRow> job = read_job(row->text(1));
+  if (!job) return std::nullopt;
+  return Submitted{*job, SubmitOutcome::kRepeated};
+}
+
+std::optional<Submitted> SqliteCatalog::reuse_of(const JobSubmission& submission) {
+  if (submission.force) return std::nullopt;
+  const auto live = db_->query("SELECT id FROM jobs WHERE live_key = ?", submission.action_key);
+  if (live->step()) {
+    const std::string id = live->text(0);
+    db_->run("UPDATE jobs SET submitters = submitters + 1, priority = MAX(priority, ?) WHERE id = ?",
+             static_cast<int64_t>(submission.priority), id);
+    return Submitted{require_job(id), SubmitOutcome::kJoined};
+  }
+  if (!submission.reuse_result) return std::nullopt;
+  const auto done = db_->query(
+      select_jobs("WHERE action_key = ? AND state = 'succeeded' AND "
+                  "(package IS NULL OR package IN (SELECT id FROM packages)) ORDER BY seq DESC LIMIT 1"),
+      submission.action_key);
+  if (!done->step()) return std::nullopt;
+  const JobRow job = job_from(*done);
+  if (submission.still_whole && !submission.still_whole(job)) return std::nullopt;
+  if (job.package) db_->run("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", *job.package);
+  return Submitted{job, SubmitOutcome::kCached};
+}
+
+std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
+  if (submission.max_queued > 0) {
+    const auto count = db_->query("SELECT COUNT(*) FROM jobs WHERE state = 'queued'");
+    count->step();
+    if (count->integer(0) >= submission.max_queued) {
+      throw Error(ErrorCode::kUnavailable, "the queue is full: " + std::to_string(count->integer(0)) +
+                                               " jobs wait, the limit is " +
+                                               std::to_string(submission.max_queued));
+    }
+  }
+  const std::string id = make_uuid7(db_->now_ms());
+  const std::optional<std::string> live_key =
+      submission.force ? std::nullopt : std::optional(submission.action_key);
+  db_->run(
+      "INSERT INTO jobs(id, kind, subject, action_key, live_key, state, request, resolved, progress, result, "
+      "error, "
+      "attempt, max_attempts, priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, "
+      "created_ms, started_ms, finished_ms) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', '', '', 0, ?, ?, 1, "
+      "0, '', "
+      "0, 0, now_ms(), 0, 0)",
+      id, submission.kind, submission.subject, submission.action_key, live_key, submission.request,
+      submission.resolved, static_cast<int64_t>(submission.max_attempts),
+      static_cast<int64_t>(submission.priority));
+  add_state_events(id, JobState::kQueued, 0);
+  return id;
+}
+
+Submitted SqliteCatalog::submit_job(const JobSubmission& submission) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  std::optional<Submitted> result = repeat_of(submission);
+  if (!result) {
+    result = reuse_of(submission);
+    if (!result) result = Submitted{require_job(insert_job(submission)), SubmitOutcome::kCreated};
+    if (!submission.idempotency_key.empty()) {
+      db_->run(
+          "INSERT INTO idempotency(key, request_hash, job, created_ms) VALUES(?, ?, ?, now_ms()) "
+          "ON CONFLICT(key) DO UPDATE SET request_hash = excluded.request_hash, job = excluded.job, "
+          "created_ms = excluded.created_ms",
+          submission.idempotency_key, submission.request_hash, result->job.id);
+    }
+  }
+  transaction.commit();
+  return *result;
+}
+
+std::optional<JobRow> SqliteCatalog::find_job(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  return read_job(id);
+}
+
+Page<JobRow> SqliteCatalog::list_jobs(const JobFilter& filter, const PageRequest& page) {
+  const std::lock_guard lock(mutex_);
+  const std::string state = filter.state ? std::string(job_state_name(*filter.state)) : std::string();
+  const auto row = db_->query(
+      select_jobs("WHERE (? = 0 OR seq < ?) AND (? = '' OR state = ?) AND (? = '' OR kind = ?) AND "
+                  "(? = '' OR subject = ?) ORDER BY seq DESC LIMIT ?"),
+      page.cursor, page.cursor, state, state, filter.kind, filter.kind, filter.subject, filter.subject,
+      static_cast<int64_t>(page.limit) + 1);
+  Page<JobRow> result;
+  while (row->step()) {
+    if (result.items.size() == static_cast<size_t>(page.limit)) {
+      result.next = result.items.back().sequence;
+      break;
+    }
+    result.items.push_back(job_from(*row));
+  }
+  return result;
+}
+
+int64_t SqliteCatalog::count_jobs(JobState state) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query("SELECT COUNT(*) FROM jobs WHERE state = ?", job_state_name(state));
+  row->step();
+  return row->integer(0);
+}
+
+CancelOutcome SqliteCatalog::cancel_job(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const JobRow job = require_job(id);
+  if (job.state == JobState::kCancelled) return {job, false};
+  if (is_final(job.state)) {
+    throw Error(ErrorCode::kConflict, "job " + id + " has " + std::string(job_state_name(job.state)));
+  }
+  if (job.submitters > 1) {
+    db_->run("UPDATE jobs SET submitters = submitters - 1 WHERE id = ?", id);
+  } else if (job.state == JobState::kQueued) {
+    db_->run(
+        "UPDATE jobs SET state = 'cancelled', submitters = 0, live_key = NULL, cancel_requested = 1, "
+        "finished_ms = now_ms() WHERE id = ? AND state = 'queued'",
+        id);
+    add_state_events(id, JobState::kCancelled, job.attempt);
+  } else {
+    // Nobody may join work that is being stopped.
+    db_->run("UPDATE jobs SET cancel_requested = 1, submitters = 0, live_key = NULL WHERE id = ?", id);
+  }
+  CancelOutcome outcome{require_job(id), job.submitters > 1};
+  transaction.commit();
+  return outcome;
+}
+
+JobRow SqliteCatalog::retry_job(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const JobRow job = require_job(id);
+  if (job.state != JobState::kFailed && job.state != JobState::kCancelled) {
+    throw Error(ErrorCode::kConflict, "job " + id + " is " + std::string(job_state_name(job.state)) +
+                                          "; only a failed or cancelled one can be retried");
+  }
+  const auto live = db_->query("SELECT id FROM jobs WHERE live_key = ?", job.action_key);
+  if (live->step()) throw Error(ErrorCode::kConflict, "job " + live->text(0) + " does the same work");
+  db_->run(
+      "UPDATE jobs SET state = 'queued', live_key = action_key, error = '', progress = '{}', "
+      "cancel_requested = 0, "
+      "submitters = 1, not_before_ms = 0, finished_ms = 0, max_attempts = MAX(max_attempts, attempt + 1) "
+      "WHERE id = ?",
+      id);
+  add_state_events(id, JobState::kQueued, job.attempt);
+  JobRow retried = require_job(id);
+  transaction.commit();
+  return retried;
+}
+
+}  // namespace tensormill::storage

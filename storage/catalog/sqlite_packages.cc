@@ -1,0 +1,153 @@
+// Packages and deployments.
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/catalog/sqlite_db.h"
+
+namespace tensormill::storage {
+namespace {
+
+constexpr std::string_view kPackageColumns =
+    "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned FROM packages ";
+constexpr std::string_view kDeploymentColumns =
+    "SELECT name, desired, versions, updated_ms FROM deployments ";
+
+}  // namespace
+
+bool SqliteCatalog::insert_package(const PackageRow& package) {
+  const int64_t added = db_->run(
+      "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned) "
+      "VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?) ON CONFLICT(id) DO NOTHING",
+      package.id, package.archive, static_cast<int64_t>(package.archive_bytes), package.facts,
+      static_cast<int64_t>(package.pinned));
+  if (added == 0) {
+    db_->run("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
+    return false;
+  }
+  for (size_t i = 0; i < package.members.size(); ++i) {
+    const MemberRow& member = package.members[i];
+    db_->run("INSERT INTO package_members(package, position, name, digest, size) VALUES(?, ?, ?, ?, ?)",
+             package.id, static_cast<int64_t>(i), member.name, member.digest,
+             static_cast<int64_t>(member.size));
+  }
+  return true;
+}
+
+PackageRow SqliteCatalog::read_package(const Statement& row) {
+  PackageRow package{row.digest(1),  {},
+                     row.digest(2),  static_cast<uint64_t>(row.integer(3)),
+                     row.text(4),    row.integer(5),
+                     row.integer(6), row.integer(7) != 0};
+  const auto member = db_->query(
+      "SELECT name, digest, size FROM package_members WHERE package = ? ORDER BY position", package.id);
+  while (member->step()) {
+    package.members.push_back(
+        {member->text(0), member->digest(1), static_cast<uint64_t>(member->integer(2))});
+  }
+  return package;
+}
+
+bool SqliteCatalog::put_package(const PackageRow& package) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const bool is_new = insert_package(package);
+  transaction.commit();
+  return is_new;
+}
+
+std::optional<PackageRow> SqliteCatalog::find_package(const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(std::string(kPackageColumns) + "WHERE id = ?", id);
+  if (!row->step()) return std::nullopt;
+  return read_package(*row);
+}
+
+Page<PackageRow> SqliteCatalog::list_packages(const PageRequest& page) {
+  const std::lock_guard lock(mutex_);
+  const auto row =
+      db_->query(std::string(kPackageColumns) + "WHERE ? = 0 OR seq < ? ORDER BY seq DESC LIMIT ?",
+                 page.cursor, page.cursor, static_cast<int64_t>(page.limit) + 1);
+  Page<PackageRow> result;
+  int64_t last = 0;
+  while (row->step()) {
+    if (result.items.size() == static_cast<size_t>(page.limit)) {
+      result.next = last;
+      break;
+    }
+    result.items.push_back(read_package(*row));
+    last = row->integer(0);
+  }
+  return result;
+}
+
+bool SqliteCatalog::touch_package(const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  return db_->run("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", id) != 0;
+}
+
+bool SqliteCatalog::pin_package(const Digest& id, bool pinned) {
+  const std::lock_guard lock(mutex_);
+  return db_->run("UPDATE packages SET pinned = ? WHERE id = ?", static_cast<int64_t>(pinned), id) != 0;
+}
+
+bool SqliteCatalog::remove_package(const Digest& id) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const auto name = db_->query("SELECT name FROM names WHERE id = ? ORDER BY name", id);
+  if (name->step()) throw Error(ErrorCode::kInUse, id.text() + " is named " + name->text(0));
+  const auto use =
+      db_->query("SELECT deployment FROM deployment_packages WHERE package = ? ORDER BY deployment", id);
+  if (use->step()) throw Error(ErrorCode::kInUse, id.text() + " is used by deployment " + use->text(0));
+  const auto pinned = db_->query("SELECT id FROM packages WHERE id = ? AND pinned <> 0", id);
+  if (pinned->step()) throw Error(ErrorCode::kInUse, id.text() + " is pinned");
+  const bool removed = db_->run("DELETE FROM packages WHERE id = ?", id) != 0;
+  transaction.commit();
+  return removed;
+}
+
+void SqliteCatalog::put_deployment(const DeploymentRow& deployment) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  db_->run(
+      "INSERT INTO deployments(name, desired, versions, updated_ms) VALUES(?, ?, ?, now_ms()) "
+      "ON CONFLICT(name) DO UPDATE SET desired = excluded.desired, versions = excluded.versions, "
+      "updated_ms = excluded.updated_ms",
+      deployment.name, deployment.desired, deployment.versions);
+  db_->run("DELETE FROM deployment_packages WHERE deployment = ?", deployment.name);
+  for (const Digest& package : deployment.packages) {
+    db_->run("INSERT INTO deployment_packages(deployment, package) VALUES(?, ?) ON CONFLICT DO NOTHING",
+             deployment.name, package);
+  }
+  transaction.commit();
+}
+
+DeploymentRow SqliteCatalog::read_deployment(const Statement& row) {
+  DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3)};
+  const auto use = db_->query("SELECT package FROM deployment_packages WHERE deployment = ? ORDER BY package",
+                              deployment.name);
+  while (use->step()) deployment.packages.push_back(use->digest(0));
+  return deployment;
+}
+
+std::optional<DeploymentRow> SqliteCatalog::find_deployment(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(std::string(kDeploymentColumns) + "WHERE name = ?", name);
+  if (!row->step()) return std::nullopt;
+  return read_deployment(*row);
+}
+
+std::vector<DeploymentRow> SqliteCatalog::list_deployments() {
+  const std::lock_guard lock(mutex_);
+  const auto row = db_->query(std::string(kDeploymentColumns) + "ORDER BY name");
+  std::vector<DeploymentRow> deployments;
+  while (row->step()) deployments.push_back(read_deployment(*row));
+  return deployments;
+}
+
+bool SqliteCatalog::remove_deployment(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return db_->run("DELETE FROM deployments WHERE name = ?", name) != 0;
+}
+
+}  // namespace tensormill::storage
