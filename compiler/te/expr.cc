@@ -204,7 +204,8 @@ Expr select(Expr condition, Expr if_true, Expr if_false) {
   const int lanes = unify_lanes(ExprOp::kSelect, args);
   TM_CHECK(args[0]->type.dtype == DType::kBool && args[1]->type == args[2]->type,
            "types do not fit: " + describe(ExprOp::kSelect, args));
-  return finish(ExprOp::kSelect, args[1]->type.with_lanes(lanes), std::move(args));
+  const Type type = args[1]->type.with_lanes(lanes);
+  return finish(ExprOp::kSelect, type, std::move(args));
 }
 
 Expr ramp(Expr base, Expr stride, int lanes) {

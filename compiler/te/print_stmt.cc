@@ -96,8 +96,7 @@ void Printer::stmt(const Stmt& stmt) {
       break;
     default:
       text_ += "let " + name(node.var.get(), node.var->name) + ": ";
-      text_ += dtype_name(node.var->dtype);
-      text_ += " = ";
+      text_ += to_string(Type{node.var->dtype, node.var->lanes}) + " = ";
       expr(node.value);
       block(node.body);
       break;

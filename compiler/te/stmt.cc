@@ -56,7 +56,7 @@ std::string_view for_kind_name(ForKind kind) {
 
 Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body) {
   TM_CHECK(var != nullptr && body, "a loop needs a variable and a body");
-  TM_CHECK(var->dtype == DType::kInt64 && min->type == Type{} && extent->type == Type{},
+  TM_CHECK(var->dtype == DType::kInt64 && var->lanes == 1 && min->type == Type{} && extent->type == Type{},
            "loop over " + var->name + " is not over i64");
   StmtNode node = node_of(StmtOp::kFor);
   node.for_kind = kind;
@@ -119,9 +119,9 @@ Stmt make_seq(std::vector<Stmt> children) {
 
 Stmt make_let(Var var, Expr value, Stmt body) {
   TM_CHECK(var != nullptr && body, "a let needs a variable and a body");
-  TM_CHECK(value->type == (Type{var->dtype, 1}), "let " + var->name + " of type " +
-                                                     std::string(dtype_name(var->dtype)) + " = " +
-                                                     to_string(value->type));
+  const Type type{var->dtype, var->lanes};
+  TM_CHECK(value->type == type,
+           "let " + var->name + " of type " + to_string(type) + " = " + to_string(value->type));
   StmtNode node = node_of(StmtOp::kLet);
   node.var = std::move(var);
   node.value = std::move(value);

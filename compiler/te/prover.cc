@@ -1,0 +1,319 @@
+#include "compiler/te/prover.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/te/op_class.h"
+#include "compiler/te/scalar_ops.h"
+
+namespace tensormill::te {
+namespace {
+
+constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kIndexLimit = int64_t{1} << 47;
+constexpr __int128 kHuge = static_cast<__int128>(1) << 100;
+
+Range anything() { return {kLowest, kHighest, false, false}; }
+Range index_range() { return {-kIndexLimit, kIndexLimit, false, false}; }
+Range between(__int128 low, __int128 high) { return {low, high, true, true}; }
+bool fits(const Range& range) { return range.low >= kLowest && range.high <= kHighest; }
+Range wrapped(const Range& range) { return fits(range) ? range : anything(); }
+
+__int128 clamp(__int128 value) { return std::clamp(value, -kHuge, kHuge); }
+
+__int128 floor_div(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+Range join(const Range& a, const Range& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.known_low && b.known_low,
+          a.known_high && b.known_high};
+}
+
+/// An end of min(a, b) is known when the end of either is, as long as the known one is what counts.
+Range min_range(const Range& a, const Range& b) {
+  const bool known_high = (a.known_high && a.high <= b.high) || (b.known_high && b.high <= a.high);
+  return {std::min(a.low, b.low), std::min(a.high, b.high), a.known_low && b.known_low, known_high};
+}
+
+Range max_range(const Range& a, const Range& b) {
+  const bool known_low = (a.known_low && a.low >= b.low) || (b.known_low && b.low >= a.low);
+  return {std::max(a.low, b.low), std::max(a.high, b.high), known_low, a.known_high && b.known_high};
+}
+
+Range product_range(const Range& a, const Range& b) {
+  const __int128 corners[4] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
+  const bool known = a.known_low && a.known_high && b.known_low && b.known_high;
+  const bool nonnegative = a.low >= 0 && b.low >= 0 && a.known_low && b.known_low;
+  return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4),
+          known || nonnegative, known};
+}
+
+Range cast_range(DType from) {
+  if (from == DType::kBool) return between(0, 1);
+  const DTypeInfo& info = dtype_info(from);
+  if (info.is_float || info.bits == 64) return anything();
+  const __int128 one = 1;
+  return info.is_signed ? between(-(one << (info.bits - 1)), (one << (info.bits - 1)) - 1)
+                        : between(0, (one << info.bits) - 1);
+}
+
+ExprOp negation(ExprOp op) {
+  switch (op) {
+    case ExprOp::kLt:
+      return ExprOp::kGe;
+    case ExprOp::kLe:
+      return ExprOp::kGt;
+    case ExprOp::kGt:
+      return ExprOp::kLe;
+    case ExprOp::kGe:
+      return ExprOp::kLt;
+    case ExprOp::kEq:
+      return ExprOp::kNe;
+    default:
+      return ExprOp::kEq;
+  }
+}
+
+}  // namespace
+
+Range Prover::linear_range(const Linear& linear) const {
+  Range sum = between(linear.constant, linear.constant);
+  for (const Term& term : linear.terms) {
+    const Range atom = atom_range(term.atom);
+    const __int128 by = term.coefficient;
+    const bool up = by > 0;
+    sum.low = clamp(sum.low + clamp(by * (up ? atom.low : atom.high)));
+    sum.high = clamp(sum.high + clamp(by * (up ? atom.high : atom.low)));
+    sum.known_low = sum.known_low && (up ? atom.known_low : atom.known_high);
+    sum.known_high = sum.known_high && (up ? atom.known_high : atom.known_low);
+  }
+  return sum;
+}
+
+bool Prover::is_exact(const Linear& linear) const {
+  if (linear.overflow) return false;
+  if (linear.terms.size() == 1 && linear.terms[0].coefficient == 1 && linear.constant == 0) return true;
+  return fits(linear_range(linear));
+}
+
+Range Prover::range(const Expr& expr) const {
+  if (expr->type != Type{}) return anything();
+  Linear linear = to_linear(expr);
+  recombine(linear);
+  return linear.overflow ? anything() : wrapped(linear_range(linear));
+}
+
+Range Prover::division_range(const Expr& atom) const {
+  const bool floors = atom->op == ExprOp::kFloorDiv || atom->op == ExprOp::kFloorMod;
+  const bool quotient = atom->op == ExprOp::kFloorDiv || atom->op == ExprOp::kDiv;
+  const Range a = range(atom->args[0]), b = range(atom->args[1]);
+  if (b.low <= 0 || (!floors && a.low < 0)) return anything();
+  if (quotient) {
+    const __int128 low = std::min(floor_div(a.low, b.low), floor_div(a.low, b.high));
+    const __int128 high = std::max(floor_div(a.high, b.low), floor_div(a.high, b.high));
+    const bool known_divisor = b.known_low && b.known_high;
+    return {low, high, a.known_low && (known_divisor || a.low >= 0), a.known_high && b.known_low};
+  }
+  if (b.low == b.high && floor_div(a.low, b.low) == floor_div(a.high, b.low)) {
+    const __int128 start = floor_div(a.low, b.low) * b.low;
+    return {a.low - start, a.high - start, a.known_low && a.known_high, a.known_low && a.known_high};
+  }
+  Range rest{0, b.high - 1, true, b.known_high};
+  if (a.low >= 0 && a.known_low && a.high < rest.high) rest = {0, a.high, true, a.known_high};
+  return rest;
+}
+
+Range Prover::atom_range(const Expr& atom) const {
+  if (atom->type != Type{}) return anything();
+  switch (atom->op) {
+    case ExprOp::kIntImm:
+      return between(atom->int_value, atom->int_value);
+    case ExprOp::kVar: {
+      const auto found = context_.ranges_.find(atom->var.get());
+      if (found == context_.ranges_.end()) return index_range();
+      const Interval& ends = found->second.range;
+      const Range missing = found->second.is_index ? index_range() : anything();
+      return {ends.low ? *ends.low : missing.low, ends.high ? *ends.high : missing.high, ends.low.has_value(),
+              ends.high.has_value()};
+    }
+    case ExprOp::kFloorDiv:
+    case ExprOp::kFloorMod:
+    case ExprOp::kDiv:
+    case ExprOp::kMod:
+      return wrapped(division_range(atom));
+    case ExprOp::kMin:
+      return min_range(range(atom->args[0]), range(atom->args[1]));
+    case ExprOp::kMax:
+      return max_range(range(atom->args[0]), range(atom->args[1]));
+    case ExprOp::kSelect:
+      return join(range(atom->args[1]), range(atom->args[2]));
+    case ExprOp::kMul:
+      return wrapped(product_range(range(atom->args[0]), range(atom->args[1])));
+    case ExprOp::kCast:
+      return cast_range(atom->args[0]->type.dtype);
+    case ExprOp::kCheckIndex: {
+      const Range extent = range(atom->args[1]);
+      return {0, std::max<__int128>(0, extent.high - 1), true, extent.known_high};
+    }
+    case ExprOp::kBitAnd: {
+      const int64_t* mask = as_int(atom->args[1]);
+      return mask != nullptr && *mask >= 0 ? between(0, *mask) : anything();
+    }
+    case ExprOp::kAbs: {
+      const Range a = range(atom->args[0]);
+      if (a.low == kLowest) return anything();
+      const bool known = a.known_low && a.known_high;
+      return {0, std::max(a.high, -a.low), true, known};
+    }
+    default:
+      return anything();
+  }
+}
+
+bool Prover::nonpositive(Linear linear, int depth) {
+  if (--steps_ < 0 || linear.overflow) return false;
+  recombine(linear, [this](const Linear& whole) { return is_exact(whole); });
+  const Range range = linear_range(linear);
+  if (range.high <= 0) return true;
+  if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
+  return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
+         by_division(linear, depth);
+}
+
+/// `linear` with one term replaced by coefficient * value; marked as overflown where the value may wrap.
+Linear Prover::replaced(const Linear& linear, size_t index, const Expr& value) const {
+  Linear result = linear;
+  const Term term = result.take(index);
+  const Linear other = to_linear(value);
+  result.add(other, term.coefficient);
+  result.overflow |= !is_exact(other);
+  return result;
+}
+
+bool Prover::by_cases(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr& atom = linear.terms[i].atom;
+    if (atom->op == ExprOp::kMin || atom->op == ExprOp::kMax) {
+      const bool both = (atom->op == ExprOp::kMax) == (linear.terms[i].coefficient > 0);
+      const bool first = nonpositive(replaced(linear, i, atom->args[0]), depth - 1);
+      if (first != both) {
+        if (first) return true;
+        continue;
+      }
+      if (nonpositive(replaced(linear, i, atom->args[1]), depth - 1)) return true;
+    } else if (atom->op == ExprOp::kSelect && atom->args[0]->type.lanes == 1) {
+      BoundsContext if_true = context_, if_false = context_;
+      if_true.assume(atom->args[0]);
+      if_false.assume(logical_not(atom->args[0]));
+      Prover first(if_true), second(if_false);
+      first.steps_ = second.steps_ = steps_ / 2;
+      if (first.nonpositive(replaced(linear, i, atom->args[1]), depth - 1) &&
+          second.nonpositive(replaced(linear, i, atom->args[2]), depth - 1)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// linear <= k * fact + rest with k > 0 and rest <= 0: chosen so that a term cancels.
+bool Prover::by_facts(const Linear& linear, int depth) {
+  for (auto fact = context_.facts_.rbegin(); fact != context_.facts_.rend(); ++fact) {
+    const Linear known = to_linear(fact->nonpositive);
+    int64_t last = 0;
+    for (const Term& term : known.terms) {
+      const int64_t mine = linear.coefficient_of(term.atom);
+      if (mine == 0 || mine == kLowest || (mine > 0) != (term.coefficient > 0) ||
+          mine % term.coefficient != 0)
+        continue;
+      const int64_t times = mine / term.coefficient;
+      if (times == last) continue;
+      last = times;
+      Linear rest = linear;
+      rest.add(known, -times);
+      if (nonpositive(std::move(rest), depth - 1)) return true;
+    }
+  }
+  return false;
+}
+
+/// x - c < c * floordiv(x, c) <= x
+bool Prover::by_division(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr& atom = linear.terms[i].atom;
+    if (atom->op != ExprOp::kFloorDiv) continue;
+    const int64_t* c = as_int(atom->args[1]);
+    if (c == nullptr || *c <= 0 || linear.terms[i].coefficient % *c != 0) continue;
+    const Linear dividend = to_linear(atom->args[0]);
+    if (!is_exact(dividend)) continue;
+    Linear rest = linear;
+    const int64_t times = rest.take(i).coefficient / *c;
+    rest.add(dividend, times);
+    int64_t slack = 0;
+    if (times < 0 && __builtin_mul_overflow(-times, *c - 1, &slack)) continue;
+    rest.add_constant(slack);
+    if (nonpositive(std::move(rest), depth - 1)) return true;
+  }
+  return false;
+}
+
+/// check_index(i, extent) <= extent - 1 where the extent is positive.
+bool Prover::by_check(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr& atom = linear.terms[i].atom;
+    if (atom->op != ExprOp::kCheckIndex || linear.terms[i].coefficient < 0) continue;
+    if (range(atom->args[1]).low < 1) continue;
+    if (nonpositive(replaced(linear, i, atom->args[1] - 1), depth - 1)) return true;
+  }
+  return false;
+}
+
+bool Prover::compares(ExprOp op, const Expr& a, const Expr& b) {
+  if (a->type != Type{}) return false;
+  const Linear left = to_linear(a), right = to_linear(b);
+  if (!is_exact(left) || !is_exact(right)) return op == ExprOp::kEq && equal(a, b);
+  const auto less = [this](const Linear& x, const Linear& y, int64_t margin) {
+    Linear difference = x;
+    difference.add(y, -1);
+    difference.add_constant(margin);
+    steps_ = kMaxSteps;
+    return nonpositive(difference);
+  };
+  switch (op) {
+    case ExprOp::kLt:
+      return less(left, right, 1);
+    case ExprOp::kLe:
+      return less(left, right, 0);
+    case ExprOp::kGt:
+      return less(right, left, 1);
+    case ExprOp::kGe:
+      return less(right, left, 0);
+    case ExprOp::kEq:
+      return less(left, right, 0) && less(right, left, 0);
+    default:
+      return less(left, right, 1) || less(right, left, 1);
+  }
+}
+
+bool Prover::holds(const Expr& condition, bool negated) {
+  if (condition->type != (Type{DType::kBool, 1})) return false;
+  if (condition->op == ExprOp::kIntImm) return (condition->int_value != 0) != negated;
+  if (op_class(condition->op) == OpClass::kCompare) {
+    return compares(negated ? negation(condition->op) : condition->op, condition->args[0],
+                    condition->args[1]);
+  }
+  switch (condition->op) {
+    case ExprOp::kNot:
+      return holds(condition->args[0], !negated);
+    case ExprOp::kBitAnd:
+    case ExprOp::kBitOr: {
+      const bool both = (condition->op == ExprOp::kBitAnd) != negated;
+      const bool first = holds(condition->args[0], negated);
+      return first == both ? holds(condition->args[1], negated) : first;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace tensormill::te

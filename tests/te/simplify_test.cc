@@ -1,0 +1,224 @@
+#include "compiler/te/simplify.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "compiler/te/text.h"
+#include "tests/te/random_expr.h"
+
+namespace tensormill::te {
+namespace {
+
+struct Fixture {
+  Var a = make_var("a"), b = make_var("b"), i = make_var("i"), j = make_var("j"), n = make_var("n");
+  BoundsContext context;
+  Fixture() {
+    context.bind(a, {0, 100});
+    context.bind(b, {-20, 20});
+    context.bind_extent(i, 0, 16);
+    context.bind_extent(j, 0, 8);
+  }
+  std::string text(const Expr& expr) const { return print(simplify(expr, context)); }
+};
+
+TEST(Simplify, CancelsTerms) {
+  const Fixture f;
+  EXPECT_EQ(f.text((Expr(f.a) * 16 + f.b) - Expr(f.a) * 16), "b");
+  EXPECT_EQ(f.text(Expr(f.a) + f.b - f.a - f.b), "0");
+  EXPECT_EQ(f.text((Expr(f.a) + 1) * f.n - Expr(f.n) * f.a), "n");
+  EXPECT_EQ(f.text(Expr(f.b) * 3 + 2 + f.a - 7), "((a + (b * 3)) - 5)");
+  EXPECT_EQ(f.text(5 - Expr(f.b)), "(5 - b)");
+}
+
+TEST(Simplify, SplitsDivisions) {
+  const Fixture f;
+  const Expr fused = Expr(f.a) * 16 + f.i;
+  EXPECT_EQ(f.text(floordiv(fused, 16)), "a");
+  EXPECT_EQ(f.text(floormod(fused, 16)), "i");
+  EXPECT_EQ(f.text(floordiv(fused, 4)), "((a * 4) + floordiv(i, 4))");
+  EXPECT_EQ(f.text(floordiv(floordiv(f.n, 4), 5)), "floordiv(n, 20)");
+  EXPECT_EQ(f.text(floormod(Expr(f.n) * 6 + 3, 4)), "((floormod((n + 1), 2) * 2) + 1)");
+  EXPECT_EQ(f.text(floordiv(f.n, 8) * 8 + floormod(f.n, 8)), "n");
+  EXPECT_EQ(f.text(floordiv(f.n, 32) * 32 + floormod(floordiv(f.n, 8), 4) * 8 + floormod(f.n, 8)), "n");
+  EXPECT_EQ(f.text(floormod(floormod(f.n, 32), 8)), "floormod(n, 8)");
+  EXPECT_EQ(f.text(Expr(f.a) / 3), "floordiv(a, 3)");
+}
+
+TEST(Simplify, DecidesMinMaxAndComparisons) {
+  const Fixture f;
+  EXPECT_EQ(f.text(min(Expr(f.i), Expr(15))), "i");
+  EXPECT_EQ(f.text(max(Expr(f.i) - 20, Expr(0))), "0");
+  EXPECT_EQ(f.text(Expr(f.i) < 16), "true");
+  EXPECT_EQ(f.text(Expr(f.i) >= 16), "false");
+  EXPECT_EQ(f.text(select(Expr(f.j) > 7, Expr(f.a), Expr(f.b))), "b");
+  EXPECT_EQ(f.text(Expr(f.a) + 3 < Expr(f.n) + 3), "(a < n)");
+  EXPECT_EQ(f.text(logical_not(Expr(f.a) < f.n)), "(a >= n)");
+  const Var x = make_var("x", DType::kFloat32);
+  EXPECT_EQ(f.text(logical_not(Expr(x) < float_imm(DType::kFloat32, 1))), "not((x < 1:f32))");
+  EXPECT_EQ(f.text(Expr(x) + float_imm(DType::kFloat32, 0)), "(x + 0:f32)");
+  EXPECT_EQ(f.text(Expr(x) == Expr(x)), "(x == x)");
+}
+
+TEST(Simplify, MakesRamps) {
+  const Fixture f;
+  const Expr lanes = ramp(Expr(f.i) * 8, 1, 8);
+  EXPECT_EQ(f.text(lanes + broadcast(f.a, 8)), "ramp.8((a + (i * 8)), 1)");
+  EXPECT_EQ(f.text(lanes * 3), "ramp.8((i * 24), 3)");
+  EXPECT_EQ(f.text(floordiv(lanes, 8)), "broadcast.8(i)");
+  EXPECT_EQ(f.text(floormod(lanes, 8)), "ramp.8(0, 1)");
+  EXPECT_EQ(f.text(lanes * broadcast(f.n, 8)), "ramp.8(((i * n) * 8), n)");
+  EXPECT_EQ(f.text(lanes < 128), "true:boolx8");
+  EXPECT_EQ(f.text(min(lanes, broadcast(Expr(500), 8))), "ramp.8((i * 8), 1)");
+}
+
+TEST(Simplify, KeepsWhatMayWrap) {
+  Fixture f;
+  const Var loaded = make_var("loaded");
+  f.context.bind(loaded, {});
+  EXPECT_EQ(f.text(Expr(loaded) + 1 > loaded), "((loaded + 1) > loaded)");
+  EXPECT_EQ(f.text(Expr(loaded) - 5 < 0), "((loaded - 5) < 0)");
+  EXPECT_EQ(f.text(floordiv(Expr(loaded) * 4 + 1, 4)), "floordiv(((loaded * 4) + 1), 4)");
+  EXPECT_EQ(f.text(Expr(loaded) <= std::numeric_limits<int64_t>::max()), "true");
+}
+
+// A split of 100 by 16 with a guard, and with a clipped extent.
+TEST(Bounds, ProvesSplitTails) {
+  const Var outer = make_var("outer"), inner = make_var("inner");
+  BoundsContext guarded;
+  guarded.bind_extent(outer, 0, 7);
+  guarded.bind_extent(inner, 0, 16);
+  const Expr index = Expr(outer) * 16 + inner;
+  EXPECT_FALSE(guarded.proves(index < 100));
+  guarded.assume(index < 100);
+  EXPECT_TRUE(guarded.proves(index < 100));
+  EXPECT_TRUE(guarded.proves(index * 3 + 2 < 300));
+
+  BoundsContext clipped;
+  clipped.bind_extent(outer, 0, 7);
+  clipped.bind_extent(inner, 0, min(Expr(16), 100 - Expr(outer) * 16));
+  EXPECT_TRUE(clipped.proves(index < 100));
+  EXPECT_TRUE(clipped.proves(index >= 0));
+  EXPECT_FALSE(clipped.proves(index < 99));
+}
+
+TEST(Bounds, ProvesSymbolicSplits) {
+  const Var n = make_var("n"), m = make_var("m"), outer = make_var("outer"), inner = make_var("inner"),
+            k = make_var("k");
+  BoundsContext context;
+  context.bind(n, {0, int64_t{1} << 40});
+  context.bind(m, {0, int64_t{1} << 40});
+  context.bind_extent(outer, 0, floordiv(Expr(n) + 15, 16));
+  context.bind_extent(inner, 0, min(Expr(16), Expr(n) - Expr(outer) * 16));
+  context.bind_extent(k, 0, Expr(m));
+  const Expr index = Expr(outer) * 16 + inner;
+  EXPECT_TRUE(context.proves(index < n));
+  EXPECT_TRUE(context.proves(index >= 0));
+  EXPECT_TRUE(context.proves(Expr(k) < m));
+  EXPECT_TRUE(context.proves(Expr(outer) * 16 < Expr(n) + 15));
+  EXPECT_FALSE(context.proves(Expr(k) < n));
+}
+
+TEST(Bounds, UsesMasksLaneByLane) {
+  const Var outer = make_var("outer");
+  BoundsContext context;
+  context.bind_extent(outer, 0, 2);
+  const Expr lanes = ramp(Expr(outer) * 8, 1, 8);
+  EXPECT_TRUE(context.proves(lanes < 16));
+  EXPECT_FALSE(context.proves(lanes < 13));
+  EXPECT_EQ(context.bounds(lanes).high, 15);
+}
+
+TEST(Bounds, ClampedAndCheckedIndices) {
+  const Var x = make_var("x"), n = make_var("n");
+  BoundsContext context;
+  context.bind(x, {});
+  context.bind(n, {1, 1000});
+  const Expr clamped = max(min(Expr(x), Expr(n) - 1), Expr(0));
+  EXPECT_TRUE(context.proves(clamped < n));
+  EXPECT_TRUE(context.proves(clamped >= 0));
+  EXPECT_TRUE(context.proves(check_index(x, n) < n));
+  EXPECT_TRUE(context.proves(check_index(x, n) >= 0));
+  EXPECT_FALSE(context.proves(Expr(x) < n));
+}
+
+TEST(SimplifyStmt, DropsDeadCode) {
+  const Var i = make_var("i"), j = make_var("j");
+  const Buffer buffer = make_buffer("b", DType::kInt64, {Expr(64)}, Scope::kParameter);
+  const Stmt store = make_store(buffer, {Expr(i) * 16 + j}, Expr(j));
+  const Stmt guarded = make_if(Expr(i) * 16 + j < 64, store, make_store(buffer, {Expr(0)}, Expr(1)));
+  const Stmt nest = make_for(i, 0, 4, ForKind::kSerial, make_for(j, 0, 16, ForKind::kSerial, guarded));
+  EXPECT_EQ(print(simplify(nest)), "for i = 0, 4 {\n  for j = 0, 16 {\n    b[((i * 16) + j)] = j\n  }\n}\n");
+  EXPECT_EQ(print(simplify(make_for(i, 3, 1, ForKind::kParallel, store))), "b[(j + 48)] = j\n");
+  EXPECT_EQ(print(simplify(make_for(i, 3, 0, ForKind::kSerial, store))), "");
+  EXPECT_EQ(print(simplify(make_if(bool_imm(false), store))), "");
+  EXPECT_EQ(print(simplify(make_let(i, Expr(2), store))), "b[(j + 32)] = j\n");
+}
+
+class Soundness : public ::testing::TestWithParam<uint32_t> {};
+
+// Simplified expressions, bounds and proofs against all points of a small domain.
+TEST_P(Soundness, OnSmallDomains) {
+  const Var x = make_var("x"), y = make_var("y"), z = make_var("z");
+  BoundsContext context;
+  context.bind_extent(x, 0, 7);
+  context.bind(y, {-4, 5});
+  context.bind_extent(z, Expr(x), min(Expr(4), 9 - Expr(x)));
+  testing::RandomExpr random(GetParam(), {Expr(x), Expr(y), Expr(z)});
+  for (int round = 0; round < 300; ++round) {
+    const Expr expr = random.index(4), condition = random.condition(3), guard = random.condition(1);
+    BoundsContext inside = context;
+    inside.assume(guard);
+    const Expr simple = simplify(expr, inside), simple_condition = simplify(condition, inside);
+    const Interval bounds = inside.bounds(expr);
+    const bool proven = inside.proves(condition);
+    for (int64_t vx = 0; vx < 7; ++vx) {
+      for (int64_t vy = -4; vy <= 5; ++vy) {
+        for (int64_t vz = vx; vz < vx + std::min<int64_t>(4, 9 - vx); ++vz) {
+          const testing::Environment at{{x.get(), vx}, {y.get(), vy}, {z.get(), vz}};
+          if (testing::evaluate_at(guard, at) == 0) continue;
+          const int64_t value = testing::evaluate_at(expr, at);
+          ASSERT_EQ(testing::evaluate_at(simple, at), value) << print(expr) << " -> " << print(simple);
+          ASSERT_TRUE(!bounds.low || *bounds.low <= value) << print(expr);
+          ASSERT_TRUE(!bounds.high || value <= *bounds.high) << print(expr);
+          const int64_t truth = testing::evaluate_at(condition, at);
+          ASSERT_EQ(testing::evaluate_at(simple_condition, at), truth)
+              << print(condition) << " under " << print(guard);
+          ASSERT_TRUE(!proven || truth != 0) << print(condition);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Soundness, OfVectors) {
+  const Var x = make_var("x");
+  BoundsContext context;
+  context.bind_extent(x, 0, 9);
+  testing::RandomExpr random(GetParam(),
+                             {broadcast(Expr(x), 4), ramp(Expr(x) * 4, 1, 4), ramp(3 - Expr(x), 5, 4)});
+  for (int round = 0; round < 300; ++round) {
+    const Expr expr = random.index(3) + broadcast(Expr(0), 4), condition = random.condition(2);
+    const Expr simple = simplify(expr, context), simple_condition = simplify(condition, context);
+    ASSERT_EQ(simple->type, expr->type);
+    const Interval bounds = context.bounds(expr);
+    const bool proven = context.proves(condition);
+    for (int64_t vx = 0; vx < 9; ++vx) {
+      const testing::Environment at{{x.get(), vx}};
+      for (int lane = 0; lane < 4; ++lane) {
+        const int64_t value = testing::evaluate_at(expr, at, lane);
+        ASSERT_EQ(testing::evaluate_at(simple, at, lane), value) << print(expr) << " -> " << print(simple);
+        ASSERT_TRUE((!bounds.low || *bounds.low <= value) && (!bounds.high || value <= *bounds.high))
+            << print(expr);
+        const int64_t truth = testing::evaluate_at(condition, at, lane);
+        ASSERT_EQ(testing::evaluate_at(simple_condition, at, lane), truth) << print(condition);
+        ASSERT_TRUE(!proven || truth != 0) << print(condition);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Soundness, ::testing::Range<uint32_t>(1, 13));
+
+}  // namespace
+}  // namespace tensormill::te
