@@ -18,16 +18,16 @@ size_t BytesBody::read(std::span<std::byte> buffer) {
   return count;
 }
 
-LimitedBody::LimitedBody(BodySource& inner, uint64_t limit, std::string_view limit_name)
-    : inner_(inner), limit_(limit), limit_name_(limit_name) {
-  if (inner.length().value_or(0) > limit) {
-    throw Error(ErrorCode::kTooLarge, "the body has " + std::to_string(*inner.length()) + " bytes, " +
+LimitedBody::LimitedBody(std::shared_ptr<BodySource> inner, uint64_t limit, std::string_view limit_name)
+    : inner_(std::move(inner)), limit_(limit), limit_name_(limit_name) {
+  if (inner_->length().value_or(0) > limit) {
+    throw Error(ErrorCode::kTooLarge, "the body has " + std::to_string(*inner_->length()) + " bytes, " +
                                           limit_name_ + " is " + std::to_string(limit));
   }
 }
 
 size_t LimitedBody::read(std::span<std::byte> buffer) {
-  const size_t count = inner_.read(buffer);
+  const size_t count = inner_->read(buffer);
   taken_ += count;
   if (taken_ > limit_) {
     throw Error(ErrorCode::kTooLarge,

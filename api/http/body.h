@@ -43,12 +43,12 @@ private:
 /// announced length is over it already (then the constructor throws).
 class LimitedBody : public BodySource {
 public:
-  LimitedBody(BodySource& inner, uint64_t limit, std::string_view limit_name);
+  LimitedBody(std::shared_ptr<BodySource> inner, uint64_t limit, std::string_view limit_name);
   size_t read(std::span<std::byte> buffer) override;
-  std::optional<uint64_t> length() const override { return inner_.length(); }
+  std::optional<uint64_t> length() const override { return inner_->length(); }
 
 private:
-  BodySource& inner_;
+  std::shared_ptr<BodySource> inner_;
   uint64_t limit_;
   uint64_t taken_ = 0;
   std::string limit_name_;

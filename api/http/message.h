@@ -28,7 +28,8 @@ struct Request {
   Headers headers;
   std::shared_ptr<BodySource> body;  ///< never null in a handler; empty when there is none
   std::string request_id;
-  std::string peer;  ///< "127.0.0.1:40312", for the log
+  std::string caller = "local";  ///< name of the key that was shown
+  std::string peer;              ///< "127.0.0.1:40312", for the log
   bool peer_is_loopback = true;
   std::stop_token cancelled;  ///< stops when the client has gone
 
@@ -45,9 +46,6 @@ struct Request {
   /// Whether the Accept header prefers `wanted` to `other` (types such as "application/json").
   bool accepts(std::string_view wanted, std::string_view other) const;
 };
-
-/// Splits `target` ("/a%20b/c?d=e", origin form) into segments and query. Throws Error(kInvalidRequest).
-void parse_target(std::string_view target, Request& request);
 
 /// Content or a part of it.
 struct ContentBody {

@@ -35,7 +35,7 @@ enum class CodeStage { kRelay, kTe, kTir, kLl, kAsm };
 enum class FillMode { kZeros, kOnes, kRandom };
 
 struct RunOptions {
-  FillMode fill_mode = FillMode::kRandom;  ///< for inputs that are not given
+  std::optional<FillMode> fill_mode;  ///< for inputs that are not given; nothing: all must be given
   uint64_t seed = 0;
   int repeat = 1;  ///< repeat × number <= 1000, checked by api/
   int number = 1;
@@ -66,7 +66,7 @@ public:
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
   /// Throws Error(kInUse) while deployed.
   virtual void remove(const std::string& id) = 0;
-  /// Runs in a runner child. `inputs` may be partial or empty: the rest is filled as the options say. Throws
+  /// Runs in a runner child. Inputs that are not given are filled as the options say. Throws
   /// Error(kInvalidTensor) naming the tensor and both shapes or dtypes, Error(kTensorData),
   /// Error(kMemoryBudget), Error(kDeadlineExceeded) past 30 s.
   virtual RunResult run(const std::string& id, NamedTensors inputs, const RunOptions& options,

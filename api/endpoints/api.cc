@@ -1,0 +1,193 @@
+#include "api/endpoints/api.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+
+#include "api/endpoints/context.h"
+#include "api/http/problem.h"
+#include "api/http/router.h"
+#include "api/http/security.h"
+#include "api/http/target.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+bool is_health(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  return path == "/healthz" || path == "/readyz";
+}
+
+void check_query(const http::Request& request, const RouteRow& row) {
+  std::set<std::string_view> seen;
+  for (const auto& [name, value] : request.query) {
+    if (std::find(row.query.begin(), row.query.end(), name) == row.query.end()) {
+      throw Error(ErrorCode::kInvalidRequest, "query parameter \"" + name + "\" is not known here");
+    }
+    if (!seen.insert(name).second) {
+      throw Error(ErrorCode::kInvalidRequest, "query parameter \"" + name + "\" is there twice");
+    }
+  }
+}
+
+/// Whether `type` may carry a body of `kind`. Binary bodies take what curl sends by itself: no type with -T,
+/// a form's type with --data-binary.
+bool is_media_type_accepted(BodyKind kind, const std::string& type) {
+  if (kind == BodyKind::kNone) return true;
+  if (kind == BodyKind::kJson) return type == "application/json";
+  if (type.empty() || type == "application/octet-stream" || type == "application/x-www-form-urlencoded")
+    return true;
+  if (kind == BodyKind::kImage) return type.starts_with("image/");
+  if (kind == BodyKind::kTensors) return type == "application/x-npz" || type == "application/zip";
+  return type == "application/onnx" || type == "application/x-onnx" || type == "application/x-tar" ||
+         type == "application/zip" || type == "application/protobuf" || type == "application/x-protobuf";
+}
+
+bool has_body(const http::Request& request) {
+  return request.headers.has("Transfer-Encoding") || request.body->length().value_or(1) > 0;
+}
+
+void check_media_type(const http::Request& request, BodyKind kind) {
+  if (kind == BodyKind::kNone || !has_body(request)) return;
+  const auto encoding = request.headers.get("Content-Encoding");
+  if (encoding && !http::equals_ignoring_case(*encoding, "identity")) {
+    throw Error(ErrorCode::kUnsupportedMediaType, "content encoding \"" + std::string(*encoding) +
+                                                      "\" is not accepted, send the bytes as they are");
+  }
+  const std::string type = request.content_type();
+  if (is_media_type_accepted(kind, type)) return;
+  const std::string wanted = kind == BodyKind::kJson      ? "application/json"
+                             : kind == BodyKind::kTensors ? "application/x-npz"
+                             : kind == BodyKind::kImage   ? "image/jpeg or image/png"
+                                                          : "application/octet-stream";
+  throw Error(ErrorCode::kUnsupportedMediaType, "content type is \"" + type + "\", expected " + wanted);
+}
+
+class Api : public http::Handler {
+public:
+  Api(services::Services services, ApiOptions options) : services_(services), options_(std::move(options)) {
+    for (std::string& host : options_.allowed_hosts) host = http::to_lower(host);
+    rules_ = {options_.allowed_hosts, options_.allowed_origins};
+    const std::vector<RouteRow>& rows = all_routes();
+    for (size_t i = 0; i < rows.size(); ++i) router_.add(rows[i].method, rows[i].path, static_cast<int>(i));
+  }
+
+  http::Lane lane(std::string_view, std::string_view target) const noexcept override {
+    return is_health(target) ? http::Lane::kReserved : http::Lane::kWorker;
+  }
+
+  http::Response handle(http::Request& request) noexcept override {
+    request.request_id = http::request_id_for(request.headers);
+    std::string route;
+    http::Response response = answer(request, route);
+    response.headers.set("X-Request-Id", request.request_id);
+    response.headers.set("X-Content-Type-Options", "nosniff");
+    if (!response.headers.has("Cache-Control") && !response.headers.has("ETag")) {
+      response.headers.set("Cache-Control", "no-store");
+    }
+    if (options_.on_response) options_.on_response(request, response, route);
+    return response;
+  }
+
+private:
+  /// The only place where exceptions become answers.
+  http::Response answer(http::Request& request, std::string& route) {
+    const http::Dialect dialect = http::dialect_of(request.target);
+    const auto problem = [&](const Error& error) {
+      return http::problem_response(error, request.request_id, dialect);
+    };
+    try {
+      return dispatch(request, route);
+    } catch (const Error& error) {
+      return problem(error);
+    } catch (const std::bad_alloc&) {
+      return problem(Error(ErrorCode::kMemoryBudget, "the request needs more memory than there is"));
+    } catch (const std::exception& error) {
+      return problem(Error(ErrorCode::kInternal, error.what()));
+    }
+  }
+
+  http::Response dispatch(http::Request& request, std::string& route) {
+    http::parse_target(request.target, request);
+    // Probes come with the address of a container as Host.
+    if (!is_health(request.target)) http::check_host(request, rules_);
+    http::check_origin(request, rules_);
+    http::Router::Match match = router_.match(request.method, request.segments);
+    if (match.route < 0) return no_route(request, match);
+    const RouteRow& row = all_routes()[static_cast<size_t>(match.route)];
+    route = row.path;
+    check_scope(request, row);
+    check_query(request, row);
+    check_media_type(request, row.body);
+    limit_body(request, row.body);
+    request.path_parameters = std::move(match.parameters);
+    return row.endpoint(Context{services_, options_, waiting_}, request);
+  }
+
+  static http::Response no_route(const http::Request& request, const http::Router::Match& match) {
+    std::string allowed;
+    for (const std::string& method : match.allowed) allowed += (allowed.empty() ? "" : ", ") + method;
+    if (request.target == "*" && request.method == "OPTIONS")
+      allowed = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    if (allowed.empty()) throw Error(ErrorCode::kNotFound, "there is no endpoint " + path);
+    http::Response response = http::empty_response();
+    if (request.method != "OPTIONS") {
+      const Error error(ErrorCode::kMethodNotAllowed, path + " takes " + allowed + ", not " + request.method);
+      response = http::problem_response(error, request.request_id, http::dialect_of(request.target));
+    }
+    response.headers.set("Allow", allowed);
+    return response;
+  }
+
+  void check_scope(http::Request& request, const RouteRow& row) const {
+    if (services_.keys == nullptr || row.scope == Scope::kPublic) return;
+    const std::string_view field = request.headers.get("Authorization").value_or("");
+    const bool bearer = http::to_lower(field.substr(0, 7)) == "bearer ";
+    services::KeyService::Key key;
+    if (bearer) key = services_.keys->find(http::trim(field.substr(7)));
+    if (key.name.empty()) throw Error(ErrorCode::kUnauthorized, "this needs a valid API key as bearer token");
+    const auto has = [&](std::string_view scope) {
+      return std::find(key.scopes.begin(), key.scopes.end(), scope) != key.scopes.end();
+    };
+    if (!has(scope_name(row.scope)) && !has("admin")) {
+      throw Error(ErrorCode::kForbidden,
+                  "key " + key.name + " lacks the scope " + std::string(scope_name(row.scope)));
+    }
+    request.caller = key.name;
+  }
+
+  void limit_body(http::Request& request, BodyKind kind) const {
+    switch (kind) {
+      case BodyKind::kNone:
+        request.body = std::make_shared<http::BytesBody>("");
+        return;
+      case BodyKind::kJson:
+        return limit_to(request, options_.max_json_bytes, "limits.json_bytes");
+      case BodyKind::kModel:
+        return limit_to(request, options_.max_model_bytes, "limits.model_bytes");
+      case BodyKind::kTensors:
+        return limit_to(request, options_.max_tensor_bytes, "limits.tensor_bytes");
+      case BodyKind::kImage:
+        return limit_to(request, options_.max_image_bytes, "limits.image_bytes");
+    }
+  }
+
+  static void limit_to(http::Request& request, uint64_t limit, std::string_view name) {
+    request.body = std::make_shared<http::LimitedBody>(request.body, limit, name);
+  }
+
+  services::Services services_;
+  ApiOptions options_;
+  http::AccessRules rules_;
+  http::Router router_;
+  std::atomic<int> waiting_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<http::Handler> make_api(services::Services services, ApiOptions options) {
+  return std::make_unique<Api>(services, std::move(options));
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,71 @@
+#include "api/endpoints/context.h"
+
+#include "api/http/headers.h"
+#include "api/http/target.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> list;
+  while (!text.empty()) {
+    const size_t space = text.find(' ');
+    list.push_back(text.substr(0, space));
+    if (space == std::string_view::npos) break;
+    text.remove_prefix(space + 1);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string_view scope_name(Scope scope) {
+  switch (scope) {
+    case Scope::kPublic:
+      return "";
+    case Scope::kInfer:
+      return "infer";
+    case Scope::kRead:
+      return "read";
+    case Scope::kWrite:
+      return "write";
+    case Scope::kAdmin:
+      return "admin";
+  }
+  return "";
+}
+
+const std::vector<RouteRow>& all_routes() {
+  static const std::vector<RouteRow> rows = {
+#define TM_ROUTE(function, method, path, scope, body, query, answer, summary) \
+  {function, #function, method, path, Scope::scope, BodyKind::body, words(query), answer, summary},
+#include "api/endpoints/routes.def"
+#undef TM_ROUTE
+  };
+  return rows;
+}
+
+services::CallContext call_context(const http::Request& request) {
+  return {request.request_id, request.caller, request.cancelled};
+}
+
+services::PageQuery page_query(const http::Request& request) {
+  services::PageQuery page;
+  page.limit = static_cast<int>(request.query_int("limit", 50, 1, 500));
+  page.cursor = request.query_value("cursor").value_or("");
+  return page;
+}
+
+http::Response page_response(const http::Request& request, const std::string& json,
+                             const std::string& next_cursor) {
+  http::Response response = http::json_response(json);
+  if (next_cursor.empty()) return response;
+  std::string link = "<" + request.target.substr(0, request.target.find('?')) + "?";
+  for (const auto& [name, value] : request.query) {
+    if (name != "cursor") link += http::percent_encode(name) + "=" + http::percent_encode(value) + "&";
+  }
+  response.headers.set("Link", link + "cursor=" + http::percent_encode(next_cursor) + ">; rel=\"next\"");
+  return response;
+}
+
+}  // namespace tensormill::endpoints

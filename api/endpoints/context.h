@@ -1,0 +1,65 @@
+/// What every endpoint gets, the rows of routes.def, and the declarations of all endpoints.
+/// Thread-safety: immutable but for `waiting`.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+#include <vector>
+
+#include "api/endpoints/api.h"
+#include "api/http/message.h"
+#include "api/services/services.h"
+
+namespace tensormill::endpoints {
+
+enum class Scope { kPublic, kInfer, kRead, kWrite, kAdmin };
+
+/// "infer"; "" for kPublic.
+std::string_view scope_name(Scope scope);
+
+/// What a request may carry: decides the limit (named as in /v1/info) and the media types.
+enum class BodyKind {
+  kNone,     ///< a body is left unread
+  kJson,     ///< application/json
+  kModel,    ///< any binary type
+  kTensors,  ///< application/x-npz; may be empty
+  kImage,    ///< JPEG or PNG
+};
+
+struct Context {
+  const services::Services& services;
+  const ApiOptions& options;
+  std::atomic<int>& waiting;  ///< requests that wait for a job's end now
+};
+
+using Endpoint = http::Response (*)(const Context&, http::Request&);
+
+/// One row of routes.def.
+struct RouteRow {
+  Endpoint endpoint;
+  std::string_view name;
+  std::string_view method;
+  std::string_view path;
+  Scope scope;
+  BodyKind body;
+  std::vector<std::string_view> query;
+  std::string_view answer;
+  std::string_view summary;
+};
+
+const std::vector<RouteRow>& all_routes();
+
+#define TM_ROUTE(function, method, path, scope, body, query, answer, summary) \
+  http::Response function(const Context& context, http::Request& request);
+#include "api/endpoints/routes.def"
+#undef TM_ROUTE
+
+/// Who asks, for the services.
+services::CallContext call_context(const http::Request& request);
+/// limit and cursor. Throws Error(kInvalidRequest).
+services::PageQuery page_query(const http::Request& request);
+/// A page as 200 with a Link field to the next one.
+http::Response page_response(const http::Request& request, const std::string& json,
+                             const std::string& next_cursor);
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,64 @@
+// PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments; POST …/infer, …/classify
+#include "api/endpoints/context.h"
+#include "api/endpoints/tensor_codec.h"
+#include "api/schema/print.h"
+#include "api/schema/reader.h"
+#include "api/schema/requests.h"
+
+namespace tensormill::endpoints {
+
+http::Response put_deployment(const Context& context, http::Request& request) {
+  const std::string& name = request.path_parameter("deployment");
+  if (!schema::is_name(name)) {
+    throw Error(ErrorCode::kInvalidArgument, "\"" + name + "\" is no name of a deployment");
+  }
+  const services::DeploymentSpec spec = schema::read_deployment_spec(http::read_all(*request.body));
+  const services::PutResult result = context.services.deployments->put(name, spec, call_context(request));
+  const int status = !result.ready ? 202 : result.created ? 201 : 200;
+  http::Response response = http::json_response(schema::print(schema::to_json(result.deployment)), status);
+  response.headers.set("Location", "/v1/deployments/" + name);
+  if (!result.ready) response.headers.set("Retry-After", "1");
+  return response;
+}
+
+http::Response list_deployments(const Context& context, http::Request& request) {
+  const auto page = context.services.deployments->list(page_query(request));
+  return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);
+}
+
+http::Response get_deployment(const Context& context, http::Request& request) {
+  return http::json_response(schema::print(
+      schema::to_json(context.services.deployments->get(request.path_parameter("deployment")))));
+}
+
+http::Response delete_deployment(const Context& context, http::Request& request) {
+  context.services.deployments->remove(request.path_parameter("deployment"), std::nullopt,
+                                       call_context(request));
+  return http::empty_response();
+}
+
+http::Response delete_deployment_version(const Context& context, http::Request& request) {
+  context.services.deployments->remove(request.path_parameter("deployment"),
+                                       request.path_parameter("version"), call_context(request));
+  return http::empty_response();
+}
+
+http::Response infer(const Context& context, http::Request& request) {
+  const services::RunOptions options = run_options(request);
+  services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
+  const services::RunResult result = context.services.deployments->infer(
+      request.path_parameter("deployment"), std::move(inputs), options, call_context(request));
+  return run_response(request, result);
+}
+
+http::Response classify(const Context& context, http::Request& request) {
+  const int top = static_cast<int>(request.query_int("top", 5, 1, 1000));
+  const std::string image = http::read_all(*request.body);
+  const services::ClassifyResult result = context.services.deployments->classify(
+      request.path_parameter("deployment"), image, top, call_context(request));
+  http::Response response = http::json_response(schema::print(schema::to_json(result)));
+  response.headers.set("Server-Timing", server_timing(result.timing));
+  return response;
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,73 @@
+// POST, GET /v1/models; GET, DELETE /v1/models/{model}; GET /v1/models/{model}/graph
+#include "api/endpoints/context.h"
+#include "api/http/conditional.h"
+#include "api/http/target.h"
+#include "api/schema/print.h"
+#include "api/schema/reader.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+std::string format_of(const http::Request& request) {
+  const std::string format(request.query_value("format").value_or(""));
+  if (format.empty() || format == "onnx" || format == "onnx-archive") return format;
+  throw Error(ErrorCode::kNotSupported,
+              "model format \"" + format + "\" is not known, expected onnx or onnx-archive");
+}
+
+}  // namespace
+
+http::Response import_model(const Context& context, http::Request& request) {
+  services::ImportOptions options;
+  options.name = request.query_value("name").value_or("");
+  if (!schema::is_name(options.name)) {
+    throw Error(
+        ErrorCode::kInvalidRequest,
+        "query parameter name is \"" + options.name +
+            "\", expected 1 to 128 letters, digits, dots, dashes and underscores, the first of them a letter "
+            "or digit");
+  }
+  options.format = format_of(request);
+  options.replace = request.query_flag("replace");
+  if (const auto upload = request.query_value("upload")) options.upload = std::string(*upload);
+  const services::ImportResult result =
+      context.services.models->import_model(options, *request.body, call_context(request));
+  http::Response response =
+      http::json_response(schema::print(schema::to_json(result.model)), result.created ? 201 : 200);
+  response.headers.set("Location", "/v1/models/" + options.name);
+  response.headers.set("ETag", "\"" + result.model.id.text() + "\"");
+  return response;
+}
+
+http::Response list_models(const Context& context, http::Request& request) {
+  const auto page = context.services.models->list(page_query(request));
+  return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);
+}
+
+http::Response get_model(const Context& context, http::Request& request) {
+  const services::ModelInfo model = context.services.models->get(request.path_parameter("model"));
+  return http::with_etag(request, model.id.text(),
+                         http::json_response(schema::print(schema::to_json(model))));
+}
+
+http::Response delete_model(const Context& context, http::Request& request) {
+  const std::string& reference = request.path_parameter("model");
+  if (request.headers.has("If-Match")) {
+    http::check_preconditions(request, context.services.models->get(reference).id.text());
+  }
+  context.services.models->remove(reference);
+  return http::empty_response();
+}
+
+http::Response get_model_graph(const Context& context, http::Request& request) {
+  const std::string_view stage = request.query_value("stage").value_or("imported");
+  if (stage != "imported" && stage != "optimized") {
+    throw Error(ErrorCode::kInvalidRequest,
+                "query parameter stage is \"" + std::string(stage) + "\", expected imported or optimized");
+  }
+  return http::json_response(context.services.models->graph_json(
+      request.path_parameter("model"),
+      stage == "imported" ? services::GraphStage::kImported : services::GraphStage::kOptimized));
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,70 @@
+// GET /v1/packages; GET, DELETE /v1/packages/{package}; GET …/archive, …/code; POST …/run
+#include "api/endpoints/context.h"
+#include "api/endpoints/tensor_codec.h"
+#include "api/http/conditional.h"
+#include "api/schema/print.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+services::CodeStage code_stage(const http::Request& request) {
+  const std::string_view stage = request.query_value("stage").value_or("ll");
+  if (stage == "relay") return services::CodeStage::kRelay;
+  if (stage == "te") return services::CodeStage::kTe;
+  if (stage == "tir") return services::CodeStage::kTir;
+  if (stage == "ll") return services::CodeStage::kLl;
+  if (stage == "asm") return services::CodeStage::kAsm;
+  throw Error(ErrorCode::kInvalidRequest,
+              "query parameter stage is \"" + std::string(stage) + "\", expected relay, te, tir, ll or asm");
+}
+
+}  // namespace
+
+http::Response list_packages(const Context& context, http::Request& request) {
+  services::PackageQuery query;
+  query.page = page_query(request);
+  query.model = request.query_value("model").value_or("");
+  query.target = request.query_value("target").value_or("");
+  const auto page = context.services.packages->list(query);
+  return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);
+}
+
+http::Response get_package(const Context& context, http::Request& request) {
+  const services::PackageInfo package = context.services.packages->get(request.path_parameter("package"));
+  return http::with_etag(request, package.id.text(),
+                         http::json_response(schema::print(schema::to_json(package))));
+}
+
+http::Response delete_package(const Context& context, http::Request& request) {
+  const std::string& id = request.path_parameter("package");
+  if (request.headers.has("If-Match")) {
+    http::check_preconditions(request, context.services.packages->get(id).id.text());
+  }
+  context.services.packages->remove(id);
+  return http::empty_response();
+}
+
+http::Response get_package_archive(const Context& context, http::Request& request) {
+  const services::Archive archive = context.services.packages->archive(request.path_parameter("package"));
+  http::Response response =
+      http::serve_content(request, archive.content, archive.digest.text(), "application/x-tar");
+  response.headers.set("Content-Disposition",
+                       "attachment; filename=\"package-" + archive.digest.hex().substr(0, 12) + ".tar\"");
+  return response;
+}
+
+http::Response get_package_code(const Context& context, http::Request& request) {
+  return http::serve_content(
+      request, context.services.packages->code(request.path_parameter("package"), code_stage(request)), "",
+      "text/plain; charset=utf-8");
+}
+
+http::Response run_package(const Context& context, http::Request& request) {
+  const services::RunOptions options = run_options(request);
+  services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
+  const services::RunResult result = context.services.packages->run(
+      request.path_parameter("package"), std::move(inputs), options, call_context(request));
+  return run_response(request, result);
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,75 @@
+#include "api/endpoints/tensor_codec.h"
+
+#include <cstdio>
+
+#include "api/endpoints/npz_codec.h"
+#include "api/schema/print.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+constexpr int64_t kMaxRuns = 1000;
+
+std::optional<services::FillMode> fill_mode(const http::Request& request) {
+  const auto text = request.query_value("fill_mode");
+  if (!text) return std::nullopt;
+  if (*text == "zeros") return services::FillMode::kZeros;
+  if (*text == "ones") return services::FillMode::kOnes;
+  if (*text == "random") return services::FillMode::kRandom;
+  throw Error(ErrorCode::kInvalidRequest,
+              "query parameter fill_mode is \"" + std::string(*text) + "\", expected zeros, ones or random");
+}
+
+std::string metric(std::string_view name, double ms) {
+  char text[64];
+  std::snprintf(text, sizeof text, ";dur=%.3f", ms);
+  return std::string(name) + text;
+}
+
+}  // namespace
+
+services::NamedTensors read_tensors(http::Request& request, uint64_t max_bytes) {
+  const std::string bytes = http::read_all(*request.body);
+  if (bytes.empty()) return {};
+  return decode_npz(bytes, max_bytes);
+}
+
+services::RunOptions run_options(const http::Request& request) {
+  services::RunOptions options;
+  options.fill_mode = fill_mode(request);
+  options.seed = static_cast<uint64_t>(request.query_int("seed", 0, 0, std::numeric_limits<int64_t>::max()));
+  options.repeat = static_cast<int>(request.query_int("repeat", 1, 1, kMaxRuns));
+  options.number = static_cast<int>(request.query_int("number", 1, 1, kMaxRuns));
+  options.profile = request.query_flag("profile");
+  const int64_t runs = int64_t{options.repeat} * options.number;
+  if (runs > kMaxRuns) {
+    throw Error(ErrorCode::kInvalidRequest, "repeat × number is " + std::to_string(runs) + ", at most " +
+                                                std::to_string(kMaxRuns) +
+                                                " here; submit a benchmark job for more");
+  }
+  // Without tensors and without a wish the inputs are random, as on the command line.
+  const bool has_body = request.headers.has("Transfer-Encoding") || request.body->length().value_or(1) > 0;
+  if (!options.fill_mode && !has_body) options.fill_mode = services::FillMode::kRandom;
+  return options;
+}
+
+std::string server_timing(const services::Timing& timing) {
+  std::string text = metric("queue", timing.queue_ms);
+  if (timing.decode_ms > 0) text += ", " + metric("decode", timing.decode_ms);
+  return text + ", " + metric("compute", timing.compute_ms);
+}
+
+http::Response run_response(const http::Request& request, const services::RunResult& result) {
+  http::Response response;
+  if (request.accepts("application/json", "application/x-npz")) {
+    response = http::json_response(schema::print(
+        {{"outputs", schema::to_json(result.outputs)}, {"timing", schema::to_json(result.timing)}}));
+  } else {
+    response = http::text_response(encode_npz(result.outputs), "application/x-npz");
+  }
+  response.headers.set("Server-Timing", server_timing(result.timing));
+  response.headers.set("Vary", "Accept");
+  return response;
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,26 @@
+/// Tensors in requests and responses: NPZ, and JSON when the client prefers it.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+
+#include "api/http/message.h"
+#include "api/services/common.h"
+#include "api/services/package_service.h"
+
+namespace tensormill::endpoints {
+
+/// The tensors of an NPZ body; none when it is empty. Throws Error(kInvalidNpz), Error(kTooLarge) when it
+/// inflates past `max_bytes`.
+services::NamedTensors read_tensors(http::Request& request, uint64_t max_bytes);
+
+/// fill_mode, seed, repeat, number and profile. Throws Error(kInvalidRequest).
+services::RunOptions run_options(const http::Request& request);
+
+/// application/x-npz, or JSON {"outputs","timing"} when Accept prefers that; Server-Timing always.
+http::Response run_response(const http::Request& request, const services::RunResult& result);
+
+/// "queue;dur=0.1, compute;dur=2.5"
+std::string server_timing(const services::Timing& timing);
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,72 @@
+#include "api/http/security.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::http {
+namespace {
+
+/// Host without port, lower case; "" when it is malformed.
+std::string host_name(std::string_view host) {
+  size_t end = host.find(':');
+  if (host.starts_with('[')) {
+    end = host.find(']');
+    if (end == std::string_view::npos) return "";
+    ++end;
+  }
+  const std::string_view port = end >= host.size() ? "" : host.substr(end);
+  const bool port_fits = port.empty() || (port[0] == ':' && port.size() <= 6 &&
+                                          std::all_of(port.begin() + 1, port.end(),
+                                                      [](char c) { return c >= '0' && c <= '9'; }));
+  std::string name = port_fits ? to_lower(host.substr(0, end)) : "";
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
+bool is_loopback_name(const std::string& name) {
+  if (name == "localhost" || name == "[::1]") return true;
+  in_addr address{};
+  return ::inet_pton(AF_INET, name.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view text) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& member) { return equals_ignoring_case(member, text); });
+}
+
+}  // namespace
+
+bool is_safe_method(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+void check_host(const Request& request, const AccessRules& rules) {
+  const std::string_view host = request.headers.get("Host").value_or("");
+  const std::string name = host_name(host);
+  if (!name.empty() && (is_loopback_name(name) || contains(rules.allowed_hosts, name))) return;
+  throw Error(ErrorCode::kMisdirected,
+              "host \"" + std::string(host) + "\" is not served here; add it to http.allowed_hosts");
+}
+
+void check_origin(const Request& request, const AccessRules& rules) {
+  if (is_safe_method(request.method)) return;
+  const auto origin = request.headers.get("Origin");
+  if (origin && contains(rules.allowed_origins, *origin)) return;
+  if (origin) {
+    const std::string host(request.headers.get("Host").value_or(""));
+    if (!equals_ignoring_case(*origin, "http://" + host) &&
+        !equals_ignoring_case(*origin, "https://" + host)) {
+      throw Error(ErrorCode::kForbidden,
+                  "origin \"" + std::string(*origin) + "\" may not change anything here");
+    }
+  }
+  const auto site = request.headers.get("Sec-Fetch-Site");
+  if (site && *site != "same-origin" && *site != "none") {
+    throw Error(ErrorCode::kForbidden, "a request from another site may not change anything here");
+  }
+}
+
+}  // namespace tensormill::http

@@ -1,0 +1,29 @@
+/// Rules that keep web pages of others from using a server that listens on loopback: DNS rebinding is stopped
+/// by the Host allow-list, cross-site requests by Origin and Sec-Fetch-Site. Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/http/message.h"
+
+namespace tensormill::http {
+
+/// Host names and origins beside the loopback names and the own origin.
+struct AccessRules {
+  std::vector<std::string> allowed_hosts;    ///< without port, lower case
+  std::vector<std::string> allowed_origins;  ///< "https://console.example"
+};
+
+/// Throws Error(kMisdirected) unless Host is "localhost", an address of 127.0.0.0/8, "[::1]" or allowed, with
+/// any port.
+void check_host(const Request& request, const AccessRules& rules);
+
+/// For a method that may change state: throws Error(kForbidden) when Origin is neither http(s)://Host nor
+/// allowed, or Sec-Fetch-Site is neither same-origin nor none (unless the Origin is allowed).
+void check_origin(const Request& request, const AccessRules& rules);
+
+/// GET, HEAD and OPTIONS change nothing.
+bool is_safe_method(std::string_view method);
+
+}  // namespace tensormill::http

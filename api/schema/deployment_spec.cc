@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include "api/schema/reader.h"
+#include "api/schema/requests.h"
+#include "runtime/base/digest.h"
+
+namespace tensormill::schema {
+namespace {
+
+constexpr int kMaxPixels = 8192;
+constexpr size_t kMaxLabels = 1'000'000;
+
+bool is_version(std::string_view text) {
+  return !text.empty() && text.size() <= 9 && text[0] >= '1' && text[0] <= '9' &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void check_channels(const std::vector<double>& values, const std::string& pointer, Problems& problems) {
+  if (values.size() != 0 && values.size() != 1 && values.size() != 3) {
+    problems.add(pointer, "has " + std::to_string(values.size()) + " values, expected 1 or 3");
+  }
+}
+
+services::Preprocess read_preprocess(const Json& value, const std::string& pointer, Problems& problems) {
+  ObjectReader reader(value, pointer, problems);
+  services::Preprocess result;
+  reader.nullable("resize", result.resize, 1, kMaxPixels);
+  reader.nullable("crop", result.crop, 1, kMaxPixels);
+  reader.optional("mean", result.mean);
+  check_channels(result.mean, pointer + "/mean", problems);
+  reader.optional("std", result.std);
+  check_channels(result.std, pointer + "/std", problems);
+  for (size_t i = 0; i < result.std.size(); ++i) {
+    if (result.std[i] <= 0) problems.add(pointer + "/std/" + std::to_string(i), "is not above 0");
+  }
+  reader.nullable("scale", result.scale);
+  reader.choice("layout", result.layout, {"NCHW", "NHWC"});
+  reader.choice("color", result.color, {"rgb", "bgr", "gray"});
+  reader.finish();
+  return result;
+}
+
+/// Labels stand in the request as an array, or it names the blob that has them.
+void read_labels(ObjectReader& body, services::DeploymentSpec& spec) {
+  const Json* value = body.find("labels");
+  if (value == nullptr || value->is_null()) return;
+  if (value->is_array()) {
+    body.optional("labels", spec.labels);
+    if (value->size() > kMaxLabels) body.problems().add("/labels", "has more than 1000000 labels");
+    return;
+  }
+  body.nullable("labels", spec.labels_blob);
+  if (spec.labels_blob && !Digest::parse(*spec.labels_blob)) {
+    body.problems().add("/labels", "is neither an array of strings nor the id of a blob");
+  }
+}
+
+}  // namespace
+
+services::DeploymentSpec read_deployment_spec(std::string_view text) {
+  const Json json = parse_json(text);
+  Problems problems;
+  ObjectReader body(json, "", problems);
+  services::DeploymentSpec spec;
+  body.required("package", spec.package);
+  if (!spec.package.empty() && !Digest::parse(spec.package))
+    problems.add("/package", "is no id of a package");
+  body.optional("version", spec.version);
+  if (!is_version(spec.version)) problems.add("/version", "is no number from 1 to 999999999 as a string");
+  body.optional("keep_versions", spec.keep_versions, 1, 100);
+  body.optional("instances", spec.instances, 1, 64);
+  body.optional("max_batch", spec.max_batch, 1, 65536);
+  body.optional("max_delay_us", spec.max_delay_us, 0, 10'000'000);
+  body.optional("max_queue", spec.max_queue, 1, 65536);
+  body.optional("warmup", spec.warmup);
+  body.choice("isolation", spec.isolation, {"none"});
+  read_labels(body, spec);
+  if (const Json* value = body.find("preprocess"); value != nullptr && !value->is_null()) {
+    spec.preprocess = read_preprocess(*value, "/preprocess", problems);
+  }
+  body.choice("output", spec.output, {"logits", "probabilities"});
+  body.finish();
+  problems.throw_if_any();
+  return spec;
+}
+
+}  // namespace tensormill::schema

@@ -1,0 +1,182 @@
+#include "api/schema/print.h"
+
+#include <cmath>
+
+#include "api/http/time.h"
+
+namespace tensormill::schema {
+namespace {
+
+Json opaque(const std::string& text) { return text.empty() ? Json() : parse_json(text); }
+
+Json time_json(const services::Timestamp& time) { return http::format_timestamp(time.ms); }
+
+Json time_json(const std::optional<services::Timestamp>& time) { return time ? time_json(*time) : Json(); }
+
+template <typename T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json specs_json(const std::vector<services::TensorSpec>& specs) {
+  Json list = Json::array();
+  for (const services::TensorSpec& spec : specs) list.push_back(to_json(spec));
+  return list;
+}
+
+Json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+Json tensor_json(const Tensor& tensor) {
+  Json data = Json::array();
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    if (is_float(tensor.dtype())) {
+      data.push_back(number_json(tensor.element_as_double(i)));
+    } else if (tensor.dtype() == DType::kBool) {
+      data.push_back(tensor.element_as_int(i) != 0);
+    } else if (tensor.dtype() == DType::kUInt64) {
+      data.push_back(static_cast<uint64_t>(tensor.element_as_int(i)));
+    } else {
+      data.push_back(tensor.element_as_int(i));
+    }
+  }
+  return {{"dtype", dtype_long_name(tensor.dtype())}, {"shape", tensor.shape()}, {"data", std::move(data)}};
+}
+
+Json error_json(const services::JobError& error) {
+  Json json = opaque(error.extra_json);
+  if (!json.is_object()) json = Json::object();
+  json["code"] = error_code_info(error.code).name;
+  json["detail"] = error.message;
+  for (const ErrorDetail& detail : error.details) {
+    json["errors"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const services::TensorSpec& spec) {
+  Json shape = Json::array();
+  for (const Dim& dim : spec.shape) {
+    if (const auto* extent = std::get_if<int64_t>(&dim)) {
+      shape.push_back(*extent);
+    } else {
+      const auto& name = std::get<std::string>(dim);
+      shape.push_back(name.empty() ? Json(-1) : Json(name));
+    }
+  }
+  return {{"name", spec.name}, {"dtype", dtype_long_name(spec.dtype)}, {"shape", std::move(shape)}};
+}
+
+Json to_json(const services::ModelInfo& model) {
+  Json ops = Json::object();
+  for (const auto& [name, count] : model.ops) ops[name] = count;
+  return {{"id", model.id.text()},
+          {"name", model.name},
+          {"names", model.names},
+          {"format", model.format},
+          {"size", model.size},
+          {"inputs", specs_json(model.inputs)},
+          {"outputs", specs_json(model.outputs)},
+          {"ops", std::move(ops)},
+          {"parameters", model.parameters},
+          {"created_at", time_json(model.created_at)}};
+}
+
+Json to_json(const services::Job& job) {
+  return {{"id", job.id},
+          {"kind", job.kind},
+          {"state", services::job_state_name(job.state)},
+          {"attempt", job.attempt},
+          {"resolved", opaque(job.resolved_json)},
+          {"progress",
+           {{"stage", job.progress.stage},
+            {"done", job.progress.done},
+            {"total", job.progress.total},
+            {"best_ms", optional_json(job.progress.best_ms)},
+            {"eta_s", optional_json(job.progress.eta_s)}}},
+          {"result", opaque(job.result_json)},
+          {"error", job.error ? error_json(*job.error) : Json()},
+          {"created_at", time_json(job.created_at)},
+          {"started_at", time_json(job.started_at)},
+          {"finished_at", time_json(job.finished_at)}};
+}
+
+Json to_json(const services::PackageInfo& package) {
+  return {{"id", package.id.text()},
+          {"archive", {{"digest", package.archive_digest.text()}, {"size", package.archive_size}}},
+          {"inputs", specs_json(package.inputs)},
+          {"outputs", specs_json(package.outputs)},
+          {"metadata", opaque(package.metadata_json)},
+          {"deployments", package.deployments},
+          {"created_at", time_json(package.created_at)}};
+}
+
+Json to_json(const services::Deployment& deployment) {
+  Json versions = Json::object();
+  for (const services::DeploymentVersion& version : deployment.versions) {
+    versions[version.version] = {{"package", version.package},
+                                 {"state", services::deployment_state_name(version.state)},
+                                 {"reason", version.reason}};
+  }
+  return {{"name", deployment.name},
+          {"versions", std::move(versions)},
+          {"default_version", deployment.default_version.empty() ? Json() : Json(deployment.default_version)},
+          {"inputs", specs_json(deployment.inputs)},
+          {"outputs", specs_json(deployment.outputs)},
+          {"created_at", time_json(deployment.created_at)}};
+}
+
+Json to_json(const services::Timing& timing) {
+  Json json = {{"queue_ms", timing.queue_ms}, {"compute_ms", timing.compute_ms}};
+  if (timing.decode_ms > 0) json["decode_ms"] = timing.decode_ms;
+  if (!timing.runs_ms.empty()) json["runs_ms"] = timing.runs_ms;
+  if (!timing.profile_json.empty()) json["profile"] = opaque(timing.profile_json);
+  return json;
+}
+
+Json to_json(const services::ServerInfo& info) {
+  return {{"version", info.version},
+          {"compiler", {{"id", info.compiler_id}, {"llvm", info.llvm_version}, {"abi", info.abi_version}}},
+          {"host", {{"cpu", info.host_cpu}, {"features", info.host_features}, {"cores", info.host_cores}}},
+          {"native_target", info.native_target},
+          {"model_formats", info.model_formats},
+          {"limits", info.limits}};
+}
+
+Json to_json(const services::TargetPreset& preset) {
+  return {{"name", preset.name}, {"target", preset.target}, {"description", preset.description}};
+}
+
+Json to_json(const services::ParsedTarget& target) {
+  return {{"canonical", target.canonical},
+          {"features", target.features},
+          {"digest", target.digest.text()},
+          {"warnings", target.warnings},
+          {"facts", opaque(target.facts_json)}};
+}
+
+Json to_json(const services::ClassifyResult& result) {
+  Json top = Json::array();
+  for (const services::Classification& one : result.top) {
+    top.push_back(
+        {{"label", one.label}, {"index", one.index}, {"probability", number_json(one.probability)}});
+  }
+  return {{"top", std::move(top)}, {"timing", to_json(result.timing)}};
+}
+
+Json to_json(const services::NamedTensors& tensors) {
+  Json json = Json::object();
+  for (const auto& [name, tensor] : tensors) json[name] = tensor_json(tensor);
+  return json;
+}
+
+std::string print(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tensormill::schema

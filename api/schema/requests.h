@@ -1,0 +1,23 @@
+/// The JSON bodies of requests, read into the structs of the services.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/services/deployment_service.h"
+#include "api/services/job_service.h"
+
+namespace tensormill::schema {
+
+/// All of them throw Error(kInvalidJson) for what cannot be parsed or is nested deeper than 64, and
+/// Error(kInvalidArgument) with one detail for each member that is unknown, missing or wrong.
+
+/// {"target": "llvm -mcpu=…"}
+std::string read_target(std::string_view body);
+/// POST /v1/jobs with kind "compile"; other kinds are Error(kNotSupported) when they are planned.
+services::CompileRequest read_compile_request(std::string_view body);
+/// PUT /v1/deployments/{name}
+services::DeploymentSpec read_deployment_spec(std::string_view body);
+
+}  // namespace tensormill::schema
