@@ -1,0 +1,106 @@
+/// arg_max, arg_min: where along an axis the largest or smallest value stands.
+#include <cmath>
+
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> arg_reduce_ops();
+
+namespace {
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kNumeric);
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
+  static_cast<void>(attr_bool(context.attrs, "select_last", false));
+  if (x.shape[axis] == 0) fail("axis " + std::to_string(axis) + " has extent 0, expected at least 1");
+  Shape out = x.shape;
+  if (attr_bool(context.attrs, "keepdims", true)) {
+    out[axis] = 1;
+  } else {
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  return {made_type(DType::kInt64, out)};
+}
+
+/// Whether `next` takes the place of `best`: NaN stands above (below) every number.
+template <bool largest>
+bool better(const Tensor& x, int64_t next, int64_t best, bool last) {
+  if (is_float(x.dtype())) {
+    const double a = x.element_as_double(next), b = x.element_as_double(best);
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && (last || !std::isnan(b));
+    return (largest ? a > b : a < b) || (last && a == b);
+  }
+  const int64_t a = x.element_as_int(next), b = x.element_as_int(best);
+  const bool u = is_unsigned(x.dtype());
+  return (largest ? int_less(b, a, u) : int_less(a, b, u)) || (last && a == b);
+}
+
+template <bool largest>
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const AxisView view =
+      view_axis(x.shape(), normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size()));
+  const bool last = attr_bool(context.attrs, "select_last", false);
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    for (int64_t inner = 0; inner < view.inner; ++inner) {
+      const auto position = [&](int64_t k) { return (outer * view.extent + k) * view.inner + inner; };
+      int64_t best = 0;
+      for (int64_t k = 1; k < view.extent; ++k) {
+        if (better<largest>(x, position(k), position(best), last)) best = k;
+      }
+      context.outputs[0]->set_element_int(outer * view.inner + inner, best);
+    }
+  }
+}
+
+template <bool largest>
+TeOutputs compute(const ir::ComputeContext& context) {
+  const Shape& x = context.input_types[0].shape;
+  const ir::ValueType& out = context.output_types[0];
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
+  const bool keepdims = attr_bool(context.attrs, "keepdims", true);
+  if (num_elements(out.shape) == 0) {
+    return {te::compute(context.name, out.shape, [](const std::vector<Expr>&) { return Expr(0); })};
+  }
+  return {te::arg_reduce(context.name, largest, attr_bool(context.attrs, "select_last", false), out.shape,
+                         x[axis], [&](const std::vector<Expr>& axes, const Expr& k) {
+                           std::vector<Expr> index = axes;
+                           if (keepdims) {
+                             index[axis] = k;
+                           } else {
+                             index.insert(index.begin() + static_cast<std::ptrdiff_t>(axis), k);
+                           }
+                           return widen(te::read(context.inputs[0], index));
+                         })};
+}
+
+template <bool largest>
+ir::OpDef define(std::string_view name, std::string_view doc) {
+  ir::OpDef def;
+  def.name = name;
+  def.pattern = ir::Pattern::kReduction;
+  def.kernel_class = ir::KernelClass::kReduction;
+  def.infer = &infer;
+  def.reference = &reference<largest>;
+  def.compute = &compute<largest>;
+  def.doc = doc;
+  return def;
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> arg_reduce_ops() {
+  return {
+      define<true>(
+          "arg_max",
+          "i64 index of the largest value along attribute axis (int, 0); a NaN is larger than everything; "
+          "attributes keepdims (bool, 1), select_last (bool, 0: the first of equal values)"),
+      define<false>(
+          "arg_min",
+          "i64 index of the smallest value; a NaN is smaller than everything; attributes as arg_max")};
+}
+
+}  // namespace tensormill::ops

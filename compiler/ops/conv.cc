@@ -1,0 +1,213 @@
+/// conv: convolution (cross-correlation) over 1 to 3 spatial dimensions.
+#include <memory>
+
+#include "compiler/ops/gemm.h"
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/window.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> conv_ops();
+
+namespace {
+
+/// The names of the sizes; x is [batch, groups*in_channels, spatial...], w [groups*out_channels, in_channels,
+/// kernel...].
+struct ConvShape {
+  int64_t groups;
+  int64_t in_channels;   ///< per group
+  int64_t out_channels;  ///< per group
+  Shape spatial;
+  Window window;
+};
+
+ConvShape read_shape(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+  ConvShape shape;
+  shape.groups = attr_int(attrs, "group", 1);
+  shape.in_channels = w[1];
+  shape.out_channels = w[0] / shape.groups;
+  shape.spatial = spatial_of(x);
+  shape.window = read_window(attrs, spatial_of(w));
+  return shape;
+}
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& w = input_like_first(context, 1);
+  const size_t rank = x.shape.size();
+  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
+  if (w.shape.size() != rank) {
+    fail("the weights have rank " + std::to_string(w.shape.size()) + ", the input has rank " +
+         std::to_string(rank));
+  }
+  const int64_t groups = attr_int(context.attrs, "group", 1);
+  if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
+  if (w.shape[0] % groups != 0) {
+    fail(std::to_string(w.shape[0]) + " output channels do not divide into " + std::to_string(groups) +
+         " groups");
+  }
+  if (x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1]) {
+    fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
+         std::to_string(w.shape[1]) + " for each of " + std::to_string(groups) + " groups");
+  }
+  if (has_input(context, 2)) {
+    const ir::ValueType& bias = input_like_first(context, 2);
+    if (bias.shape != Shape{w.shape[0]}) {
+      fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(w.shape[0]) + "]");
+    }
+  }
+  const ConvShape shape = read_shape(context.attrs, x.shape, w.shape);
+  Shape out = window_output(shape.window, shape.spatial, false);
+  out.insert(out.begin(), {x.shape[0], w.shape[0]});
+  return {made_type(x.dtype, out)};
+}
+
+/// Where the taps of one convolution fall: offsets into one input channel, or -1 in the padding.
+class TapTable {
+public:
+  TapTable(const Window& window, const Shape& in, const Shape& out)
+      : window_(window), in_(in), out_(out), points_(num_elements(out)) {}
+
+  /// Fills positions[j] for output points j0 .. j0+count of tap `tap` (a row-major index of the kernel).
+  void fill(int64_t tap, int64_t j0, int64_t count, int64_t* positions) const {
+    const size_t rank = window_.rank();
+    int64_t offset[3] = {}, point[3] = {};
+    for (size_t d = rank, rest = static_cast<size_t>(tap); d-- > 0;) {
+      const size_t extent = static_cast<size_t>(window_.kernel[d]);
+      offset[d] = static_cast<int64_t>(rest % extent) * window_.dilations[d] - window_.pads_begin[d];
+      rest /= extent;
+    }
+    for (size_t d = rank, rest = static_cast<size_t>(j0); d-- > 0;) {
+      point[d] = static_cast<int64_t>(rest % static_cast<size_t>(out_[d]));
+      rest /= static_cast<size_t>(out_[d]);
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      int64_t position = 0;
+      for (size_t d = 0; d < rank; ++d) {
+        const int64_t at = point[d] * window_.strides[d] + offset[d];
+        position = position < 0 || at < 0 || at >= in_[d] ? -1 : position * in_[d] + at;
+      }
+      positions[j] = position;
+      for (size_t d = rank; d-- > 0;) {
+        if (++point[d] < out_[d]) break;
+        point[d] = 0;
+      }
+    }
+  }
+  int64_t points() const { return points_; }
+
+private:
+  const Window& window_;
+  const Shape& in_;
+  Shape out_;
+  int64_t points_;
+};
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Tensor& w = *context.inputs[1];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const ConvShape shape = read_shape(context.attrs, x.shape(), w.shape());
+  const bool biased = context.inputs.size() > 2 && context.inputs[2] != nullptr;
+  const std::vector<double> bias =
+      biased ? to_doubles(*context.inputs[2]) : std::vector<double>(static_cast<size_t>(w.shape()[0]), 0.0);
+  const TapTable taps(shape.window, shape.spatial, spatial_of(out.shape()));
+  const std::vector<double> xs = to_doubles(x);
+  const std::vector<double> ws = to_doubles(w);
+  std::vector<double> values(static_cast<size_t>(out.num_elements()));
+  const int64_t kernel_size = num_elements(shape.window.kernel);
+  const int64_t channel_size = num_elements(shape.spatial);
+  GemmOperands gemm;
+  gemm.rows = shape.out_channels;
+  gemm.columns = taps.points();
+  gemm.depth = shape.in_channels * kernel_size;
+  std::vector<int64_t> positions;
+  for (int64_t image = 0; image < x.shape()[0] * shape.groups; ++image) {
+    const int64_t group = image % shape.groups;
+    const double* channels = xs.data() + image * shape.in_channels * channel_size;
+    const double* weights = ws.data() + group * shape.out_channels * gemm.depth;
+    double* target = values.data() + image * shape.out_channels * gemm.columns;
+    gemm.fill_row = [&](int64_t row, int64_t k0, int64_t count, double* block) {
+      std::copy_n(weights + row * gemm.depth + k0, count, block);
+    };
+    gemm.fill_column_block = [&](int64_t k, int64_t j0, int64_t count, double* block) {
+      positions.resize(static_cast<size_t>(count));
+      taps.fill(k % kernel_size, j0, count, positions.data());
+      const double* channel = channels + k / kernel_size * channel_size;
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t position = positions[static_cast<size_t>(j)];
+        block[j] = position < 0 ? 0.0 : channel[position];
+      }
+    };
+    gemm.take = [&](int64_t row, int64_t j0, int64_t count, const double* sums) {
+      const double shift = bias[static_cast<size_t>(group * shape.out_channels + row)];
+      for (int64_t j = 0; j < count; ++j) target[row * gemm.columns + j0 + j] = sums[j] + shift;
+    };
+    gemm_double(gemm);
+  }
+  store_doubles(out, values);
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  const Shape& x = context.input_types[0].shape;
+  const Shape& w = context.input_types[1].shape;
+  const ir::ValueType& out = context.output_types[0];
+  const ConvShape shape = read_shape(context.attrs, x, w);
+  const Window& window = shape.window;
+  std::vector<int64_t> before(x.size(), 0), after(x.size(), 0);
+  for (size_t d = 0; d < window.rank(); ++d) {
+    before[d + 2] = window.pads_begin[d];
+    after[d + 2] = window.pads_end[d];
+  }
+  const te::Tensor padded = padded_stage(context.name + "_pad", context.inputs[0], x, before, after,
+                                         te::imm_like({out.dtype, 1}, 0));
+  Shape reduced = {shape.in_channels};
+  reduced.insert(reduced.end(), window.kernel.begin(), window.kernel.end());
+  const DType accumulate = compute_dtype(out.dtype);
+  const te::Tensor sums = reduce_safe(
+      context.name, te::ReduceOp::kSum, out.shape, reduced, accumulate,
+      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
+        Expr channel = taps[0];
+        if (shape.groups > 1) {
+          const Expr group = te::floordiv(axes[1], Expr(shape.out_channels));
+          channel = shape.in_channels == 1 ? group : group * Expr(shape.in_channels) + taps[0];
+        }
+        std::vector<Expr> at = {axes[0], channel};
+        std::vector<Expr> weight = {axes[1], taps[0]};
+        for (size_t d = 0; d < window.rank(); ++d) {
+          at.push_back(axes[d + 2] * Expr(window.strides[d]) + taps[d + 1] * Expr(window.dilations[d]));
+          weight.push_back(taps[d + 1]);
+        }
+        return widen(te::read(padded, at)) * widen(te::read(context.inputs[1], weight));
+      });
+  if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
+    return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};
+  }
+  return {compute_safe(context.name + "_bias", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[1]})), out.dtype);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> conv_ops() {
+  ir::OpDef def;
+  def.name = "conv";
+  def.min_inputs = 2;
+  def.max_inputs = 3;
+  def.pattern = ir::Pattern::kComplex;
+  def.kernel_class = ir::KernelClass::kConv;
+  def.tolerance = 1e-5;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "
+      "attributes "
+      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1)";
+  return {def};
+}
+
+}  // namespace tensormill::ops

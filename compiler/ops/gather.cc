@@ -1,0 +1,146 @@
+/// gather, gather_elements: elements at indices that are data.
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> gather_ops();
+
+namespace {
+
+/// Where something is gathered from an axis, that axis needs an element: no index could be in range.
+void require_elements(const ir::ValueType& x, size_t axis, const Shape& out) {
+  if (x.shape[axis] == 0 && num_elements(out) != 0) {
+    fail("axis " + std::to_string(axis) + " has extent 0, and " + std::to_string(num_elements(out)) +
+         " elements are gathered from it");
+  }
+}
+
+std::vector<ir::ValueType> infer_gather(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const ir::ValueType& indices = input_of(context, 1, kIndexTypes);
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
+  Shape out(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  out.insert(out.end(), indices.shape.begin(), indices.shape.end());
+  out.insert(out.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
+  const ir::ValueType type = made_type(x.dtype, out);
+  require_elements(x, axis, out);
+  return {type};
+}
+
+std::vector<ir::ValueType> infer_elements(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const ir::ValueType& indices = input_of(context, 1, kIndexTypes);
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
+  bool fits = indices.shape.size() == x.shape.size();
+  for (size_t d = 0; fits && d < x.shape.size(); ++d) fits = d == axis || indices.shape[d] <= x.shape[d];
+  if (!fits) {
+    fail("the indices have shape " + to_string(indices.shape) + ", the data " + to_string(x.shape) +
+         "; only axis " + std::to_string(axis) + " may be larger");
+  }
+  require_elements(x, axis, indices.shape);
+  return {made_type(x.dtype, indices.shape)};
+}
+
+/// The index counted from the front; Error(kTensorData) when it is outside of the axis.
+int64_t checked(int64_t index, int64_t extent) {
+  const int64_t wrapped = index < 0 ? index + extent : index;
+  if (wrapped < 0 || wrapped >= extent) {
+    throw Error(ErrorCode::kTensorData, "index " + std::to_string(index) +
+                                            " is out of range for an axis of " + std::to_string(extent));
+  }
+  return wrapped;
+}
+
+Expr checked(const Expr& index, int64_t extent) {
+  const Expr wide = narrow(index, DType::kInt64);
+  return te::check_index(te::select(wide < Expr(0), wide + Expr(extent), wide), Expr(extent));
+}
+
+void reference_gather(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Tensor& indices = *context.inputs[1];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const AxisView view =
+      view_axis(x.shape(), normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size()));
+  const int64_t count = indices.num_elements();
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t at = checked(indices.element_as_int(k), view.extent);
+    for (int64_t outer = 0; outer < view.outer; ++outer) {
+      for (int64_t inner = 0; inner < view.inner; ++inner) {
+        copy_element(x, (outer * view.extent + at) * view.inner + inner, out,
+                     (outer * count + k) * view.inner + inner);
+      }
+    }
+  }
+}
+
+void reference_elements(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Tensor& indices = *context.inputs[1];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size());
+  const Shape strides = row_major_strides(x.shape());
+  for_each_index(out.shape(), [&](int64_t position, const Shape& index) {
+    int64_t from = checked(indices.element_as_int(position), x.shape()[axis]) * strides[axis];
+    for (size_t d = 0; d < index.size(); ++d) from += d == axis ? 0 : index[d] * strides[d];
+    copy_element(x, from, out, position);
+  });
+}
+
+TeOutputs compute_gather(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const Shape& x = context.input_types[0].shape;
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
+  const auto first = static_cast<std::ptrdiff_t>(axis);
+  const auto last = first + static_cast<std::ptrdiff_t>(context.input_types[1].shape.size());
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    const std::vector<Expr> at(axes.begin() + first, axes.begin() + last);
+    std::vector<Expr> index(axes.begin(), axes.begin() + first);
+    index.push_back(checked(te::read(context.inputs[1], at), x[axis]));
+    index.insert(index.end(), axes.begin() + last, axes.end());
+    return te::read(context.inputs[0], index);
+  })};
+}
+
+TeOutputs compute_elements(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const Shape& x = context.input_types[0].shape;
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    const Expr at = checked(te::read(context.inputs[1], axes), x[axis]);
+    return te::read(context.inputs[0], replaced(axes, axis, at));
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> gather_ops() {
+  ir::OpDef gather;
+  gather.name = "gather";
+  gather.min_inputs = 2;
+  gather.max_inputs = 2;
+  gather.pattern = ir::Pattern::kInjective;
+  gather.infer = &infer_gather;
+  gather.reference = &reference_gather;
+  gather.compute = &compute_gather;
+  gather.doc =
+      "inputs x, indices (i32 or i64, negative ones count from the end): slices of x along attribute axis "
+      "(int, 0) at "
+      "the indices; an index out of range is an error of the run";
+  ir::OpDef elements = gather;
+  elements.name = "gather_elements";
+  elements.infer = &infer_elements;
+  elements.reference = &reference_elements;
+  elements.compute = &compute_elements;
+  elements.doc =
+      "inputs x, indices (i32 or i64, x's rank): out[i,j,..] = x[i,..indices[i,j,..]..] with the index at "
+      "attribute "
+      "axis (int, 0)";
+  return {gather, elements};
+}
+
+}  // namespace tensormill::ops

@@ -1,0 +1,225 @@
+/// max_pool, avg_pool: pooling over 1 to 3 spatial dimensions.
+#include <algorithm>
+#include <limits>
+
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/window.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> pool_ops();
+
+namespace {
+
+Window pool_window(const ir::Attrs& attrs) { return read_window(attrs, attr_ints(attrs, "kernel")); }
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context, DTypeSet allowed) {
+  const ir::ValueType& x = input_of(context, 0, allowed);
+  const size_t rank = x.shape.size();
+  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
+  const size_t kernel_rank = attr_ints(context.attrs, "kernel").size();
+  if (kernel_rank != rank - 2) {
+    fail("attribute kernel has " + std::to_string(kernel_rank) + " values, expected " +
+         std::to_string(rank - 2));
+  }
+  static_cast<void>(attr_bool(context.attrs, "count_include_pad", false));
+  Shape out = window_output(pool_window(context.attrs), spatial_of(x.shape),
+                            attr_bool(context.attrs, "ceil_mode", false));
+  out.insert(out.begin(), {x.shape[0], x.shape[1]});
+  return {made_type(x.dtype, out)};
+}
+
+std::vector<ir::ValueType> infer_max(const ir::InferContext& context) { return infer(context, kNumeric); }
+std::vector<ir::ValueType> infer_avg(const ir::InferContext& context) { return infer(context, kFloats); }
+
+/// Calls f(output position, input channel offset, tap, position in the channel or -1) for each tap of each
+/// output element, taps in row-major order.
+template <typename F>
+void for_each_tap(const Window& window, const Shape& x, const Shape& out, F&& f) {
+  const Shape in = spatial_of(x);
+  const int64_t channel_size = num_elements(in);
+  const Shape spatial = spatial_of(out);
+  const int64_t points = num_elements(spatial);
+  for (int64_t channel = 0; channel < out[0] * out[1]; ++channel) {
+    for_each_index(spatial, [&](int64_t point, const Shape& at) {
+      for_each_index(window.kernel, [&](int64_t tap, const Shape& offset) {
+        int64_t position = 0;
+        for (size_t d = 0; d < window.rank(); ++d) {
+          const int64_t i =
+              at[d] * window.strides[d] + offset[d] * window.dilations[d] - window.pads_begin[d];
+          position = position < 0 || i < 0 || i >= in[d] ? -1 : position * in[d] + i;
+        }
+        f(channel * points + point, channel * channel_size, tap, position);
+      });
+    });
+  }
+}
+
+void reference_max(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const Window window = pool_window(context.attrs);
+  if (is_float(x.dtype())) {
+    const std::vector<double> xs = to_doubles(x);
+    std::vector<double> values(static_cast<size_t>(out.num_elements()),
+                               -std::numeric_limits<double>::infinity());
+    for_each_tap(window, x.shape(), out.shape(), [&](int64_t to, int64_t channel, int64_t, int64_t position) {
+      if (position < 0) return;
+      double& value = values[static_cast<size_t>(to)];
+      value = max_double(value, xs[static_cast<size_t>(channel + position)]);
+    });
+    store_doubles(out, values);
+    return;
+  }
+  const bool u = is_unsigned(x.dtype());
+  const std::vector<int64_t> xs = to_ints(x);
+  const int64_t lowest = u ? 0 : std::numeric_limits<int64_t>::min() >> (64 - dtype_info(x.dtype()).bits);
+  std::vector<int64_t> values(static_cast<size_t>(out.num_elements()), lowest);
+  for_each_tap(window, x.shape(), out.shape(), [&](int64_t to, int64_t channel, int64_t, int64_t position) {
+    if (position < 0) return;
+    int64_t& value = values[static_cast<size_t>(to)];
+    const int64_t next = xs[static_cast<size_t>(channel + position)];
+    value = int_less(value, next, u) ? next : value;
+  });
+  store_ints(out, values);
+}
+
+/// Number of taps of the window at output index `at` of dimension d that count: inside the input, or with
+/// `include_pad` inside the padded input (a window of ceil_mode may reach past it).
+int64_t counted_taps(const Window& window, size_t d, int64_t in, int64_t at, bool include_pad) {
+  const int64_t low = include_pad ? -window.pads_begin[d] : 0;
+  const int64_t high = include_pad ? in + window.pads_end[d] : in;
+  int64_t count = 0;
+  for (int64_t k = 0; k < window.kernel[d]; ++k) {
+    const int64_t i = at * window.strides[d] + k * window.dilations[d] - window.pads_begin[d];
+    if (i >= low && i < high) ++count;
+  }
+  return count;
+}
+
+void reference_avg(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const Window window = pool_window(context.attrs);
+  const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
+  const std::vector<double> xs = to_doubles(x);
+  std::vector<double> values(static_cast<size_t>(out.num_elements()), 0.0);
+  for_each_tap(window, x.shape(), out.shape(), [&](int64_t to, int64_t channel, int64_t, int64_t position) {
+    if (position >= 0) values[static_cast<size_t>(to)] += xs[static_cast<size_t>(channel + position)];
+  });
+  const Shape in = spatial_of(x.shape());
+  for_each_index(out.shape(), [&](int64_t to, const Shape& index) {
+    int64_t count = 1;
+    for (size_t d = 0; d < window.rank(); ++d) {
+      count *= counted_taps(window, d, in[d], index[d + 2], include_pad);
+    }
+    values[static_cast<size_t>(to)] /= static_cast<double>(std::max<int64_t>(count, 1));
+  });
+  store_doubles(out, values);
+}
+
+/// x with padding wide enough for every tap of every window.
+te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, const Expr& value) {
+  const Shape& x = context.input_types[0].shape;
+  const Shape& out = context.output_types[0].shape;
+  std::vector<int64_t> before(x.size(), 0), after(x.size(), 0);
+  for (size_t d = 0; d < window.rank(); ++d) {
+    before[d + 2] = window.pads_begin[d];
+    const int64_t touched = (out[d + 2] - 1) * window.strides[d] + window.reach(d);
+    after[d + 2] = std::max<int64_t>(touched - window.pads_begin[d] - x[d + 2], 0);
+  }
+  return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
+}
+
+te::Tensor reduce_windows(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
+                          const te::Tensor& padded, DType dtype) {
+  return reduce_safe(
+      context.name, op, context.output_types[0].shape, window.kernel, dtype,
+      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
+        std::vector<Expr> at = {axes[0], axes[1]};
+        for (size_t d = 0; d < window.rank(); ++d) {
+          at.push_back(axes[d + 2] * Expr(window.strides[d]) + taps[d] * Expr(window.dilations[d]));
+        }
+        return narrow(te::read(padded, at), dtype);
+      });
+}
+
+TeOutputs compute_max(const ir::ComputeContext& context) {
+  const Window window = pool_window(context.attrs);
+  const ir::ValueType& out = context.output_types[0];
+  const te::Tensor padded = pad_for(context, window, lowest_of(out.dtype));
+  const te::Tensor best =
+      reduce_windows(context, window, te::ReduceOp::kMax, padded, compute_dtype(out.dtype));
+  return {narrow_stage(context.name + "_out", best, out.shape, out.dtype)};
+}
+
+/// counted_taps as an expression of the output index.
+Expr count_expr(const Window& window, size_t d, int64_t in, int64_t out, const Expr& at, bool include_pad) {
+  const int64_t low = include_pad ? -window.pads_begin[d] : 0;
+  const int64_t high = include_pad ? in + window.pads_end[d] : in;
+  const int64_t last_start = (out - 1) * window.strides[d] - window.pads_begin[d];
+  const bool never_before = -window.pads_begin[d] >= low;
+  const bool never_after = last_start + window.reach(d) <= high;
+  if (never_before && never_after) return Expr(window.kernel[d]);
+  const Expr start = at * Expr(window.strides[d]) - Expr(window.pads_begin[d]);
+  const Expr dilation(window.dilations[d]);
+  // Taps k with low <= start + k * dilation < high.
+  const Expr first = te::max(Expr(0), -te::floordiv(start - Expr(low), dilation));
+  const Expr end = te::min(Expr(window.kernel[d]), te::floordiv(Expr(high - 1) - start, dilation) + Expr(1));
+  return te::max(end - first, Expr(0));
+}
+
+TeOutputs compute_avg(const ir::ComputeContext& context) {
+  const Window window = pool_window(context.attrs);
+  const ir::ValueType& out = context.output_types[0];
+  const Shape& x = context.input_types[0].shape;
+  const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
+  const te::Tensor padded = pad_for(context, window, te::imm_like({out.dtype, 1}, 0));
+  const DType dtype = compute_dtype(out.dtype);
+  const te::Tensor sums = reduce_windows(context, window, te::ReduceOp::kSum, padded, dtype);
+  return {compute_safe(context.name + "_mean", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    Expr count(1);
+    for (size_t d = 0; d < window.rank(); ++d) {
+      count = count * count_expr(window, d, x[d + 2], out.shape[d + 2], axes[d + 2], include_pad);
+    }
+    const Expr divisor = te::max(count, Expr(1));
+    return narrow(te::read(sums, axes) / te::cast(dtype, divisor), out.dtype);
+  })};
+}
+
+ir::OpDef pool_op() {
+  ir::OpDef def;
+  def.pattern = ir::Pattern::kComplex;
+  def.kernel_class = ir::KernelClass::kPool;
+  return def;
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> pool_ops() {
+  ir::OpDef max = pool_op();
+  max.name = "max_pool";
+  max.infer = &infer_max;
+  max.reference = &reference_max;
+  max.compute = &compute_max;
+  max.doc =
+      "x [N,C,spatial...] (1 to 3 spatial dims): largest value of each window, NaN if it has one; attributes "
+      "kernel "
+      "(ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode (bool, 0)";
+  ir::OpDef avg = pool_op();
+  avg.name = "avg_pool";
+  avg.tolerance = 1e-5;
+  avg.infer = &infer_avg;
+  avg.reference = &reference_avg;
+  avg.compute = &compute_avg;
+  avg.doc =
+      "mean of each window; attributes as max_pool, and count_include_pad (bool, 0: padding does not count). "
+      "A global "
+      "pool is one whose kernel is the input";
+  return {max, avg};
+}
+
+}  // namespace tensormill::ops

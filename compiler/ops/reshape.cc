@@ -1,0 +1,99 @@
+/// reshape: the same elements in the same order under another shape.
+#include <cstring>
+
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> reshape_ops();
+
+namespace {
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const ir::ValueType out = made_type(x.dtype, attr_ints(context.attrs, "shape"));
+  if (num_elements(out.shape) != num_elements(x.shape)) {
+    fail("shape " + to_string(x.shape) + " with " + std::to_string(num_elements(x.shape)) +
+         " elements does not reshape to " + to_string(out.shape) + " with " +
+         std::to_string(num_elements(out.shape)));
+  }
+  return {out};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  std::memcpy(context.outputs[0]->data(), context.inputs[0]->data(), context.outputs[0]->num_bytes());
+}
+
+/// Runs of input and output dims with equal products: an index is flattened and split only inside its run, so
+/// that dims which stay keep their plain index.
+struct Run {
+  size_t in_begin, in_end, out_begin, out_end;
+};
+
+std::vector<Run> match_dims(const Shape& in, const Shape& out) {
+  std::vector<Run> runs;
+  size_t i = 0, o = 0;
+  while (i < in.size() || o < out.size()) {
+    Run run{i, i, o, o};
+    int64_t in_product = 1, out_product = 1;
+    do {
+      if ((in_product <= out_product && i < in.size()) || o == out.size()) {
+        in_product *= in[i++];
+      } else {
+        out_product *= out[o++];
+      }
+    } while (in_product != out_product && (i < in.size() || o < out.size()));
+    run.in_end = i;
+    run.out_end = o;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+void split_run(const Run& run, const Shape& in, const Shape& out, const std::vector<Expr>& axes,
+               std::vector<Expr>& index) {
+  if (run.in_end - run.in_begin == 1 && run.out_end - run.out_begin == 1) {
+    index[run.in_begin] = axes[run.out_begin];
+    return;
+  }
+  const auto at = [](auto& sequence, size_t position) {
+    return sequence.begin() + static_cast<std::ptrdiff_t>(position);
+  };
+  Expr position = flatten_index({at(axes, run.out_begin), at(axes, run.out_end)},
+                                Shape(at(out, run.out_begin), at(out, run.out_end)));
+  for (size_t d = run.in_end; d-- > run.in_begin;) {
+    if (in[d] == 1) continue;
+    bool outermost = true;
+    for (size_t before = run.in_begin; before < d; ++before) outermost = outermost && in[before] == 1;
+    index[d] = outermost ? position : te::floormod(position, Expr(in[d]));
+    position = te::floordiv(position, Expr(in[d]));
+  }
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const Shape& in = context.input_types[0].shape;
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    std::vector<Expr> index(in.size(), Expr(0));
+    for (const Run& run : match_dims(in, out.shape)) split_run(run, in, out.shape, axes, index);
+    return te::read(context.inputs[0], index);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> reshape_ops() {
+  ir::OpDef def;
+  def.name = "reshape";
+  def.pattern = ir::Pattern::kInjective;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.is_view = true;
+  def.doc = "x under the shape of attribute shape (ints, all >= 0, as many elements)";
+  return {def};
+}
+
+}  // namespace tensormill::ops

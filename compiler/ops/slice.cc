@@ -1,0 +1,85 @@
+/// slice: a regular grid of elements, with steps of either sign.
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> slice_ops();
+
+namespace {
+
+struct Grid {
+  std::vector<int64_t> starts, extents, steps;
+};
+
+Grid read_grid(const ir::Attrs& attrs, size_t rank) {
+  return {attr_ints(attrs, "starts", rank, 0, 0, kMaxTensorBytes),
+          attr_ints(attrs, "extents", rank, 0, 0, kMaxTensorBytes),
+          attr_ints(attrs, "steps", rank, 1, INT64_MIN, INT64_MAX)};
+}
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  static_cast<void>(attr_ints(context.attrs, "starts"));
+  static_cast<void>(attr_ints(context.attrs, "extents"));
+  const Grid grid = read_grid(context.attrs, x.shape.size());
+  for (size_t d = 0; d < x.shape.size(); ++d) {
+    if (grid.extents[d] == 0) continue;
+    int64_t last = 0;
+    const bool overflow = __builtin_mul_overflow(grid.extents[d] - 1, grid.steps[d], &last) ||
+                          __builtin_add_overflow(last, grid.starts[d], &last);
+    if (overflow || grid.starts[d] >= x.shape[d] || last < 0 || last >= x.shape[d]) {
+      fail("dimension " + std::to_string(d) + " with extent " + std::to_string(x.shape[d]) + " has no " +
+           std::to_string(grid.extents[d]) + " elements from " + std::to_string(grid.starts[d]) +
+           " in steps of " + std::to_string(grid.steps[d]));
+    }
+  }
+  return {made_type(x.dtype, grid.extents)};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  if (context.outputs[0]->num_elements() == 0) return;
+  const Grid grid = read_grid(context.attrs, x.shape().size());
+  Shape strides = row_major_strides(x.shape());
+  int64_t offset = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    offset += grid.starts[d] * strides[d];
+    // One element is never stepped from; its step may be anything.
+    strides[d] = grid.extents[d] == 1 ? 0 : strides[d] * grid.steps[d];
+  }
+  strided_copy(x, *context.outputs[0], strides, offset);
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const Grid grid = read_grid(context.attrs, out.shape.size());
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    std::vector<Expr> index;
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const int64_t step = grid.extents[d] == 1 ? 1 : grid.steps[d];
+      const Expr scaled = step == 1 ? axes[d] : axes[d] * Expr(step);
+      index.push_back(grid.starts[d] == 0 ? scaled : scaled + Expr(grid.starts[d]));
+    }
+    return te::read(context.inputs[0], index);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> slice_ops() {
+  ir::OpDef def;
+  def.name = "slice";
+  def.pattern = ir::Pattern::kInjective;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "element i of dimension d is element starts[d] + i*steps[d], extents[d] of them; attributes starts, "
+      "extents "
+      "(ints, required, one per dimension, normalized: inside the input), steps (ints, 1; may be negative)";
+  return {def};
+}
+
+}  // namespace tensormill::ops

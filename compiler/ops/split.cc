@@ -1,0 +1,78 @@
+/// split: a tensor cut into parts along an axis.
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> split_ops();
+
+namespace {
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  const std::vector<int64_t>& sizes = attr_ints(context.attrs, "sizes");
+  if (sizes.empty()) fail("attribute sizes is empty, expected at least 1 value");
+  std::vector<ir::ValueType> types;
+  int64_t rest = x.shape[axis];
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > rest) {
+      fail("attribute sizes has the value " + std::to_string(size) + ", " + std::to_string(rest) + " of " +
+           std::to_string(x.shape[axis]) + " elements are left");
+    }
+    rest -= size;
+    Shape part = x.shape;
+    part[axis] = size;
+    types.push_back(made_type(x.dtype, part));
+  }
+  if (rest != 0) {
+    fail("attribute sizes covers " + std::to_string(x.shape[axis] - rest) + " of " +
+         std::to_string(x.shape[axis]) + " elements");
+  }
+  return types;
+}
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape().size());
+  const Shape strides = row_major_strides(x.shape());
+  int64_t start = 0;
+  for (Tensor* part : context.outputs) {
+    strided_copy(x, *part, strides, start * strides[axis]);
+    start += part->shape()[axis];
+  }
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  TeOutputs outputs;
+  int64_t start = 0;
+  for (size_t i = 0; i < context.output_types.size(); ++i) {
+    const ir::ValueType& out = context.output_types[i];
+    const size_t axis = normal_axis(attr_int(context.attrs, "axis"), out.shape.size());
+    outputs.push_back(compute_safe(
+        context.name + "_" + std::to_string(i), out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+          return te::read(context.inputs[0], replaced(axes, axis, axes[axis] + Expr(start)));
+        }));
+    start += out.shape[axis];
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> split_ops() {
+  ir::OpDef def;
+  def.name = "split";
+  def.pattern = ir::Pattern::kInjective;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "x cut along attribute axis (int, required) into parts of attribute sizes (ints, required, their sum "
+      "is the "
+      "extent); one output a part";
+  return {def};
+}
+
+}  // namespace tensormill::ops

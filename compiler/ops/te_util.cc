@@ -1,0 +1,151 @@
+#include "compiler/ops/te_util.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tensormill::ops {
+
+DType compute_dtype(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
+}
+
+Expr widen(const Expr& value) { return narrow(value, compute_dtype(value->type.dtype)); }
+
+Expr narrow(const Expr& value, DType dtype) {
+  return value->type.dtype == dtype ? value : te::cast(dtype, value);
+}
+
+Expr constant_like(const Expr& like, double value) { return te::imm_like(like->type, value); }
+
+Expr largest_of(DType dtype) {
+  if (is_float(dtype)) return te::float_imm(dtype, std::numeric_limits<double>::infinity());
+  const DTypeInfo& info = dtype_info(dtype);
+  if (dtype == DType::kBool) return te::bool_imm(true);
+  if (!info.is_signed) return te::int_imm(dtype, -1);
+  return te::int_imm(dtype, std::numeric_limits<int64_t>::max() >> (64 - info.bits));
+}
+
+Expr lowest_of(DType dtype) {
+  if (is_float(dtype)) return te::float_imm(dtype, -std::numeric_limits<double>::infinity());
+  const DTypeInfo& info = dtype_info(dtype);
+  if (dtype == DType::kBool) return te::bool_imm(false);
+  if (!info.is_signed) return te::int_imm(dtype, 0);
+  return te::int_imm(dtype, std::numeric_limits<int64_t>::min() >> (64 - info.bits));
+}
+
+te::Tensor compute_safe(const std::string& name, const Shape& shape, DType dtype,
+                        const std::function<Expr(const std::vector<Expr>&)>& body) {
+  if (num_elements(shape) == 0) {
+    return te::compute(name, shape, [&](const std::vector<Expr>&) { return te::imm_like({dtype, 1}, 0); });
+  }
+  return te::compute(name, shape, body);
+}
+
+namespace {
+
+Expr identity_of(te::ReduceOp op, DType dtype) {
+  switch (op) {
+    case te::ReduceOp::kSum:
+      return te::imm_like({dtype, 1}, 0);
+    case te::ReduceOp::kProduct:
+      return te::imm_like({dtype, 1}, 1);
+    case te::ReduceOp::kMin:
+      return largest_of(dtype);
+    case te::ReduceOp::kMax:
+      return lowest_of(dtype);
+  }
+  return te::imm_like({dtype, 1}, 0);
+}
+
+}  // namespace
+
+te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const Shape& shape, const Shape& extents,
+                       DType dtype,
+                       const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body) {
+  if (num_elements(shape) == 0 || num_elements(extents) == 0) {
+    return te::compute(name, shape, [&](const std::vector<Expr>&) { return identity_of(op, dtype); });
+  }
+  return te::reduce(name, op, shape, extents, body);
+}
+
+te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape, DType dtype) {
+  if (tensor->dtypes[0] == dtype) return tensor;
+  return compute_safe(name, shape, dtype,
+                      [&](const std::vector<Expr>& axes) { return te::cast(dtype, te::read(tensor, axes)); });
+}
+
+Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vector<Expr>& axes) {
+  std::vector<Expr> index;
+  const size_t skipped = axes.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i) index.push_back(shape[i] == 1 ? Expr(0) : axes[skipped + i]);
+  return te::read(tensor, index);
+}
+
+Expr clamp_index(const Expr& index, int64_t extent) {
+  return te::max(te::min(index, Expr(extent - 1)), Expr(0));
+}
+
+Expr in_range(const Expr& index, int64_t extent) {
+  return te::logical_and(index >= Expr(0), index < Expr(extent));
+}
+
+Expr flatten_index(const std::vector<Expr>& index, const Shape& shape) {
+  Expr position;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    position = position ? position * Expr(shape[i]) + index[i] : index[i];
+  }
+  return position ? position : Expr(0);
+}
+
+std::vector<Expr> replaced(std::vector<Expr> index, size_t axis, const Expr& value) {
+  index[axis] = value;
+  return index;
+}
+
+te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape,
+                        const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+                        const Expr& value) {
+  const auto nonzero = [](int64_t pad) { return pad != 0; };
+  if (std::none_of(before.begin(), before.end(), nonzero) &&
+      std::none_of(after.begin(), after.end(), nonzero)) {
+    return tensor;
+  }
+  Shape padded = shape;
+  for (size_t d = 0; d < shape.size(); ++d) padded[d] += before[d] + after[d];
+  const bool empty = num_elements(shape) == 0;
+  return compute_safe(name, padded, tensor->dtypes[0], [&](const std::vector<Expr>& axes) {
+    if (empty) return value;
+    Expr inside = te::bool_imm(true);
+    std::vector<Expr> index = axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (before[d] == 0 && after[d] == 0) continue;
+      const Expr at = axes[d] - Expr(before[d]);
+      Expr within = in_range(at, shape[d]);
+      if (before[d] <= 0) within = at < Expr(shape[d]);
+      if (after[d] <= 0) within = at >= Expr(0);
+      if (before[d] > 0 || after[d] > 0) inside = te::logical_and(inside, within);
+      index[d] = clamp_index(at, shape[d]);
+    }
+    return te::select(inside, te::read(tensor, index), value);
+  });
+}
+
+Expr expm1_expr(const Expr& x) {
+  const Expr one = constant_like(x, 1);
+  const Expr u = te::make(te::ExprOp::kExp, {x});
+  const Expr difference = u - one;
+  const Expr corrected = difference * (x / te::make(te::ExprOp::kLog, {u}));
+  // u == 1: x is tiny and is the answer; u - 1 == -1 or u infinite: the correction would be inf/inf.
+  const Expr extreme = te::logical_or(difference == constant_like(x, -1), u == largest_of(x->type.dtype));
+  return te::select(u == one, x, te::select(extreme, difference, corrected));
+}
+
+Expr log1p_expr(const Expr& x) {
+  const Expr one = constant_like(x, 1);
+  const Expr u = x + one;
+  const Expr corrected = te::make(te::ExprOp::kLog, {u}) * (x / (u - one));
+  return te::select(u == one, x, te::select(u == largest_of(x->type.dtype), u, corrected));
+}
+
+}  // namespace tensormill::ops

@@ -1,0 +1,62 @@
+/// What the tensor expressions of operators share. f16 and bf16 are computed in f32 and rounded at the end,
+/// so that no executor needs arithmetic in them. Thread-safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/te/tensor_expr.h"
+
+namespace tensormill::ops {
+
+using te::Expr;
+using TeOutputs = std::vector<std::shared_ptr<const te::TensorNode>>;
+
+/// The dtype in which values of `dtype` are computed and accumulated: f32 for f16 and bf16, else itself.
+DType compute_dtype(DType dtype);
+/// Casts to compute_dtype.
+Expr widen(const Expr& value);
+/// Casts back; nothing when it is `dtype` already.
+Expr narrow(const Expr& value, DType dtype);
+/// A constant of `like`'s type.
+Expr constant_like(const Expr& like, double value);
+/// The largest (smallest) value: infinity for floats.
+Expr largest_of(DType dtype);
+Expr lowest_of(DType dtype);
+
+/// te::compute, or constant zeros (never executed) when `shape` is empty, so that no body addresses an empty
+/// input.
+te::Tensor compute_safe(const std::string& name, const Shape& shape, DType dtype,
+                        const std::function<Expr(const std::vector<Expr>&)>& body);
+/// te::reduce, or the constant identity when there is nothing to reduce or to compute.
+te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const Shape& shape, const Shape& extents,
+                       DType dtype,
+                       const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body);
+/// `tensor` cast to `dtype` in a stage of its own, or itself.
+te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape, DType dtype);
+
+/// Element of `tensor` (of shape `shape`) for output index `axes` under numpy's broadcasting.
+Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vector<Expr>& axes);
+/// `index` limited to [0, extent).
+Expr clamp_index(const Expr& index, int64_t extent);
+/// 0 <= index < extent
+Expr in_range(const Expr& index, int64_t extent);
+/// Row-major position of `index` in `shape`.
+Expr flatten_index(const std::vector<Expr>& index, const Shape& shape);
+/// `index` without / with another expression at `axis`.
+std::vector<Expr> replaced(std::vector<Expr> index, size_t axis, const Expr& value);
+
+/// A stage that is `tensor` with `before[d]` and `after[d]` elements of `value` around each dimension d;
+/// `tensor` itself when all are zero.
+te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape,
+                        const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+                        const Expr& value);
+
+/// exp(x) - 1 and log(1 + x) without cancellation, on float expressions (Kahan's correction of the rounded
+/// sum).
+Expr expm1_expr(const Expr& x);
+Expr log1p_expr(const Expr& x);
+
+}  // namespace tensormill::ops

@@ -1,0 +1,63 @@
+/// tile: whole copies side by side.
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> tile_ops();
+
+namespace {
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  static_cast<void>(attr_ints(context.attrs, "repeats"));
+  const std::vector<int64_t> repeats =
+      attr_ints(context.attrs, "repeats", x.shape.size(), 1, 0, kMaxTensorBytes);
+  Shape out;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    int64_t extent = 0;
+    if (__builtin_mul_overflow(x.shape[d], repeats[d], &extent)) {
+      fail("extent " + std::to_string(x.shape[d]) + " times " + std::to_string(repeats[d]) + " is too large");
+    }
+    out.push_back(extent);
+  }
+  return {made_type(x.dtype, out)};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Shape strides = row_major_strides(x.shape());
+  for_each_index(context.outputs[0]->shape(), [&](int64_t position, const Shape& index) {
+    int64_t from = 0;
+    for (size_t d = 0; d < index.size(); ++d) from += index[d] % x.shape()[d] * strides[d];
+    copy_element(x, from, *context.outputs[0], position);
+  });
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const Shape& in = context.input_types[0].shape;
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    std::vector<Expr> index;
+    for (size_t d = 0; d < in.size(); ++d) {
+      index.push_back(in[d] == out.shape[d] ? axes[d] : te::floormod(axes[d], Expr(in[d])));
+    }
+    return te::read(context.inputs[0], index);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> tile_ops() {
+  ir::OpDef def;
+  def.name = "tile";
+  def.pattern = ir::Pattern::kInjective;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc = "x repeated attribute repeats[d] (ints, required, >= 0) times along each dimension d";
+  return {def};
+}
+
+}  // namespace tensormill::ops

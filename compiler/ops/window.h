@@ -1,0 +1,34 @@
+/// The geometry of sliding windows, shared by convolutions and pools.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+/// One entry per spatial dimension.
+struct Window {
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads_begin;
+  std::vector<int64_t> pads_end;
+  size_t rank() const { return kernel.size(); }
+  /// Distance from the first to the last tap in dimension d, plus one.
+  int64_t reach(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
+};
+
+/// Attributes strides, dilations (1 each when missing) and pads (all begins, then all ends; 0 when missing).
+Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel);
+
+/// Extents of the output over `input` spatial extents: floor((in + pads - reach) / stride) + 1, or with
+/// `ceil_mode` rounded up, less windows that would start in the padding at the end. A window larger than the
+/// padded input is an error.
+Shape window_output(const Window& window, const Shape& input, bool ceil_mode);
+
+/// shape[2..]
+Shape spatial_of(const Shape& shape);
+
+}  // namespace tensormill::ops
