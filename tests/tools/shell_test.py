@@ -1,0 +1,31 @@
+"""The shell scripts parse, and shellcheck finds nothing in them."""
+
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ["dev", ".ci/run"]
+
+
+class Shell(unittest.TestCase):
+    def run_tool(self, *command):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_scripts_parse(self):
+        self.run_tool("bash", "-n", *SCRIPTS)
+
+    @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
+    def test_shellcheck(self):
+        self.run_tool("shellcheck", *SCRIPTS)
+
+    def test_an_unknown_verb_is_refused_with_code_2(self):
+        done = subprocess.run(["./dev", "frobnicate"], cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("usage: ./dev VERB", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
