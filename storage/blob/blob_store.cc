@@ -14,8 +14,6 @@ constexpr std::string_view kCompressedSuffix = ".zst";
 }  // namespace
 
 BlobStore::BlobStore(Env& env, std::string root) : env_(env), root_(std::move(root)) {
-  make_durable_folders(env_, root_);
-  make_durable_folders(env_, root_ + "/blobs");
   make_durable_folders(env_, root_ + "/blobs/sha256");
   // Nothing in tmp is ever promised, so its name needs no sync.
   remove_tree(env_, root_ + "/tmp");

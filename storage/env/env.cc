@@ -1,6 +1,20 @@
 #include "storage/env/env.h"
 
+#include "runtime/base/error.h"
+
 namespace tensormill::storage {
+namespace {
+
+bool is_readable_folder(Env& env, const std::string& path) {
+  try {
+    env.list(path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 std::string parent_folder(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -12,11 +26,15 @@ std::string parent_folder(std::string_view path) {
 
 void make_durable_folders(Env& env, const std::string& path) {
   const std::string parent = parent_folder(path);
-  if (parent != path && parent != "." && parent != "/" && !env.exists(parent))
-    make_durable_folders(env, parent);
-  env.make_folder(path);
+  if (parent != path && parent != "." && parent != "/") make_durable_folders(env, parent);
+  const bool is_new = env.make_folder(path);
   // Also when the folder was there: the process that made it may have died before it synced the parent.
-  env.sync_folder(parent);
+  try {
+    env.sync_folder(parent);
+  } catch (const Error&) {
+    // A folder that this user may pass but not read is the administrator's and was there before us.
+    if (is_new || is_readable_folder(env, parent)) throw;
+  }
 }
 
 void remove_tree(Env& env, const std::string& path) {

@@ -29,7 +29,7 @@ public:
   void write(uint64_t offset, std::string_view bytes) override {
     const std::lock_guard lock(env_.mutex_);
     require_writable();
-    env_.admit(Operation::kWrite, path_);
+    env_.admit(Operation::kWrite, path_, 0);
     if (node_->data.size() < offset + bytes.size()) node_->data.resize(offset + bytes.size());
     std::copy(bytes.begin(), bytes.end(), node_->data.begin() + static_cast<std::ptrdiff_t>(offset));
     node_->pending_writes.push_back({offset, std::string(bytes), false});
@@ -38,14 +38,17 @@ public:
   void truncate(uint64_t size) override {
     const std::lock_guard lock(env_.mutex_);
     require_writable();
-    env_.admit(Operation::kTruncate, path_);
+    env_.admit(Operation::kTruncate, path_, 0);
     node_->data.resize(size);
     node_->pending_writes.push_back({size, {}, true});
   }
 
   void sync() override {
     const std::lock_guard lock(env_.mutex_);
-    if (!env_.admit(Operation::kSync, path_)) return;
+    uint64_t pending = 0;
+    for (const PendingWrite& write : node_->pending_writes)
+      pending += write.truncates ? 1 : write.bytes.size();
+    if (!env_.admit(Operation::kSync, path_, pending)) return;
     node_->durable_data = node_->data;
     node_->pending_writes.clear();
   }
@@ -104,7 +107,7 @@ std::vector<std::string> parts_of(std::string_view path) {
 MemoryEnv::MemoryEnv() : root_(std::make_shared<Node>()) { root_->is_folder = true; }
 MemoryEnv::~MemoryEnv() = default;
 
-bool MemoryEnv::admit(Operation, const std::string&) { return true; }
+bool MemoryEnv::admit(Operation, const std::string&, uint64_t) { return true; }
 void MemoryEnv::admit_read(const std::string&) {}
 
 MemoryEnv::NodePtr MemoryEnv::find(std::string_view path) const {
@@ -152,7 +155,7 @@ std::unique_ptr<EnvFile> MemoryEnv::open(const std::string& path, OpenMode mode)
   if (!node) {
     std::string name;
     const NodePtr folder = find_folder_of(path, &name);
-    admit(Operation::kCreate, path);
+    admit(Operation::kCreate, path, 0);
     node = std::make_shared<Node>();
     set_entry(*folder, name, node, next_ticket_++);
   }
@@ -179,7 +182,7 @@ void MemoryEnv::rename(const std::string& from, const std::string& to) {
   const NodePtr node = find_file(from);
   const NodePtr from_folder = find_folder_of(from, &from_name);
   const NodePtr to_folder = find_folder_of(to, &to_name);
-  admit(Operation::kRename, to);
+  admit(Operation::kRename, to, 0);
   const uint64_t ticket = next_ticket_++;
   set_entry(*from_folder, from_name, nullptr, ticket);
   set_entry(*to_folder, to_name, node, ticket);
@@ -194,7 +197,7 @@ bool MemoryEnv::remove_node(const std::string& path, bool is_folder) {
   if (!node->entries.empty()) throw Error(ErrorCode::kIo, path + " is not empty");
   std::string name;
   const NodePtr folder = find_folder_of(path, &name);
-  admit(Operation::kRemove, path);
+  admit(Operation::kRemove, path, 0);
   set_entry(*folder, name, nullptr, next_ticket_++);
   return true;
 }
@@ -221,7 +224,7 @@ bool MemoryEnv::make_folder(const std::string& path) {
   }
   std::string name;
   const NodePtr folder = find_folder_of(path, &name);
-  admit(Operation::kMakeFolder, path);
+  admit(Operation::kMakeFolder, path, 0);
   NodePtr node = std::make_shared<Node>();
   node->is_folder = true;
   set_entry(*folder, name, std::move(node), next_ticket_++);
@@ -232,7 +235,7 @@ void MemoryEnv::sync_folder(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const NodePtr node = find(path);
   if (!node || !node->is_folder) absent(path);
-  if (!admit(Operation::kSyncFolder, path)) return;
+  if (!admit(Operation::kSyncFolder, path, node->pending_entries.size())) return;
   node->durable_entries = node->entries;
   node->pending_entries.clear();
 }

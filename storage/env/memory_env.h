@@ -59,8 +59,9 @@ protected:
   };
   class MemoryFile;
 
-  /// Called with the mutex held before a changing operation; may throw. False: a sync that must not happen.
-  virtual bool admit(Operation operation, const std::string& path);
+  /// Called with the mutex held before a changing operation; may throw. `pending`: what a sync is about to
+  /// make durable, unsynced bytes or names. False: a sync that must not happen.
+  virtual bool admit(Operation operation, const std::string& path, uint64_t pending);
   /// Called with the mutex held before a reading operation; may throw.
   virtual void admit_read(const std::string& path);
 

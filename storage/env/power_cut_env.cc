@@ -27,7 +27,7 @@ void PowerCutEnv::fail_operations(uint64_t first, uint64_t times, int error_numb
   fail_errno_ = error_number;
 }
 
-bool PowerCutEnv::admit(Operation operation, const std::string& path) {
+bool PowerCutEnv::admit(Operation operation, const std::string& path, uint64_t pending) {
   if (cut_at_ && operations_ >= *cut_at_) off_ = true;
   admit_read(path);
   ++operations_;
@@ -35,7 +35,7 @@ bool PowerCutEnv::admit(Operation operation, const std::string& path) {
     throw_errno(fail_errno_, "injected fault at " + path);
   }
   if (operation == Operation::kSync || operation == Operation::kSyncFolder) {
-    syncs_.emplace_back(operation, path);
+    syncs_.push_back({operation, path, operations_, pending});
     return ignored_sync_ != syncs_.size();
   }
   return true;
@@ -48,7 +48,7 @@ void PowerCutEnv::admit_read(const std::string& path) {
 void PowerCutEnv::reboot(Survival survival, uint64_t seed) {
   const std::lock_guard lock(mutex_);
   coin_ = 0;
-  settle(*root_, survival, seed);
+  if (survival != Survival::kAll) settle(*root_, survival, seed);
   off_ = false;
   cut_at_.reset();
   fail_times_ = 0;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "storage/env/memory_env.h"
@@ -15,8 +14,16 @@ namespace tensormill::storage {
 
 /// What of the unsynced state a power cut leaves.
 enum class Survival {
+  kAll,      ///< everything: the process was killed, the power stayed
   kNothing,  ///< only what was synced
   kPart,     ///< each unsynced 512-byte sector and each unsynced name survives by the toss of a seeded coin
+};
+
+struct SyncRecord {
+  Operation operation = Operation::kSync;  ///< kSync or kSyncFolder
+  std::string path;
+  uint64_t number = 0;   ///< among all operations
+  uint64_t pending = 0;  ///< what it made durable: unsynced bytes of the file, unsynced names of the folder
 };
 
 class PowerCutEnv final : public MemoryEnv {
@@ -35,11 +42,11 @@ public:
 
   bool is_off() const { return off_; }
   uint64_t operations() const { return operations_; }
-  /// Kind and path of each sync so far.
-  const std::vector<std::pair<Operation, std::string>>& syncs() const { return syncs_; }
+  /// Each sync so far.
+  const std::vector<SyncRecord>& syncs() const { return syncs_; }
 
 protected:
-  bool admit(Operation operation, const std::string& path) override;
+  bool admit(Operation operation, const std::string& path, uint64_t pending) override;
   void admit_read(const std::string& path) override;
 
 private:
@@ -52,7 +59,7 @@ private:
   int fail_errno_ = 0;
   std::optional<uint64_t> ignored_sync_;
   bool off_ = false;
-  std::vector<std::pair<Operation, std::string>> syncs_;
+  std::vector<SyncRecord> syncs_;
   uint64_t coin_ = 0;
 };
 

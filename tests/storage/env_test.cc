@@ -158,7 +158,7 @@ TEST(PowerCutEnvTest, CutsFailsAndIgnoresWhereAsked) {
   env.reboot(Survival::kNothing);
   EXPECT_EQ(read_all(env, "/f"), "");
   ASSERT_EQ(env.syncs().size(), 2U);
-  EXPECT_EQ(env.syncs()[1].second, "/f");
+  EXPECT_EQ(env.syncs()[1].path, "/f");
 }
 
 }  // namespace
