@@ -1,7 +1,9 @@
-/// The loop-IR interpreter: executes a function at any level exactly as code generation must (bit for bit on equal
-/// loop IR). It checks every access against its buffer, reads of elements that were never written, and data races
-/// of parallel loops (two iterations that touch one element, one of them writing): each is an InternalError.
-/// Parallel loops run serially, in an order that `seed` permutes. Thread-safety: pure; each call has its own state.
+/// The loop-IR interpreter: executes a function at any level exactly as code generation must (bit for bit on
+/// equal loop IR). It checks every access against its buffer, reads of elements that were never written, and
+/// data races of parallel loops (two iterations that touch one element, one of them writing): each is an
+/// InternalError. Parallel loops run serially, in an order that `seed` permutes (0: in order). Of several
+/// indices out of range the first of the lowest task is reported. Thread-safety: pure; each call has its own
+/// state.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,9 @@
 #include "runtime/base/tensor.h"
 
 namespace tensormill::te {
+
+/// As TM_INDEX_OUT_OF_RANGE of runtime/abi.
+inline constexpr int32_t kIndexOutOfRange = 1;
 
 struct InterpretResult {
   int32_t code = 0;         ///< what the kernel returns (tm_status)
@@ -24,6 +29,7 @@ InterpretResult interpret(const Function& function, std::vector<tensormill::Tens
 
 /// Evaluates a program directly from its definition, without any schedule (float sums in index order, in the
 /// tensor's own type): returns one tensor per program output.
-std::vector<tensormill::Tensor> evaluate(const Program& program, const std::vector<tensormill::Tensor>& inputs);
+std::vector<tensormill::Tensor> evaluate(const Program& program,
+                                         const std::vector<tensormill::Tensor>& inputs);
 
 }  // namespace tensormill::te
