@@ -74,8 +74,8 @@ GraphProto parse_graph(WireReader reader);
 
 AttributeProto parse_attribute(WireReader reader) {
   AttributeProto attribute;
-  const auto add_graph = [&](WireReader message) {
-    attribute.graphs.push_back(std::make_shared<const GraphProto>(parse_graph(std::move(message))));
+  const auto add_graph = [&](GraphProto graph) {
+    attribute.graphs.push_back(std::make_shared<const GraphProto>(std::move(graph)));
   };
   while (reader.next()) {
     switch (reader.field()) {
@@ -95,7 +95,7 @@ AttributeProto parse_attribute(WireReader reader) {
         attribute.t = parse_tensor(reader.message("attribute t"));
         break;
       case 6:
-        add_graph(reader.message("attribute g"));
+        add_graph(parse_graph(reader.message("attribute g")));
         break;
       case 7:
         reader.append_floats(attribute.floats, "attribute floats");
@@ -107,7 +107,7 @@ AttributeProto parse_attribute(WireReader reader) {
         attribute.strings.push_back(reader.bytes("attribute strings"));
         break;
       case 11:
-        add_graph(reader.message("attribute graphs"));
+        add_graph(parse_graph(reader.message("attribute graphs")));
         break;
       case 20:
         attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
