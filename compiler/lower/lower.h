@@ -1,7 +1,7 @@
-/// The ordered pipeline from a loop nest (te::Level::kLoops) to what code generation takes (te::Level::kCodegen):
-/// lower_passes.def is the list. Every pass is a pure function; the observer sees the function before the first and
-/// after each pass (tests interpret each and compare).
-/// Thread-safety: pure functions.
+/// The ordered pipeline from a loop nest (te::Level::kLoops) to what code generation takes
+/// (te::Level::kCodegen): lower_passes.def is the list. Every pass is a pure function; the observer sees the
+/// function before the first and after each pass (tests interpret each and compare). Thread-safety: pure
+/// functions.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
-/// Schedules: how a program is computed, as a list of steps that are values: printed, parsed, hashed and replayed.
-/// Applying the list to the program gives a loop nest; nothing but the list decides it. Primitives: split, fuse,
-/// reorder, tile, compute_at, compute_inline, cache_read, cache_write, vectorize, unroll, parallel, rfactor,
-/// storage_layout (and bind, tensorize for later targets).
-/// Thread-safety: values and pure functions.
+/// Schedules: how a program is computed, as a list of steps that are values: printed, parsed, hashed and
+/// replayed. Applying the list to the program gives a loop nest; nothing but the list decides it. Primitives:
+/// split, fuse, reorder, tile, compute_at, compute_inline, cache_read, cache_write, vectorize, unroll,
+/// parallel, rfactor, storage_layout (and bind, tensorize for later targets). Thread-safety: values and pure
+/// functions.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace tensormill::schedule {
 
-/// One step: "split s2 ax1 16", "vectorize s2 ax1.i". Stages are named s0, s1 … in stages_of order (steps that make
-/// stages name them), axes by stage-local names; arguments are names or integers.
+/// One step: "split s2 ax1 16", "vectorize s2 ax1.i". Stages are named s0, s1 … in stages_of order (steps
+/// that make stages name them), axes by stage-local names; arguments are names or integers.
 struct Step {
   std::string primitive;
   std::vector<std::string> args;
@@ -28,14 +28,14 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-std::string print(const Schedule& schedule);              ///< one step a line
-Schedule parse_schedule(std::string_view text);           ///< throws Error(kInvalidRecords) with the line
+std::string print(const Schedule& schedule);     ///< one step a line
+Schedule parse_schedule(std::string_view text);  ///< throws Error(kInvalidRecords) with the line
 
 /// What kind of kernel the program is: set by the operator that anchors the fused group.
 enum class KernelClass : uint8_t { kInjective, kReduction, kConv, kPool, kMatmul, kSoftmax };
 
-/// The analytic default for the program on the target, by the first row of templates.def that accepts it (generic
-/// rows accept everything of their class).
+/// The analytic default for the program on the target, by the first row of templates.def that accepts it
+/// (generic rows accept everything of their class).
 Schedule default_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target);
 
 /// Applies the steps and builds the loop nest at te::Level::kLoops: parameters are program.inputs then

@@ -1,0 +1,230 @@
+// A vectorized loop becomes its body with the variable's lanes side by side: affine indices become ramps,
+// guards become masks, lets of lane values become vector lets.
+#include <unordered_map>
+
+#include "compiler/lower/passes.h"
+#include "compiler/lower/range_rewriter.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::lower {
+
+using schedule::Affine;
+using schedule::uses_var;
+using te::Expr;
+using te::ExprOp;
+using te::ForKind;
+using te::Stmt;
+using te::StmtOp;
+
+namespace {
+
+// The body of one vectorized loop.
+class LaneRewriter {
+public:
+  LaneRewriter(const te::Var& var, int lanes, schedule::Ranges& ranges)
+      : var_(var), lanes_(lanes), ranges_(ranges) {
+    ranges_.bind(var, {0, lanes - 1});
+  }
+
+  Stmt run(const Stmt& stmt, const Expr& mask) {
+    switch (stmt->op) {
+      case StmtOp::kSeq: {
+        std::vector<Stmt> children;
+        for (const Stmt& child : stmt->children) children.push_back(run(child, mask));
+        return te::make_seq(std::move(children));
+      }
+      case StmtOp::kStore:
+        return store(stmt, mask);
+      case StmtOp::kIf:
+        return branch(stmt, mask);
+      case StmtOp::kLet:
+        return let(stmt, mask);
+      case StmtOp::kFor: {
+        TM_CHECK(!varies(stmt->min) && !varies(stmt->extent),
+                 "a loop inside a vectorized loop has lanes of its own");
+        return te::make_for(stmt->var, stmt->min, stmt->extent, stmt->for_kind, run(stmt->body, mask));
+      }
+      case StmtOp::kAllocate:
+        TM_CHECK(false, "a buffer is allocated inside a vectorized loop");
+    }
+    return stmt;
+  }
+
+private:
+  bool varies(const Expr& expr) const {
+    if (expr->op == ExprOp::kVar) return expr->var == var_ || lets_.count(expr->var.get()) != 0;
+    for (const Expr& arg : expr->args) {
+      if (varies(arg)) return true;
+    }
+    return expr->mask && varies(expr->mask);
+  }
+
+  Stmt store(const Stmt& stmt, const Expr& mask) {
+    const Expr lane_mask = stmt->mask ? combine(mask, widen(stmt->mask, {})) : mask;
+    const bool varying = varies(stmt->indices[0]);
+    TM_CHECK(varying || !varies(stmt->value), "a vectorized loop stores all lanes to one element");
+    if (!varying) {
+      Stmt result = te::make_store(stmt->buffer, stmt->indices, stmt->value, stmt->mask);
+      return first_ ? te::make_if(first_, result) : result;
+    }
+    const Expr index = lanes_of(stmt->indices[0], {});
+    // A register has whole vectors: what its tail lanes hold does not matter, and no mask is the faster form.
+    const bool free = whole_register(stmt->buffer, index);
+    Expr value = widen(stmt->value, lane_mask);
+    Stmt result = te::make_store(stmt->buffer, {index}, value, free ? Expr() : lane_mask);
+    if (first_ && scalar_load_follows_guard(stmt->value)) result = te::make_if(first_, result);
+    return result;
+  }
+
+  bool whole_register(const te::Buffer& buffer, const Expr& index) const {
+    if (buffer->scope != te::Scope::kRegister || index->op != ExprOp::kRamp || !te::is_int(index->args[1], 1))
+      return false;
+    const std::optional<schedule::Range> base = schedule::range_of(index->args[0], ranges_);
+    return base && base->low >= 0 && base->high + lanes_ <= constant_or(buffer->shape[0], 0);
+  }
+
+  // A load that is the same for all lanes may be out of bounds where no lane is on.
+  bool scalar_load_follows_guard(const Expr& expr) const {
+    if (expr->op == ExprOp::kLoad && !varies(expr->args[0])) {
+      bool shared = false;
+      te::for_each_expr(first_, [&](const Expr& part) {
+        if (part->op == ExprOp::kVar && uses_var(expr->args[0], part->var)) shared = true;
+      });
+      if (shared) return true;
+    }
+    for (const Expr& arg : expr->args) {
+      if (scalar_load_follows_guard(arg)) return true;
+    }
+    return false;
+  }
+
+  Stmt branch(const Stmt& stmt, const Expr& mask) {
+    if (!varies(stmt->condition)) {
+      Stmt other = stmt->else_body ? run(stmt->else_body, mask) : Stmt();
+      return te::make_if(stmt->condition, run(stmt->body, mask), other);
+    }
+    const Expr lanes = widen(stmt->condition, mask);
+    std::vector<Stmt> parts;
+    const Expr before = first_;
+    const Expr first = te::substitute(stmt->condition, var_, first_on(stmt->condition));
+    first_ = before ? te::logical_and(before, first) : first;
+    parts.push_back(run(stmt->body, combine(mask, lanes)));
+    first_ = before;
+    if (stmt->else_body) parts.push_back(run(stmt->else_body, combine(mask, te::logical_not(lanes))));
+    return te::make_seq(std::move(parts));
+  }
+
+  // The lane that is on whenever any is: guards are `affine < bound`, so it is one of the ends.
+  Expr first_on(const Expr& condition) const {
+    TM_CHECK(condition->args.size() == 2 && condition->args[0]->type.dtype == DType::kInt64,
+             "a lane guard that is no comparison");
+    Affine difference = schedule::to_affine(condition->args[0], ranges_);
+    difference.add(schedule::to_affine(condition->args[1], ranges_), -1);
+    const bool less = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;
+    const bool rising = difference.coefficient(var_) > 0;
+    return less == rising ? Expr(0) : Expr(static_cast<int64_t>(lanes_) - 1);
+  }
+
+  Stmt let(const Stmt& stmt, const Expr& mask) {
+    if (!varies(stmt->value)) return te::make_let(stmt->var, stmt->value, run(stmt->body, mask));
+    if (stmt->value->type.dtype == DType::kInt64) {
+      // Index arithmetic stays visible to the ramp detection.
+      if (is_affine_index(stmt->value)) return run(te::substitute(stmt->body, stmt->var, stmt->value), mask);
+    }
+    const te::Var wide = te::make_var(stmt->var->name, stmt->var->dtype, lanes_);
+    const Expr value = widen(stmt->value, mask);
+    lets_.emplace(stmt->var.get(), Expr(wide));
+    return te::make_let(wide, value, run(stmt->body, mask));
+  }
+
+  static bool is_affine_index(const Expr& expr) {
+    bool loads = false;
+    te::for_each_expr(expr, [&](const Expr& part) {
+      loads =
+          loads || part->op == ExprOp::kLoad || part->op == ExprOp::kCheckIndex || part->op == ExprOp::kCast;
+    });
+    return !loads;
+  }
+
+  Expr combine(const Expr& a, const Expr& b) const { return a ? te::logical_and(a, b) : b; }
+
+  // Lanes of a scalar int64 expression: a ramp where it is affine in the loop variable.
+  Expr lanes_of(const Expr& expr, const Expr& mask) {
+    if (!varies(expr)) return expr;
+    const Affine affine = schedule::fold_mods(schedule::to_affine(expr, ranges_), ranges_);
+    Affine base;
+    base.constant = affine.constant;
+    int64_t stride = 0;
+    Expr rest;
+    for (const Affine::Term& term : affine.terms) {
+      if (term.atom->op == ExprOp::kVar && term.atom->var == var_) {
+        stride = term.coefficient;
+      } else if (!varies(term.atom)) {
+        base.add(term.atom, term.coefficient);
+      } else {
+        Expr part = rebuild(term.atom, mask);
+        if (term.coefficient != 1) part = part * Expr(term.coefficient);
+        rest = rest ? rest + part : part;
+      }
+    }
+    Expr result = schedule::to_expr(base, ranges_);
+    if (stride != 0) result = te::ramp(result, Expr(stride), lanes_);
+    if (rest) result = te::is_int(result, 0) ? rest : result + rest;
+    return result->type.lanes == lanes_ ? result : te::broadcast(result, lanes_);
+  }
+
+  Expr widen(const Expr& expr, const Expr& mask) {
+    if (!varies(expr)) return expr;
+    if (expr->type == te::Type{}) return lanes_of(expr, mask);
+    return rebuild(expr, mask);
+  }
+
+  Expr rebuild(const Expr& expr, const Expr& mask) {
+    if (expr->op == ExprOp::kVar) {
+      const auto found = lets_.find(expr->var.get());
+      return found != lets_.end() ? found->second : te::ramp(Expr(0), Expr(1), lanes_);
+    }
+    if (expr->op == ExprOp::kLoad) {
+      Expr own = expr->mask ? widen(expr->mask, mask) : Expr();
+      const Expr index = lanes_of(expr->args[0], mask);
+      if (mask && !whole_register(expr->buffer, index)) own = own ? te::logical_and(mask, own) : mask;
+      return te::load(expr->buffer, {index}, own);
+    }
+    std::vector<Expr> args;
+    for (const Expr& arg : expr->args) args.push_back(widen(arg, mask));
+    if (expr->op == ExprOp::kCheckIndex && mask) {
+      args[0] = te::select(mask, args[0], Expr(0));  // lanes that are off report nothing
+    }
+    return te::with_args(expr, std::move(args));
+  }
+
+  te::Var var_;
+  int lanes_;
+  schedule::Ranges& ranges_;
+  Expr first_;  // holds when any lane of the current mask is on; null: no mask
+  std::unordered_map<const te::VarNode*, Expr> lets_;
+};
+
+class Vectorizer : public RangeRewriter {
+protected:
+  Stmt rewrite_for(const Stmt& stmt) override {
+    if (stmt->for_kind != ForKind::kVectorized) return RangeRewriter::rewrite_for(stmt);
+    const int64_t lanes = constant_or(rewrite(stmt->extent), -1);
+    TM_CHECK(lanes >= 1 && te::is_int(rewrite(stmt->min), 0),
+             "a vectorized loop has a constant extent and starts at 0");
+    ranges_.bind(stmt->var, {0, lanes - 1});
+    Stmt body = rewrite(stmt->body);
+    if (lanes == 1) return body;
+    return rewrite(LaneRewriter(stmt->var, static_cast<int>(lanes), ranges_).run(body, Expr()));
+  }
+};
+
+}  // namespace
+
+te::Function run_vectorize(const te::Function& input, const target::Target&) {
+  te::Function result = input;
+  result.body = Vectorizer().rewrite(input.body);
+  return result;
+}
+
+}  // namespace tensormill::lower

@@ -1,0 +1,193 @@
+#include "compiler/schedule/builder.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/schedule/nest.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::schedule {
+
+using te::Expr;
+using te::ExprOp;
+
+namespace {
+
+constexpr double kParallelWork = 32768;  // below, starting the other workers costs more than it saves
+constexpr int64_t kTasksPerCore = 8;
+constexpr size_t kMaxInlineNodes = 600;
+
+size_t count_nodes(const Expr& expr, const std::map<std::string, size_t>& inlined, const State& state) {
+  size_t count = 1;
+  if (expr->op == ExprOp::kRead) {
+    if (const int producer = state.stage_of(expr->tensor.get()); producer >= 0) {
+      const auto found = inlined.find(state.stages()[static_cast<size_t>(producer)].name);
+      if (found != inlined.end()) count += found->second;
+    }
+  }
+  for (const Expr& arg : expr->args) count += count_nodes(arg, inlined, state);
+  return count;
+}
+
+bool has_vector_math(const Expr& expr) {
+  bool found = false;
+  te::for_each_expr(expr, [&](const Expr& part) {
+    const bool math = part->op >= ExprOp::kExp && part->op <= ExprOp::kPow;
+    found = found || math || part->op == ExprOp::kDiv || part->op == ExprOp::kSqrt;
+  });
+  return found;
+}
+
+}  // namespace
+
+void Builder::step(std::string primitive, std::vector<std::string> args) {
+  Step next{std::move(primitive), std::move(args)};
+  state_.apply(next);
+  schedule_.steps.push_back(std::move(next));
+}
+
+const Stage& Builder::stage(const std::string& name) const {
+  const int index = state_.find_stage(name);
+  TM_CHECK(index >= 0, "no stage " + name);
+  return state_.stages()[static_cast<size_t>(index)];
+}
+
+std::vector<std::string> Builder::stage_names() const {
+  std::vector<std::string> names;
+  for (int index : state_.order()) names.push_back(state_.stages()[static_cast<size_t>(index)].name);
+  return names;
+}
+
+int64_t Builder::extent(const std::string& name, const std::string& axis) const {
+  const Stage& self = stage(name);
+  const int index = self.find_axis(axis);
+  TM_CHECK(index >= 0, "no axis " + axis + " in " + name);
+  return self.axes[static_cast<size_t>(index)].extent;
+}
+
+std::string Builder::fuse(const std::string& name, const std::vector<std::string>& axes) {
+  if (axes.empty()) return "";
+  std::string fused = axes[0];
+  for (size_t i = 1; i < axes.size(); ++i) {
+    step("fuse", {name, fused, axes[i]});
+    fused += "+" + axes[i];
+  }
+  return fused;
+}
+
+std::string Builder::parallelize(const std::string& name, const std::string& axis, double work) {
+  const int64_t extent_now = extent(name, axis);
+  if (extent_now <= 1 || work < kParallelWork || target_.facts.num_cores <= 1) return axis;
+  const int64_t tasks = kTasksPerCore * target_.facts.num_cores;
+  if (extent_now <= tasks * 2) {
+    step("parallel", {name, axis});
+    return axis;
+  }
+  step("split", {name, axis, std::to_string((extent_now + tasks - 1) / tasks)});
+  step("parallel", {name, axis + ".o"});
+  return axis + ".i";
+}
+
+void Builder::inline_injective(const std::vector<std::string>& keep) {
+  std::map<std::string, size_t> inlined;
+  for (const std::string& name : stage_names()) {
+    const int index = state_.find_stage(name);
+    const Stage& self = state_.stages()[static_cast<size_t>(index)];
+    if (self.reduction || self.is_output || contains(keep, name) || self.attach != AttachKind::kRoot)
+      continue;
+    size_t nodes = 0;
+    bool math = false;
+    for (const Expr& expr : self.body) {
+      nodes += count_nodes(expr, inlined, state_);
+      math = math || has_vector_math(expr);
+    }
+    const std::vector<int> users = state_.consumers(index);
+    bool reduced = false;
+    for (int user : users)
+      reduced = reduced || state_.stages()[static_cast<size_t>(user)].reduction != nullptr;
+    if (nodes > kMaxInlineNodes || (math && (reduced || users.size() > 1))) continue;
+    inlined[name] = nodes;
+    step("compute_inline", {name});
+  }
+}
+
+std::vector<Access> Builder::accesses(const std::string& name) const {
+  Ranges ranges;
+  const Plan plan(state_, ranges);
+  const Stage& self = stage(name);
+  const int index = state_.find_stage(name);
+  std::vector<te::Var> vars = self.data_vars;
+  std::vector<int64_t> extents = self.shape;
+  if (self.reduction) {
+    for (const te::Axis& axis : self.reduction->axes) {
+      vars.push_back(axis.var);
+      extents.push_back(*te::as_int(axis.extent));
+    }
+  }
+  for (size_t i = 0; i < vars.size(); ++i) ranges.bind(vars[i], {0, std::max<int64_t>(extents[i] - 1, 0)});
+  std::vector<Access> result;
+  std::vector<const te::ExprNode*> seen;
+  const auto visit = [&](const auto& visit_again, const Expr& expr) -> void {
+    if (std::find(seen.begin(), seen.end(), expr.get()) != seen.end()) return;
+    seen.push_back(expr.get());
+    for (const Expr& arg : expr->args) visit_again(visit_again, arg);
+    if (expr->op != ExprOp::kRead) return;
+    const Shape strides = row_major_strides(expr->tensor->constant_shape());
+    Affine flat;
+    for (size_t d = 0; d < expr->args.size(); ++d) flat.add(to_affine(expr->args[d], ranges), strides[d]);
+    flat = fold_mods(flat, ranges);
+    Access access{expr->tensor.get(), {}, {}};
+    for (const te::Var& var : vars) {
+      access.stride.push_back(flat.coefficient(var));
+      bool irregular = false;
+      for (const Affine::Term& term : flat.terms) {
+        irregular = irregular || (term.atom->op != ExprOp::kVar && uses_var(term.atom, var));
+      }
+      access.irregular.push_back(irregular);
+    }
+    result.push_back(std::move(access));
+  };
+  for (const Expr& expr : plan[index].definition) visit(visit, expr);
+  return result;
+}
+
+int64_t Builder::lanes(const std::string& name) const {
+  int bits = 32;
+  for (DType dtype : stage(name).dtypes) bits = std::max(bits, dtype_info(dtype).bits);
+  return std::max(target_.facts.lanes(bits), 1);
+}
+
+bool Builder::is_flat(const std::string& name) const {
+  const Stage& self = stage(name);
+  const Shape strides = row_major_strides(self.shape);
+  for (const Access& access : accesses(name)) {
+    bool constant = true, linear = true;
+    for (size_t d = 0; d < self.shape.size(); ++d) {
+      if (access.irregular[d]) return false;
+      if (self.shape[d] == 1) continue;
+      constant = constant && access.stride[d] == 0;
+      linear = linear && access.stride[d] == strides[d];
+    }
+    if (!constant && !linear) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> data_axes(const Stage& stage) {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < stage.shape.size(); ++d) names.push_back("i" + std::to_string(d));
+  return names;
+}
+
+std::vector<std::string> reduce_axes(const Stage& stage) {
+  std::vector<std::string> names;
+  const size_t count = stage.reduction ? stage.reduction->axes.size() : 0;
+  for (size_t r = 0; r < count; ++r) names.push_back("r" + std::to_string(r));
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace tensormill::schedule

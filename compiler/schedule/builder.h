@@ -1,0 +1,68 @@
+/// What templates are written with: steps are recorded and replayed at once, so that a template can look at
+/// the extents and accesses that its own steps made. Thread-safety: a builder belongs to one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/state.h"
+
+namespace tensormill::schedule {
+
+/// How one read of a stage's definition moves through memory.
+struct Access {
+  const te::TensorNode* tensor = nullptr;
+  std::vector<int64_t> stride;  ///< elements per step of each root axis (dimensions, then reduction axes)
+  std::vector<char> irregular;  ///< the axis occurs in a term that is not linear
+};
+
+class Builder {
+public:
+  Builder(const te::Program& program, const target::Target& target) : state_(program), target_(target) {}
+
+  void step(std::string primitive, std::vector<std::string> args);
+  const Schedule& schedule() const { return schedule_; }
+  const State& state() const { return state_; }
+  const target::Target& target() const { return target_; }
+  const Stage& stage(const std::string& name) const;
+  std::vector<std::string> stage_names() const;  ///< producers first
+  int64_t extent(const std::string& stage, const std::string& axis) const;
+
+  /// Fuses neighbouring leaves into one and returns its name; "" for none.
+  std::string fuse(const std::string& stage, const std::vector<std::string>& axes);
+  /// Makes the outermost leaf parallel, in at most `tasks_per_core` x cores tasks; returns the serial axis
+  /// inside a task at which stages may be computed. `work`: operations of the nest; little work stays serial.
+  std::string parallelize(const std::string& stage, const std::string& axis, double work);
+  /// Inlines the stages that are cheap to compute again.
+  void inline_injective(const std::vector<std::string>& keep = {});
+  /// Reads of the stage, inlined stages expanded.
+  std::vector<Access> accesses(const std::string& stage) const;
+  /// Lanes of the target's vectors for what the stage computes.
+  int64_t lanes(const std::string& stage) const;
+  /// True when every read of the stage moves by one element (or not at all) as its flat output index does.
+  bool is_flat(const std::string& stage) const;
+
+private:
+  State state_;
+  target::Target target_;
+  Schedule schedule_;
+};
+
+/// "i0" ... for the dimensions of a stage.
+std::vector<std::string> data_axes(const Stage& stage);
+std::vector<std::string> reduce_axes(const Stage& stage);
+bool contains(const std::vector<std::string>& names, const std::string& name);
+
+// ---- templates: each schedules the stages named, all others being placed already or left at the root
+// -------------
+/// Elementwise and data movement: outer axes fused and parallel, the innermost vectorized.
+void schedule_injective(Builder& builder, const std::string& stage);
+/// Any reduction, with what follows it element by element.
+void schedule_reduction(Builder& builder, const std::string& stage);
+
+#define TM_TEMPLATE(name, kernel_class, function, meaning) bool function(Builder& builder);
+#include "compiler/schedule/templates.def"
+#undef TM_TEMPLATE
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,33 @@
+#include "compiler/schedule/builder.h"
+#include "compiler/schedule/schedule.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::schedule {
+
+namespace {
+
+struct Template {
+  std::string_view name;
+  KernelClass kernel_class;
+  bool (*schedule)(Builder&);
+};
+
+const Template kTemplates[] = {
+#define TM_TEMPLATE(name, kernel_class, function, meaning) {#name, KernelClass::kernel_class, function},
+#include "compiler/schedule/templates.def"
+#undef TM_TEMPLATE
+};
+
+}  // namespace
+
+Schedule default_schedule(const te::Program& program, KernelClass kernel_class,
+                          const target::Target& target) {
+  for (const Template& row : kTemplates) {
+    if (row.kernel_class != kernel_class) continue;
+    Builder builder(program, target);
+    if (row.schedule(builder)) return builder.schedule();
+  }
+  TM_CHECK(false, "no template accepts the program");
+}
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,179 @@
+#include "compiler/schedule/emit.h"
+
+#include <functional>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::schedule {
+
+using te::Expr;
+using te::ExprOp;
+using te::Stmt;
+
+namespace {
+
+// Replaces reads by loads; shared nodes stay shared.
+class ReadLowering {
+public:
+  explicit ReadLowering(const Plan& plan) : plan_(plan) {}
+  Expr run(const Expr& expr) {
+    if (expr->args.empty() && expr->op != ExprOp::kRead) return expr;
+    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& arg : expr->args) {
+      args.push_back(run(arg));
+      changed = changed || !args.back().same_as(arg);
+    }
+    Expr result = expr;
+    if (expr->op == ExprOp::kRead) {
+      result = plan_.load_of(expr->tensor.get(), args, expr->output);
+    } else if (changed) {
+      result = te::with_args(expr, std::move(args), expr->mask);
+    }
+    done_.emplace(expr.get(), result);
+    return result;
+  }
+
+private:
+  const Plan& plan_;
+  std::unordered_map<const te::ExprNode*, Expr> done_;
+};
+
+// Names the values that a tree would spell more than once.
+class Naming {
+public:
+  Stmt wrap(std::vector<Expr> values, const std::function<Stmt(const std::vector<Expr>&)>& make) {
+    for (const Expr& value : values) count(value);
+    for (Expr& value : values) value = rewrite(value);
+    Stmt result = make(values);
+    for (size_t i = lets_.size(); i-- > 0;) result = te::make_let(lets_[i].first, lets_[i].second, result);
+    return result;
+  }
+
+private:
+  static bool worth_a_name(const Expr& expr) {
+    if (expr->args.empty() || expr->op == ExprOp::kLoad || expr->type.dtype == DType::kBool) return false;
+    if (expr->op == ExprOp::kBroadcast || expr->op == ExprOp::kRamp) return false;
+    return expr->type.dtype != DType::kInt64 || expr->op == ExprOp::kCheckIndex || expr->op == ExprOp::kCast;
+  }
+  void count(const Expr& expr) {
+    if (++uses_[expr.get()] > 1) return;
+    for (const Expr& arg : expr->args) count(arg);
+  }
+  Expr rewrite(const Expr& expr) {
+    if (expr->args.empty()) return expr;
+    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& arg : expr->args) {
+      args.push_back(rewrite(arg));
+      changed = changed || !args.back().same_as(arg);
+    }
+    Expr result = changed ? te::with_args(expr, std::move(args), expr->mask) : expr;
+    if (uses_[expr.get()] > 1 && worth_a_name(result)) {
+      const te::Var name = te::make_var("t", result->type.dtype, result->type.lanes);
+      lets_.emplace_back(name, result);
+      result = Expr(name);
+    }
+    done_.emplace(expr.get(), result);
+    return result;
+  }
+
+  std::unordered_map<const te::ExprNode*, int> uses_;
+  std::unordered_map<const te::ExprNode*, Expr> done_;
+  std::vector<std::pair<te::Var, Expr>> lets_;
+};
+
+std::vector<Expr> values_at(const State& state, const Plan& plan, int index, const Point& point) {
+  const Stage& stage = state.stages()[static_cast<size_t>(index)];
+  std::vector<te::Var> vars = stage.data_vars;
+  std::vector<Expr> positions = point.data;
+  if (stage.reduction) {
+    for (size_t r = 0; r < stage.reduction->axes.size(); ++r) {
+      vars.push_back(stage.reduction->axes[r].var);
+      positions.push_back(point.reduce[r]);
+    }
+  }
+  // One substitution and one lowering for all values: what they share stays shared.
+  ReadLowering lowering(plan);
+  std::vector<Expr> values, kept;
+  for (const Expr& expr : plan[index].definition) {
+    kept.push_back(substitute_all(expr, vars, positions));
+    values.push_back(lowering.run(kept.back()));
+  }
+  return values;
+}
+
+Stmt store_all(const Plan& plan, int index, const Point& point, const std::vector<Expr>& values) {
+  const std::vector<Expr> place = plan.place_of(index, point.data);
+  std::vector<Stmt> stores;
+  for (size_t k = 0; k < values.size(); ++k)
+    stores.push_back(te::make_store(plan[index].buffers[k], place, values[k]));
+  return te::make_seq(std::move(stores));
+}
+
+// The lane reduction that a combination stands for.
+Expr reduce_lanes(const te::Reduction& reduction, const Expr& value) {
+  const Expr& combine = reduction.combine[0];
+  switch (combine->op) {
+    case ExprOp::kAdd:
+      return te::make(ExprOp::kLaneReduceAdd, {value});
+    case ExprOp::kMul:
+      return te::make(ExprOp::kLaneReduceMul, {value});
+    case ExprOp::kMin:
+      return te::make(ExprOp::kLaneReduceMin, {value});
+    case ExprOp::kMax:
+      return te::make(ExprOp::kLaneReduceMax, {value});
+    default:
+      reject("this reduction has no lane form");
+  }
+}
+
+}  // namespace
+
+Stmt emit_body(const State& state, const Plan& plan, int stage, const Point& point) {
+  Naming naming;
+  return naming.wrap(values_at(state, plan, stage, point),
+                     [&](const std::vector<Expr>& values) { return store_all(plan, stage, point, values); });
+}
+
+Stmt emit_init(const State& state, const Plan& plan, int stage, const Point& point) {
+  return store_all(plan, stage, point, state.stages()[static_cast<size_t>(stage)].reduction->identity);
+}
+
+Stmt emit_update(const State& state, const Plan& plan, int index, const Point& point) {
+  const te::Reduction& reduction = *state.stages()[static_cast<size_t>(index)].reduction;
+  std::vector<Expr> sources = values_at(state, plan, index, point);
+  const std::vector<Expr> place = plan.place_of(index, point.data);
+  std::vector<Expr> held;
+  for (const te::Buffer& buffer : plan[index].buffers) held.push_back(te::load(buffer, place));
+  if (sources[0]->type.lanes > 1) sources[0] = reduce_lanes(reduction, sources[0]);
+  std::vector<te::Var> vars = reduction.left;
+  vars.insert(vars.end(), reduction.right.begin(), reduction.right.end());
+  if (sources.size() == 1) {
+    std::vector<Expr> replacement = held;
+    replacement.push_back(sources[0]);
+    Naming naming;
+    return naming.wrap(
+        {substitute_all(reduction.combine[0], vars, replacement)},
+        [&](const std::vector<Expr>& values) { return store_all(plan, index, point, values); });
+  }
+  // All values are taken before the first is stored.
+  std::vector<std::pair<te::Var, Expr>> lets;
+  std::vector<Expr> names;
+  const auto name = [&](const Expr& value) {
+    lets.emplace_back(te::make_var("t", value->type.dtype), value);
+    return Expr(lets.back().first);
+  };
+  for (const Expr& value : held) names.push_back(name(value));
+  for (const Expr& value : sources) names.push_back(name(value));
+  std::vector<Expr> results;
+  for (const Expr& combine : reduction.combine) results.push_back(name(substitute_all(combine, vars, names)));
+  Stmt result = store_all(plan, index, point, results);
+  for (size_t i = lets.size(); i-- > 0;) result = te::make_let(lets[i].first, lets[i].second, result);
+  return result;
+}
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,24 @@
+/// From expressions over tensors to stores: reads become loads, values used more than once get a name,
+/// reductions become init and update. Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "compiler/schedule/nest.h"
+
+namespace tensormill::schedule {
+
+/// What a stage's expressions are evaluated at.
+struct Point {
+  std::vector<te::Expr> data;    ///< positions in the stage's dimensions
+  std::vector<te::Expr> reduce;  ///< values of the reduction axes
+};
+
+/// Stores the body's values (a stage without reduction).
+te::Stmt emit_body(const State& state, const Plan& plan, int stage, const Point& point);
+/// Stores the identity.
+te::Stmt emit_init(const State& state, const Plan& plan, int stage, const Point& point);
+/// Combines what is stored with the source at the point; a source of several lanes is reduced to one first.
+te::Stmt emit_update(const State& state, const Plan& plan, int stage, const Point& point);
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,386 @@
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "compiler/schedule/nest.h"
+#include "compiler/schedule/region.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::schedule {
+
+using te::Expr;
+using te::ExprOp;
+
+namespace {
+
+const Stage& stage_at(const State& state, int index) { return state.stages()[static_cast<size_t>(index)]; }
+
+// Replaces reads of inlined stages by their bodies. Equal reads give the same node, so that what a value is
+// used for twice is computed once.
+class Expander {
+public:
+  Expander(const State& state, const std::vector<StagePlan>& plans) : state_(state), plans_(plans) {}
+
+  Expr run(const Expr& expr) {
+    if (expr->args.empty() && expr->op != ExprOp::kRead) return expr;
+    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& arg : expr->args) {
+      args.push_back(run(arg));
+      changed = changed || !args.back().same_as(arg);
+    }
+    Expr result = expr;
+    if (expr->op == ExprOp::kRead) {
+      result = read(expr, args);
+    } else if (changed) {
+      result = te::with_args(expr, std::move(args), expr->mask);
+    }
+    done_.emplace(expr.get(), result);
+    kept_.push_back(expr);
+    return result;
+  }
+
+private:
+  Expr read(const Expr& expr, const std::vector<Expr>& index) {
+    const int producer = state_.stage_of(expr->tensor.get());
+    if (producer < 0 || stage_at(state_, producer).attach != AttachKind::kInline) {
+      return te::read(expr->tensor, index, expr->output);
+    }
+    for (const Known& known : known_) {
+      if (known.producer != producer || known.output != expr->output) continue;
+      bool same = true;
+      for (size_t i = 0; i < index.size() && same; ++i) same = te::equal(known.index[i], index[i]);
+      if (same) return known.value;
+    }
+    const Expr value =
+        substitute_all(plans_[static_cast<size_t>(producer)].definition[static_cast<size_t>(expr->output)],
+                       stage_at(state_, producer).data_vars, index);
+    known_.push_back({producer, expr->output, index, value});
+    return value;
+  }
+
+  struct Known {
+    int producer, output;
+    std::vector<Expr> index;
+    Expr value;
+  };
+  const State& state_;
+  const std::vector<StagePlan>& plans_;
+  std::vector<Known> known_;
+  std::unordered_map<const te::ExprNode*, Expr> done_;
+  std::vector<Expr> kept_;
+};
+
+std::string identifier(const std::string& name) {
+  std::string result;
+  for (char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    result += letter || (c >= '0' && c <= '9' && !result.empty()) ? c : '_';
+  }
+  return result.empty() ? "t" : result;
+}
+
+// Whether an axis gets a let: a fused axis with a tail (its name carries the tighter range), and a part of a
+// fused axis that is the outer of an uneven split (what the partition pass looks for).
+std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& extent) {
+  std::vector<char> is_let(stage.axes.size(), 0);
+  for (const AxisRelation& split : stage.relations) {
+    if (!split.is_split || extent[static_cast<size_t>(split.parent)] % split.factor == 0) continue;
+    for (const AxisRelation& fuse : stage.relations) {
+      if (fuse.is_split) continue;
+      if (fuse.parent == split.parent) is_let[static_cast<size_t>(split.parent)] = 1;
+      if (fuse.first == split.first || fuse.second == split.first)
+        is_let[static_cast<size_t>(split.first)] = 1;
+    }
+  }
+  for (size_t i = 0; i < extent.size(); ++i) {
+    if (extent[i] == 1) is_let[i] = 0;
+  }
+  return is_let;
+}
+
+}  // namespace
+
+std::vector<int64_t> axis_extents(const Stage& stage, const Shape& region) {
+  std::vector<int64_t> extent(stage.axes.size(), 0);
+  for (size_t i = 0; i < extent.size(); ++i) {
+    extent[i] = i < region.size()                          ? region[i]
+                : i < static_cast<size_t>(stage.num_roots) ? stage.axes[i].extent
+                                                           : 0;
+  }
+  for (const AxisRelation& relation : stage.relations) {
+    const size_t parent = static_cast<size_t>(relation.parent), first = static_cast<size_t>(relation.first),
+                 second = static_cast<size_t>(relation.second);
+    if (relation.is_split) {
+      extent[first] = (extent[parent] + relation.factor - 1) / relation.factor;
+      extent[second] = relation.factor;
+    } else {
+      extent[parent] = extent[first] * extent[second];
+    }
+  }
+  return extent;
+}
+
+AxisValues::AxisValues(const Stage& stage, const StagePlan& plan, std::vector<te::Var> names)
+    : stage_(stage),
+      plan_(plan),
+      names_(std::move(names)),
+      values_(stage.axes.size()),
+      definitions_(stage.axes.size()) {}
+
+void AxisValues::set(int axis, Expr value, std::vector<int>& fresh) {
+  const size_t i = static_cast<size_t>(axis);
+  if (values_[i]) return;
+  definitions_[i] = value;
+  values_[i] = plan_.is_let[i] ? Expr(names_[i]) : value;
+  fresh.push_back(axis);
+}
+
+void AxisValues::bind(int axis, Expr value) {
+  definitions_[static_cast<size_t>(axis)] = value;
+  values_[static_cast<size_t>(axis)] = std::move(value);
+}
+
+std::vector<int> AxisValues::propagate() {
+  std::vector<int> fresh;
+  for (size_t before = static_cast<size_t>(-1); before != fresh.size();) {
+    before = fresh.size();
+    for (const AxisRelation& relation : stage_.relations) {
+      const size_t parent = static_cast<size_t>(relation.parent);
+      if (relation.is_split) {
+        if (values_[parent] || !known(relation.first) || !known(relation.second)) continue;
+        set(relation.parent, value(relation.first) * Expr(relation.factor) + value(relation.second), fresh);
+      } else if (values_[parent] && (!known(relation.first) || !known(relation.second))) {
+        const Expr inner(std::max<int64_t>(plan_.extent[static_cast<size_t>(relation.second)], 1));
+        set(relation.first, te::floordiv(values_[parent], inner), fresh);
+        set(relation.second, te::floormod(values_[parent], inner), fresh);
+      }
+    }
+  }
+  return fresh;
+}
+
+Plan::Plan(const State& state, Ranges& ranges)
+    : state_(state), ranges_(ranges), plans_(state.stages().size()) {
+  for (const te::Tensor& input : state.program().inputs) {
+    inputs_.push_back(
+        te::make_buffer(identifier(input->name), input->dtypes[0], input->shape, te::Scope::kParameter));
+  }
+  expand_definitions();
+  for (size_t i = order_.size(); i-- > 0;) {
+    infer_region(order_[i]);
+    plan_axes(order_[i]);
+  }
+  for (int stage : order_) make_buffers(stage);
+}
+
+void Plan::expand_definitions() {
+  for (int index : state_.order()) {
+    const Stage& stage = stage_at(state_, index);
+    Expander expander(state_, plans_);
+    for (const Expr& expr : schedule::definition(stage)) {
+      plans_[static_cast<size_t>(index)].definition.push_back(expander.run(expr));
+    }
+    if (stage.attach != AttachKind::kInline) order_.push_back(index);
+  }
+}
+
+void Plan::plan_axes(int index) {
+  const Stage& stage = stage_at(state_, index);
+  StagePlan& plan = plans_[static_cast<size_t>(index)];
+  plan.extent = axis_extents(stage, plan.region);
+  plan.is_let = let_axes(stage, plan.extent);
+  std::vector<te::Var> names;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    names.push_back(stage.axes[i].var);
+    ranges_.bind(stage.axes[i].var, {0, std::max<int64_t>(plan.extent[i] - 1, 0)});
+  }
+  AxisValues values(stage, plan, names);
+  for (int leaf : stage.leaves) {
+    const bool single = plan.extent[static_cast<size_t>(leaf)] == 1;
+    values.bind(leaf, single ? Expr(0) : Expr(stage.axes[static_cast<size_t>(leaf)].var));
+  }
+  values.propagate();
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    TM_CHECK(values.known(static_cast<int>(i)),
+             "axis " + stage.axes[i].name + " of " + stage.name + " has no value");
+    plan.value.push_back(values.value(static_cast<int>(i)));
+  }
+  for (int at = index; at >= 0;) {
+    const Stage& outer = stage_at(state_, at);
+    if (outer.attach == AttachKind::kRoot) {
+      const bool any = !outer.leaves.empty();
+      const size_t leaf = any ? static_cast<size_t>(outer.leaves[0]) : 0;
+      plan.inside_parallel = any && outer.axes[leaf].kind == te::ForKind::kParallel &&
+                             plans_[static_cast<size_t>(at)].extent[leaf] != 1;
+      break;
+    }
+    at = outer.attach_stage;
+  }
+}
+
+namespace {
+
+// The loop axes that enclose the point where a stage is computed, as (stage, leaf position) pairs.
+std::set<const te::VarNode*> fixed_variables(const State& state, const Stage& attached) {
+  std::set<const te::VarNode*> fixed;  // looked up, never iterated
+  const Stage* stage = &attached;
+  while (stage->attach == AttachKind::kAt) {
+    const Stage& outer = stage_at(state, stage->attach_stage);
+    const int last = outer.leaf_position(stage->attach_axis);
+    if (last < 0) reject("stage " + stage->name + " is computed at a loop that is gone");
+    for (int i = 0; i <= last; ++i)
+      fixed.insert(outer.axes[static_cast<size_t>(outer.leaves[static_cast<size_t>(i)])].var.get());
+    // Names that follow from fixed loops alone are fixed as well.
+    for (size_t round = 0; round < outer.relations.size(); ++round) {
+      for (const AxisRelation& relation : outer.relations) {
+        const auto var = [&](int axis) { return outer.axes[static_cast<size_t>(axis)].var.get(); };
+        if (relation.is_split) {
+          if (fixed.count(var(relation.first)) && fixed.count(var(relation.second)))
+            fixed.insert(var(relation.parent));
+        } else if (fixed.count(var(relation.parent))) {
+          fixed.insert(var(relation.first));
+          fixed.insert(var(relation.second));
+        }
+      }
+    }
+    stage = &outer;
+  }
+  return fixed;
+}
+
+// Whether `consumer` runs inside the loop at which `stage` is computed.
+bool runs_inside(const State& state, int consumer, const Stage& stage) {
+  const Stage& target = stage_at(state, stage.attach_stage);
+  const int place = target.leaf_position(stage.attach_axis);
+  if (consumer == stage.attach_stage) return true;
+  for (const Stage* at = &stage_at(state, consumer); at->attach == AttachKind::kAt;
+       at = &stage_at(state, at->attach_stage)) {
+    if (at->attach_stage == stage.attach_stage) return target.leaf_position(at->attach_axis) >= place;
+  }
+  return false;
+}
+
+void collect_indices(const Expr& expr, const te::TensorNode* tensor, std::vector<std::vector<Expr>>& found,
+                     std::set<const te::ExprNode*>& seen) {
+  if (!seen.insert(expr.get()).second) return;
+  if (expr->op == ExprOp::kRead && expr->tensor.get() == tensor) found.push_back(expr->args);
+  for (const Expr& arg : expr->args) collect_indices(arg, tensor, found, seen);
+}
+
+}  // namespace
+
+void Plan::infer_region(int index) {
+  const Stage& stage = stage_at(state_, index);
+  StagePlan& plan = plans_[static_cast<size_t>(index)];
+  plan.region = stage.shape;
+  plan.region_min.assign(stage.shape.size(), Expr(0));
+  if (stage.attach != AttachKind::kAt) return;
+  const std::set<const te::VarNode*> fixed = fixed_variables(state_, stage);
+  const auto relaxed = [&](const te::Var& var) { return fixed.count(var.get()) == 0; };
+  std::vector<std::optional<SymbolicInterval>> needed(stage.shape.size());
+  std::vector<char> unknown(stage.shape.size(), 0), first(stage.shape.size(), 1);
+  for (int user : order_) {
+    const Stage& consumer = stage_at(state_, user);
+    const StagePlan& consumer_plan = plans_[static_cast<size_t>(user)];
+    std::vector<std::vector<Expr>> indices;
+    std::set<const te::ExprNode*> seen;
+    for (const Expr& expr : consumer_plan.definition)
+      collect_indices(expr, stage.tensor.get(), indices, seen);
+    if (indices.empty()) continue;
+    if (!runs_inside(state_, user, stage))
+      reject("stage " + consumer.name + " reads " + stage.name + " outside the loop where it is computed");
+    std::vector<te::Var> vars = consumer.data_vars;
+    std::vector<Expr> values;
+    for (size_t d = 0; d < vars.size(); ++d)
+      values.push_back(consumer_plan.region_min[d] + consumer_plan.value[d]);
+    if (consumer.reduction) {
+      for (size_t r = 0; r < consumer.reduction->axes.size(); ++r) {
+        vars.push_back(consumer.reduction->axes[r].var);
+        values.push_back(consumer_plan.value[consumer.shape.size() + r]);
+      }
+    }
+    for (const std::vector<Expr>& read : indices) {
+      for (size_t d = 0; d < read.size(); ++d) {
+        std::optional<SymbolicInterval> part =
+            interval_of(substitute_all(read[d], vars, values), relaxed, ranges_);
+        if (!part) unknown[d] = 1;
+        if (unknown[d]) continue;
+        needed[d] = needed[d] ? unite(*needed[d], *part, ranges_) : part;
+      }
+    }
+  }
+  for (size_t d = 0; d < stage.shape.size(); ++d) {
+    if (unknown[d] || !needed[d]) continue;
+    Affine length = needed[d]->high;
+    length.add(needed[d]->low, -1);
+    const std::optional<Range> range = range_of(length, ranges_);
+    if (!range || range->high + 1 >= stage.shape[d] || range->high < 0) continue;
+    plan.region[d] = range->high + 1;
+    plan.region_min[d] = to_expr(needed[d]->low, ranges_);
+  }
+}
+
+void Plan::make_buffers(int index) {
+  const Stage& stage = stage_at(state_, index);
+  StagePlan& plan = plans_[static_cast<size_t>(index)];
+  Shape extent = plan.region;
+  if (stage.in_registers) {
+    // Whole vectors: a tail lane of a register has a place of its own.
+    for (const AxisRelation& relation : stage.relations) {
+      const size_t parent = static_cast<size_t>(relation.parent);
+      if (!relation.is_split || parent >= extent.size()) continue;
+      extent[parent] = (extent[parent] + relation.factor - 1) / relation.factor * relation.factor;
+    }
+  }
+  std::vector<Expr> shape;
+  for (size_t d = 0; d < extent.size(); ++d) {
+    for (const LayoutSplit& split : stage.layout) {
+      if (static_cast<size_t>(split.dimension) != d) continue;
+      shape.emplace_back(split.factor);
+      extent[d] = (extent[d] + split.factor - 1) / split.factor;
+    }
+    shape.emplace_back(extent[d]);
+  }
+  for (size_t k = 0; k < stage.dtypes.size(); ++k) {
+    const bool parameter = stage.is_output && k == 0;
+    const te::Scope scope = parameter            ? te::Scope::kParameter
+                            : stage.in_registers ? te::Scope::kRegister
+                            : plan.inside_parallel && stage.attach == AttachKind::kAt
+                                ? te::Scope::kWorkerWorkspace
+                                : te::Scope::kSharedWorkspace;
+    const std::string name = identifier(stage.tensor->name) + (k == 0 ? "" : "_" + std::to_string(k));
+    plan.buffers.push_back(te::make_buffer(name, stage.dtypes[k], shape, scope));
+  }
+}
+
+std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) const {
+  const Stage& stage = stage_at(state_, index);
+  const StagePlan& plan = plans_[static_cast<size_t>(index)];
+  std::vector<Expr> result;
+  for (size_t d = 0; d < position.size(); ++d) {
+    Expr place = normalize(position[d] - plan.region_min[d], ranges_);
+    for (const LayoutSplit& split : stage.layout) {
+      if (static_cast<size_t>(split.dimension) != d) continue;
+      result.push_back(normalize(te::floormod(place, Expr(split.factor)), ranges_));
+      place = normalize(te::floordiv(place, Expr(split.factor)), ranges_);
+    }
+    result.push_back(place);
+  }
+  return result;
+}
+
+Expr Plan::load_of(const te::TensorNode* tensor, const std::vector<Expr>& index, int output) const {
+  if (const int input = state_.input_of(tensor); input >= 0) {
+    std::vector<Expr> place;
+    for (const Expr& expr : index) place.push_back(normalize(expr, ranges_));
+    return te::load(inputs_[static_cast<size_t>(input)], place);
+  }
+  const int producer = state_.stage_of(tensor);
+  TM_CHECK(producer >= 0, "read of a tensor that is neither input nor stage: " + tensor->name);
+  return te::load(plans_[static_cast<size_t>(producer)].buffers[static_cast<size_t>(output)],
+                  place_of(producer, index));
+}
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "tests/schedule/harness.h"
+
+namespace tensormill::schedule_test {
+namespace {
+
+using schedule::KernelClass;
+using te::Expr;
+
+class InjectiveShapes : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(InjectiveShapes, AddsAndScales) {
+  const Shape shape = GetParam();
+  const te::Tensor a = te::placeholder("a", DType::kFloat32, shape);
+  const te::Tensor b = te::placeholder("b", DType::kFloat32, shape);
+  const te::Tensor sum =
+      te::compute("sum", shape, [&](const std::vector<Expr>& i) { return te::read(a, i) + te::read(b, i); });
+  const te::Tensor out = te::compute("out", shape, [&](const std::vector<Expr>& i) {
+    return te::max(te::read(sum, i) * te::float_imm(DType::kFloat32, 0.5),
+                   te::float_imm(DType::kFloat32, 0)) +
+           te::read(sum, i);
+  });
+  check_program({{a, b}, {out}}, KernelClass::kInjective);
+}
+
+TEST_P(InjectiveShapes, BroadcastsAlongTheLastAxis) {
+  const Shape shape = GetParam();
+  if (shape.empty()) return;
+  const te::Tensor a = te::placeholder("a", DType::kFloat32, shape);
+  const te::Tensor b = te::placeholder("b", DType::kFloat32, Shape{shape.back()});
+  const te::Tensor out = te::compute(
+      "out", shape, [&](const std::vector<Expr>& i) { return te::read(a, i) - te::read(b, {i.back()}); });
+  check_program({{a, b}, {out}}, KernelClass::kInjective);
+}
+
+TEST_P(InjectiveShapes, Transposes) {
+  const Shape shape = GetParam();
+  const Shape turned(shape.rbegin(), shape.rend());
+  const te::Tensor a = te::placeholder("a", DType::kInt64, shape);
+  const te::Tensor out = te::compute("out", turned, [&](const std::vector<Expr>& i) {
+    return te::read(a, {i.rbegin(), i.rend()});
+  });
+  check_program({{a}, {out}}, KernelClass::kInjective);
+}
+
+INSTANTIATE_TEST_SUITE_P(Extents, InjectiveShapes,
+                         ::testing::Values(Shape{}, Shape{1}, Shape{7}, Shape{16}, Shape{0}, Shape{3, 0},
+                                           Shape{2, 3, 7}, Shape{1, 1, 13}, Shape{5, 1, 1}, Shape{4, 8, 17},
+                                           Shape{2, 3, 64}, Shape{37, 41, 29}, Shape{1, 257}));
+
+}  // namespace
+}  // namespace tensormill::schedule_test
