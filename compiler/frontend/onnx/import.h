@@ -1,10 +1,9 @@
-/// From the bytes of an ONNX model to the graph IR. The wire format is read by field number from the mapped file
-/// (no copy of the weights, no size limit of the generated protobuf classes, bounded depth); unknown fields that
-/// change meaning are an error. Converters are rows of onnx_ops.def.
-/// Errors: kInvalidModel for a broken or inconsistent file; kOperatorNotImplemented (or
-/// kOperatorAttributeNotImplemented) listing *all* nodes that are not supported in details (pointer: node name,
-/// detail: "op Foo, opset 13, attribute bar: …"), with the readable facts in extra_json.
-/// Thread-safety: pure functions.
+/// From the bytes of an ONNX model to the graph IR. The wire format is read by field number from the mapped
+/// file (no copy of the weights, no size limit of the generated protobuf classes, bounded depth); unknown
+/// fields that change meaning are an error. Converters are rows of onnx_ops.def. Errors: kInvalidModel for a
+/// broken or inconsistent file; kOperatorNotImplemented (or kOperatorAttributeNotImplemented) listing *all*
+/// nodes that are not supported in details (pointer: node name, detail: "op Foo, opset 13, attribute bar:
+/// …"), with the readable facts in extra_json. Thread-safety: pure functions.
 #pragma once
 
 #include <map>
@@ -24,15 +23,17 @@ struct ModelSource {
   std::shared_ptr<const MappedFile> model;
   /// Relative name in the model -> mapped bytes; only regular files inside the model's own folder or archive.
   std::map<std::string, std::shared_ptr<const MappedFile>> external;
-  /// SHA-256 of the .onnx bytes, or, with external data, of the canonical list of names and digests of all files.
+  /// SHA-256 of the .onnx bytes, or, with external data, of the canonical list of names and digests of all
+  /// files.
   Digest digest;
 };
 
-/// Opens MODEL.onnx and, when it names external data, the files beside it (openat2 beneath the folder, no links,
-/// regular files only). Throws kInvalidModel, kNotFound.
+/// Opens MODEL.onnx and, when it names external data, the files beside it (openat2 beneath the folder, no
+/// links, regular files only). Throws kInvalidModel, kNotFound.
 ModelSource open_model(const std::string& path);
-/// Reads a tar or zip with one .onnx and the files that it names; members are unpacked into `folder`, which is
-/// empty and belongs to the caller. Relative names without "..", regular files, at most `max_bytes` in all.
+/// Reads a tar or zip with one .onnx and the files that it names; members are unpacked into `folder`, which
+/// is empty and belongs to the caller. Relative names without "..", regular files, at most `max_bytes` in
+/// all.
 ModelSource open_archive(const std::string& path, const std::string& folder, int64_t max_bytes);
 
 struct SignatureValue {
@@ -52,16 +53,18 @@ struct ModelFacts {
   int64_t parameters = 0;              ///< elements of all initializers
   int64_t weight_bytes = 0;
 };
-/// Also checks the structure: names, cycles, dtypes, sizes of initializers against their data. Throws kInvalidModel.
+/// Also checks the structure: names, cycles, dtypes, sizes of initializers against their data. Throws
+/// kInvalidModel.
 ModelFacts read_facts(const ModelSource& source);
 /// The nodes that cannot be imported, all of them; empty when none. read_facts must have succeeded.
 std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source);
 
 struct ImportOptions {
-  /// Shape per input name; -1 or a name as given; missing inputs keep the model's own shape. Free dims must be bound
-  /// by one of them: else kShapeRequired naming input and dim.
+  /// Shape per input name; -1 or a name as given; missing inputs keep the model's own shape. Free dims must
+  /// be bound by one of them: else kShapeRequired naming input and dim.
   std::map<std::string, DimShape> input_shapes;
-  /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for unknown names.
+  /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
+  /// unknown names.
   std::vector<std::string> outputs;
 };
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);

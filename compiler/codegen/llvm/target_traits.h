@@ -1,0 +1,25 @@
+/// What instruction selection can do on a target, as far as the emitter must know to stay free of library
+/// calls. Thread-safety: values.
+#pragma once
+
+#include <string>
+
+#include "compiler/target/target.h"
+
+namespace tensormill::codegen {
+
+struct TargetTraits {
+  bool fma = false;             ///< fused multiply-add of f32 and f64
+  bool rounding = false;        ///< floor, ceil, trunc, round to even as instructions
+  bool half_convert = false;    ///< f16 <-> f32 as instructions
+  bool native_min_max = false;  ///< IEEE 754-2019 minimum and maximum as instructions
+  bool gather = false;          ///< fast gathers of 32- and 64-bit elements
+  std::string cpu;
+  std::string features;  ///< LLVM's list, every tracked feature on or off
+  std::string triple;
+  int vector_bits = 128;
+};
+
+TargetTraits traits_of(const target::Target& target);
+
+}  // namespace tensormill::codegen

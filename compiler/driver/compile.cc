@@ -1,0 +1,299 @@
+#include "compiler/driver/compile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "compiler/codegen/backend.h"
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/verify_kernel.h"
+#include "compiler/lower/lower.h"
+#include "compiler/package/writer.h"
+#include "compiler/passes/pass.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/te/text.h"
+#include "runtime/abi/kernel_abi.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::driver {
+
+namespace {
+
+constexpr std::string_view kVersion = "0.1.0";
+
+schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
+  switch (kernel_class) {
+    case ir::KernelClass::kInjective:
+      return schedule::KernelClass::kInjective;
+    case ir::KernelClass::kReduction:
+      return schedule::KernelClass::kReduction;
+    case ir::KernelClass::kConv:
+      return schedule::KernelClass::kConv;
+    case ir::KernelClass::kPool:
+      return schedule::KernelClass::kPool;
+    case ir::KernelClass::kMatmul:
+      return schedule::KernelClass::kMatmul;
+    case ir::KernelClass::kSoftmax:
+      return schedule::KernelClass::kSoftmax;
+  }
+  throw InternalError("unknown kernel class");
+}
+
+class PhaseTimer {
+public:
+  PhaseTimer(std::vector<PhaseTime>& times, std::string phase)
+      : times_(times), phase_(std::move(phase)), start_(std::chrono::steady_clock::now()) {}
+  ~PhaseTimer() {
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
+    times_.push_back({phase_, elapsed.count()});
+  }
+
+private:
+  std::vector<PhaseTime>& times_;
+  std::string phase_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// What compiling one kernel leaves.
+struct CompiledKernel {
+  codegen::Object object;
+  plan::KernelWorkspace workspace;
+  std::string schedule_text;
+  std::string loop_text;
+};
+
+class Job {
+public:
+  Job(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks)
+      : imported_(graph), options_(options), hooks_(hooks), backend_(codegen::make_llvm_backend()) {}
+
+  CompileResult run() {
+    const ir::Graph graph = optimize();
+    extract(graph);
+    compile_kernels(graph);
+    link();
+    finish(graph);
+    return std::move(result_);
+  }
+
+private:
+  bool dumps(const std::string& stage) const { return options_.dumps.count(stage) != 0; }
+
+  void report(const std::string& stage, int64_t done, int64_t total) {
+    if (hooks_.stop.stop_requested()) throw Error(ErrorCode::kCancelled, "the compilation was cancelled");
+    if (!hooks_.progress) return;
+    const std::lock_guard<std::mutex> lock(progress_mutex_);
+    hooks_.progress({stage, done, total});
+  }
+
+  ir::Graph optimize() {
+    report("passes", 0, 1);
+    const PhaseTimer timer(result_.times, "passes");
+    passes::PipelineOptions pipeline;
+    pipeline.opt_level = options_.opt_level;
+    pipeline.disabled = options_.disabled_passes;
+    const auto observe = [&](std::string_view pass, const ir::Graph& graph) {
+      if (dumps("relay")) result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + ir::print(graph);
+    };
+    if (dumps("relay")) result_.dumps["relay"] = "# imported\n" + ir::print(imported_);
+    return passes::run_pipeline(imported_, pipeline, metadata_.passes, observe);
+  }
+
+  void extract(const ir::Graph& graph) {
+    const PhaseTimer timer(result_.times, "extract kernels");
+    kernels_ = plan::extract_kernels(graph);
+    compiled_.resize(kernels_.kernels.size());
+  }
+
+  /// The model's constants per kernel input, from the kernel's first call.
+  std::vector<const Tensor*> constants_of(const ir::Graph& graph, size_t kernel) const {
+    const auto call =
+        std::find_if(kernels_.calls.begin(), kernels_.calls.end(),
+                     [&](const plan::KernelCall& candidate) { return candidate.kernel == kernel; });
+    std::vector<const Tensor*> constants;
+    for (ir::ValueId input : call->inputs) {
+      const std::optional<Tensor>& constant = graph.value(input).constant;
+      constants.push_back(constant ? &*constant : nullptr);
+    }
+    return constants;
+  }
+
+  void compile_kernel(const ir::Graph& graph, size_t index) {
+    const plan::Kernel& kernel = kernels_.kernels[index];
+    CompiledKernel& compiled = compiled_[index];
+    const schedule::Schedule steps =
+        schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
+    compiled.schedule_text = schedule::print(steps);
+    const te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
+    const te::Function function = lower::lower(loops, options_.target);
+    compiled.workspace = {function.shared_workspace_bytes, function.worker_workspace_bytes};
+    if (dumps("tir")) compiled.loop_text = te::print(function);
+    compiled.object = backend_->emit(function, options_.target, {dumps("ll"), dumps("asm")});
+    if (verifies()) {
+      const codegen::JitLibrary library(compiled.object);
+      const auto entry = reinterpret_cast<tm_kernel>(library.lookup(kernel.symbol));
+      verify_kernel(kernel, entry, compiled.workspace, constants_of(graph, index));
+    }
+  }
+
+  bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
+
+  /// Kernels are independent; results stand at their index, so that the order of work never shows. The error
+  /// of the first kernel that fails is thrown.
+  void compile_kernels(const ir::Graph& graph) {
+    const PhaseTimer timer(result_.times, "kernels");
+    const size_t count = kernels_.kernels.size();
+    std::atomic<size_t> next{0};
+    std::atomic<int64_t> done{0};
+    std::vector<std::exception_ptr> errors(count);
+    std::atomic<bool> failed{false};
+    const auto work = [&] {
+      for (size_t index = next++; index < count && !failed; index = next++) {
+        try {
+          compile_kernel(graph, index);
+          report("kernels", ++done, static_cast<int64_t>(count));
+        } catch (const std::exception&) {
+          errors[index] = std::current_exception();
+          failed = true;
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 1; i < options_.threads; ++i) threads.emplace_back(work);
+      work();
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (errors[i]) std::rethrow_exception(errors[i]);
+    }
+  }
+
+  void link() {
+    report("link", 0, 1);
+    const PhaseTimer timer(result_.times, "link");
+    std::vector<codegen::Object> objects;
+    for (size_t i = 0; i < compiled_.size(); ++i) {
+      const plan::Kernel& kernel = kernels_.kernels[i];
+      const std::string title = "# " + kernel.symbol + "\n";
+      if (dumps("te"))
+        result_.dumps["te"] +=
+            title + te::print(kernel.program) + "# schedule\n" + compiled_[i].schedule_text + "\n";
+      if (dumps("tir")) result_.dumps["tir"] += title + compiled_[i].loop_text + "\n";
+      if (dumps("ll"))
+        result_.dumps["ll"] += "; " + kernel.symbol + "\n" + compiled_[i].object.ir_text + "\n";
+      if (dumps("asm")) result_.dumps["asm"] += title + compiled_[i].object.assembly_text + "\n";
+      objects.push_back(std::move(compiled_[i].object));
+    }
+    result_.code = backend_->link(objects, options_.target);
+  }
+
+  std::string verify_name() const {
+    if (options_.verify == VerifyMode::kNone) return "none";
+    if (!options_.host_runs_target) return "not_run";
+    return options_.verify == VerifyMode::kFull ? "full" : "sample";
+  }
+
+  static std::vector<package::TensorInfo> tensor_infos(const std::vector<package::Port>& ports) {
+    std::vector<package::TensorInfo> infos;
+    for (const package::Port& port : ports) infos.push_back({port.name, port.dtype, port.shape});
+    return infos;
+  }
+
+  void finish(const ir::Graph& graph) {
+    report("plan", 0, 1);
+    const PhaseTimer timer(result_.times, "plan");
+    std::vector<plan::KernelWorkspace> workspaces;
+    for (const CompiledKernel& compiled : compiled_) workspaces.push_back(compiled.workspace);
+    std::vector<std::string> output_names;
+    for (ir::ValueId output : imported_.outputs()) output_names.push_back(imported_.value(output).name);
+    plan::BuiltPlan built = plan::build_plan(graph, kernels_, workspaces, output_names);
+    result_.plan_json = package::plan_to_json(built.plan);
+    result_.params = std::move(built.params);
+    result_.params_bytes = built.plan.params_bytes;
+    describe(built.plan);
+    describe_kernels(graph);
+    metadata_.members[std::string(package::kCodeMember)] = {Digest::of(result_.code),
+                                                            static_cast<int64_t>(result_.code.size())};
+    metadata_.members[std::string(package::kPlanMember)] = {Digest::of(result_.plan_json),
+                                                            static_cast<int64_t>(result_.plan_json.size())};
+    metadata_.members[std::string(package::kParamsMember)] =
+        package::params_member(result_.params, result_.params_bytes);
+    result_.metadata_json = package::metadata_to_json(metadata_);
+  }
+
+  void describe(const package::ExecPlan& plan) {
+    metadata_.abi_version = TM_ABI_VERSION;
+    metadata_.compiler_version = compiler_version();
+    metadata_.compiler_build = compiler_build();
+    metadata_.model_digest = options_.model_digest;
+    metadata_.model_format = options_.model_format;
+    metadata_.target = options_.target.canonical();
+    metadata_.triple = options_.target.triple;
+    metadata_.cpu_features = options_.target.required_features();
+    metadata_.inputs = tensor_infos(plan.inputs);
+    metadata_.outputs = tensor_infos(plan.outputs);
+    metadata_.opt_level = options_.opt_level;
+    metadata_.options = options_.recorded_options;
+    metadata_.verify = verify_name();
+    metadata_.num_steps = static_cast<int64_t>(plan.steps.size());
+    metadata_.weight_bytes = plan.params_bytes;
+    for (const package::Step& step : plan.steps) {
+      metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
+      metadata_.flops += step.flops;
+    }
+  }
+
+  void describe_kernels(const ir::Graph& graph) {
+    for (const plan::Kernel& kernel : kernels_.kernels) {
+      package::KernelInfo info;
+      info.symbol = kernel.symbol;
+      info.task_key = kernel.key.hex();
+      info.tuning_reason = "no records given";
+      info.verified = verify_name();
+      metadata_.kernels.push_back(std::move(info));
+    }
+    for (const plan::KernelCall& call : kernels_.calls) {
+      std::vector<std::string>& origins = metadata_.kernels[call.kernel].origins;
+      for (const std::string& origin : graph.node(call.node).origins) origins.push_back(origin);
+    }
+  }
+
+  const ir::Graph& imported_;
+  const CompileOptions& options_;
+  const CompileHooks& hooks_;
+  std::unique_ptr<codegen::Backend> backend_;
+  std::mutex progress_mutex_;
+  plan::Kernels kernels_;
+  std::vector<CompiledKernel> compiled_;
+  package::Metadata metadata_;
+  CompileResult result_;
+};
+
+}  // namespace
+
+VerifyMode parse_verify_mode(const std::string& text) {
+  if (text == "none") return VerifyMode::kNone;
+  if (text == "sample") return VerifyMode::kSample;
+  if (text == "full") return VerifyMode::kFull;
+  throw Error(ErrorCode::kInvalidArgument, "verify is \"" + text + "\", expected full, sample or none");
+}
+
+CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks) {
+  if (options.opt_level < 0 || options.opt_level > 4) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "opt level is " + std::to_string(options.opt_level) + ", expected 0 to 4");
+  }
+  return Job(graph, options, hooks).run();
+}
+
+std::string compiler_version() { return std::string(kVersion); }
+
+std::string compiler_build() {
+  return "tensormill " + std::string(kVersion) + ", " + codegen::make_llvm_backend()->version();
+}
+
+}  // namespace tensormill::driver

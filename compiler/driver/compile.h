@@ -1,0 +1,74 @@
+/// The compiler's phases in one place: passes, kernels (tensor expressions, schedule, lowering, code
+/// generation, verification), link, plan, metadata. A pure function of graph, options and target: same
+/// inputs, same bytes, for every number of threads. Thread-safety: compile() may run in several threads, but
+/// it links at most once per process at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/plan/plan_builder.h"
+#include "compiler/target/target.h"
+#include "runtime/package/metadata.h"
+
+namespace tensormill::driver {
+
+enum class VerifyMode : uint8_t { kNone, kSample, kFull };
+/// "none", "sample", "full"; throws Error(kInvalidArgument) otherwise.
+VerifyMode parse_verify_mode(const std::string& text);
+
+struct CompileOptions {
+  target::Target target;
+  int opt_level = 3;
+  std::set<std::string> disabled_passes;
+  VerifyMode verify = VerifyMode::kSample;
+  /// The caller knows that this machine runs the target's code; else verification is "not_run".
+  bool host_runs_target = true;
+  std::string model_digest;  ///< "sha256:…"
+  std::string model_format = "onnx";
+  /// What else shaped the request (input shapes, outputs), as canonical texts for metadata.json.
+  std::map<std::string, std::string> recorded_options;
+  std::set<std::string> dumps;  ///< of relay, te, tir, ll, asm
+  int threads = 1;              ///< never changes the result
+};
+
+struct Progress {
+  std::string stage;  ///< "passes", "kernels", "link", "plan"
+  int64_t done = 0;
+  int64_t total = 0;
+};
+
+struct CompileHooks {
+  std::function<void(const Progress&)> progress;  ///< called from any of the threads, one at a time
+  std::stop_token stop;                           ///< checked between kernels: Error(kCancelled)
+};
+
+struct PhaseTime {
+  std::string phase;
+  double ms = 0;
+};
+
+struct CompileResult {
+  std::string metadata_json;
+  std::string plan_json;
+  std::string code;
+  std::vector<plan::ParamSegment> params;
+  int64_t params_bytes = 0;
+  std::map<std::string, std::string> dumps;  ///< by stage
+  std::vector<PhaseTime> times;              ///< for people; not part of the package
+};
+
+/// Compiles an imported graph. Throws Error for what the user can cause (kWrongAnswer when a kernel fails its
+/// verification) and InternalError for bugs.
+CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks = {});
+
+/// Build identity of this compiler: enters metadata.json and every action key.
+std::string compiler_version();
+std::string compiler_build();
+
+}  // namespace tensormill::driver

@@ -1,0 +1,130 @@
+#include "compiler/driver/verify_kernel.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/ir/op_def.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::driver {
+
+namespace {
+
+/// splitmix64 (Steele, Lea, Flood 2014): one multiply-xor chain a value, the same on every machine.
+uint64_t next_random(uint64_t& state) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+int32_t launch_serially(const tm_call* call, tm_task task, void* closure, int64_t tasks) {
+  for (int64_t i = 0; i < tasks; ++i) {
+    const int32_t code = task(call, closure, i, 0);
+    if (code != TM_OK) return code;
+  }
+  return TM_OK;
+}
+
+int32_t call_kernel(tm_kernel entry, std::vector<void*>& buffers, const plan::KernelWorkspace& workspace) {
+  const std::shared_ptr<void> shared = allocate_aligned(static_cast<size_t>(workspace.shared_bytes));
+  const std::shared_ptr<void> worker = allocate_aligned(static_cast<size_t>(workspace.worker_bytes));
+  tm_parallel parallel{};
+  parallel.workers = 1;
+  parallel.launch = &launch_serially;
+  int64_t error_index = 0;
+  tm_call call{};
+  call.abi_version = TM_ABI_VERSION;
+  call.num_buffers = static_cast<uint32_t>(buffers.size());
+  call.buffers = buffers.data();
+  call.shared_workspace = shared.get();
+  call.worker_workspace = worker.get();
+  call.worker_workspace_stride = workspace.worker_bytes;
+  call.parallel = &parallel;
+  call.error_index = &error_index;
+  return entry(&call);
+}
+
+[[noreturn]] void wrong(const plan::Kernel& kernel, const std::string& what) {
+  throw Error(ErrorCode::kWrongAnswer, "kernel " + kernel.symbol + ": " + what);
+}
+
+void compare(const plan::Kernel& kernel, const Tensor& actual, const Tensor& expected) {
+  if (!is_float(expected.dtype())) {
+    if (std::memcmp(actual.data(), expected.data(), expected.num_bytes()) == 0) return;
+    for (int64_t i = 0; i < expected.num_elements(); ++i) {
+      if (actual.element_as_int(i) == expected.element_as_int(i)) continue;
+      wrong(kernel, "element " + std::to_string(i) + " is " + std::to_string(actual.element_as_int(i)) +
+                        ", the reference gives " + std::to_string(expected.element_as_int(i)));
+    }
+    return;
+  }
+  double largest = 0;
+  for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    const double value = std::fabs(expected.element_as_double(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  const double allowed = kernel.tolerance * std::max<double>(largest, FLT_MIN);
+  for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    const double a = actual.element_as_double(i);
+    const double b = expected.element_as_double(i);
+    const bool special = !std::isfinite(a) || !std::isfinite(b);
+    const bool fits = special ? (std::isnan(a) && std::isnan(b)) || a == b : std::fabs(a - b) <= allowed;
+    if (!fits) {
+      wrong(kernel, "element " + std::to_string(i) + " is " + std::to_string(a) + ", the reference gives " +
+                        std::to_string(b) + ", allowed difference " + std::to_string(allowed));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor seeded_tensor(const ir::ValueType& type, uint64_t seed) {
+  Tensor tensor(type.dtype, type.shape);
+  uint64_t state = seed;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const uint64_t bits = next_random(state);
+    if (is_float(type.dtype)) {
+      tensor.set_element(i, static_cast<double>(bits >> 40) * 0x1p-23 - 1.0);
+    } else {
+      tensor.set_element_int(i, static_cast<int64_t>(type.dtype == DType::kBool ? bits & 1 : bits & 3));
+    }
+  }
+  return tensor;
+}
+
+void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
+                   const std::vector<const Tensor*>& constants) {
+  const ir::Graph& region = *kernel.region;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> aligned;
+  std::vector<void*> buffers;
+  for (size_t i = 0; i < region.inputs().size(); ++i) {
+    const ir::ValueType& type = region.value(region.inputs()[i]).type;
+    // Mapped constants have no alignment; the kernel may assume it.
+    inputs.push_back(constants[i] != nullptr ? constants[i]->clone() : seeded_tensor(type, i + 1));
+    buffers.push_back(inputs.back().data());
+  }
+  for (ir::ValueId output : region.outputs()) {
+    const ir::ValueType& type = region.value(output).type;
+    aligned.push_back(Tensor::zeros(type.dtype, type.shape));
+    buffers.push_back(aligned.back().data());
+  }
+  const int32_t code = call_kernel(entry, buffers, workspace);
+  std::vector<Tensor> expected;
+  try {
+    expected = ir::evaluate_reference(region, inputs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kTensorData) throw;
+    if (code == TM_OK)
+      wrong(kernel, "the reference refuses the data (" + error.message() + "), the kernel does not");
+    return;
+  }
+  if (code != TM_OK)
+    wrong(kernel, "returned " + std::to_string(code) + " for data that the reference accepts");
+  for (size_t i = 0; i < expected.size(); ++i) compare(kernel, aligned[i], expected[i]);
+}
+
+}  // namespace tensormill::driver

@@ -1,0 +1,22 @@
+/// Checks a compiled kernel against the reference of the operators it came from.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "compiler/plan/kernel.h"
+#include "compiler/plan/plan_builder.h"
+#include "runtime/abi/kernel_abi.h"
+
+namespace tensormill::driver {
+
+/// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares every output
+/// element with the reference: within kernel.tolerance of the largest magnitude, NaN and infinities at the
+/// same places, and errors alike. Throws Error(kWrongAnswer) naming the kernel, the element and both values.
+void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
+                   const std::vector<const Tensor*>& constants);
+
+/// Seeded values of any type: floats in [-1,1), integers in [0,4), bools; deterministic on every machine.
+Tensor seeded_tensor(const ir::ValueType& type, uint64_t seed);
+
+}  // namespace tensormill::driver

@@ -1,0 +1,106 @@
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "compiler/frontend/onnx/external_names.h"
+#include "compiler/frontend/onnx/import.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+constexpr int kMaxMembers = 10000;
+
+struct FreeArchive {
+  void operator()(archive* reader) const { archive_read_free(reader); }
+};
+using ArchiveReader = std::unique_ptr<archive, FreeArchive>;
+
+[[noreturn]] void invalid(const std::string& what) {
+  throw Error(ErrorCode::kInvalidModel, "archive: " + what);
+}
+
+ArchiveReader open_reader(const std::string& path) {
+  ArchiveReader reader(archive_read_new());
+  TM_CHECK(reader != nullptr, "libarchive has no memory");
+  // Plain tar and zip only: a compressed tar would be a second place to hide a bomb in.
+  archive_read_support_format_tar(reader.get());
+  archive_read_support_format_zip(reader.get());
+  if (archive_read_open_filename(reader.get(), path.c_str(), 1 << 16) != ARCHIVE_OK) {
+    invalid("neither a tar nor a zip");
+  }
+  return reader;
+}
+
+void make_folders(const std::string& folder, const std::string& name) {
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+    const std::string path = folder + "/" + name.substr(0, slash);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw_errno(errno, "cannot create " + path);
+  }
+}
+
+/// Unpacks the current member; returns its bytes.
+int64_t unpack_member(archive* reader, const std::string& folder, const std::string& name, int64_t budget) {
+  make_folders(folder, name);
+  const std::string path = folder + "/" + name;
+  const FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) {
+    if (errno == EEXIST) invalid("member \"" + name + "\" stands twice");
+    throw_errno(errno, "cannot create " + path);
+  }
+  std::array<char, 1 << 16> buffer{};
+  int64_t total = 0;
+  for (;;) {
+    const la_ssize_t count = archive_read_data(reader, buffer.data(), buffer.size());
+    if (count < 0) invalid("member \"" + name + "\" cannot be read");
+    if (count == 0) return total;
+    total += count;
+    if (total > budget)
+      throw Error(ErrorCode::kTooLarge, "archive: more than the limit of bytes when unpacked");
+    write_all(fd.get(), std::string_view(buffer.data(), static_cast<size_t>(count)), path);
+  }
+}
+
+bool ends_with(const std::string& text, std::string_view suffix) {
+  return text.size() >= suffix.size() &&
+         text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+}  // namespace
+
+ModelSource open_archive(const std::string& path, const std::string& folder, int64_t max_bytes) {
+  const ArchiveReader reader = open_reader(path);
+  std::string model;
+  int64_t left = max_bytes;
+  int members = 0;
+  for (;;) {
+    archive_entry* entry = nullptr;
+    const int code = archive_read_next_header(reader.get(), &entry);
+    if (code == ARCHIVE_EOF) break;
+    if (code != ARCHIVE_OK) invalid("a member cannot be read");
+    if (++members > kMaxMembers) invalid("more than " + std::to_string(kMaxMembers) + " members");
+    const char* raw_name = archive_entry_pathname_utf8(entry);
+    if (raw_name == nullptr) invalid("a member has no name in UTF-8");
+    std::string name = raw_name;
+    if (name.rfind("./", 0) == 0) name = name.substr(2);
+    if (archive_entry_filetype(entry) == AE_IFDIR) continue;
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr ||
+        archive_entry_symlink(entry) != nullptr) {
+      invalid("member \"" + name + "\" is not a regular file");
+    }
+    check_relative_name(name);
+    left -= unpack_member(reader.get(), folder, name, left);
+    if (!ends_with(name, ".onnx")) continue;
+    if (!model.empty()) invalid("more than one .onnx: \"" + model + "\" and \"" + name + "\"");
+    model = name;
+  }
+  if (model.empty()) invalid("no .onnx in it");
+  return open_model(folder + "/" + model);
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,256 @@
+#include "compiler/frontend/onnx/check_model.h"
+
+#include <set>
+
+#include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/tensor_data.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+constexpr int64_t kOldestIrVersion = 3;
+constexpr int64_t kNewestIrVersion = 13;
+constexpr size_t kMaxRank = 32;
+
+[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::kInvalidModel, what); }
+
+void check_value_info(const ValueInfoProto& value, const char* kind) {
+  const std::string label = std::string(kind) + " \"" + value.name + "\"";
+  if (value.name.empty()) invalid(std::string(kind) + " without a name");
+  if (value.shape.size() > kMaxRank) invalid(label + " has rank " + std::to_string(value.shape.size()));
+  if (value.is_tensor && data_type_name(value.elem_type).find("type ") == 0) {
+    invalid(label + " has element " + data_type_name(value.elem_type) + ", which does not exist");
+  }
+  Shape fixed;
+  for (const Dim& dim : value.shape) {
+    if (const int64_t* extent = std::get_if<int64_t>(&dim)) fixed.push_back(*extent);
+  }
+  try {
+    num_bytes(fixed, DType::kUInt8);
+  } catch (const Error& error) {
+    invalid(label + ": " + error.message());
+  }
+}
+
+/// Values that exist before a node runs; subgraphs see the outer ones.
+class ScopeChecker {
+public:
+  explicit ScopeChecker(const ModelSource& source) : source_(source) {}
+
+  void check(const GraphProto& graph, const std::set<std::string>& outer) {
+    std::set<std::string> defined = outer;
+    std::set<std::string> own;
+    for (const ValueInfoProto& input : graph.inputs) {
+      check_value_info(input, "input");
+      if (!own.insert(input.name).second) invalid("input \"" + input.name + "\" stands twice");
+      defined.insert(input.name);
+    }
+    std::set<std::string> initializers;
+    for (const TensorProto& tensor : graph.initializers) {
+      if (tensor.name.empty()) invalid("an initializer has no name");
+      if (!initializers.insert(tensor.name).second)
+        invalid("initializer \"" + tensor.name + "\" stands twice");
+      if (dtype_of(tensor.data_type) || data_type_name(tensor.data_type).find("type ") == 0)
+        check_tensor(tensor, source_);
+      own.insert(tensor.name);
+      defined.insert(tensor.name);
+    }
+    const std::set<std::string> produced = all_outputs(graph, own);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) check_node(graph.nodes[i], i, defined, produced);
+    for (const ValueInfoProto& output : graph.outputs) {
+      check_value_info(output, "output");
+      if (defined.count(output.name) == 0) invalid("output \"" + output.name + "\" is made by no node");
+    }
+  }
+
+private:
+  static std::set<std::string> all_outputs(const GraphProto& graph, const std::set<std::string>& own) {
+    std::set<std::string> produced;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const std::string& output : graph.nodes[i].outputs) {
+        if (output.empty()) continue;
+        if (own.count(output) != 0 || !produced.insert(output).second) {
+          invalid("node \"" + node_label(graph.nodes[i], i) + "\": value \"" + output + "\" is made twice");
+        }
+      }
+    }
+    return produced;
+  }
+
+  void check_node(const NodeProto& node, size_t index, std::set<std::string>& defined,
+                  const std::set<std::string>& produced) {
+    const std::string label = "node \"" + node_label(node, index) + "\"";
+    if (node.op_type.empty()) invalid(label + " has no operator");
+    for (const std::string& input : node.inputs) {
+      if (input.empty() || defined.count(input) != 0) continue;
+      invalid(label + " reads \"" + input + "\", which " +
+              (produced.count(input) != 0 ? "is made later: the graph has a cycle or is not sorted"
+                                          : "nothing makes"));
+    }
+    std::set<std::string> names;
+    for (const AttributeProto& attribute : node.attributes) {
+      if (!names.insert(attribute.name).second)
+        invalid(label + " has attribute " + attribute.name + " twice");
+      for (const auto& graph : attribute.graphs) check(*graph, defined);
+    }
+    for (const std::string& output : node.outputs) {
+      if (!output.empty()) defined.insert(output);
+    }
+  }
+
+  const ModelSource& source_;
+};
+
+void count_ops(const GraphProto& graph, ModelFacts& facts) {
+  for (const NodeProto& node : graph.nodes) {
+    ++facts.ops[node.domain.empty() ? node.op_type : node.domain + "." + node.op_type];
+    for (const AttributeProto& attribute : node.attributes) {
+      for (const auto& inner : attribute.graphs) count_ops(*inner, facts);
+    }
+  }
+}
+
+std::optional<std::string> unsupported_reason(const ModelProto& model, const NodeProto& node, int64_t opset,
+                                              std::string& attribute) {
+  if (!node.domain.empty()) return "domain " + node.domain + " is not implemented";
+  if (opset < kMinOpset || opset > kMaxOpset) {
+    return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
+           std::to_string(kMaxOpset);
+  }
+  const OpRow* row = find_op(node.op_type, opset);
+  if (row == nullptr) {
+    for (const std::string& function : model.functions) {
+      if (function == node.op_type) return "model-local functions are not implemented";
+    }
+    return is_known_op(node.op_type) ? "not implemented at this opset" : "not implemented";
+  }
+  for (const AttributeProto& candidate : node.attributes) {
+    if (candidate.t && !dtype_of(candidate.t->data_type)) {
+      attribute = candidate.name;
+      return "element type " + data_type_name(candidate.t->data_type) + " is not implemented";
+    }
+  }
+  if (row->check == nullptr) return std::nullopt;
+  if (std::optional<UnsupportedForm> form = row->check(node, opset)) {
+    attribute = form->attribute;
+    return form->reason;
+  }
+  return std::nullopt;
+}
+
+std::vector<SignatureValue> signature(const std::vector<ValueInfoProto>& values,
+                                      const std::set<std::string>& without) {
+  std::vector<SignatureValue> result;
+  for (const ValueInfoProto& value : values) {
+    if (without.count(value.name) != 0) continue;
+    result.push_back({value.name, dtype_of(value.elem_type).value_or(DType::kFloat32), value.shape});
+  }
+  return result;
+}
+
+Json signature_json(const std::vector<SignatureValue>& values) {
+  Json list = Json::array();
+  for (const SignatureValue& value : values) {
+    Json shape = Json::array();
+    for (const Dim& dim : value.shape) {
+      if (const int64_t* extent = std::get_if<int64_t>(&dim)) {
+        shape.push_back(*extent);
+      } else if (std::get<std::string>(dim).empty()) {
+        shape.push_back(-1);
+      } else {
+        shape.push_back(std::get<std::string>(dim));
+      }
+    }
+    list.push_back({{"name", value.name}, {"dtype", dtype_long_name(value.dtype)}, {"shape", shape}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string node_label(const NodeProto& node, size_t index) {
+  return node.name.empty() ? node.op_type + "_" + std::to_string(index) : node.name;
+}
+
+int64_t standard_opset(const ModelProto& model) {
+  const auto found = model.opsets.find("");
+  if (found == model.opsets.end()) invalid("the model imports no version of the standard operators");
+  return found->second;
+}
+
+ModelProto checked_model(const ModelSource& source) {
+  ModelProto model = parse_model(source.model->text());
+  if (model.ir_version < kOldestIrVersion || model.ir_version > kNewestIrVersion) {
+    invalid("IR version " + std::to_string(model.ir_version) + " is outside of " +
+            std::to_string(kOldestIrVersion) + " to " + std::to_string(kNewestIrVersion));
+  }
+  standard_opset(model);
+  if (model.graph.outputs.empty()) invalid("the graph has no outputs");
+  ScopeChecker(source).check(model.graph, {});
+  return model;
+}
+
+std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
+  const int64_t opset = standard_opset(model);
+  std::vector<ErrorDetail> details;
+  if (model.graph.has_sparse_initializers)
+    details.push_back({"sparse_initializer", "sparse tensors are not implemented"});
+  for (const TensorProto& tensor : model.graph.initializers) {
+    if (!dtype_of(tensor.data_type)) {
+      details.push_back({tensor.name, "initializer, element type " + data_type_name(tensor.data_type) +
+                                          " is not implemented"});
+    }
+  }
+  const auto check_values = [&](const std::vector<ValueInfoProto>& values, const char* kind) {
+    for (const ValueInfoProto& value : values) {
+      const bool supported = value.is_tensor && dtype_of(value.elem_type);
+      if (!supported)
+        details.push_back(
+            {value.name,
+             std::string(kind) +
+                 (value.is_tensor ? ", element type " + data_type_name(value.elem_type) : ", not a tensor") +
+                 " is not implemented"});
+    }
+  };
+  check_values(model.graph.inputs, "input");
+  for (size_t i = 0; i < model.graph.nodes.size(); ++i) {
+    const NodeProto& node = model.graph.nodes[i];
+    std::string attribute;
+    const std::optional<std::string> reason = unsupported_reason(model, node, opset, attribute);
+    if (!reason) continue;
+    details.push_back({node_label(node, i), "op " + node.op_type + ", opset " + std::to_string(opset) +
+                                                (attribute.empty() ? "" : ", attribute " + attribute) + ": " +
+                                                *reason});
+  }
+  return details;
+}
+
+ModelFacts collect_facts(const ModelProto& model) {
+  ModelFacts facts;
+  facts.producer = model.producer;
+  facts.ir_version = model.ir_version;
+  facts.opsets = model.opsets;
+  std::set<std::string> initializers;
+  for (const TensorProto& tensor : model.graph.initializers) {
+    initializers.insert(tensor.name);
+    facts.parameters += num_elements(tensor.dims);
+    if (const std::optional<DType> dtype = dtype_of(tensor.data_type))
+      facts.weight_bytes += num_bytes(tensor.dims, *dtype);
+  }
+  facts.inputs = signature(model.graph.inputs, initializers);
+  facts.outputs = signature(model.graph.outputs, {});
+  count_ops(model.graph, facts);
+  return facts;
+}
+
+std::string facts_json(const ModelFacts& facts) {
+  return canonical_json({{"inputs", signature_json(facts.inputs)},
+                         {"outputs", signature_json(facts.outputs)},
+                         {"ops", facts.ops},
+                         {"opsets", facts.opsets},
+                         {"parameters", facts.parameters}});
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,109 @@
+/// Converters: how one ONNX operator becomes graph operators. A converter is a function in converters/ and a
+/// row of onnx_ops.def; it sees its node through NodeContext. Thread-safety: pure functions of the context.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/model_proto.h"
+#include "compiler/ir/graph.h"
+
+namespace tensormill::frontend::onnx {
+
+/// A form of an operator that is not implemented: collected over all nodes.
+struct UnsupportedForm {
+  std::string attribute;  ///< attribute or operand
+  std::string reason;
+};
+
+class NodeContext {
+public:
+  NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
+              std::vector<ir::ValueId> inputs, const ModelSource& source,
+              const std::set<std::string>& reserved_names);
+
+  const NodeProto& node() const { return node_; }
+  const std::string& label() const { return label_; }  ///< the node's name, or a made one
+  int64_t opset() const { return opset_; }
+  ir::Graph& graph() { return graph_; }
+
+  size_t num_inputs() const { return inputs_.size(); }
+  size_t num_outputs() const { return node_.outputs.size(); }
+  /// kAbsent when the operand is not given.
+  ir::ValueId optional_input(size_t index) const {
+    return index < inputs_.size() ? inputs_[index] : ir::kAbsent;
+  }
+  bool has_input(size_t index) const { return optional_input(index) != ir::kAbsent; }
+  /// Throws Error(kInvalidModel) when the operand is missing.
+  ir::ValueId input(size_t index) const;
+  const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
+  int64_t rank(ir::ValueId value) const { return static_cast<int64_t>(type(value).shape.size()); }
+  /// Integers of an operand whose value is known while the graph is built; throws UnsupportedForm otherwise.
+  std::vector<int64_t> known_ints(size_t index, const char* what) const;
+  const Tensor& known(size_t index, const char* what) const;
+
+  bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
+  int64_t int_attr(const char* name, int64_t fallback) const;
+  double float_attr(const char* name, double fallback) const;
+  std::string string_attr(const char* name, const std::string& fallback) const;
+  std::vector<int64_t> ints_attr(const char* name, std::vector<int64_t> fallback) const;
+  /// Throws Error(kInvalidModel) when a required attribute is missing.
+  int64_t required_int(const char* name) const;
+  std::vector<int64_t> required_ints(const char* name) const;
+  DType dtype_attr(const char* name) const;
+  Tensor tensor_attr(const char* name) const;
+  [[noreturn]] void invalid(const std::string& what) const;
+  [[noreturn]] void unsupported(std::string attribute, std::string reason) const;
+  /// `axis` in [0, rank), from one that may be negative.
+  int64_t normalize_axis(int64_t axis, int64_t rank) const;
+
+  /// A node of the graph with this node as its origin; its first output.
+  ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
+  std::vector<ir::ValueId> add_many(const std::string& op, std::vector<ir::ValueId> inputs,
+                                    ir::Attrs attrs = {});
+  ir::ValueId constant(Tensor tensor);
+  ir::ValueId int64_constant(const std::vector<int64_t>& values);  ///< 1-D
+  ir::ValueId scalar_like(ir::ValueId value, double number);       ///< 0-D constant of value's dtype
+  ir::ValueId reshape(ir::ValueId value, Shape shape);
+  /// Defines output `index`; a value that stood before this node is passed through an identity, so that each
+  /// name of the model is one value.
+  void set_output(size_t index, ir::ValueId value);
+  const std::vector<ir::ValueId>& outputs() const { return outputs_; }
+
+private:
+  std::string temporary_name();
+
+  ir::Graph& graph_;
+  const NodeProto& node_;
+  std::string label_;
+  int64_t opset_;
+  std::vector<ir::ValueId> inputs_;
+  const ModelSource& source_;
+  const std::set<std::string>& reserved_;
+  ir::ValueId first_own_;  ///< values from here on were made by this node
+  std::vector<ir::ValueId> outputs_;
+};
+
+using Converter = void (*)(NodeContext& context);
+/// Static check of a node's attributes: what is not implemented, before any work.
+using FormCheck = std::optional<UnsupportedForm> (*)(const NodeProto& node, int64_t opset);
+
+struct OpRow {
+  std::string_view op;
+  int64_t since;  ///< opsets from … to that the converter covers
+  int64_t until;
+  Converter convert;
+  FormCheck check;
+};
+const std::vector<OpRow>& op_rows();
+/// The row for the operator at the opset, or null.
+const OpRow* find_op(std::string_view op, int64_t opset);
+bool is_known_op(std::string_view op);
+
+inline constexpr int64_t kMinOpset = 7;
+inline constexpr int64_t kMaxOpset = 22;
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,20 @@
+/// All converters and form checks, declared for the rows of onnx_ops.def.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+#define TM_ONNX_CONVERTER(name) void name(NodeContext& context);
+#include "compiler/frontend/onnx/converters/converters.def"
+#undef TM_ONNX_CONVERTER
+
+std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_constant(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_conv(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_pad(const NodeProto& node, int64_t opset);
+
+}  // namespace tensormill::frontend::onnx

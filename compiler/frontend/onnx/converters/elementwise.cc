@@ -1,0 +1,164 @@
+// Elementwise operators. Names of graph operators are those of ONNX in snake case unless the table says
+// otherwise.
+#include <array>
+#include <utility>
+
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+std::string snake_case(const std::string& name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kExceptions = {
+      {{"IsNaN", "is_nan"}, {"GreaterOrEqual", "greater_equal"}, {"LessOrEqual", "less_equal"}}};
+  for (const auto& [onnx_name, graph_name] : kExceptions) {
+    if (name == onnx_name) return std::string(graph_name);
+  }
+  std::string result;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool upper = name[i] >= 'A' && name[i] <= 'Z';
+    if (upper && i != 0) result += '_';
+    result += upper ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+void convert_unary(NodeContext& context) {
+  context.set_output(0, context.add(snake_case(context.node().op_type), {context.input(0)}));
+}
+
+void convert_binary(NodeContext& context) {
+  context.set_output(0,
+                     context.add(snake_case(context.node().op_type), {context.input(0), context.input(1)}));
+}
+
+void convert_identity(NodeContext& context) {
+  context.set_output(0, context.add("identity", {context.input(0)}));
+}
+
+void convert_dropout(NodeContext& context) {
+  if (context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0) {
+    context.unsupported("training_mode", "training is not implemented");
+  }
+  context.set_output(0, context.add("identity", {context.input(0)}));
+  if (context.num_outputs() > 1 && !context.node().outputs[1].empty()) {
+    Tensor mask(DType::kBool, context.type(context.input(0)).shape);
+    for (int64_t i = 0; i < mask.num_elements(); ++i) mask.set_element_int(i, 1);
+    context.set_output(1, context.constant(std::move(mask)));
+  }
+}
+
+void convert_variadic(NodeContext& context) {
+  const std::string& op = context.node().op_type;
+  const std::string combine = op == "Max" ? "max" : op == "Min" ? "min" : "add";
+  ir::ValueId result = context.input(0);
+  for (size_t i = 1; i < context.num_inputs(); ++i) result = context.add(combine, {result, context.input(i)});
+  if (op == "Mean") {
+    const double count = static_cast<double>(context.num_inputs());
+    result = context.add("div", {result, context.scalar_like(result, count)});
+  }
+  context.set_output(0, result);
+}
+
+void convert_pow(NodeContext& context) {
+  const ir::ValueId base = context.input(0);
+  ir::ValueId exponent = context.input(1);
+  const DType dtype = context.type(base).dtype;
+  if (!is_float(dtype)) {
+    // Integer powers go through double, which is what the standard's reference does.
+    const ir::ValueId wide = context.add("cast", {base}, {{"to", DType::kFloat64}});
+    const ir::ValueId power = context.add("cast", {exponent}, {{"to", DType::kFloat64}});
+    context.set_output(0, context.add("cast", {context.add("pow", {wide, power})}, {{"to", dtype}}));
+    return;
+  }
+  if (context.type(exponent).dtype != dtype) exponent = context.add("cast", {exponent}, {{"to", dtype}});
+  context.set_output(0, context.add("pow", {base, exponent}));
+}
+
+void convert_mod(NodeContext& context) {
+  context.set_output(
+      0, context.add("mod", {context.input(0), context.input(1)}, {{"fmod", context.int_attr("fmod", 0)}}));
+}
+
+void convert_bit_shift(NodeContext& context) {
+  const std::string direction = context.string_attr("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") context.invalid("direction is \"" + direction + "\"");
+  const std::string lower = direction == "LEFT" ? "left" : "right";
+  context.set_output(0,
+                     context.add("bit_shift", {context.input(0), context.input(1)}, {{"direction", lower}}));
+}
+
+void convert_prelu(NodeContext& context) {
+  const ir::ValueId x = context.input(0);
+  ir::ValueId slope = context.input(1);
+  // A slope per channel may come as [C]: unidirectional broadcasting would align it with the last dim.
+  const Shape& shape = context.type(slope).shape;
+  const int64_t rank = context.rank(x);
+  if (shape.size() == 1 && rank > 2 && shape[0] != 1 && shape[0] == context.type(x).shape[1] &&
+      shape[0] != context.type(x).shape.back()) {
+    Shape broadcast(static_cast<size_t>(rank - 1), 1);
+    broadcast[0] = shape[0];
+    slope = context.reshape(slope, broadcast);
+  }
+  context.set_output(0, context.add("prelu", {x, slope}));
+}
+
+void convert_where(NodeContext& context) {
+  context.set_output(0, context.add("where", {context.input(0), context.input(1), context.input(2)}));
+}
+
+void convert_clip_attrs(NodeContext& context) {
+  ir::Attrs attrs;
+  if (context.has_attr("min")) attrs.set("min", context.float_attr("min", 0));
+  if (context.has_attr("max")) attrs.set("max", context.float_attr("max", 0));
+  context.set_output(0, context.add("clip", {context.input(0)}, attrs));
+}
+
+void convert_clip(NodeContext& context) {
+  std::vector<ir::ValueId> inputs{context.input(0), context.optional_input(1), context.optional_input(2)};
+  context.set_output(0, context.add("clip", std::move(inputs)));
+}
+
+void convert_cast(NodeContext& context) {
+  context.set_output(0, context.add("cast", {context.input(0)}, {{"to", context.dtype_attr("to")}}));
+}
+
+void convert_cast_like(NodeContext& context) {
+  context.set_output(0,
+                     context.add("cast", {context.input(0)}, {{"to", context.type(context.input(1)).dtype}}));
+}
+
+void convert_elu(NodeContext& context) {
+  context.set_output(0,
+                     context.add("elu", {context.input(0)}, {{"alpha", context.float_attr("alpha", 1.0)}}));
+}
+
+void convert_selu(NodeContext& context) {
+  const ir::Attrs attrs{{"alpha", context.float_attr("alpha", 1.67326319217681884765625)},
+                        {"gamma", context.float_attr("gamma", 1.05070102214813232421875)}};
+  context.set_output(0, context.add("selu", {context.input(0)}, attrs));
+}
+
+void convert_leaky_relu(NodeContext& context) {
+  context.set_output(
+      0, context.add("leaky_relu", {context.input(0)}, {{"alpha", context.float_attr("alpha", 0.01)}}));
+}
+
+void convert_hard_sigmoid(NodeContext& context) {
+  const ir::Attrs attrs{{"alpha", context.float_attr("alpha", 0.2)},
+                        {"beta", context.float_attr("beta", 0.5)}};
+  context.set_output(0, context.add("hard_sigmoid", {context.input(0)}, attrs));
+}
+
+void convert_gelu(NodeContext& context) {
+  const std::string approximate = context.string_attr("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    context.invalid("approximate is \"" + approximate + "\"");
+  context.set_output(0, context.add("gelu", {context.input(0)}, {{"approximate", approximate}}));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,37 @@
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+void convert_matmul(NodeContext& context) {
+  context.set_output(0, context.add("matmul", {context.input(0), context.input(1)},
+                                    {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{0}}}));
+}
+
+// Y = alpha * A' * B' + beta * C
+void convert_gemm(NodeContext& context) {
+  const ir::ValueId a = context.input(0);
+  const ir::ValueId b = context.input(1);
+  if (context.rank(a) != 2 || context.rank(b) != 2) {
+    context.invalid("A has rank " + std::to_string(context.rank(a)) + " and B " +
+                    std::to_string(context.rank(b)) + ", expected 2");
+  }
+  const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
+                        {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
+  ir::ValueId result = context.add("matmul", {a, b}, attrs);
+  const double alpha = context.float_attr("alpha", 1.0);
+  if (alpha != 1.0) result = context.add("mul", {result, context.scalar_like(result, alpha)});
+  const double beta = context.float_attr("beta", 1.0);
+  if (context.has_input(2) && beta != 0.0) {
+    ir::ValueId c = context.input(2);
+    if (beta != 1.0) c = context.add("mul", {c, context.scalar_like(c, beta)});
+    const Shape expected = context.type(result).shape;
+    result = context.add("add", {result, c});
+    if (context.type(result).shape != expected) {
+      context.invalid("C of shape " + to_string(context.type(c).shape) + " does not broadcast to " +
+                      to_string(expected));
+    }
+  }
+  context.set_output(0, result);
+}
+
+}  // namespace tensormill::frontend::onnx

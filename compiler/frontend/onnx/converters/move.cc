@@ -1,0 +1,224 @@
+// Operators that move elements: transpose, concat, split, slice, gather, pad, tile, expand and blocks of
+// space.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// One axis of ONNX Slice, normalized as the standard says.
+struct AxisSlice {
+  int64_t start = 0;
+  int64_t extent = 0;
+  int64_t step = 1;
+};
+
+AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
+  const auto wrap = [&](int64_t at) { return at < 0 ? std::max<int64_t>(at, -extent - 1) + extent : at; };
+  AxisSlice slice;
+  slice.step = step;
+  if (step > 0) {
+    slice.start = std::clamp<int64_t>(wrap(start), 0, extent);
+    const int64_t stop = std::clamp<int64_t>(wrap(end), 0, extent);
+    slice.extent = stop > slice.start ? (stop - slice.start - 1) / step + 1 : 0;
+  } else {
+    slice.start = std::clamp<int64_t>(wrap(start), -1, extent - 1);
+    // An end below -extent means "past the first element".
+    const int64_t stop = end < -extent ? -1 : std::clamp<int64_t>(wrap(end), -1, extent - 1);
+    slice.extent =
+        slice.start > stop ? (slice.start - stop - 1) / -std::max<int64_t>(step, -INT64_MAX) + 1 : 0;
+  }
+  if (slice.extent == 0) slice = {0, 0, 1};
+  return slice;
+}
+
+void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends,
+               std::vector<int64_t> axes, std::vector<int64_t> steps) {
+  const Shape& shape = context.type(context.input(0)).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
+    context.invalid("starts, ends, axes and steps have different lengths");
+  }
+  std::vector<int64_t> all_starts(shape.size(), 0);
+  std::vector<int64_t> all_steps(shape.size(), 1);
+  std::vector<int64_t> extents(shape);
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const size_t axis = static_cast<size_t>(context.normalize_axis(axes[i], rank));
+    if (steps[i] == 0) context.invalid("a step is 0");
+    const AxisSlice slice = normalize_slice(starts[i], ends[i], steps[i], shape[axis]);
+    all_starts[axis] = slice.start;
+    extents[axis] = slice.extent;
+    all_steps[axis] = slice.step;
+  }
+  const ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
+  context.set_output(0, context.add("slice", {context.input(0)}, attrs));
+}
+
+void add_pad(NodeContext& context, const std::vector<int64_t>& pads, ir::ValueId value,
+             double attribute_value) {
+  ir::Attrs attrs{{"pads", pads}, {"mode", context.string_attr("mode", "constant")}};
+  std::vector<ir::ValueId> inputs{context.input(0)};
+  if (value != ir::kAbsent) {
+    inputs.push_back(value);
+  } else {
+    attrs.set("value", attribute_value);
+  }
+  context.set_output(0, context.add("pad", std::move(inputs), attrs));
+}
+
+}  // namespace
+
+std::optional<UnsupportedForm> check_pad(const NodeProto& node, int64_t) {
+  const AttributeProto* mode = node.find("mode");
+  if (mode == nullptr) return std::nullopt;
+  for (std::string_view known : {"constant", "reflect", "edge", "wrap"}) {
+    if (mode->s == known) return std::nullopt;
+  }
+  return UnsupportedForm{"mode", "value \"" + std::string(mode->s) + "\" is not implemented"};
+}
+
+void convert_transpose(NodeContext& context) {
+  const int64_t rank = context.rank(context.input(0));
+  std::vector<int64_t> reversed;
+  for (int64_t axis = rank - 1; axis >= 0; --axis) reversed.push_back(axis);
+  const std::vector<int64_t> perm = context.ints_attr("perm", reversed);
+  std::vector<int64_t> sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  std::reverse(reversed.begin(), reversed.end());
+  if (sorted != reversed)
+    context.invalid("perm " + to_string(perm) + " is no permutation of rank " + std::to_string(rank));
+  context.set_output(0, context.add("transpose", {context.input(0)}, {{"perm", perm}}));
+}
+
+void convert_concat(NodeContext& context) {
+  std::vector<ir::ValueId> inputs;
+  for (size_t i = 0; i < context.num_inputs(); ++i) inputs.push_back(context.input(i));
+  if (inputs.empty()) context.invalid("a concat without operands");
+  const int64_t axis = context.normalize_axis(context.required_int("axis"), context.rank(inputs[0]));
+  context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
+}
+
+// Sizes are an attribute, from opset 13 on an operand; without them the parts are equal, the last one
+// smaller.
+void convert_split(NodeContext& context) {
+  const ir::ValueId x = context.input(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
+  std::vector<int64_t> sizes =
+      context.has_input(1) ? context.known_ints(1, "split") : context.ints_attr("split", {});
+  const int64_t parts = static_cast<int64_t>(context.num_outputs());
+  if (sizes.empty()) {
+    const int64_t size = (extent + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(extent - i * size, 0, size));
+  }
+  if (static_cast<int64_t>(sizes.size()) != parts) {
+    context.invalid("split has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) +
+                    " outputs");
+  }
+  const std::vector<ir::ValueId> outputs = context.add_many("split", {x}, {{"axis", axis}, {"sizes", sizes}});
+  for (size_t i = 0; i < outputs.size(); ++i) context.set_output(i, outputs[i]);
+}
+
+void convert_slice_attrs(NodeContext& context) {
+  add_slice(context, context.required_ints("starts"), context.required_ints("ends"),
+            context.ints_attr("axes", {}), {});
+}
+
+void convert_slice(NodeContext& context) {
+  const std::vector<int64_t> starts = context.known_ints(1, "starts");
+  const std::vector<int64_t> ends = context.known_ints(2, "ends");
+  add_slice(context, starts, ends,
+            context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>{},
+            context.has_input(4) ? context.known_ints(4, "steps") : std::vector<int64_t>{});
+}
+
+void convert_gather(NodeContext& context) {
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
+  const std::string op = context.node().op_type == "Gather" ? "gather" : "gather_elements";
+  context.set_output(0, context.add(op, {context.input(0), context.input(1)}, {{"axis", axis}}));
+}
+
+void convert_expand(NodeContext& context) {
+  context.set_output(0,
+                     context.add("expand", {context.input(0)}, {{"shape", context.known_ints(1, "shape")}}));
+}
+
+void convert_tile(NodeContext& context) {
+  context.set_output(
+      0, context.add("tile", {context.input(0)}, {{"repeats", context.known_ints(1, "repeats")}}));
+}
+
+void convert_pad_attrs(NodeContext& context) {
+  add_pad(context, context.required_ints("pads"), ir::kAbsent, context.float_attr("value", 0));
+}
+
+void convert_pad(NodeContext& context) {
+  const std::vector<int64_t> given = context.known_ints(1, "pads");
+  const int64_t rank = context.rank(context.input(0));
+  std::vector<int64_t> pads = given;
+  // From opset 18 on the pads may be given for some axes only.
+  if (context.has_input(3)) {
+    const std::vector<int64_t> axes = context.known_ints(3, "axes");
+    if (given.size() != 2 * axes.size())
+      context.invalid("pads has " + std::to_string(given.size()) + " values for " +
+                      std::to_string(axes.size()) + " axes");
+    pads.assign(static_cast<size_t>(2 * rank), 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = context.normalize_axis(axes[i], rank);
+      pads[static_cast<size_t>(axis)] = given[i];
+      pads[static_cast<size_t>(axis + rank)] = given[i + axes.size()];
+    }
+  }
+  add_pad(context, pads, context.optional_input(2), 0);
+}
+
+void convert_trilu(NodeContext& context) {
+  const int64_t k = context.has_input(1) ? context.known(1, "k").element_as_int(0) : 0;
+  context.set_output(
+      0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
+}
+
+// [N,C,H,W] -> [N,b,b,C/b²,H,W] (DCR) or [N,C/b²,b,b,H,W] (CRD) -> [N,C/b²,H,b,W,b] -> [N,C/b²,H*b,W*b]
+void convert_depth_to_space(NodeContext& context) {
+  const Shape shape = context.type(context.input(0)).shape;
+  const int64_t block = context.required_int("blocksize");
+  if (shape.size() != 4 || block < 1 || shape[1] % (block * block) != 0) {
+    context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
+  }
+  const bool depth_first = context.string_attr("mode", "DCR") == "DCR";
+  const int64_t channels = shape[1] / (block * block);
+  const Shape blocks = depth_first ? Shape{shape[0], block, block, channels, shape[2], shape[3]}
+                                   : Shape{shape[0], channels, block, block, shape[2], shape[3]};
+  const std::vector<int64_t> perm =
+      depth_first ? std::vector<int64_t>{0, 3, 4, 1, 5, 2} : std::vector<int64_t>{0, 1, 4, 2, 5, 3};
+  const ir::ValueId moved =
+      context.add("transpose", {context.reshape(context.input(0), blocks)}, {{"perm", perm}});
+  context.set_output(0, context.reshape(moved, {shape[0], channels, shape[2] * block, shape[3] * block}));
+}
+
+void convert_space_to_depth(NodeContext& context) {
+  const Shape shape = context.type(context.input(0)).shape;
+  const int64_t block = context.required_int("blocksize");
+  if (shape.size() != 4 || block < 1 || shape[2] % block != 0 || shape[3] % block != 0) {
+    context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
+  }
+  const int64_t height = shape[2] / block;
+  const int64_t width = shape[3] / block;
+  const ir::ValueId blocks =
+      context.reshape(context.input(0), {shape[0], shape[1], height, block, width, block});
+  const ir::ValueId moved =
+      context.add("transpose", {blocks}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
+  context.set_output(0, context.reshape(moved, {shape[0], shape[1] * block * block, height, width}));
+}
+
+}  // namespace tensormill::frontend::onnx

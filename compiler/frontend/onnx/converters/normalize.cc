@@ -1,0 +1,75 @@
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t) {
+  const AttributeProto* training = node.find("training_mode");
+  if (training != nullptr && training->i != 0)
+    return UnsupportedForm{"training_mode", "training is not implemented"};
+  const AttributeProto* spatial = node.find("spatial");
+  if (spatial != nullptr && spatial->i == 0)
+    return UnsupportedForm{"spatial", "statistics per element are not implemented"};
+  for (size_t i = 1; i < node.outputs.size(); ++i) {
+    if (!node.outputs[i].empty())
+      return UnsupportedForm{"output " + std::to_string(i), "training is not implemented"};
+  }
+  return std::nullopt;
+}
+
+void convert_batch_norm(NodeContext& context) {
+  std::vector<ir::ValueId> inputs;
+  for (size_t i = 0; i < 5; ++i) inputs.push_back(context.input(i));
+  // Statistics may have another float type than the data (opset 15).
+  const DType dtype = context.type(inputs[0]).dtype;
+  for (size_t i = 1; i < 5; ++i) {
+    if (context.type(inputs[i]).dtype != dtype) inputs[i] = context.add("cast", {inputs[i]}, {{"to", dtype}});
+  }
+  context.set_output(
+      0, context.add("batch_norm", std::move(inputs), {{"epsilon", context.float_attr("epsilon", 1e-5)}}));
+}
+
+void convert_instance_norm(NodeContext& context) {
+  context.set_output(0, context.add("instance_norm", {context.input(0), context.input(1), context.input(2)},
+                                    {{"epsilon", context.float_attr("epsilon", 1e-5)}}));
+}
+
+// Two passes over the normalized axes: mean, then the mean of squared differences.
+void convert_layer_norm(NodeContext& context) {
+  const ir::ValueId x = context.input(0);
+  const int64_t rank = context.rank(x);
+  std::vector<int64_t> axes;
+  for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
+    axes.push_back(axis);
+  const ir::Attrs reduce{{"axes", axes}, {"keepdims", int64_t{1}}};
+  const ir::ValueId mean = context.add("reduce_mean", {x}, reduce);
+  const ir::ValueId centered = context.add("sub", {x, mean});
+  const ir::ValueId variance = context.add("reduce_mean", {context.add("mul", {centered, centered})}, reduce);
+  const ir::ValueId shifted =
+      context.add("add", {variance, context.scalar_like(x, context.float_attr("epsilon", 1e-5))});
+  const ir::ValueId inverse = context.add("reciprocal", {context.add("sqrt", {shifted})});
+  ir::ValueId result = context.add("mul", {context.add("mul", {centered, inverse}), context.input(1)});
+  if (context.has_input(2)) result = context.add("add", {result, context.input(2)});
+  context.set_output(0, result);
+  context.set_output(1, mean);
+  context.set_output(2, inverse);
+}
+
+void convert_softmax(NodeContext& context) {
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(context.input(0)));
+  const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";
+  context.set_output(0, context.add(op, {context.input(0)}, {{"axis", axis}}));
+}
+
+// Before opset 13: the input is seen as a matrix, [product of dims before axis, product of the others].
+void convert_softmax_flat(NodeContext& context) {
+  const Shape shape = context.type(context.input(0)).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  const int64_t axis = rank == 0 ? 0 : context.normalize_axis(context.int_attr("axis", 1), rank + 1);
+  Shape matrix{1, 1};
+  for (int64_t i = 0; i < rank; ++i) matrix[i < axis ? 0 : 1] *= shape[static_cast<size_t>(i)];
+  const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";
+  const ir::ValueId flat = context.reshape(context.input(0), matrix);
+  context.set_output(0, context.reshape(context.add(op, {flat}, {{"axis", int64_t{1}}}), shape));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+const char* reduce_op(const std::string& op) {
+  if (op == "ReduceSum") return "reduce_sum";
+  if (op == "ReduceMean") return "reduce_mean";
+  if (op == "ReduceMax") return "reduce_max";
+  if (op == "ReduceMin") return "reduce_min";
+  if (op == "ReduceProd") return "reduce_prod";
+  if (op == "ReduceL1") return "reduce_l1";
+  if (op == "ReduceL2") return "reduce_l2";
+  if (op == "ReduceSumSquare") return "reduce_sum_square";
+  if (op == "ReduceLogSum") return "reduce_log_sum";
+  return "reduce_log_sum_exp";
+}
+
+}  // namespace
+
+// Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
+void convert_reduce(NodeContext& context) {
+  const int64_t rank = context.rank(context.input(0));
+  std::vector<int64_t> axes =
+      context.has_input(1) ? context.known_ints(1, "axes") : context.ints_attr("axes", {});
+  if (axes.empty() && context.int_attr("noop_with_empty_axes", 0) != 0) {
+    context.set_output(0, context.add("identity", {context.input(0)}));
+    return;
+  }
+  for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(rank));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}}};
+  context.set_output(0, context.add(reduce_op(context.node().op_type), {context.input(0)}, attrs));
+}
+
+void convert_arg_reduce(NodeContext& context) {
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
+  const ir::Attrs attrs{{"axis", axis},
+                        {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}},
+                        {"select_last", int64_t{context.int_attr("select_last_index", 0) != 0}}};
+  const std::string op = context.node().op_type == "ArgMax" ? "arg_max" : "arg_min";
+  context.set_output(0, context.add(op, {context.input(0)}, attrs));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,196 @@
+// Shapes, constants and moves whose geometry is known while the graph is built.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// A constant that the model describes by a shape may be no larger than this; larger ones are a node.
+constexpr int64_t kMaxFilledElements = int64_t{1} << 24;
+
+Tensor int64_tensor(const std::vector<int64_t>& values) {
+  return Tensor::from<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+/// Axes of Squeeze and Unsqueeze: an attribute, from opset 13 on an operand.
+std::optional<std::vector<int64_t>> axes_of(const NodeContext& context) {
+  if (context.has_input(1)) return context.known_ints(1, "axes");
+  if (context.has_attr("axes")) return context.ints_attr("axes", {});
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<UnsupportedForm> check_constant(const NodeProto& node, int64_t) {
+  for (const char* form : {"sparse_value", "value_string", "value_strings"}) {
+    if (node.find(form) != nullptr) return UnsupportedForm{form, "is not implemented"};
+  }
+  return std::nullopt;
+}
+
+void convert_constant(NodeContext& context) {
+  const AttributeProto* floats = context.node().find("value_floats");
+  if (context.has_attr("value")) {
+    context.set_output(0, context.constant(context.tensor_attr("value")));
+  } else if (floats != nullptr) {
+    context.set_output(0, context.constant(Tensor::from<float>({static_cast<int64_t>(floats->floats.size())},
+                                                               floats->floats)));
+  } else if (context.has_attr("value_float")) {
+    Tensor tensor(DType::kFloat32, {});
+    tensor.set_element(0, context.float_attr("value_float", 0));
+    context.set_output(0, context.constant(std::move(tensor)));
+  } else if (context.has_attr("value_int")) {
+    Tensor tensor(DType::kInt64, {});
+    tensor.set_element_int(0, context.int_attr("value_int", 0));
+    context.set_output(0, context.constant(std::move(tensor)));
+  } else if (context.has_attr("value_ints")) {
+    context.set_output(0, context.constant(int64_tensor(context.ints_attr("value_ints", {}))));
+  } else {
+    context.invalid("a constant without a value");
+  }
+}
+
+void convert_constant_of_shape(NodeContext& context) {
+  const Shape shape = context.known_ints(0, "shape");
+  Tensor value = Tensor::zeros(DType::kFloat32, {1});
+  if (context.has_attr("value")) value = context.tensor_attr("value");
+  if (value.num_elements() != 1)
+    context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
+  if (num_elements(shape) > kMaxFilledElements) {
+    context.set_output(0, context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}}));
+    return;
+  }
+  Tensor filled(value.dtype(), shape);
+  for (int64_t i = 0; i < filled.num_elements(); ++i) {
+    if (is_float(value.dtype())) {
+      filled.set_element(i, value.element_as_double(0));
+    } else {
+      filled.set_element_int(i, value.element_as_int(0));
+    }
+  }
+  context.set_output(0, context.constant(std::move(filled)));
+}
+
+void convert_range(NodeContext& context) {
+  const Tensor& start = context.known(0, "start");
+  const Tensor& limit = context.known(1, "limit");
+  const Tensor& delta = context.known(2, "delta");
+  const double step = delta.element_as_double(0);
+  if (step == 0) context.invalid("delta is 0");
+  const double span = (limit.element_as_double(0) - start.element_as_double(0)) / step;
+  const double count = std::max(0.0, std::ceil(span));
+  if (!(count <= static_cast<double>(kMaxFilledElements)))
+    context.invalid("the range has " + std::to_string(count) + " elements");
+  Tensor values(start.dtype(), {static_cast<int64_t>(count)});
+  for (int64_t i = 0; i < values.num_elements(); ++i) {
+    if (is_float(start.dtype())) {
+      values.set_element(i, start.element_as_double(0) + static_cast<double>(i) * step);
+    } else {
+      values.set_element_int(i, start.element_as_int(0) + i * delta.element_as_int(0));
+    }
+  }
+  context.set_output(0, context.constant(std::move(values)));
+}
+
+void convert_shape(NodeContext& context) {
+  const Shape& shape = context.type(context.input(0)).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  const auto bound = [&](const char* name, int64_t fallback) {
+    const int64_t value = context.int_attr(name, fallback);
+    return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
+  };
+  const int64_t start = bound("start", 0);
+  const int64_t end = std::max(start, bound("end", rank));
+  context.set_output(0, context.constant(int64_tensor({shape.begin() + start, shape.begin() + end})));
+}
+
+void convert_size(NodeContext& context) {
+  Tensor size(DType::kInt64, {});
+  size.set_element_int(0, num_elements(context.type(context.input(0)).shape));
+  context.set_output(0, context.constant(std::move(size)));
+}
+
+void convert_reshape(NodeContext& context) {
+  const Shape input = context.type(context.input(0)).shape;
+  Shape shape = context.known_ints(1, "shape");
+  const bool allow_zero = context.int_attr("allowzero", 0) != 0;
+  const int64_t elements = num_elements(input);
+  int64_t inferred = -1;
+  int64_t known = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0 && !allow_zero) {
+      if (i >= input.size())
+        context.invalid("shape has 0 at " + std::to_string(i) + ", the input has rank " +
+                        std::to_string(input.size()));
+      shape[i] = input[i];
+    }
+    if (shape[i] < -1) context.invalid("shape has " + std::to_string(shape[i]));
+    if (shape[i] == -1) {
+      if (inferred >= 0) context.invalid("shape has -1 twice");
+      inferred = static_cast<int64_t>(i);
+    } else if (__builtin_mul_overflow(known, shape[i], &known)) {
+      context.invalid("shape " + to_string(shape) + " is too large");
+    }
+  }
+  if (inferred >= 0) {
+    if (known == 0 || elements % known != 0) {
+      context.invalid("an input of " + std::to_string(elements) + " elements does not reshape to " +
+                      to_string(shape));
+    }
+    shape[static_cast<size_t>(inferred)] = elements / known;
+  }
+  context.set_output(0, context.reshape(context.input(0), shape));
+}
+
+void convert_flatten(NodeContext& context) {
+  const Shape& shape = context.type(context.input(0)).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  int64_t axis = context.int_attr("axis", 1);
+  if (axis < -rank || axis > rank)
+    context.invalid("axis " + std::to_string(axis) + " does not fit rank " + std::to_string(rank));
+  if (axis < 0) axis += rank;
+  Shape matrix{1, 1};
+  for (int64_t i = 0; i < rank; ++i) matrix[i < axis ? 0 : 1] *= shape[static_cast<size_t>(i)];
+  context.set_output(0, context.reshape(context.input(0), matrix));
+}
+
+void convert_squeeze(NodeContext& context) {
+  const Shape& shape = context.type(context.input(0)).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  std::optional<std::vector<int64_t>> axes = axes_of(context);
+  Shape result;
+  for (int64_t i = 0; i < rank; ++i) {
+    bool drop = !axes && shape[static_cast<size_t>(i)] == 1;
+    for (int64_t axis : axes.value_or(std::vector<int64_t>{}))
+      drop = drop || context.normalize_axis(axis, rank) == i;
+    if (drop && shape[static_cast<size_t>(i)] != 1) {
+      context.invalid("axis " + std::to_string(i) + " has extent " +
+                      std::to_string(shape[static_cast<size_t>(i)]) + ", expected 1");
+    }
+    if (!drop) result.push_back(shape[static_cast<size_t>(i)]);
+  }
+  context.set_output(0, context.reshape(context.input(0), result));
+}
+
+void convert_unsqueeze(NodeContext& context) {
+  const Shape& shape = context.type(context.input(0)).shape;
+  std::optional<std::vector<int64_t>> axes = axes_of(context);
+  if (!axes) context.invalid("axes are missing");
+  const int64_t rank = static_cast<int64_t>(shape.size() + axes->size());
+  std::vector<bool> added(static_cast<size_t>(rank), false);
+  for (int64_t axis : *axes) {
+    const size_t at = static_cast<size_t>(context.normalize_axis(axis, rank));
+    if (added[at]) context.invalid("axis " + std::to_string(axis) + " stands twice");
+    added[at] = true;
+  }
+  Shape result;
+  size_t next = 0;
+  for (size_t i = 0; i < added.size(); ++i) result.push_back(added[i] ? 1 : shape[next++]);
+  context.set_output(0, context.reshape(context.input(0), result));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,18 @@
+/// Names of external data files in a model.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "compiler/frontend/onnx/model_proto.h"
+
+namespace tensormill::frontend::onnx {
+
+/// The file names that tensors of the model refer to, sorted. Throws Error(kInvalidModel) for a name that is
+/// absolute, empty or climbs out of the folder.
+std::set<std::string> external_names(const ModelProto& model);
+/// Throws Error(kInvalidModel) unless `name` is relative, without "..", "." or empty parts, and printable.
+void check_relative_name(const std::string& name);
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,230 @@
+#include "compiler/frontend/onnx/import.h"
+
+#include <algorithm>
+
+#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/tensor_data.h"
+#include "compiler/ir/op_def.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+[[noreturn]] void throw_unsupported(std::vector<ErrorDetail> details, const ModelFacts& facts) {
+  const bool operators = std::any_of(details.begin(), details.end(), [](const ErrorDetail& detail) {
+    return detail.detail.find(", attribute ") == std::string::npos;
+  });
+  std::string message = std::to_string(details.size()) + " nodes are not supported:";
+  for (const ErrorDetail& detail : details) message += " \"" + detail.pointer + "\" (" + detail.detail + ");";
+  message.pop_back();
+  Error error(operators ? ErrorCode::kOperatorNotImplemented : ErrorCode::kOperatorAttributeNotImplemented,
+              message, std::move(details));
+  error.set_extra_json(facts_json(facts));
+  throw error;
+}
+
+/// Binds the free dims of the model's inputs: names bind alike everywhere.
+class ShapeBinder {
+public:
+  explicit ShapeBinder(const ImportOptions& options) : options_(options) {}
+
+  /// First all given shapes, so that a name bound at one input serves the others.
+  void learn(const ValueInfoProto& input) {
+    const auto given = options_.input_shapes.find(input.name);
+    if (given == options_.input_shapes.end()) return;
+    if (input.has_shape && given->second.size() != input.shape.size()) {
+      throw Error(ErrorCode::kInvalidArgument, "input_shapes give \"" + input.name + "\" the rank " +
+                                                   std::to_string(given->second.size()) + ", the model has " +
+                                                   std::to_string(input.shape.size()));
+    }
+    for (size_t i = 0; i < given->second.size() && input.has_shape; ++i) {
+      const int64_t* extent = std::get_if<int64_t>(&given->second[i]);
+      if (extent == nullptr || *extent < 0) continue;
+      if (const std::string* name = std::get_if<std::string>(&input.shape[i])) {
+        bind(*name, *extent, input.name);
+      } else if (std::get<int64_t>(input.shape[i]) != *extent) {
+        throw Error(ErrorCode::kInvalidArgument, "input_shapes give \"" + input.name + "\" the extent " +
+                                                     std::to_string(*extent) + " in dim " +
+                                                     std::to_string(i) + ", the model has " +
+                                                     std::to_string(std::get<int64_t>(input.shape[i])));
+      }
+    }
+  }
+
+  Shape shape_of(const ValueInfoProto& input) const {
+    const auto given = options_.input_shapes.find(input.name);
+    const DimShape& dims =
+        input.has_shape || given == options_.input_shapes.end() ? input.shape : given->second;
+    if (!input.has_shape && given == options_.input_shapes.end()) {
+      throw Error(ErrorCode::kShapeRequired,
+                  "input \"" + input.name + "\" has no shape; give one with input_shapes");
+    }
+    Shape shape;
+    for (size_t i = 0; i < dims.size(); ++i) shape.push_back(extent_of(input.name, dims, given, i));
+    return shape;
+  }
+
+private:
+  using Given = std::map<std::string, DimShape>::const_iterator;
+
+  void bind(const std::string& name, int64_t extent, const std::string& input) {
+    if (name.empty()) return;
+    const auto [found, is_new] = bound_.emplace(name, extent);
+    if (!is_new && found->second != extent) {
+      throw Error(ErrorCode::kInvalidArgument, "input_shapes bind dim " + name + " to " +
+                                                   std::to_string(found->second) + " and, at input \"" +
+                                                   input + "\", to " + std::to_string(extent));
+    }
+  }
+
+  int64_t extent_of(const std::string& input, const DimShape& dims, Given given, size_t i) const {
+    if (const int64_t* extent = std::get_if<int64_t>(&dims[i]); extent != nullptr && *extent >= 0)
+      return *extent;
+    if (given != options_.input_shapes.end()) {
+      if (const int64_t* extent = std::get_if<int64_t>(&given->second[i]); extent != nullptr && *extent >= 0)
+        return *extent;
+    }
+    const std::string* name = std::get_if<std::string>(&dims[i]);
+    if (name != nullptr) {
+      if (const auto bound = bound_.find(*name); bound != bound_.end()) return bound->second;
+    }
+    throw Error(ErrorCode::kShapeRequired, "input \"" + input + "\" has shape " + to_string(dims) + ": dim " +
+                                               std::to_string(i) + " is free; bind it with input_shapes");
+  }
+
+  const ImportOptions& options_;
+  std::map<std::string, int64_t> bound_;
+};
+
+class Importer {
+public:
+  Importer(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops)
+      : source_(source), options_(options), model_(checked_model(source)), graph_(ops) {}
+
+  ir::Graph run() {
+    const std::vector<ErrorDetail> missing = find_unsupported(model_);
+    if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
+    graph_.set_name(model_.graph.name);
+    reserve_names();
+    add_inputs();
+    for (const TensorProto& tensor : model_.graph.initializers) {
+      values_[tensor.name] = graph_.add_constant(tensor.name, read_tensor(tensor, source_));
+    }
+    for (size_t i = 0; i < model_.graph.nodes.size(); ++i) convert(model_.graph.nodes[i], i);
+    if (!unsupported_.empty()) throw_unsupported(unsupported_, collect_facts(model_));
+    set_outputs();
+    return std::move(graph_);
+  }
+
+private:
+  void reserve_names() {
+    for (const ValueInfoProto& input : model_.graph.inputs) reserved_.insert(input.name);
+    for (const TensorProto& tensor : model_.graph.initializers) reserved_.insert(tensor.name);
+    for (const NodeProto& node : model_.graph.nodes)
+      reserved_.insert(node.outputs.begin(), node.outputs.end());
+  }
+
+  void add_inputs() {
+    std::set<std::string> initializers;
+    for (const TensorProto& tensor : model_.graph.initializers) initializers.insert(tensor.name);
+    ShapeBinder binder(options_);
+    for (const auto& [name, shape] : options_.input_shapes) {
+      const bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
+                                     [&](const ValueInfoProto& input) {
+                                       return input.name == name && initializers.count(input.name) == 0;
+                                     });
+      if (!known)
+        throw Error(ErrorCode::kInvalidArgument,
+                    "input_shapes name \"" + name + "\", which is no input of the model");
+    }
+    for (const ValueInfoProto& input : model_.graph.inputs) binder.learn(input);
+    for (const ValueInfoProto& input : model_.graph.inputs) {
+      // An initializer that is listed as an input is a default that nothing overrides here.
+      if (initializers.count(input.name) != 0) continue;
+      const ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
+      num_bytes(type.shape, type.dtype);
+      values_[input.name] = graph_.add_input(input.name, type);
+    }
+  }
+
+  void convert(const NodeProto& node, size_t index) {
+    const std::string label = node_label(node, index);
+    std::vector<ir::ValueId> inputs;
+    for (const std::string& input : node.inputs) {
+      if (input.empty()) {
+        inputs.push_back(ir::kAbsent);
+        continue;
+      }
+      const auto found = values_.find(input);
+      // Behind a node that could not be converted nothing can be said; the first ones are reported.
+      if (found == values_.end()) return;
+      inputs.push_back(found->second);
+    }
+    const int64_t opset = standard_opset(model_);
+    NodeContext context(graph_, node, label, opset, std::move(inputs), source_, reserved_);
+    try {
+      find_op(node.op_type, opset)->convert(context);
+    } catch (const UnsupportedForm& form) {
+      unsupported_.push_back({label, "op " + node.op_type + ", opset " + std::to_string(opset) +
+                                         ", attribute " + form.attribute + ": " + form.reason});
+      return;
+    } catch (Error& error) {
+      error.add_context("node \"" + label + "\" (" + node.op_type + ")");
+      // Shapes that overflow come from the model's own numbers.
+      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      if (context.outputs()[i] == ir::kAbsent) {
+        unsupported_.push_back({label, "op " + node.op_type + ", opset " + std::to_string(opset) +
+                                           ", attribute output " + std::to_string(i) +
+                                           ": is not implemented"});
+        return;
+      }
+      values_[node.outputs[i]] = context.outputs()[i];
+    }
+  }
+
+  void set_outputs() {
+    std::vector<std::string> names = options_.outputs;
+    if (names.empty()) {
+      for (const ValueInfoProto& output : model_.graph.outputs) names.push_back(output.name);
+    }
+    std::vector<ir::ValueId> outputs;
+    for (const std::string& name : names) {
+      const auto found = values_.find(name);
+      if (found == values_.end())
+        throw Error(ErrorCode::kInvalidArgument,
+                    "outputs name \"" + name + "\", which is no value of the model");
+      if (std::find(outputs.begin(), outputs.end(), found->second) != outputs.end()) {
+        throw Error(ErrorCode::kInvalidArgument, "outputs name \"" + name + "\" twice");
+      }
+      outputs.push_back(found->second);
+    }
+    graph_.set_outputs(std::move(outputs));
+  }
+
+  const ModelSource& source_;
+  const ImportOptions& options_;
+  ModelProto model_;
+  ir::Graph graph_;
+  std::set<std::string> reserved_;
+  std::map<std::string, ir::ValueId> values_;
+  std::vector<ErrorDetail> unsupported_;
+};
+
+}  // namespace
+
+ModelFacts read_facts(const ModelSource& source) { return collect_facts(checked_model(source)); }
+
+std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
+  return find_unsupported(checked_model(source));
+}
+
+ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops) {
+  return Importer(source, options, ops).run();
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,149 @@
+#include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/tensor_data.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
+                         std::vector<ir::ValueId> inputs, const ModelSource& source,
+                         const std::set<std::string>& reserved_names)
+    : graph_(graph),
+      node_(node),
+      label_(std::move(label)),
+      opset_(opset),
+      inputs_(std::move(inputs)),
+      source_(source),
+      reserved_(reserved_names),
+      first_own_(static_cast<ir::ValueId>(graph.values().size())),
+      outputs_(node.outputs.size(), ir::kAbsent) {}
+
+void NodeContext::invalid(const std::string& what) const { throw Error(ErrorCode::kInvalidModel, what); }
+
+void NodeContext::unsupported(std::string attribute, std::string reason) const {
+  throw UnsupportedForm{std::move(attribute), std::move(reason)};
+}
+
+ir::ValueId NodeContext::input(size_t index) const {
+  if (!has_input(index)) invalid("operand " + std::to_string(index) + " is missing");
+  return inputs_[index];
+}
+
+const Tensor& NodeContext::known(size_t index, const char* what) const {
+  const ir::Value& value = graph_.value(input(index));
+  if (value.known) return *value.known;
+  if (value.constant) return *value.constant;
+  unsupported(what, "its value depends on the model's inputs");
+}
+
+std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
+  const Tensor& tensor = known(index, what);
+  if (is_float(tensor.dtype()))
+    invalid(std::string(what) + " has type " + std::string(dtype_name(tensor.dtype())));
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_int(i));
+  return values;
+}
+
+int64_t NodeContext::int_attr(const char* name, int64_t fallback) const {
+  const AttributeProto* attribute = node_.find(name);
+  return attribute == nullptr ? fallback : attribute->i;
+}
+
+double NodeContext::float_attr(const char* name, double fallback) const {
+  const AttributeProto* attribute = node_.find(name);
+  return attribute == nullptr ? fallback : static_cast<double>(attribute->f);
+}
+
+std::string NodeContext::string_attr(const char* name, const std::string& fallback) const {
+  const AttributeProto* attribute = node_.find(name);
+  return attribute == nullptr ? fallback : std::string(attribute->s);
+}
+
+std::vector<int64_t> NodeContext::ints_attr(const char* name, std::vector<int64_t> fallback) const {
+  const AttributeProto* attribute = node_.find(name);
+  return attribute == nullptr ? std::move(fallback) : attribute->ints;
+}
+
+int64_t NodeContext::required_int(const char* name) const {
+  if (!has_attr(name)) invalid("attribute " + std::string(name) + " is missing");
+  return int_attr(name, 0);
+}
+
+std::vector<int64_t> NodeContext::required_ints(const char* name) const {
+  if (!has_attr(name)) invalid("attribute " + std::string(name) + " is missing");
+  return ints_attr(name, {});
+}
+
+DType NodeContext::dtype_attr(const char* name) const {
+  const int64_t code = required_int(name);
+  const std::optional<DType> dtype = dtype_of(static_cast<int32_t>(code));
+  if (!dtype) unsupported(name, "element type " + data_type_name(static_cast<int32_t>(code)));
+  return *dtype;
+}
+
+Tensor NodeContext::tensor_attr(const char* name) const {
+  const AttributeProto* attribute = node_.find(name);
+  if (attribute == nullptr || !attribute->t) invalid("attribute " + std::string(name) + " is not a tensor");
+  check_tensor(*attribute->t, source_);
+  return read_tensor(*attribute->t, source_);
+}
+
+int64_t NodeContext::normalize_axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank) {
+    invalid("axis " + std::to_string(axis) + " is outside of [" + std::to_string(-rank) + "," +
+            std::to_string(rank) + ")");
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::string NodeContext::temporary_name() {
+  // Names that the model uses must stay free for their own values.
+  const std::string base = node_.outputs.empty() ? label_ : node_.outputs.front();
+  for (size_t i = graph_.values().size();; ++i) {
+    std::string name = base + "#" + std::to_string(i);
+    if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
+  }
+}
+
+std::vector<ir::ValueId> NodeContext::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
+                                               ir::Attrs attrs) {
+  const std::string name = temporary_name();
+  std::vector<ir::ValueId> outputs =
+      graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
+  return outputs;
+}
+
+ir::ValueId NodeContext::add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {
+  return add_many(op, std::move(inputs), std::move(attrs)).front();
+}
+
+ir::ValueId NodeContext::constant(Tensor tensor) {
+  return graph_.add_constant(temporary_name(), std::move(tensor));
+}
+
+ir::ValueId NodeContext::int64_constant(const std::vector<int64_t>& values) {
+  return constant(Tensor::from<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
+ir::ValueId NodeContext::scalar_like(ir::ValueId value, double number) {
+  Tensor tensor(type(value).dtype, {});
+  tensor.set_element(0, number);
+  return constant(std::move(tensor));
+}
+
+ir::ValueId NodeContext::reshape(ir::ValueId value, Shape shape) {
+  return add("reshape", {value}, {{"shape", std::move(shape)}});
+}
+
+void NodeContext::set_output(size_t index, ir::ValueId value) {
+  TM_CHECK(index < outputs_.size() || index > 0, "output " + std::to_string(index) + " of " + label_);
+  // An output that the model does not name is not wanted.
+  if (index >= outputs_.size() || node_.outputs[index].empty()) return;
+  bool taken = value < first_own_;
+  for (ir::ValueId output : outputs_) taken = taken || output == value;
+  if (taken) value = add("identity", {value});
+  graph_.rename_value(value, node_.outputs[index]);
+  outputs_[index] = value;
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,163 @@
+#include "compiler/frontend/onnx/tensor_data.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+struct Bytes {
+  std::string_view view;
+  std::shared_ptr<const MappedFile> owner;
+};
+
+int64_t parse_number(const TensorProto& tensor, const std::string& key, int64_t fallback) {
+  const auto found = tensor.external_data.find(key);
+  if (found == tensor.external_data.end()) return fallback;
+  int64_t value = 0;
+  const std::string& text = found->second;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
+    throw Error(ErrorCode::kInvalidModel, "external data " + key + " is \"" + text + "\"");
+  }
+  return value;
+}
+
+Bytes external_bytes(const TensorProto& tensor, const ModelSource& source) {
+  const auto location = tensor.external_data.find("location");
+  if (location == tensor.external_data.end())
+    throw Error(ErrorCode::kInvalidModel, "external data has no location");
+  const auto file = source.external.find(location->second);
+  if (file == source.external.end()) {
+    throw Error(ErrorCode::kInvalidModel, "external data file \"" + location->second + "\" is not there");
+  }
+  const std::string_view bytes = file->second->text();
+  const int64_t offset = parse_number(tensor, "offset", 0);
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  const int64_t length = parse_number(tensor, "length", size >= offset ? size - offset : 0);
+  if (offset > size || length > size - offset) {
+    throw Error(ErrorCode::kInvalidModel, "external data at " + std::to_string(offset) + " with " +
+                                              std::to_string(length) + " bytes ends outside of \"" +
+                                              location->second + "\" (" + std::to_string(size) + " bytes)");
+  }
+  return {bytes.substr(static_cast<size_t>(offset), static_cast<size_t>(length)), file->second};
+}
+
+std::optional<Bytes> raw_bytes(const TensorProto& tensor, const ModelSource& source) {
+  if (tensor.external) return external_bytes(tensor, source);
+  if (tensor.raw_data) return Bytes{*tensor.raw_data, source.model};
+  return std::nullopt;
+}
+
+size_t typed_count(const TensorProto& tensor, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return tensor.float_data.size();
+    case DType::kFloat64:
+      return tensor.double_data.size();
+    case DType::kUInt32:
+    case DType::kUInt64:
+      return tensor.uint64_data.size();
+    default:
+      return tensor.int_data.size();
+  }
+}
+
+void check_count(const TensorProto& tensor, int64_t have, int64_t want) {
+  if (have == want) return;
+  throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " needs " + std::to_string(want) +
+                                            " elements, the data has " + std::to_string(have));
+}
+
+DType checked_dtype(const TensorProto& tensor) {
+  const std::optional<DType> dtype = dtype_of(tensor.data_type);
+  if (dtype) return *dtype;
+  const std::string name = data_type_name(tensor.data_type);
+  const bool known = tensor.data_type > 0 && name.find("type ") != 0;
+  throw Error(known ? ErrorCode::kOperatorAttributeNotImplemented : ErrorCode::kInvalidModel,
+              "element type " + name + (known ? " is not implemented" : " does not exist"));
+}
+
+void check_content(const TensorProto& tensor, const ModelSource& source) {
+  for (int64_t extent : tensor.dims) {
+    if (extent < 0)
+      throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " has a negative extent");
+  }
+  const DType dtype = checked_dtype(tensor);
+  const int64_t bytes = num_bytes(tensor.dims, dtype);
+  if (const std::optional<Bytes> raw = raw_bytes(tensor, source)) {
+    if (static_cast<int64_t>(raw->view.size()) != bytes) {
+      throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " needs " +
+                                                std::to_string(bytes) + " bytes, the data has " +
+                                                std::to_string(raw->view.size()));
+    }
+    return;
+  }
+  check_count(tensor, static_cast<int64_t>(typed_count(tensor, dtype)), num_elements(tensor.dims));
+}
+
+Tensor read_typed(const TensorProto& tensor, DType dtype) {
+  Tensor result(dtype, tensor.dims);
+  for (int64_t i = 0; i < result.num_elements(); ++i) {
+    const size_t at = static_cast<size_t>(i);
+    switch (dtype) {
+      case DType::kFloat32:
+        result.values<float>()[at] = tensor.float_data[at];
+        break;
+      case DType::kFloat64:
+        result.values<double>()[at] = tensor.double_data[at];
+        break;
+      case DType::kUInt32:
+      case DType::kUInt64:
+        result.set_element_int(i, static_cast<int64_t>(tensor.uint64_data[at]));
+        break;
+      case DType::kFloat16:
+      case DType::kBFloat16: {
+        // int32_data holds the 16 bits of each element.
+        const auto bits = static_cast<uint16_t>(tensor.int_data[at]);
+        std::memcpy(static_cast<char*>(result.data()) + 2 * at, &bits, 2);
+        break;
+      }
+      default:
+        result.set_element_int(i, tensor.int_data[at]);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void check_tensor(const TensorProto& tensor, const ModelSource& source) {
+  try {
+    check_content(tensor, source);
+  } catch (Error& error) {
+    error.add_context("tensor \"" + tensor.name + "\"");
+    // Sizes that no tensor can have make the model invalid, whatever the check that found them.
+    if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+    throw;
+  }
+}
+
+Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
+  const DType dtype = checked_dtype(tensor);
+  const std::optional<Bytes> raw = raw_bytes(tensor, source);
+  if (!raw) return read_typed(tensor, dtype);
+  // Elements are read through typed spans, so only aligned data stays where it is. Bools are normalized to 0
+  // and 1.
+  const bool aligned = reinterpret_cast<uintptr_t>(raw->view.data()) % dtype_bytes(dtype) == 0;
+  if (aligned && dtype != DType::kBool && !raw->view.empty()) {
+    std::shared_ptr<void> owner = std::const_pointer_cast<MappedFile>(raw->owner);
+    return Tensor(dtype, tensor.dims, std::move(owner), const_cast<char*>(raw->view.data()));
+  }
+  Tensor result(dtype, tensor.dims);
+  if (!raw->view.empty()) std::memcpy(result.data(), raw->view.data(), raw->view.size());
+  if (dtype == DType::kBool) {
+    for (int64_t i = 0; i < result.num_elements(); ++i) result.set_element_int(i, result.element_as_int(i));
+  }
+  return result;
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,31 @@
+/// Writes packages: the members, and the deterministic archive (USTAR, fixed owner and time) in which
+/// mod.params starts at a page boundary. Thread-safety: each call is its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/plan_builder.h"
+#include "runtime/package/metadata.h"
+
+namespace tensormill::package {
+
+/// Digest and size of mod.params, without writing it.
+MemberInfo params_member(const std::vector<plan::ParamSegment>& segments, int64_t total_bytes);
+/// Writes mod.params to `fd`: segments at their offsets, zeros between. Throws Error(kIo) or
+/// Error(kDiskFull).
+void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64_t total_bytes,
+                  std::string_view name);
+
+struct ArchiveMembers {
+  std::string_view metadata_json;
+  std::string_view plan_json;
+  std::string_view code;
+  const std::vector<plan::ParamSegment>* params = nullptr;
+  int64_t params_bytes = 0;
+};
+/// Writes PACKAGE.tar through a temporary file beside it, so that a reader sees all or nothing.
+void write_archive(const std::string& path, const ArchiveMembers& members);
+
+}  // namespace tensormill::package

@@ -1,0 +1,44 @@
+/// Kernels of an optimized graph: each node that computes becomes a call of a kernel; equal kernels (same
+/// tensor expressions, dtypes and shapes) are one. Thread-safety: pure functions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/te/tensor_expr.h"
+
+namespace tensormill::plan {
+
+/// What one kernel computes, apart from any model: inputs by position, constants of one element as
+/// immediates.
+struct Kernel {
+  std::string symbol;                       ///< "conv_add_relu_0a1b2c3d4e5f"
+  Digest key;                               ///< of the canonical text of the program and its kernel class
+  std::shared_ptr<const ir::Graph> region;  ///< for the reference
+  te::Program program;
+  ir::KernelClass kernel_class = ir::KernelClass::kInjective;
+  double tolerance =
+      0;  ///< against the reference, relative to its largest magnitude: the operators' rows added up
+  int64_t flops = 0;  ///< multiply and add count as two
+};
+
+/// One node of the graph as a step.
+struct KernelCall {
+  ir::NodeId node = 0;
+  size_t kernel = 0;                ///< index into Kernels::kernels
+  std::vector<ir::ValueId> inputs;  ///< of the graph, in the kernel's parameter order
+};
+
+struct Kernels {
+  std::vector<Kernel> kernels;    ///< in the order of first use
+  std::vector<KernelCall> calls;  ///< in node order; nodes that are views have none
+};
+
+/// True for nodes whose output is the input's bytes under another shape.
+bool is_view(const ir::Graph& graph, const ir::Node& node);
+Kernels extract_kernels(const ir::Graph& graph);
+
+}  // namespace tensormill::plan

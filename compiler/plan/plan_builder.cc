@@ -1,0 +1,134 @@
+#include "compiler/plan/plan_builder.h"
+
+#include <map>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+constexpr int64_t kAlign = 64;
+
+int64_t align_up(int64_t offset) { return (offset + kAlign - 1) / kAlign * kAlign; }
+
+class Builder {
+public:
+  Builder(const ir::Graph& graph, const Kernels& kernels, const std::vector<KernelWorkspace>& workspaces)
+      : graph_(graph), kernels_(kernels), workspaces_(workspaces), buffer_of_(graph.values().size(), -1) {}
+
+  BuiltPlan run(const std::vector<std::string>& output_names) {
+    for (ir::ValueId input : graph_.inputs()) {
+      const int32_t buffer = add_buffer(input, package::BufferKind::kInput);
+      result_.plan.inputs.push_back(port(graph_.value(input).name, buffer));
+    }
+    size_t call = 0;
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const ir::Node& node = graph_.nodes()[i];
+      if (is_view(graph_, node)) {
+        add_view(node);
+      } else {
+        add_step(node, kernels_.calls[call++]);
+      }
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const int32_t buffer = buffer_for(graph_.outputs()[i]);
+      package::Buffer& root =
+          result_.plan.buffers[static_cast<size_t>(package::root_buffer(result_.plan, buffer))];
+      // What the caller reads after the run may not be given to a later step.
+      if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
+      result_.plan.outputs.push_back(port(output_names[i], buffer));
+    }
+    result_.plan.params_bytes = params_end_ + kAlign;
+    return std::move(result_);
+  }
+
+private:
+  int32_t add_buffer(ir::ValueId id, package::BufferKind kind) {
+    const ir::Value& value = graph_.value(id);
+    package::Buffer buffer;
+    buffer.name = value.name;
+    buffer.kind = kind;
+    buffer.dtype = value.type.dtype;
+    buffer.shape = value.type.shape;
+    buffer.bytes = num_bytes(value.type.shape, value.type.dtype);
+    const int32_t index = static_cast<int32_t>(result_.plan.buffers.size());
+    result_.plan.buffers.push_back(std::move(buffer));
+    buffer_of_[static_cast<size_t>(id)] = index;
+    return index;
+  }
+
+  int32_t buffer_for(ir::ValueId id) {
+    const int32_t known = buffer_of_[static_cast<size_t>(id)];
+    if (known >= 0) return known;
+    const ir::Value& value = graph_.value(id);
+    TM_CHECK(value.constant.has_value(), "value " + value.name + " is read before it is made");
+    const int32_t index = add_buffer(id, package::BufferKind::kConstant);
+    package::Buffer& buffer = result_.plan.buffers[static_cast<size_t>(index)];
+    buffer.params_offset = align_up(params_end_);
+    params_end_ = buffer.params_offset + buffer.bytes;
+    result_.params.push_back({buffer.params_offset, *value.constant});
+    return index;
+  }
+
+  package::Port port(const std::string& name, int32_t buffer) const {
+    const package::Buffer& target = result_.plan.buffers[static_cast<size_t>(buffer)];
+    package::Port port;
+    port.name = name;
+    port.dtype = target.dtype;
+    for (int64_t extent : target.shape) port.shape.emplace_back(extent);
+    port.buffer = buffer;
+    return port;
+  }
+
+  void add_view(const ir::Node& node) {
+    const int32_t source = buffer_for(node.inputs[0]);
+    const int32_t root = package::root_buffer(result_.plan, source);
+    const int64_t offset = result_.plan.buffers[static_cast<size_t>(source)].view_offset;
+    const int32_t index = add_buffer(node.outputs[0], package::BufferKind::kView);
+    package::Buffer& view = result_.plan.buffers[static_cast<size_t>(index)];
+    view.view_of = root;
+    view.view_offset = offset;
+  }
+
+  void add_step(const ir::Node& node, const KernelCall& call) {
+    const Kernel& kernel = kernels_.kernels[call.kernel];
+    package::Step step;
+    step.name =
+        kernel.symbol.substr(0, kernel.symbol.rfind('_')) + "_" + std::to_string(result_.plan.steps.size());
+    step.function = kernel.symbol;
+    for (ir::ValueId input : call.inputs) {
+      step.args.push_back(buffer_for(input));
+      step.bytes += result_.plan.buffers[static_cast<size_t>(step.args.back())].bytes;
+    }
+    for (ir::ValueId output : node.outputs) {
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(add_buffer(output, package::BufferKind::kTemp));
+      step.bytes += result_.plan.buffers[static_cast<size_t>(step.args.back())].bytes;
+    }
+    step.shared_workspace_bytes = workspaces_[call.kernel].shared_bytes;
+    step.worker_workspace_bytes = workspaces_[call.kernel].worker_bytes;
+    step.origins = node.origins;
+    step.flops = kernel.flops;
+    result_.plan.steps.push_back(std::move(step));
+  }
+
+  const ir::Graph& graph_;
+  const Kernels& kernels_;
+  const std::vector<KernelWorkspace>& workspaces_;
+  std::vector<int32_t> buffer_of_;
+  int64_t params_end_ = 0;
+  BuiltPlan result_;
+};
+
+}  // namespace
+
+BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
+                     const std::vector<KernelWorkspace>& workspaces,
+                     const std::vector<std::string>& output_names) {
+  TM_CHECK(workspaces.size() == kernels.kernels.size() && output_names.size() == graph.outputs().size(),
+           "one workspace per kernel and one name per output");
+  return Builder(graph, kernels, workspaces).run(output_names);
+}
+
+}  // namespace tensormill::plan

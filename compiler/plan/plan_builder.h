@@ -1,0 +1,35 @@
+/// From an optimized graph and its kernels to the executor's plan and the layout of mod.params.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/plan/kernel.h"
+#include "runtime/package/exec_plan.h"
+
+namespace tensormill::plan {
+
+/// A constant and where it stands in mod.params (64-byte aligned; zeros between).
+struct ParamSegment {
+  int64_t offset = 0;
+  Tensor tensor;
+};
+
+/// Bytes of scratch memory that the lowered kernel asks for.
+struct KernelWorkspace {
+  int64_t shared_bytes = 0;
+  int64_t worker_bytes = 0;
+};
+
+struct BuiltPlan {
+  package::ExecPlan plan;
+  std::vector<ParamSegment> params;
+};
+
+/// `workspaces`: one per kernel. Output names are `output_names`, one per graph output.
+BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
+                     const std::vector<KernelWorkspace>& workspaces,
+                     const std::vector<std::string>& output_names);
+
+}  // namespace tensormill::plan

@@ -1,0 +1,132 @@
+#include "server/transport/beast_body.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <future>
+
+#include "server/transport/beast_connection.h"
+
+namespace tensormill::transport {
+namespace {
+
+constexpr size_t kBodyRead = 32 * 1024;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::exception_ptr failure(ErrorCode code, const std::string& message) {
+  return std::make_exception_ptr(Error(code, message));
+}
+
+}  // namespace
+
+size_t BeastBody::read(std::span<std::byte> buffer) {
+  if (buffer.empty()) return 0;
+  const auto connection = connection_.lock();
+  if (!connection) throw Error(ErrorCode::kInvalidRequest, "the connection is closed");
+  std::promise<size_t> result;
+  connection->read_body(buffer, [&result](size_t count, const std::exception_ptr& error) {
+    if (error) {
+      result.set_exception(error);
+    } else {
+      result.set_value(count);
+    }
+  });
+  return result.get_future().get();
+}
+
+void Connection::read_body(std::span<std::byte> buffer, BodyCallback done) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), buffer, done = std::move(done)]() mutable {
+    self->body_buffer_ = buffer;
+    self->body_done_ = std::move(done);
+    auto& body = self->parser_->get().body();
+    body.data = buffer.data();
+    body.size = buffer.size();
+    if (self->continue_expected_ && self->buffer_.size() == 0 && !self->closed_) return self->send_continue();
+    self->continue_body();
+  });
+}
+
+void Connection::send_continue() {
+  continue_expected_ = false;
+  arm_timer(state_.options.write_timeout);
+  asio::async_write(socket_, asio::buffer(kContinue.data(), kContinue.size()),
+                    [self = shared_from_this()](ErrorCodeIo, size_t) {
+                      self->disarm_timer();
+                      // A failed write shows again in the read that follows.
+                      self->continue_body();
+                    });
+}
+
+/// Parses what is buffered; true when the pending read has its answer.
+bool Connection::parse_body_bytes() {
+  continue_expected_ = false;
+  while (true) {
+    const bool got = parser_->get().body().size < body_buffer_.size();
+    if (got || body_is_done()) {
+      finish_body_read(nullptr);
+      return true;
+    }
+    if (buffer_.size() == 0) return false;
+    ErrorCodeIo error;
+    const size_t used = parser_->put(buffer_.data(), error);
+    buffer_.consume(used);
+    // Neither is an error: the handler's buffer is full, or the next chunk header is not complete yet. Body
+    // bytes may have come before it.
+    const bool incomplete = error == beast::http::error::need_more;
+    if (incomplete || error == beast::http::error::need_buffer) error = {};
+    if (error) {
+      framing_broken_ = true;
+      const bool limit = error == beast::http::error::body_limit;
+      finish_body_read(
+          limit ? failure(ErrorCode::kTooLarge, "the body is larger than http.max_body_bytes, which is " +
+                                                    std::to_string(state_.options.max_body_bytes))
+                : failure(ErrorCode::kInvalidRequest, "the body is malformed: " + error.message()));
+      return true;
+    }
+    if (used > 0 && !incomplete) continue;
+    if (parser_->get().body().size < body_buffer_.size() || body_is_done()) continue;
+    return false;
+  }
+}
+
+void Connection::continue_body() {
+  if (closed_) {
+    framing_broken_ = true;
+    return finish_body_read(failure(ErrorCode::kUnavailable, "the connection is closed"));
+  }
+  if (parse_body_bytes()) return;
+  if (buffer_.size() + kBodyRead > buffer_.max_size()) {
+    framing_broken_ = true;
+    return finish_body_read(failure(ErrorCode::kInvalidRequest, "a chunk header of the body is too long"));
+  }
+  arm_timer(state_.options.body_timeout);
+  socket_.async_read_some(
+      buffer_.prepare(kBodyRead),
+      [self = shared_from_this()](ErrorCodeIo error, size_t count) { self->on_body_bytes(error, count); });
+}
+
+void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
+  disarm_timer();
+  if (!error) {
+    buffer_.commit(count);
+    return continue_body();
+  }
+  framing_broken_ = true;
+  if (timed_out_) {
+    return finish_body_read(failure(
+        ErrorCode::kRequestTimeout,
+        "no byte of the body came for " + std::to_string(state_.options.body_timeout.count()) + " ms"));
+  }
+  if (exchange_) exchange_->stop.request_stop();
+  finish_body_read(failure(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
+}
+
+void Connection::finish_body_read(std::exception_ptr error) {
+  const size_t count = error ? 0 : body_buffer_.size() - parser_->get().body().size;
+  body_buffer_ = {};
+  const BodyCallback done = std::move(body_done_);
+  body_done_ = nullptr;
+  if (!error && body_is_done() && exchange_ && !watching_ && !closed_) watch_for_disconnect(exchange_);
+  done(count, error);
+}
+
+}  // namespace tensormill::transport

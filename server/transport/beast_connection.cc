@@ -1,0 +1,234 @@
+#include "server/transport/beast_connection.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+
+#include "api/http/problem.h"
+#include "server/transport/beast_body.h"
+
+namespace tensormill::transport {
+namespace {
+
+/// Bytes taken from the socket at once while a head is read.
+constexpr size_t kHeadRead = 4096;
+/// Room for chunk headers and body bytes beside a head.
+constexpr size_t kBufferSlack = 64 * 1024;
+
+/// Size of the head at the front of `bytes`, with its empty line; 0 when it is not complete. A bare LF LF
+/// ends it as well, so that the check of the raw head can refuse it at once.
+size_t find_head_end(std::string_view bytes) {
+  const size_t crlf = bytes.find("\r\n\r\n");
+  const size_t lf = bytes.find("\n\n");
+  if (crlf == std::string_view::npos && lf == std::string_view::npos) return 0;
+  return crlf < lf ? crlf + 4 : lf + 2;
+}
+
+std::string_view text_of(const beast::flat_buffer& buffer) {
+  return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket, BeastState& state)
+    : socket_(std::move(socket)),
+      state_(state),
+      timer_(socket_.get_executor()),
+      buffer_(state.options.max_header_bytes + kBufferSlack) {
+  ErrorCodeIo ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  const auto endpoint = socket_.remote_endpoint(ignored);
+  peer_ = endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+  peer_is_loopback_ = endpoint.address().is_loopback();
+}
+
+Connection::~Connection() { state_.connections.remove(this); }
+
+void Connection::start() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
+}
+
+void Connection::start_refusing() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->refuse(Error(ErrorCode::kUnavailable, "there are " +
+                                                    std::to_string(self->state_.options.max_connections) +
+                                                    " connections already, which is http.max_connections"));
+  });
+}
+
+void Connection::drain() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->draining_ = true;
+    const bool idle = !self->exchange_ && self->head_.empty() && self->buffer_.size() == 0;
+    if (idle) self->close();
+  });
+}
+
+void Connection::abort() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+void Connection::close() {
+  closed_ = true;
+  disarm_timer();
+  if (exchange_) exchange_->stop.request_stop();
+  ErrorCodeIo ignored;
+  socket_.close(ignored);
+}
+
+void Connection::arm_timer(std::chrono::milliseconds duration) {
+  timed_out_ = false;
+  const uint64_t generation = ++timer_generation_;
+  timer_.expires_after(duration);
+  timer_.async_wait([self = shared_from_this(), generation](ErrorCodeIo error) {
+    if (error || generation != self->timer_generation_) return;
+    self->timed_out_ = true;
+    ErrorCodeIo ignored;
+    self->socket_.cancel(ignored);
+  });
+}
+
+void Connection::disarm_timer() {
+  ++timer_generation_;
+  timer_.cancel();
+}
+
+void Connection::next_request() {
+  if (closed_ || ((draining_ || state_.draining) && buffer_.size() == 0)) return close();
+  parser_.emplace();
+  parser_->header_limit(state_.options.max_header_bytes);
+  parser_->body_limit(state_.options.max_body_bytes);
+  head_deadline_.reset();
+  framing_broken_ = false;
+  continue_expected_ = false;
+  http_1_1_ = true;
+  continue_head();
+}
+
+void Connection::continue_head() {
+  // RFC 9112 asks to pass over empty lines before a request.
+  while (text_of(buffer_).starts_with("\r\n")) buffer_.consume(2);
+  const size_t head_size = find_head_end(text_of(buffer_));
+  if (head_size > state_.options.max_header_bytes ||
+      (head_size == 0 && buffer_.size() >= state_.options.max_header_bytes)) {
+    return refuse(Error(ErrorCode::kHeadersTooLarge,
+                        "the request head is larger than http.max_header_bytes, which is " +
+                            std::to_string(state_.options.max_header_bytes)));
+  }
+  if (head_size > 0) return on_head(head_size);
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  milliseconds left = state_.options.keep_alive_timeout;
+  if (buffer_.size() > 0) {
+    if (!head_deadline_) head_deadline_ = steady_clock::now() + state_.options.header_timeout;
+    left = std::max(milliseconds(0),
+                    std::chrono::duration_cast<milliseconds>(*head_deadline_ - steady_clock::now()));
+  }
+  arm_timer(left);
+  socket_.async_read_some(
+      buffer_.prepare(kHeadRead),
+      [self = shared_from_this()](ErrorCodeIo error, size_t count) { self->on_head_bytes(error, count); });
+}
+
+void Connection::on_head_bytes(ErrorCodeIo error, size_t count) {
+  disarm_timer();
+  if (closed_) return;
+  if (error) {
+    if (timed_out_ && buffer_.size() > 0) {
+      return refuse(Error(ErrorCode::kRequestTimeout,
+                          "the request head did not arrive within " +
+                              std::to_string(state_.options.header_timeout.count()) + " ms"));
+    }
+    return close();
+  }
+  buffer_.commit(count);
+  continue_head();
+}
+
+void Connection::on_head(size_t head_size) {
+  try {
+    check_raw_head(text_of(buffer_).substr(0, head_size));
+    ErrorCodeIo error;
+    const size_t used = parser_->put(asio::buffer(buffer_.data().data(), head_size), error);
+    buffer_.consume(used);
+    std::shared_ptr<Exchange> exchange = make_exchange();
+    if (error == beast::http::error::body_limit) {
+      throw Error(ErrorCode::kTooLarge, "the body is larger than http.max_body_bytes, which is " +
+                                            std::to_string(state_.options.max_body_bytes));
+    }
+    if (error || !parser_->is_header_done()) {
+      throw Error(ErrorCode::kInvalidRequest, "the request head is malformed: " + error.message());
+    }
+    parser_->eager(true);
+    dispatch(exchange);
+  } catch (const Error& error) {
+    refuse(error);
+  }
+}
+
+std::shared_ptr<Exchange> Connection::make_exchange() {
+  auto exchange = std::make_shared<Exchange>();
+  http::Request& request = exchange->request;
+  const auto& message = parser_->get();
+  for (const auto& field : message) {
+    const auto name = field.name_string();
+    const auto value = field.value();
+    request.headers.add({name.data(), name.size()}, {value.data(), value.size()});
+  }
+  http_1_1_ = message.version() >= 11;
+  const Framing framing = check_framing(request.headers, http_1_1_);
+  const auto method = message.method_string();
+  const auto target = message.target();
+  request.method.assign(method.data(), method.size());
+  request.target.assign(target.data(), target.size());
+  request.peer = peer_;
+  request.peer_is_loopback = peer_is_loopback_;
+  request.cancelled = exchange->stop.get_token();
+  const bool empty = !framing.chunked && framing.content_length.value_or(0) == 0;
+  if (empty) {
+    request.body = std::make_shared<http::BytesBody>("");
+  } else {
+    request.body = std::make_shared<BeastBody>(weak_from_this(), framing.content_length);
+    continue_expected_ =
+        http_1_1_ && http::equals_ignoring_case(request.headers.get("Expect").value_or(""), "100-continue");
+  }
+  return exchange;
+}
+
+void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
+  exchange_ = exchange;
+  const http::Lane lane = state_.handler->lane(exchange->request.method, exchange->request.target);
+  Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
+  const bool accepted = executor.submit([self = shared_from_this(), exchange] {
+    exchange->response = self->state_.handler->handle(exchange->request);
+    asio::post(self->socket_.get_executor(), [self, exchange] { self->finish(exchange); });
+  });
+  if (!accepted) {
+    exchange->response = refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
+                                 http::request_id_for(exchange->request.headers));
+    return finish(exchange);
+  }
+  if (body_is_done()) watch_for_disconnect(exchange);
+}
+
+void Connection::refuse(const Error& error) {
+  framing_broken_ = true;
+  if (!parser_) parser_.emplace();
+  send_response(refusal(error, http::make_request_id()), false);
+}
+
+void Connection::watch_for_disconnect(const std::shared_ptr<Exchange>& exchange) {
+  watching_ = true;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this(), exchange](ErrorCodeIo error) {
+    if (!self->exchange_ || self->exchange_ == exchange) self->watching_ = false;
+    if (error || self->exchange_ != exchange) return;
+    char byte = 0;
+    const ssize_t count = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    // Bytes are the next request of a client that pipelines; they wait in the socket.
+    const bool gone = count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    if (gone) exchange->stop.request_stop();
+  });
+}
+
+}  // namespace tensormill::transport

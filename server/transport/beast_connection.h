@@ -1,0 +1,131 @@
+/// One connection of the Beast adapter: reads heads, hands requests to the executor, feeds bodies to handlers
+/// at their pace, writes responses, lingers, and starts over.
+///
+/// All state belongs to the connection's strand (the socket's executor). Handlers run elsewhere and reach it
+/// by posting: read_body() and finish() are the only ways in.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "server/transport/beast_state.h"
+#include "server/transport/framing.h"
+
+namespace tensormill::transport {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+
+/// A request on its way through a handler.
+struct Exchange {
+  http::Request request;
+  http::Response response;
+  std::stop_source stop;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+public:
+  using Socket = asio::ip::tcp::socket;
+  /// Bytes that were read, or why none could be.
+  using BodyCallback = std::function<void(size_t count, std::exception_ptr error)>;
+
+  Connection(Socket socket, BeastState& state);
+  ~Connection();
+
+  /// Starts reading; any thread.
+  void start();
+  /// Answers 503 whatever comes: there are too many connections; any thread.
+  void start_refusing();
+  /// Closes when no request is in work, else after its response; any thread.
+  void drain();
+  /// Closes now and cancels the request in work; any thread.
+  void abort();
+  /// Fills `buffer`, which must stay valid until `done` is called on the strand; any thread.
+  void read_body(std::span<std::byte> buffer, BodyCallback done);
+
+private:
+  using Parser = beast::http::request_parser<beast::http::buffer_body>;
+  using ErrorCodeIo = boost::system::error_code;
+
+  // beast_connection.cc: heads and dispatch
+  void next_request();
+  void continue_head();
+  void on_head_bytes(ErrorCodeIo error, size_t count);
+  void on_head(size_t head_size);
+  std::shared_ptr<Exchange> make_exchange();
+  void dispatch(const std::shared_ptr<Exchange>& exchange);
+  void refuse(const Error& error);
+  void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
+  void arm_timer(std::chrono::milliseconds duration);
+  void disarm_timer();
+  void close();
+
+  // beast_body.cc: bodies
+  void send_continue();
+  void continue_body();
+  void on_body_bytes(ErrorCodeIo error, size_t count);
+  bool parse_body_bytes();
+  void finish_body_read(std::exception_ptr error);
+  bool body_is_done() const { return parser_->is_done(); }
+
+  // beast_response.cc: responses
+  void finish(const std::shared_ptr<Exchange>& exchange);
+  void send_response(http::Response response, bool head_only);
+  void write_all(std::function<void(bool sent)> done);
+  void write_some();
+  void write_content();
+  void start_stream();
+  void write_piece(std::string piece, std::function<void(bool)> done);
+  void response_sent(bool sent);
+  void drain_body();
+  void linger();
+  void linger_more();
+  bool may_keep_alive() const;
+
+  Socket socket_;
+  BeastState& state_;
+  asio::steady_timer timer_;
+  uint64_t timer_generation_ = 0;
+  bool timed_out_ = false;
+  bool draining_ = false;
+  bool closed_ = false;
+  bool watching_ = false;
+  std::string peer_;
+  bool peer_is_loopback_ = false;
+
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::optional<std::chrono::steady_clock::time_point> head_deadline_;
+  bool http_1_1_ = true;
+  bool framing_broken_ = false;     ///< the next message's start is not known any more
+  bool continue_expected_ = false;  ///< the client waits for 100 before it sends its body
+  std::shared_ptr<Exchange> exchange_;
+
+  std::span<std::byte> body_buffer_;
+  BodyCallback body_done_;
+
+  http::Response response_;
+  bool close_after_ = false;
+  std::string head_;
+  std::vector<std::byte> content_buffer_;
+  uint64_t content_done_ = 0;
+  std::vector<asio::const_buffer> writing_;
+  std::function<void(bool)> written_;
+  std::string piece_;
+  uint64_t lingered_ = 0;
+};
+
+}  // namespace tensormill::transport

@@ -1,0 +1,199 @@
+#include <boost/asio/post.hpp>
+#include <future>
+
+#include "server/transport/beast_connection.h"
+
+namespace tensormill::transport {
+namespace {
+
+constexpr size_t kContentRead = 256 * 1024;
+/// What a handler left of a body is read and dropped up to this size, to keep the connection.
+constexpr uint64_t kMaxDrain = 64 * 1024;
+/// What a client may go on sending after it was refused.
+constexpr uint64_t kMaxLinger = uint64_t{64} << 20;
+
+std::string chunk(const std::string& piece) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string size;
+  for (size_t rest = piece.size(); rest > 0; rest /= 16) size.insert(size.begin(), kHex[rest % 16]);
+  return size + "\r\n" + piece + "\r\n";
+}
+
+}  // namespace
+
+void Connection::finish(const std::shared_ptr<Exchange>& exchange) {
+  if (closed_) {
+    exchange_.reset();
+    return;
+  }
+  if (watching_) {
+    ErrorCodeIo ignored;
+    socket_.cancel(ignored);
+  }
+  send_response(std::move(exchange->response), exchange->request.method == "HEAD");
+}
+
+bool Connection::may_keep_alive() const {
+  if (framing_broken_ || draining_ || state_.draining || !parser_->is_header_done() ||
+      !parser_->keep_alive()) {
+    return false;
+  }
+  if (body_is_done()) return true;
+  const auto remaining = parser_->content_length_remaining();
+  return !continue_expected_ && remaining && *remaining <= kMaxDrain;
+}
+
+void Connection::send_response(http::Response response, bool head_only) {
+  response_ = std::move(response);
+  close_after_ = !may_keep_alive();
+  const bool stream = std::holds_alternative<std::shared_ptr<http::ResponseStream>>(response_.body);
+  if (stream && !http_1_1_) close_after_ = true;
+  head_ = serialize_head(response_, http_1_1_, close_after_);
+  writing_ = {asio::buffer(head_)};
+  content_done_ = 0;
+  if (head_only || !status_has_body(response_.status)) {
+    return write_all([this](bool sent) { response_sent(sent); });
+  }
+  if (const auto* bytes = std::get_if<std::string>(&response_.body)) {
+    writing_.push_back(asio::buffer(*bytes));
+    write_all([this](bool sent) { response_sent(sent); });
+  } else if (stream) {
+    write_all([this](bool sent) { sent ? start_stream() : response_sent(false); });
+  } else {
+    write_all([this](bool sent) { sent ? write_content() : response_sent(false); });
+  }
+}
+
+/// Writes `writing_`. The callback runs on the strand while this connection is held alive, so it may capture
+/// `this`.
+void Connection::write_all(std::function<void(bool sent)> done) {
+  written_ = std::move(done);
+  write_some();
+}
+
+void Connection::write_some() {
+  while (!writing_.empty() && writing_.front().size() == 0) writing_.erase(writing_.begin());
+  if (writing_.empty() || closed_) {
+    const auto done = std::move(written_);
+    written_ = nullptr;
+    return done(!closed_);
+  }
+  // Each write has the whole timeout: a slow client is fine, one that takes nothing is not.
+  arm_timer(state_.options.write_timeout);
+  socket_.async_write_some(writing_, [self = shared_from_this()](ErrorCodeIo error, size_t count) {
+    self->disarm_timer();
+    if (error) {
+      self->close();
+    } else {
+      for (asio::const_buffer& part : self->writing_) {
+        const size_t taken = std::min(count, part.size());
+        part += taken;
+        count -= taken;
+      }
+    }
+    self->write_some();
+  });
+}
+
+void Connection::write_content() {
+  const auto& body = std::get<http::ContentBody>(response_.body);
+  const uint64_t left = body.length - content_done_;
+  if (left == 0) return response_sent(true);
+  content_buffer_.resize(static_cast<size_t>(std::min<uint64_t>(left, kContentRead)));
+  size_t count = 0;
+  try {
+    count = body.content->read_at(body.offset + content_done_, content_buffer_);
+  } catch (const Error&) {
+    // The head is out already: a connection cut short is the only way left to tell.
+    count = 0;
+  }
+  if (count == 0) return response_sent(false);
+  content_done_ += count;
+  writing_ = {asio::buffer(content_buffer_.data(), count)};
+  write_all([this](bool sent) { sent ? write_content() : response_sent(false); });
+}
+
+void Connection::start_stream() {
+  auto stream = std::get<std::shared_ptr<http::ResponseStream>>(response_.body);
+  const bool accepted = state_.streams.submit([self = shared_from_this(), stream, chunked = http_1_1_] {
+    const auto send = [&self](std::string piece) {
+      std::promise<bool> sent;
+      asio::post(self->socket_.get_executor(), [&self, &sent, &piece] {
+        self->write_piece(std::move(piece), [&sent](bool ok) { sent.set_value(ok); });
+      });
+      return sent.get_future().get();
+    };
+    bool alive = true;
+    std::string piece;
+    try {
+      while (alive && stream->next(piece)) {
+        alive = send(piece.empty() || !chunked ? piece : chunk(piece));
+        piece.clear();
+      }
+    } catch (const std::exception&) {
+      // Nothing can be told any more; without its last chunk the client sees that the stream is cut.
+      alive = false;
+    }
+    if (alive && chunked) alive = send("0\r\n\r\n");
+    asio::post(self->socket_.get_executor(), [self, alive] { self->response_sent(alive); });
+  });
+  if (!accepted) response_sent(false);
+}
+
+void Connection::write_piece(std::string piece, std::function<void(bool)> done) {
+  const bool gone = exchange_ && exchange_->stop.stop_requested();
+  if (closed_ || gone) return done(false);
+  piece_ = std::move(piece);
+  writing_ = {asio::buffer(piece_)};
+  if (exchange_ && !watching_) watch_for_disconnect(exchange_);
+  write_all(std::move(done));
+}
+
+void Connection::response_sent(bool sent) {
+  const auto exchange = std::move(exchange_);
+  exchange_.reset();
+  response_ = {};
+  head_.clear();
+  if (!sent || closed_) return close();
+  if (watching_) {
+    ErrorCodeIo ignored;
+    socket_.cancel(ignored);
+  }
+  if (close_after_) return linger();
+  if (!body_is_done()) return drain_body();
+  next_request();
+}
+
+/// Reads what a handler left of a short body, so that the next request begins where it should.
+void Connection::drain_body() {
+  content_buffer_.resize(kMaxDrain);
+  read_body(content_buffer_, [self = shared_from_this()](size_t, const std::exception_ptr& error) {
+    if (error) return self->linger();
+    if (!self->body_is_done()) return self->drain_body();
+    self->next_request();
+  });
+}
+
+/// Closing at once while the client still sends would reset the connection and lose the response: the sending
+/// side is closed, and what comes is dropped for a while.
+void Connection::linger() {
+  ErrorCodeIo ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  buffer_.consume(buffer_.size());
+  content_buffer_.resize(kContentRead);
+  lingered_ = 0;
+  arm_timer(state_.options.linger_timeout);
+  linger_more();
+}
+
+void Connection::linger_more() {
+  socket_.async_read_some(asio::buffer(content_buffer_),
+                          [self = shared_from_this()](ErrorCodeIo error, size_t count) {
+                            self->lingered_ += count;
+                            if (error || self->timed_out_ || self->lingered_ > kMaxLinger)
+                              return self->close();
+                            self->linger_more();
+                          });
+}
+
+}  // namespace tensormill::transport

@@ -1,0 +1,54 @@
+/// What the connections of one Beast transport share.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "server/transport/executor.h"
+#include "server/transport/transport.h"
+
+namespace tensormill::transport {
+
+class Connection;
+
+/// The connections that are open.
+/// Thread-safety: all methods from any thread.
+class ConnectionSet {
+public:
+  void add(Connection* key, std::weak_ptr<Connection> connection);
+  void remove(Connection* key);
+  int size() const;
+  std::vector<std::shared_ptr<Connection>> all() const;
+  /// Waits until none is left; false after `timeout`.
+  bool wait_until_empty(std::chrono::milliseconds timeout) const;
+
+private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable empty_;
+  std::map<Connection*, std::weak_ptr<Connection>> connections_;
+};
+
+struct BeastState {
+  static constexpr int kMaxStreams = 64;
+
+  explicit BeastState(const TransportOptions& transport_options)
+      : options(transport_options),
+        workers(options.workers, options.queue),
+        reserved(options.reserved_workers, options.queue),
+        streams(kMaxStreams, 0) {}
+
+  const TransportOptions options;
+  http::Handler* handler = nullptr;
+  Executor workers;
+  Executor reserved;
+  Executor streams;  ///< live responses hold a thread each
+  ConnectionSet connections;
+  std::atomic<bool> draining{false};
+};
+
+}  // namespace tensormill::transport

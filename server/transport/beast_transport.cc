@@ -1,0 +1,159 @@
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "server/transport/adapters.h"
+#include "server/transport/beast_connection.h"
+
+namespace tensormill::transport {
+namespace {
+
+using Tcp = asio::ip::tcp;
+using ErrorCodeIo = boost::system::error_code;
+
+/// Connections that are answered 503 beyond the limit; past these they are closed without a word.
+constexpr int kRefusedConnections = 64;
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+class BeastTransport : public ServerTransport {
+public:
+  explicit BeastTransport(const TransportOptions& options)
+      : state_(options), acceptor_(asio::make_strand(io_)), pause_(acceptor_.get_executor()) {}
+
+  ~BeastTransport() override { stop(std::chrono::milliseconds(0)); }
+
+  void start(http::Handler& handler) override {
+    state_.handler = &handler;
+    listen();
+    accept();
+    for (int i = 0; i < std::max(1, state_.options.io_threads); ++i) {
+      threads_.emplace_back([this] { io_.run(); });
+    }
+  }
+
+  uint16_t port() const override { return port_; }
+
+  int connections() const override { return state_.connections.size(); }
+
+  void stop(std::chrono::milliseconds grace) override {
+    if (threads_.empty()) return;
+    state_.draining = true;
+    asio::post(acceptor_.get_executor(), [this] {
+      ErrorCodeIo ignored;
+      acceptor_.close(ignored);
+      pause_.cancel();
+    });
+    for (const auto& connection : state_.connections.all()) connection->drain();
+    state_.connections.wait_until_empty(grace);
+    for (const auto& connection : state_.connections.all()) connection->abort();
+    // Handlers end before the I/O threads do: their body reads and responses still pass through them.
+    state_.workers.stop();
+    state_.reserved.stop();
+    state_.streams.stop();
+    work_.reset();
+    for (const auto& connection : state_.connections.all()) connection->abort();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+private:
+  void listen() {
+    const TransportOptions& options = state_.options;
+    const std::string address = options.address == "localhost" ? "127.0.0.1" : options.address;
+    const auto fail = [&](const ErrorCodeIo& error) {
+      const bool taken = error == asio::error::address_in_use;
+      throw Error(ErrorCode::kUsage, taken ? "port " + std::to_string(options.port) + " of " +
+                                                 options.address + " is taken; choose another with --listen"
+                                           : "cannot listen on " + options.address + " port " +
+                                                 std::to_string(options.port) + ": " + error.message());
+    };
+    ErrorCodeIo error;
+    const Tcp::endpoint endpoint(asio::ip::make_address(address, error), options.port);
+    if (error) fail(error);
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) fail(error);
+    port_ = acceptor_.local_endpoint().port();
+  }
+
+  void accept() {
+    acceptor_.async_accept(asio::make_strand(io_), [this](ErrorCodeIo error, Tcp::socket socket) {
+      if (state_.draining || error == asio::error::operation_aborted) return;
+      if (error) return accept_later();
+      take(std::move(socket));
+      accept();
+    });
+  }
+
+  /// Out of descriptors: trying again at once would spin.
+  void accept_later() {
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](ErrorCodeIo error) {
+      if (!error) accept();
+    });
+  }
+
+  void take(Tcp::socket socket) {
+    const int excess = state_.connections.size() - state_.options.max_connections;
+    if (excess >= kRefusedConnections) return;
+    auto connection = std::make_shared<Connection>(std::move(socket), state_);
+    state_.connections.add(connection.get(), connection);
+    if (excess >= 0) {
+      connection->start_refusing();
+    } else {
+      connection->start();
+    }
+  }
+
+  BeastState state_;
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  Tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  uint16_t port_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+void ConnectionSet::add(Connection* key, std::weak_ptr<Connection> connection) {
+  const std::lock_guard lock(mutex_);
+  connections_[key] = std::move(connection);
+}
+
+void ConnectionSet::remove(Connection* key) {
+  const std::lock_guard lock(mutex_);
+  connections_.erase(key);
+  if (connections_.empty()) empty_.notify_all();
+}
+
+int ConnectionSet::size() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(connections_.size());
+}
+
+std::vector<std::shared_ptr<Connection>> ConnectionSet::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Connection>> open;
+  for (const auto& [key, weak] : connections_) {
+    if (auto connection = weak.lock()) open.push_back(std::move(connection));
+  }
+  return open;
+}
+
+bool ConnectionSet::wait_until_empty(std::chrono::milliseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, timeout, [this] { return connections_.empty(); });
+}
+
+std::unique_ptr<ServerTransport> make_beast_transport(const TransportOptions& options) {
+  return std::make_unique<BeastTransport>(options);
+}
+
+}  // namespace tensormill::transport

@@ -1,0 +1,231 @@
+// cpprestsdk behind the same interface, for comparison. What its listener cannot do (timeouts, limits of
+// heads and bodies, early answers, pipelining …) is listed in README.md; nothing here tries to hide it.
+#define _TURN_OFF_PLATFORM_STRING
+#include <arpa/inet.h>
+#include <cpprest/http_listener.h>
+#include <cpprest/producerconsumerstream.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "api/http/problem.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "server/transport/adapters.h"
+#include "server/transport/executor.h"
+#include "server/transport/framing.h"
+
+namespace tensormill::transport {
+namespace {
+
+namespace rest = web::http;
+
+/// The listener cannot tell which port it got for 0, so one that is free now is looked up before. Another
+/// process may take it in between; then start() fails as for any port that is taken.
+uint16_t find_free_port() {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  if (!socket.valid() || ::bind(socket.get(), plain, length) != 0 ||
+      ::getsockname(socket.get(), plain, &length) != 0) {
+    throw_errno(errno, "look-up of a free port");
+  }
+  return ntohs(address.sin_port);
+}
+
+class CpprestBody : public http::BodySource {
+public:
+  CpprestBody(rest::http_request request, std::optional<uint64_t> length)
+      : request_(std::move(request)), stream_(request_.body()), length_(length) {}
+
+  size_t read(std::span<std::byte> buffer) override {
+    if (buffer.empty()) return 0;
+    try {
+      return stream_.streambuf().getn(reinterpret_cast<uint8_t*>(buffer.data()), buffer.size()).get();
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::kInvalidRequest, std::string("the body cannot be read: ") + error.what());
+    }
+  }
+
+  std::optional<uint64_t> length() const override { return length_; }
+
+private:
+  rest::http_request request_;
+  concurrency::streams::istream stream_;
+  std::optional<uint64_t> length_;
+};
+
+std::string read_content(const http::ContentBody& body) {
+  std::string bytes(body.length, '\0');
+  const size_t count = body.content->read_at(
+      body.offset, {reinterpret_cast<std::byte*>(bytes.data()), static_cast<size_t>(body.length)});
+  bytes.resize(count);
+  return bytes;
+}
+
+class CpprestTransport : public ServerTransport {
+public:
+  explicit CpprestTransport(const TransportOptions& options)
+      : options_(options),
+        workers_(options.workers, options.queue),
+        reserved_(options.reserved_workers, options.queue) {}
+
+  ~CpprestTransport() override { stop(std::chrono::milliseconds(0)); }
+
+  void start(http::Handler& handler) override {
+    handler_ = &handler;
+    port_ = options_.port == 0 ? find_free_port() : options_.port;
+    try {
+      web::uri_builder address;
+      address.set_scheme("http").set_host(options_.address).set_port(port_);
+      listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri());
+      listener_->support([this](rest::http_request request) { take(std::move(request)); });
+      listener_->open().wait();
+      open_ = true;
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::kUsage, "cannot listen on " + options_.address + " port " +
+                                         std::to_string(port_) + ": " + error.what());
+    }
+  }
+
+  uint16_t port() const override { return port_; }
+
+  /// Requests in work: the listener does not tell its connections.
+  int connections() const override {
+    const std::lock_guard lock(mutex_);
+    return in_work_;
+  }
+
+  void stop(std::chrono::milliseconds grace) override {
+    if (!open_) return;
+    draining_ = true;
+    {
+      std::unique_lock lock(mutex_);
+      idle_.wait_for(lock, grace, [this] { return in_work_ == 0; });
+    }
+    stop_.request_stop();
+    workers_.stop();
+    reserved_.stop();
+    listener_->close().wait();
+    open_ = false;
+  }
+
+private:
+  void take(rest::http_request message) {
+    http::Request request;
+    std::optional<Error> wrong;
+    try {
+      fill(message, request);
+    } catch (const Error& error) {
+      wrong = error;
+    }
+    if (draining_) wrong = Error(ErrorCode::kUnavailable, "the server is stopping");
+    const bool reserved = handler_->lane(request.method, request.target) == http::Lane::kReserved;
+    auto shared = std::make_shared<http::Request>(std::move(request));
+    count(1);
+    const auto work = [this, message, shared, wrong] {
+      const std::string id = http::request_id_for(shared->headers);
+      reply(message, *shared, wrong ? refusal(*wrong, id) : handler_->handle(*shared));
+      count(-1);
+    };
+    if ((reserved ? reserved_ : workers_).submit(work)) return;
+    reply(message, *shared,
+          refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
+                  http::request_id_for(shared->headers)));
+    count(-1);
+  }
+
+  void fill(const rest::http_request& message, http::Request& request) const {
+    request.method = message.method();
+    request.target = message.request_uri().to_string();
+    request.peer = message.remote_address();
+    request.cancelled = stop_.get_token();
+    for (const auto& [name, value] : message.headers()) request.headers.add(name, value);
+    const Framing framing =
+        check_framing(request.headers, message.http_version() != rest::http_versions::HTTP_1_0);
+    if (framing.chunked || framing.content_length.value_or(0) > 0) {
+      request.body = std::make_shared<CpprestBody>(message, framing.content_length);
+    } else {
+      request.body = std::make_shared<http::BytesBody>("");
+    }
+  }
+
+  static void reply(const rest::http_request& message, const http::Request& request,
+                    http::Response response) {
+    rest::http_response answer(static_cast<rest::status_code>(response.status));
+    answer.set_reason_phrase(std::string(http::reason_phrase(response.status)));
+    for (const auto& [name, value] : response.headers.fields()) answer.headers().add(name, value);
+    const std::string type(response.headers.get("Content-Type").value_or("application/octet-stream"));
+    if (const auto* stream = std::get_if<std::shared_ptr<http::ResponseStream>>(&response.body)) {
+      return reply_stream(message, answer, **stream, type);
+    }
+    if (request.method != "HEAD" && status_has_body(response.status)) {
+      std::string bytes;
+      if (const auto* content = std::get_if<http::ContentBody>(&response.body)) {
+        bytes = read_content(*content);
+      } else {
+        bytes = std::move(std::get<std::string>(response.body));
+      }
+      answer.set_body(std::move(bytes), type);
+    }
+    message.reply(answer).then(&ignore_failure);
+  }
+
+  static void reply_stream(const rest::http_request& message, rest::http_response& answer,
+                           http::ResponseStream& stream, const std::string& type) {
+    concurrency::streams::producer_consumer_buffer<uint8_t> buffer;
+    answer.set_body(buffer.create_istream(), type);
+    const auto sent = message.reply(answer).then(&ignore_failure);
+    std::string piece;
+    while (!sent.is_done() && stream.next(piece)) {
+      if (!piece.empty()) {
+        buffer.putn_nocopy(reinterpret_cast<const uint8_t*>(piece.data()), piece.size()).wait();
+        buffer.sync().wait();
+      }
+      piece.clear();
+    }
+    buffer.close(std::ios_base::out).wait();
+  }
+
+  /// A response that cannot be delivered is the client's affair: it went away.
+  static void ignore_failure(const pplx::task<void>& sent) {
+    try {
+      sent.wait();
+    } catch (const std::exception&) {
+    }
+  }
+
+  void count(int change) {
+    const std::lock_guard lock(mutex_);
+    in_work_ += change;
+    if (in_work_ == 0) idle_.notify_all();
+  }
+
+  const TransportOptions options_;
+  http::Handler* handler_ = nullptr;
+  Executor workers_;
+  Executor reserved_;
+  std::unique_ptr<rest::experimental::listener::http_listener> listener_;
+  uint16_t port_ = 0;
+  bool open_ = false;
+  std::atomic<bool> draining_{false};
+  std::stop_source stop_;
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  int in_work_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ServerTransport> make_cpprest_transport(const TransportOptions& options) {
+  return std::make_unique<CpprestTransport>(options);
+}
+
+}  // namespace tensormill::transport
