@@ -134,9 +134,8 @@ private:
     if (dumps("tir")) compiled.loop_text = te::print(function);
     compiled.object = backend_->emit(function, options_.target, {dumps("ll"), dumps("asm")});
     if (verifies()) {
-      const codegen::JitLibrary library(compiled.object);
-      const auto entry = reinterpret_cast<tm_kernel>(library.lookup(kernel.symbol));
-      verify_kernel(kernel, entry, compiled.workspace, constants_of(graph, index));
+      const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
+      verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(graph, index));
     }
   }
 

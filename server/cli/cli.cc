@@ -1,0 +1,88 @@
+#include "server/cli/cli.h"
+
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "compiler/driver/compile.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+constexpr int kUsageExit = 2;
+
+/// One line, whatever the message holds.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+int report(const GlobalOptions& globals, std::string_view code, int exit_code, const std::string& message,
+           const std::vector<ErrorDetail>& details) {
+  std::cerr << "error: " << one_line(message) << std::endl;
+  if (globals.json) {
+    Json list = Json::array();
+    for (const ErrorDetail& detail : details)
+      list.push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
+    std::cout << Json{{"error", {{"code", code}, {"detail", message}, {"errors", list}}}}.dump() << std::endl;
+  }
+  return exit_code;
+}
+
+int run_action(const Action& action, const GlobalOptions& globals) {
+  try {
+    return action(globals);
+  } catch (const Error& error) {
+    const ErrorCodeInfo& info = error_code_info(error.code());
+    return report(globals, info.name, info.exit_code, error.message(), error.details());
+  } catch (const std::exception& error) {
+    // InternalError, or an exception of the standard library that no layer expected: a bug either way.
+    const ErrorCodeInfo& info = error_code_info(ErrorCode::kInternal);
+    return report(globals, info.name, info.exit_code, error.what(), {});
+  }
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  CLI::App app{"TensorMill: compiles trained models to fast packages and serves them over HTTP",
+               "tensormill"};
+  app.set_version_flag("--version", driver::compiler_build());
+  app.require_subcommand(1);
+  app.fallthrough();
+  GlobalOptions globals;
+  app.add_flag("--json", globals.json, "print the report as JSON");
+  app.add_flag("-v,--verbose", globals.verbosity, "say more; repeat for more");
+  std::vector<std::pair<CLI::App*, Action>> commands;
+  const auto add = [&](Action (*make)(CLI::App&), std::string name, const char* doc) {
+    const bool hidden = name.front() == '-';
+    if (hidden) name.erase(0, 1);
+    CLI::App* command = app.add_subcommand(name, hidden ? "" : doc);
+    if (hidden) command->group("");
+    commands.emplace_back(command, make(*command));
+  };
+#define TM_COMMAND(function, name, doc) add(&function, name, doc);
+#include "server/cli/commands.def"
+#undef TM_COMMAND
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "error: " << one_line(error.what()) << "; see tensormill --help" << std::endl;
+    return kUsageExit;
+  }
+  for (const auto& [command, action] : commands) {
+    if (command->parsed()) return run_action(action, globals);
+  }
+  return kUsageExit;
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,170 @@
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "compiler/driver/compile.h"
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ops/ops.h"
+#include "compiler/package/writer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/cli/cli.h"
+#include "server/cli/model_input.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+struct CompileArguments {
+  std::string model;
+  std::string format = "onnx";
+  std::string target = "llvm -mcpu=native";
+  std::string mcpu, mattr, mtriple;
+  int num_cores = 0;
+  int opt_level = 3;
+  std::string input_shapes;
+  std::string shape_buckets;
+  std::string outputs;
+  std::string desired_layout;
+  std::string mixed_precision;
+  std::string tuning_records;
+  std::vector<std::string> pass_config;
+  std::string disabled_pass;
+  std::string verify = "sample";
+  std::string dump_code;
+  bool print_pass_times = false;
+  std::string output = "module.tar";
+  int threads = 0;
+};
+
+/// Options of the contract that arrive with later work are named, never ignored.
+void refuse_unsupported(const CompileArguments& arguments) {
+  const auto refuse = [](const std::string& value, const char* option) {
+    if (!value.empty())
+      throw Error(ErrorCode::kNotSupported, std::string(option) + " is not implemented yet");
+  };
+  refuse(arguments.mixed_precision, "--mixed-precision");
+  refuse(arguments.shape_buckets, "--shape-buckets");
+  refuse(arguments.desired_layout, "--desired-layout");
+  refuse(arguments.tuning_records, "--tuning-records");
+  if (!arguments.pass_config.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "--pass-config " + arguments.pass_config.front() + ": no pass has options");
+  }
+}
+
+std::vector<std::string> target_overrides(const CompileArguments& arguments) {
+  std::vector<std::string> overrides;
+  if (!arguments.mcpu.empty()) overrides.push_back("-mcpu=" + arguments.mcpu);
+  if (!arguments.mattr.empty()) overrides.push_back("-mattr=" + arguments.mattr);
+  if (!arguments.mtriple.empty()) overrides.push_back("-mtriple=" + arguments.mtriple);
+  if (arguments.num_cores > 0) overrides.push_back("-num-cores=" + std::to_string(arguments.num_cores));
+  return overrides;
+}
+
+std::set<std::string> dump_stages(const std::string& text) {
+  std::set<std::string> stages;
+  for (const std::string& stage : split_list(text)) {
+    if (stage != "relay" && stage != "te" && stage != "tir" && stage != "ll" && stage != "asm") {
+      throw Error(ErrorCode::kUsage, "--dump-code " + stage + ": expected relay, te, tir, ll or asm");
+    }
+    stages.insert(stage);
+  }
+  return stages;
+}
+
+void print_report(const CompileArguments& arguments, const driver::CompileResult& result, bool json) {
+  const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
+  if (json) {
+    Json times = Json::object();
+    for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
+    std::cout << Json{{"package", package::package_id(result.metadata_json).text()},
+                      {"output", arguments.output},
+                      {"target", metadata.target},
+                      {"steps", metadata.num_steps},
+                      {"host_steps", metadata.host_steps},
+                      {"kernels", metadata.kernels.size()},
+                      {"times_ms", times}}
+                     .dump()
+              << std::endl;
+    return;
+  }
+  std::cout << arguments.output << ": " << metadata.num_steps << " steps, " << metadata.kernels.size()
+            << " kernels, " << package::package_id(result.metadata_json).text() << "\n";
+  if (!arguments.print_pass_times) return;
+  for (const driver::PhaseTime& time : result.times) {
+    std::cout << std::setw(12) << std::fixed << std::setprecision(1) << time.ms << " ms  " << time.phase
+              << "\n";
+  }
+}
+
+int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
+  refuse_unsupported(arguments);
+  const target::Target host = target::host_target();
+  driver::CompileOptions options;
+  options.target = resolve_target(arguments.target, target_overrides(arguments), host);
+  for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
+  options.opt_level = arguments.opt_level;
+  for (const std::string& pass : split_list(arguments.disabled_pass)) options.disabled_passes.insert(pass);
+  options.verify = driver::parse_verify_mode(arguments.verify);
+  options.host_runs_target = host_runs(options.target, host);
+  options.dumps = dump_stages(arguments.dump_code);
+  options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
+  const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
+  options.model_digest = source.digest.text();
+  frontend::onnx::ImportOptions import;
+  import.input_shapes = parse_input_shapes(arguments.input_shapes);
+  import.outputs = split_list(arguments.outputs);
+  for (const auto& [name, shape] : import.input_shapes)
+    options.recorded_options["input_shapes." + name] = to_string(shape);
+  if (!arguments.outputs.empty()) options.recorded_options["outputs"] = arguments.outputs;
+  driver::CompileHooks hooks;
+  if (globals.verbosity > 0) {
+    hooks.progress = [](const driver::Progress& progress) {
+      std::cerr << progress.stage << " " << progress.done << "/" << progress.total << "\n";
+    };
+  }
+  const ir::Graph graph = frontend::onnx::import_model(source, import, ops::standard_ops());
+  const driver::CompileResult result = driver::compile(graph, options, hooks);
+  for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
+  package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
+                                            &result.params, result.params_bytes});
+  print_report(arguments, result, globals.json);
+  return 0;
+}
+
+}  // namespace
+
+Action compile_command(CLI::App& app) {
+  const auto arguments = std::make_shared<CompileArguments>();
+  app.add_option("MODEL", arguments->model, "model file")->required();
+  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--target", arguments->target,
+                 "target string, JSON, or a .json file; default: this machine");
+  app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");
+  app.add_option("--target-llvm-mattr", arguments->mattr, "as -mattr in the target string");
+  app.add_option("--target-llvm-mtriple", arguments->mtriple, "as -mtriple in the target string");
+  app.add_option("--target-llvm-num-cores", arguments->num_cores, "as -num-cores in the target string");
+  app.add_option("-O,--opt-level", arguments->opt_level, "0 to 4")->check(CLI::Range(0, 4));
+  app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
+  app.add_option("--shape-buckets", arguments->shape_buckets, "\"N=1,8;H=32..640:32\"");
+  app.add_option("--outputs", arguments->outputs, "values to return instead of the model's outputs: A,B");
+  app.add_option("--desired-layout", arguments->desired_layout, "NCHW or NHWC")
+      ->check(CLI::IsMember({"NCHW", "NHWC"}));
+  app.add_option("--mixed-precision", arguments->mixed_precision, "bf16 or int8");
+  app.add_option("--tuning-records", arguments->tuning_records, "records file");
+  app.add_option("--pass-config", arguments->pass_config, "K=V");
+  app.add_option("--disabled-pass", arguments->disabled_pass, "names: A,B");
+  app.add_option("--verify", arguments->verify, "full, sample or none")
+      ->check(CLI::IsMember({"full", "sample", "none"}));
+  app.add_option("--dump-code", arguments->dump_code, "relay,te,tir,ll,asm: written beside the package");
+  app.add_flag("--print-pass-times", arguments->print_pass_times, "print the time of each phase");
+  app.add_option("--threads", arguments->threads, "compiler threads; default: all cores");
+  app.add_option("-o,--output", arguments->output, "package file");
+  return [arguments](const GlobalOptions& globals) { return compile_model(*arguments, globals); };
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,99 @@
+#include "server/cli/model_input.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+[[noreturn]] void bad_shapes(const std::string& text, const std::string& why) {
+  throw Error(ErrorCode::kUsage,
+              "input shapes \"" + text + "\": " + why + "; write \"data:[1,3,224,224] x:[N,3,H,W]\"");
+}
+
+Dim parse_dim(const std::string& text, const std::string& word) {
+  int64_t extent = 0;
+  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), extent);
+  if (parsed.ec == std::errc() && parsed.ptr == word.data() + word.size()) {
+    if (extent < -1) bad_shapes(text, "extent " + word);
+    if (extent == -1) return std::string();
+    return extent;
+  }
+  if (word.empty() || !std::all_of(word.begin(), word.end(),
+                                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; })) {
+    bad_shapes(text, "dim \"" + word + "\" is neither a number nor a name");
+  }
+  return word;
+}
+
+}  // namespace
+
+std::map<std::string, DimShape> parse_input_shapes(const std::string& text) {
+  std::map<std::string, DimShape> shapes;
+  size_t at = 0;
+  while ((at = text.find_first_not_of(" \t", at)) != std::string::npos) {
+    const size_t open = text.find(":[", at);
+    const size_t close = open == std::string::npos ? open : text.find(']', open);
+    if (close == std::string::npos) bad_shapes(text, "expected NAME:[DIMS]");
+    DimShape shape;
+    std::string word;
+    const std::string dims = text.substr(open + 2, close - open - 2);
+    for (size_t i = 0; i <= dims.size() && !(dims.empty()); ++i) {
+      if (i < dims.size() && dims[i] != ',') {
+        if (dims[i] != ' ') word += dims[i];
+        continue;
+      }
+      shape.push_back(parse_dim(text, word));
+      word.clear();
+    }
+    if (!shapes.emplace(text.substr(at, open - at), std::move(shape)).second) {
+      bad_shapes(text, "input " + text.substr(at, open - at) + " stands twice");
+    }
+    at = close + 1;
+  }
+  return shapes;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  size_t start = 0;
+  while (start < text.size()) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    if (end > start) items.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return items;
+}
+
+target::Target resolve_target(const std::string& text, const std::vector<std::string>& overrides,
+                              const target::Target& host) {
+  std::string full = text;
+  if (text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0) full = read_file(text);
+  for (const std::string& option : overrides) full += " " + option;
+  return target::parse_target(full, host);
+}
+
+bool host_runs(const target::Target& target, const target::Target& host) {
+  if (target.is_x86() != host.is_x86()) return false;
+  const std::vector<std::string> have = host.required_features();
+  const std::vector<std::string> need = target.required_features();
+  return std::includes(have.begin(), have.end(), need.begin(), need.end());
+}
+
+frontend::onnx::ModelSource open_model_file(const std::string& path, const std::string& format) {
+  if (format != "onnx") {
+    throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
+  }
+  try {
+    return frontend::onnx::open_model(path);
+  } catch (Error& error) {
+    error.add_context(path);
+    throw;
+  }
+}
+
+}  // namespace tensormill::cli

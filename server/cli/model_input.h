@@ -1,0 +1,27 @@
+/// Models, targets and shapes as the command line writes them.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/target/target.h"
+
+namespace tensormill::cli {
+
+/// "data:[1,3,224,224] x:[N,3,H,W]" -> shapes by input name. Throws Error(kUsage) with the place.
+std::map<std::string, DimShape> parse_input_shapes(const std::string& text);
+/// "A,B" -> {"A","B"}; "" -> {}.
+std::vector<std::string> split_list(const std::string& text);
+/// A target string, JSON text, or the path of a JSON file; `overrides` are further options as in a target
+/// string.
+target::Target resolve_target(const std::string& text, const std::vector<std::string>& overrides,
+                              const target::Target& host);
+/// True when this machine can run code for `target`.
+bool host_runs(const target::Target& target, const target::Target& host);
+/// The model at `path`; Error(kUsage) for a format that is unknown here.
+frontend::onnx::ModelSource open_model_file(const std::string& path, const std::string& format);
+
+}  // namespace tensormill::cli

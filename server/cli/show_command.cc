@@ -1,0 +1,144 @@
+#include <iostream>
+#include <memory>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/package/package_reader.h"
+#include "server/cli/cli.h"
+#include "server/cli/model_input.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+struct ShowArguments {
+  std::string path;
+  std::string format = "onnx";
+  std::string input_shapes;
+  bool graph = false;
+  bool ops = false;
+  bool tasks = false;
+};
+
+Json shape_json(const DimShape& shape) {
+  Json list = Json::array();
+  for (const Dim& dim : shape) {
+    if (const int64_t* extent = std::get_if<int64_t>(&dim)) {
+      list.push_back(*extent);
+    } else {
+      const std::string& name = std::get<std::string>(dim);
+      list.push_back(name.empty() ? Json(-1) : Json(name));
+    }
+  }
+  return list;
+}
+
+template <typename Value>
+Json signature_json(const std::vector<Value>& values) {
+  Json list = Json::array();
+  for (const Value& value : values) {
+    list.push_back(
+        {{"name", value.name}, {"dtype", dtype_long_name(value.dtype)}, {"shape", shape_json(value.shape)}});
+  }
+  return list;
+}
+
+template <typename Value>
+void print_signature(const char* title, const std::vector<Value>& values) {
+  for (const Value& value : values) {
+    std::cout << title << " " << value.name << ": " << dtype_long_name(value.dtype) << to_string(value.shape)
+              << "\n";
+  }
+}
+
+int show_package(const ShowArguments& arguments, bool json) {
+  const std::shared_ptr<const package::Package> opened = package::Package::open(arguments.path);
+  const package::Metadata& metadata = opened->metadata();
+  if (json) {
+    Json report = Json::parse(opened->metadata_text());
+    report["id"] = opened->id().text();
+    std::cout << report.dump() << std::endl;
+    return 0;
+  }
+  std::cout << "package " << opened->id().text() << "\nmodel " << metadata.model_digest << "\ntarget "
+            << metadata.target << "\nopt level " << metadata.opt_level << ", verify " << metadata.verify
+            << "\n";
+  print_signature("input", metadata.inputs);
+  print_signature("output", metadata.outputs);
+  std::cout << "steps " << metadata.num_steps << ", host steps " << metadata.host_steps << ", kernels "
+            << metadata.kernels.size() << "\nweights " << metadata.weight_bytes << " bytes, flops "
+            << metadata.flops << "\n";
+  if (arguments.ops || arguments.tasks) {
+    for (const package::KernelInfo& kernel : metadata.kernels) {
+      std::cout << kernel.symbol << " " << kernel.origins.size() << "\n";
+    }
+  }
+  if (arguments.graph) {
+    for (const package::Step& step : opened->plan().steps)
+      std::cout << step.name << ": " << step.function << "\n";
+  }
+  return 0;
+}
+
+int show_model(const ShowArguments& arguments, bool json) {
+  const frontend::onnx::ModelSource source = open_model_file(arguments.path, arguments.format);
+  const frontend::onnx::ModelFacts facts = frontend::onnx::read_facts(source);
+  if (arguments.tasks)
+    throw Error(ErrorCode::kNotSupported, "--tasks needs a package; compile the model first");
+  if (arguments.graph) {
+    const frontend::onnx::ImportOptions options{parse_input_shapes(arguments.input_shapes), {}};
+    std::cout << ir::print(frontend::onnx::import_model(source, options, ops::standard_ops()));
+    return 0;
+  }
+  if (json) {
+    std::cout << Json{{"id", source.digest.text()},
+                      {"format", arguments.format},
+                      {"inputs", signature_json(facts.inputs)},
+                      {"outputs", signature_json(facts.outputs)},
+                      {"ops", facts.ops},
+                      {"opsets", facts.opsets},
+                      {"parameters", facts.parameters}}
+                     .dump()
+              << std::endl;
+    return 0;
+  }
+  if (arguments.ops) {
+    for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
+    return 0;
+  }
+  std::cout << "model " << source.digest.text() << "\nproducer " << facts.producer << "\n";
+  print_signature("input", facts.inputs);
+  print_signature("output", facts.outputs);
+  std::cout << "parameters " << facts.parameters << " (" << facts.weight_bytes << " bytes)\n";
+  for (const ErrorDetail& detail : frontend::onnx::unsupported_nodes(source)) {
+    std::cout << "not supported: " << detail.pointer << " (" << detail.detail << ")\n";
+  }
+  return 0;
+}
+
+/// A package is a tar; its first member is named at the start of the file.
+bool is_package(const std::string& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  return file->text().substr(0, package::kMetadataMember.size()) == package::kMetadataMember;
+}
+
+}  // namespace
+
+Action show_command(CLI::App& app) {
+  const auto arguments = std::make_shared<ShowArguments>();
+  app.add_option("MODEL|PACKAGE.tar", arguments->path, "model or package file")->required();
+  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--input-shapes", arguments->input_shapes, "for --graph of a model with free dims");
+  app.add_flag("--graph", arguments->graph, "the imported graph, or a package's steps");
+  app.add_flag("--ops", arguments->ops, "one operator a line with its count");
+  app.add_flag("--tasks", arguments->tasks, "the distinct kernels");
+  return [arguments](const GlobalOptions& globals) {
+    return is_package(arguments->path) ? show_package(*arguments, globals.json)
+                                       : show_model(*arguments, globals.json);
+  };
+}
+
+}  // namespace tensormill::cli

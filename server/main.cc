@@ -1,0 +1,3 @@
+#include "server/cli/cli.h"
+
+int main(int argc, char** argv) { return tensormill::cli::run(argc, argv); }
