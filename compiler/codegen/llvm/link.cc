@@ -1,7 +1,10 @@
+#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "compiler/codegen/llvm/module.h"
 #include "compiler/target/features.h"
@@ -21,31 +24,53 @@ FileDescriptor make_memory_file(const char* name) {
 
 std::string path_of(const FileDescriptor& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
 
-std::string contents_of(const FileDescriptor& file) {
-  const off_t size = lseek(file.get(), 0, SEEK_END);
-  if (size < 0) throw_errno(errno, "the linked object");
-  std::string bytes(static_cast<size_t>(size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count =
-        pread(file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw_errno(errno, "the linked object");
-    done += static_cast<size_t>(count);
+/// What is written into a pipe, collected by a thread until its write end is closed.
+class Collector {
+public:
+  Collector() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw_errno(errno, "pipe2");
+    read_end_ = FileDescriptor(ends[0]);
+    write_end_ = FileDescriptor(ends[1]);
+    thread_ = std::thread([this] { collect(); });
   }
-  return bytes;
-}
+  ~Collector() { finish(); }
+  const FileDescriptor& write_end() const { return write_end_; }
+  /// Closes the write end and waits for the rest.
+  void finish() {
+    write_end_ = FileDescriptor();
+    if (thread_.joinable()) thread_.join();
+  }
+  const std::string& bytes() const { return bytes_; }
+
+private:
+  void collect() {
+    char chunk[65536];
+    while (true) {
+      const ssize_t count = read(read_end_.get(), chunk, sizeof(chunk));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return;
+      bytes_.append(chunk, static_cast<size_t>(count));
+    }
+  }
+
+  FileDescriptor read_end_;
+  FileDescriptor write_end_;
+  std::string bytes_;
+  std::thread thread_;
+};
 
 }  // namespace
 
-/// lld reads and writes files by name; memory files keep all of it in this process.
+/// lld reads and writes files by name. Objects are memory files; the output is a pipe, because a regular file
+/// would be written beside its name first. So nothing touches a file system but /proc.
 std::string link_objects(const std::vector<Object>& objects, const target::Target& target) {
   std::vector<FileDescriptor> inputs;
   for (const Object& object : objects) {
     inputs.push_back(make_memory_file("object"));
     write_all(inputs.back().get(), object.bytes, object.symbol);
   }
-  const FileDescriptor output = make_memory_file("mod.so");
+  Collector output;
   const bool arm = target::arch_of(target.triple) == "aarch64";
   std::vector<std::string> args = {"ld.lld",
                                    "-m",
@@ -66,15 +91,17 @@ std::string link_objects(const std::vector<Object>& objects, const target::Targe
                                    "-soname",
                                    "mod.so",
                                    "-o",
-                                   path_of(output)};
+                                   path_of(output.write_end())};
   for (const FileDescriptor& input : inputs) args.push_back(path_of(input));
   std::vector<const char*> arguments;
   for (const std::string& arg : args) arguments.push_back(arg.c_str());
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  output.finish();
   TM_CHECK(result.retCode == 0, "the linker refused the kernels: " + messages);
-  return contents_of(output);
+  TM_CHECK(!output.bytes().empty(), "the linker wrote nothing: " + messages);
+  return output.bytes();
 }
 
 }  // namespace tensormill::codegen
