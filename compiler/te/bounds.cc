@@ -16,6 +16,12 @@ Interval as_interval(const Range& range) {
   return result;
 }
 
+bool reads_memory(const Expr& expr) {
+  bool found = false;
+  for_each_expr(expr, [&found](const Expr& part) { found |= op_class(part->op) == OpClass::kMemory; });
+  return found;
+}
+
 class LaneRewriter {
 public:
   explicit LaneRewriter(LaneView& view) : view_(view) {}
@@ -166,6 +172,8 @@ void BoundsContext::assume(const Expr& condition) {
     }
   }
   if (op_class(positive->op) != OpClass::kCompare || positive->args[0]->type != Type{}) return;
+  // What is in memory may change inside the guard.
+  if (reads_memory(positive)) return;
   const Expr &a = positive->args[0], &b = positive->args[1];
   const Prover prover(*this);
   if (!prover.is_exact(to_linear(a)) || !prover.is_exact(to_linear(b))) return;

@@ -72,12 +72,16 @@ void Printer::stage(const TensorNode& stage) {
       expr(stage.reduction->source[i]);
       text_ += " identity ";
       expr(stage.reduction->identity[i]);
-      text_ += " combine ";
-      expr(stage.reduction->combine[i]);
     } else {
       text_ += " = ";
       expr(stage.body[i]);
     }
+    text_ += "\n";
+  }
+  for (size_t i = 0; stage.reduction && i < stage.dtypes.size(); ++i) {
+    line();
+    text_ += "combine ";
+    expr(stage.reduction->combine[i]);
     text_ += "\n";
   }
   close();

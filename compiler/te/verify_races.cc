@@ -1,0 +1,224 @@
+#include "compiler/te/verify_races.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "compiler/te/linear.h"
+#include "compiler/te/prover.h"
+#include "compiler/te/text.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::te {
+namespace {
+
+/// Comparisons of one buffer's accesses above which only equal accesses are compared: unrolled bodies repeat,
+/// shifted by constants, what was shown before they were unrolled.
+constexpr size_t kMaxPairs = 4096;
+
+/// A digit of the task number: task = sum of weight * digit.
+struct Digit {
+  Var var;
+  int64_t weight;
+  int64_t count;
+};
+
+void collect_divisors(const Expr& expr, const Var& task, std::set<int64_t>& divisors) {
+  for_each_expr(expr, [&](const Expr& part) {
+    if (part->op != ExprOp::kFloorDiv && part->op != ExprOp::kFloorMod) return;
+    const int64_t* by = as_int(part->args[1]);
+    if (by == nullptr || *by <= 1) return;
+    const Expr& of = part->args[0];
+    if (of->op == ExprOp::kVar && of->var == task) divisors.insert(*by);
+    if (of->op != ExprOp::kFloorDiv || of->args[0]->op != ExprOp::kVar || of->args[0]->var != task) return;
+    const int64_t* inner = as_int(of->args[1]);
+    int64_t whole = 0;
+    if (inner != nullptr && !__builtin_mul_overflow(*inner, *by, &whole)) divisors.insert(whole);
+  });
+}
+
+/// Digits from the most significant down; divisors that do not divide each other are left out.
+std::vector<Digit> digits_of(const std::set<int64_t>& divisors, int64_t count) {
+  std::vector<int64_t> weights = {1};
+  for (const int64_t divisor : divisors) {
+    if (divisor % weights.back() == 0 && divisor < count) weights.push_back(divisor);
+  }
+  std::vector<Digit> digits;
+  for (size_t i = weights.size(); i-- > 0;) {
+    const int64_t above = i + 1 < weights.size() ? weights[i + 1] / weights[i] : (count - 1) / weights[i] + 1;
+    digits.push_back({make_var("digit" + std::to_string(i)), weights[i], above});
+  }
+  return digits;
+}
+
+class PairProver {
+public:
+  PairProver(const Var& task, std::vector<Digit> digits, int64_t first, const BoundsContext& outer,
+             const std::vector<Var>& outer_variables)
+      : task_(task), digits_(std::move(digits)), first_(first), outer_(outer) {
+    for (const Var& var : outer_variables) shared_.insert(var.get());
+  }
+
+  bool disjoint(const TaskAccess& a, const TaskAccess& b) {
+    if (a.indices.size() != b.indices.size()) return false;
+    for (size_t digit = 0; digit < digits_.size(); ++digit) {
+      if (!differ(a, b, digit)) return false;
+    }
+    return true;
+  }
+
+private:
+  /// The indices of an access in an iteration with the given digits, over variables of its own.
+  std::vector<Linear> indices_of(const TaskAccess& access, const std::vector<Expr>& digits,
+                                 BoundsContext& context) {
+    LaneView view{{}, {}, access.context};
+    std::vector<Expr> indices = view_lanes(access.indices, view);
+    Expr number = Expr(first_);
+    for (size_t i = 0; i < digits.size(); ++i) number = number + digits[i] * Expr(digits_[i].weight);
+    std::map<const VarNode*, Var> renamed;
+    std::vector<Linear> result;
+    for (Expr index : indices) {
+      std::set<Var> variables;
+      for_each_expr(index, [&](const Expr& part) {
+        if (part->op == ExprOp::kVar) variables.insert(part->var);
+      });
+      // The order of the set is that of addresses; it decides nothing that can be seen.
+      for (const Var& var : variables) {
+        if (var == task_ || shared_.contains(var.get())) continue;
+        Var& own = renamed[var.get()];
+        if (!own) {
+          own = make_var(var->name, var->dtype, var->lanes);
+          const Interval* range = view.context.find(var);
+          if (range != nullptr) context.bind(own, *range);
+        }
+        index = substitute(index, var, Expr(own));
+      }
+      index = substitute(index, task_, number);
+      result.push_back(to_linear(simplify(index, context)));
+    }
+    return result;
+  }
+
+  /// Iterations whose digits before `at` are equal and whose digit there is larger for b.
+  bool differ(const TaskAccess& a, const TaskAccess& b, size_t at) {
+    if (digits_[at].count <= 1) return true;
+    BoundsContext context = outer_;
+    const Var step = make_var("step");
+    context.bind(step, {1, digits_[at].count - 1});
+    std::vector<Expr> first, second;
+    for (size_t i = 0; i < digits_.size(); ++i) {
+      const Var own = make_var("d"), other = make_var("d");
+      context.bind(own, {0, digits_[i].count - 1});
+      context.bind(other, {0, digits_[i].count - 1});
+      first.emplace_back(own);
+      second.emplace_back(i < at ? own : other);
+    }
+    const std::vector<Linear> left = indices_of(a, first, context), right = indices_of(b, second, context);
+    for (size_t i = 0; i < left.size(); ++i) {
+      Linear difference = right[i];
+      // Only now, since a sum of two would hide that the digit stays below its count.
+      const int64_t by = difference.coefficient_of(second[at]);
+      if (by == std::numeric_limits<int64_t>::min()) continue;
+      difference.add(second[at], -by);
+      difference.add(first[at], by);
+      difference.add(Expr(step), by);
+      difference.add(left[i], -1);
+      if (!difference.overflow && never_zero(difference, context)) return true;
+    }
+    return false;
+  }
+
+  /// Largest weight first: when the rest cannot reach one weight, that digit of a zero sum is zero.
+  static bool never_zero(const Linear& difference, const BoundsContext& context) {
+    const Prover prover(context);
+    std::map<int64_t, Linear, std::greater<>> by_weight;
+    for (const Term& term : difference.terms) {
+      if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
+      const int64_t weight = std::abs(term.coefficient);
+      by_weight[weight].add(term.atom, term.coefficient / weight);
+    }
+    Linear rest = difference;
+    for (const auto& [weight, digit] : by_weight) {
+      const Range total = prover.linear_range(rest);
+      if (total.low > 0 || total.high < 0) return true;
+      rest.add(digit, -weight);
+      // The constant's share of this digit is the multiple of the weight that is nearest to it.
+      const int64_t share = (rest.constant + (rest.constant < 0 ? -weight / 2 : weight / 2)) / weight;
+      rest.constant -= share * weight;
+      const Range below = prover.linear_range(rest);
+      if (below.high >= weight || below.low <= -weight) return false;
+      Linear value = digit;
+      value.add_constant(share);
+      const Range here = prover.linear_range(value);
+      if (here.low > 0 || here.high < 0) return true;
+    }
+    return rest.constant != 0;
+  }
+
+  const Var& task_;
+  std::vector<Digit> digits_;
+  int64_t first_;
+  const BoundsContext& outer_;
+  std::set<const VarNode*> shared_;
+};
+
+std::string describe(const TaskAccess& access) {
+  std::string text = access.buffer_name + "[";
+  for (size_t i = 0; i < access.indices.size(); ++i) text += (i > 0 ? ", " : "") + print(access.indices[i]);
+  return text + "]";
+}
+
+bool same_indices(const TaskAccess& a, const TaskAccess& b) {
+  if (a.is_store != b.is_store || a.indices.size() != b.indices.size()) return false;
+  for (size_t i = 0; i < a.indices.size(); ++i) {
+    if (!equal(a.indices[i], b.indices[i])) return false;
+  }
+  return true;
+}
+
+void verify_class(const Var& task, std::vector<const TaskAccess*> accesses, PairProver& prover) {
+  std::vector<const TaskAccess*> distinct;
+  for (const TaskAccess* access : accesses) {
+    const auto same = [&](const TaskAccess* other) { return same_indices(*access, *other); };
+    const size_t near = distinct.size() > 64 ? distinct.size() - 64 : 0;
+    if (std::none_of(distinct.begin() + static_cast<ptrdiff_t>(near), distinct.end(), same))
+      distinct.push_back(access);
+  }
+  const bool all_pairs = distinct.size() * distinct.size() <= kMaxPairs;
+  for (size_t i = 0; i < distinct.size(); ++i) {
+    for (size_t j = 0; j < distinct.size(); ++j) {
+      if (!distinct[i]->is_store && !distinct[j]->is_store) continue;
+      if ((!all_pairs && i != j) || prover.disjoint(*distinct[i], *distinct[j])) continue;
+      throw InternalError("verify: tasks of parallel loop " + task->name +
+                          " may race: " + describe(*distinct[i]) + " and " + describe(*distinct[j]));
+    }
+  }
+}
+
+}  // namespace
+
+void verify_races(const Var& task, const Expr& min, const Expr& extent,
+                  const std::vector<TaskAccess>& accesses, const BoundsContext& outer,
+                  const std::vector<Var>& outer_variables) {
+  const Interval first = outer.bounds(min), count = outer.bounds(extent);
+  // A symbolic number of tasks is taken as the largest that an index can be.
+  const int64_t most = count.high ? *count.high : int64_t{1} << 40;
+  if (most <= 1) return;
+  TM_CHECK(first.is_point(), "parallel loop " + task->name + " starts at a constant");
+  std::set<int64_t> divisors;
+  std::map<int, std::vector<const TaskAccess*>> classes;
+  for (const TaskAccess& access : accesses) {
+    classes[access.buffer_class].push_back(&access);
+    for (const Expr& index : access.indices) collect_divisors(index, task, divisors);
+  }
+  PairProver prover(task, digits_of(divisors, most), *first.low, outer, outer_variables);
+  for (auto& [id, members] : classes) {
+    const bool stores =
+        std::any_of(members.begin(), members.end(), [](const TaskAccess* a) { return a->is_store; });
+    if (stores) verify_class(task, std::move(members), prover);
+  }
+}
+
+}  // namespace tensormill::te
