@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from glob import glob
 from pathlib import Path
@@ -45,24 +46,29 @@ class Totals:
 
 
 def run_program(command, env=None):
-    """Runs one program with its output shown as it comes; returns (exit code or "timeout", output)."""
+    """Runs one program with its output shown as it comes; returns (exit code or the words for a time-out, output)."""
     print(f"-- {' '.join(str(c) for c in command)}", flush=True)
-    started, lines = time.monotonic(), []
+    started, lines, timed_out = time.monotonic(), [], []
+
+    def stop():
+        timed_out.append(True)
+        process.kill()
+
     with subprocess.Popen([str(c) for c in command], cwd=ROOT, env={**os.environ, **(env or {})}, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           errors="replace") as process:
+        timer = threading.Timer(PROGRAM_LIMIT_S, stop)
+        timer.start()
         for line in process.stdout:
             lines.append(line)
             # Passing tests are one line each in their thousands: only what matters is shown.
             if not line.startswith(("[ RUN      ]", "[       OK ]")):
                 sys.stdout.write(line)
                 sys.stdout.flush()
-            if time.monotonic() - started > PROGRAM_LIMIT_S:
-                process.kill()
-                return "timeout", "".join(lines)
         code = process.wait()
+        timer.cancel()
     print(f"   {time.monotonic() - started:.1f} s", flush=True)
-    return code, "".join(lines)
+    return f"a time-out after {PROGRAM_LIMIT_S} s" if timed_out else code, "".join(lines)
 
 
 def with_exit_check(name, code, output, failures):
@@ -88,7 +94,7 @@ def run_gtest(program, totals, test_filter=None, env=None, label=""):
         for test in suite.get("testsuite", []):
             full = f"{name}: {suite['name']}.{test['name']}"
             if test.get("failures"):
-                failures.append((full, test["failures"][0]["failure"].strip().splitlines()[0]))
+                failures.append((full, " ".join(test["failures"][0]["failure"].split())[:300]))
             elif test.get("result") == "SKIPPED":
                 reasons = [s.get("message", "") for s in test.get("skipped", [])]
                 skips.append((full, " ".join(reasons).strip().replace("\n", " ") or skip_reason(output, suite, test)))
