@@ -1,0 +1,239 @@
+#include "runtime/exec/graph_executor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/memory/planner.h"
+#include "runtime/parallel/kernel_parallel.h"
+
+namespace tensormill::exec {
+
+namespace {
+
+using package::Buffer;
+using package::BufferKind;
+using package::ExecPlan;
+using package::Port;
+using package::Step;
+using package::StepKind;
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i == 0 ? "\"" : ", \"") + names[i] + "\"";
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return std::string(dtype_long_name(dtype)) + " " + to_string(shape);
+}
+
+int64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// "input_12" -> 12 for the prefix "input_".
+std::optional<size_t> alias_index(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  const std::string_view digits = name.substr(prefix.size());
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return index;
+}
+
+void run_host_step(const ExecPlan& plan, const Step& step, host_ops::HostFunction function,
+                   const std::vector<void*>& buffers) {
+  std::vector<TensorView> inputs;
+  std::vector<void*> outputs;
+  for (size_t i = 0; i < step.args.size(); ++i) {
+    const Buffer& buffer = plan.buffers[static_cast<size_t>(step.args[i])];
+    if (std::find(step.outputs.begin(), step.outputs.end(), static_cast<int32_t>(i)) != step.outputs.end()) {
+      outputs.push_back(buffers[i]);
+    } else {
+      inputs.push_back({buffer.dtype, buffer.shape, buffers[i]});
+    }
+  }
+  function({inputs, outputs, step.attributes});
+}
+
+}  // namespace
+
+int64_t executor_bytes(const package::LoadedPackage& package, int threads) {
+  const package::MemoryPlan& memory = package.memory();
+  return memory::checked_add(memory.arena_bytes, memory::checked_mul(memory.worker_workspace_bytes, threads));
+}
+
+GraphExecutor::GraphExecutor(std::shared_ptr<const package::LoadedPackage> package,
+                             const ExecutorOptions& options)
+    : package_(std::move(package)), max_threads_(std::max(options.max_threads, 1)) {
+  const int64_t bytes = executor_bytes(*package_, max_threads_);
+  if (bytes > options.memory_budget) {
+    throw Error(ErrorCode::kMemoryBudget, "the package needs " + std::to_string(bytes) + " bytes for " +
+                                              std::to_string(max_threads_) + " threads, " +
+                                              std::to_string(options.memory_budget) + " are allowed");
+  }
+  arena_ = memory::Arena(package_->memory().arena_bytes);
+  worker_workspace_ = memory::Arena(package_->memory().worker_workspace_bytes * max_threads_);
+  input_set_.assign(inputs().size(), false);
+  for (size_t i = 0; i < package_->plan().steps.size(); ++i) bind(i);
+}
+
+void* GraphExecutor::address(int32_t buffer) const {
+  const ExecPlan& plan = package_->plan();
+  const Buffer& root = plan.buffers[static_cast<size_t>(root_buffer(plan, buffer))];
+  const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
+  if (root.kind == BufferKind::kConstant) {
+    const int64_t inside = value.kind == BufferKind::kView ? value.view_offset : 0;
+    // Kernels never write constants: the plan's validator has checked it, and the mapping is read-only.
+    return const_cast<std::byte*>(package_->params().data()) + root.params_offset + inside;
+  }
+  const int64_t offset = package_->memory().offsets[static_cast<size_t>(buffer)];
+  TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
+  return arena_.data() + offset;
+}
+
+void GraphExecutor::bind(size_t step_index) {
+  const Step& step = package_->plan().steps[step_index];
+  Bound bound{&step, package_->kernel(step_index), nullptr, {}, nullptr};
+  for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
+  const int64_t shared = package_->memory().shared_workspace[step_index];
+  if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
+  if (step.kind == StepKind::kHost) {
+    bound.host = host_ops::find_host_op(step.function);
+    if (bound.host == nullptr) {
+      throw Error(ErrorCode::kNotSupported, "the package needs the host step \"" + step.function +
+                                                "\", which this program does not have");
+    }
+  }
+  bound_.push_back(std::move(bound));
+}
+
+size_t GraphExecutor::find_port(const std::vector<Port>& ports, std::string_view name,
+                                std::string_view what) const {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].name == name) return i;
+  }
+  if (const auto index = alias_index(name, std::string(what) + "_"); index && *index < ports.size())
+    return *index;
+  std::vector<std::string> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  throw Error(ErrorCode::kInvalidTensor, "the model has no " + std::string(what) + " \"" + std::string(name) +
+                                             "\"; it has " + quoted_list(names));
+}
+
+size_t GraphExecutor::input_index(std::string_view name) const { return find_port(inputs(), name, "input"); }
+size_t GraphExecutor::output_index(std::string_view name) const {
+  return find_port(outputs(), name, "output");
+}
+
+void GraphExecutor::set_input(std::string_view name, const TensorView& tensor) {
+  set_input(input_index(name), tensor);
+}
+
+void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
+  TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
+  const Port& port = inputs()[index];
+  const Buffer& buffer = package_->plan().buffers[static_cast<size_t>(port.buffer)];
+  if (tensor.dtype != port.dtype || tensor.shape != buffer.shape) {
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
+                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
+                                               type_text(port.dtype, buffer.shape));
+  }
+  const std::span<std::byte> target = input_bytes(index);
+  if (!target.empty()) std::memcpy(target.data(), tensor.data, target.size());
+}
+
+std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
+  TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
+  input_set_[index] = true;
+  const int32_t buffer = inputs()[index].buffer;
+  const int64_t bytes = package_->plan().buffers[static_cast<size_t>(buffer)].bytes;
+  return {static_cast<std::byte*>(address(buffer)), static_cast<size_t>(bytes)};
+}
+
+void GraphExecutor::clear_inputs() { input_set_.assign(inputs().size(), false); }
+
+int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const {
+  const Step& step = *bound.step;
+  if (step.kind == StepKind::kCopy) {
+    const int64_t bytes = package_->plan().buffers[static_cast<size_t>(step.args[0])].bytes;
+    if (bytes != 0) std::memmove(bound.buffers[1], bound.buffers[0], static_cast<size_t>(bytes));
+    return TM_OK;
+  }
+  if (step.kind == StepKind::kHost) {
+    run_host_step(package_->plan(), step, bound.host, bound.buffers);
+    return TM_OK;
+  }
+  const tm_call call{.abi_version = TM_ABI_VERSION,
+                     .num_buffers = static_cast<uint32_t>(bound.buffers.size()),
+                     .buffers = bound.buffers.data(),
+                     .dims = step.dims.data(),
+                     .num_dims = static_cast<uint32_t>(step.dims.size()),
+                     .reserved = 0,
+                     .shared_workspace = bound.shared_workspace,
+                     .worker_workspace = worker_workspace_.data(),
+                     .worker_workspace_stride = package_->memory().worker_workspace_bytes,
+                     .parallel = parallel,
+                     .error_index = &error_index};
+  return bound.kernel(&call);
+}
+
+void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t error_index) const {
+  const Step& step = package_->plan().steps[step_index];
+  if (code == TM_CANCELLED) throw Error(ErrorCode::kCancelled, "the run was cancelled in step " + step.name);
+  if (code != TM_INDEX_OUT_OF_RANGE) {
+    throw InternalError("kernel " + step.function + " returned " + std::to_string(code));
+  }
+  const std::string where = step.origins.empty()
+                                ? "step \"" + step.name + "\""
+                                : (step.origins.size() == 1 ? "node " : "nodes ") + quoted_list(step.origins);
+  throw Error(ErrorCode::kTensorData,
+              where + ": an index is outside its axis, at element " + std::to_string(error_index));
+}
+
+void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
+  for (size_t i = 0; i < input_set_.size(); ++i) {
+    if (!input_set_[i])
+      throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set");
+  }
+  parallel::Lease lease =
+      pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
+  const parallel::KernelParallel kernel_parallel(lease, options.cancel);
+  if (options.profile != nullptr) options.profile->clear();
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (options.cancel != nullptr && options.cancel->cancelled()) throw_step_error(i, TM_CANCELLED, -1);
+    if (options.deadline && std::chrono::steady_clock::now() >= *options.deadline) {
+      throw Error(ErrorCode::kDeadlineExceeded, "the deadline passed before step " + bound_[i].step->name +
+                                                    ", " + std::to_string(i) + " of " +
+                                                    std::to_string(bound_.size()) + " steps done");
+    }
+    const int64_t step_start = options.profile != nullptr ? nanoseconds_since(start) : 0;
+    int64_t error_index = -1;
+    const int32_t code = run_step(bound_[i], kernel_parallel.get(), error_index);
+    if (code != TM_OK) throw_step_error(i, code, error_index);
+    if (options.profile != nullptr) {
+      options.profile->push_back({i, step_start, nanoseconds_since(start) - step_start});
+    }
+  }
+}
+
+TensorView GraphExecutor::output(size_t index) const {
+  TM_CHECK(index < outputs().size(), "output " + std::to_string(index));
+  const Port& port = outputs()[index];
+  return {port.dtype, package_->plan().buffers[static_cast<size_t>(port.buffer)].shape, address(port.buffer)};
+}
+
+Tensor GraphExecutor::copy_output(size_t index) const {
+  const TensorView view = output(index);
+  Tensor tensor(view.dtype, view.shape);
+  if (tensor.num_bytes() != 0) std::memcpy(tensor.data(), view.data, tensor.num_bytes());
+  return tensor;
+}
+
+}  // namespace tensormill::exec

@@ -1,0 +1,105 @@
+/// Runs a loaded package: a flat list of steps over one arena. The package (code, weights) is shared, the
+/// arena is the executor's own, so many executors serve one package at once. Thread-safety: an executor
+/// belongs to one thread at a time; executors of one package are independent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/tensor.h"
+#include "runtime/host_ops/registry.h"
+#include "runtime/memory/arena.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::exec {
+
+struct ExecutorOptions {
+  int max_threads = 1;  ///< most workers that a run will use; sizes the workers' workspaces
+  /// For arena and workspaces together, checked before anything is allocated: Error(kMemoryBudget).
+  int64_t memory_budget = int64_t{1} << 36;
+};
+
+/// When a step ran, in nanoseconds since the start of the run.
+struct StepTime {
+  size_t step = 0;  ///< index into the plan's steps
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+};
+
+struct RunOptions {
+  int threads = 1;  ///< at most max_threads and the pool's cores are used
+  parallel::Deadline deadline = std::nullopt;
+  const parallel::CancelToken* cancel = nullptr;
+  std::vector<StepTime>* profile = nullptr;  ///< filled when given
+};
+
+/// What an executor of `package` allocates for `threads` workers. Throws Error(kMemoryBudget) past 2^62.
+int64_t executor_bytes(const package::LoadedPackage& package, int threads);
+
+class GraphExecutor {
+public:
+  /// Throws Error(kMemoryBudget), Error(kNotSupported) for a host step that does not exist here.
+  explicit GraphExecutor(std::shared_ptr<const package::LoadedPackage> package,
+                         const ExecutorOptions& options = {});
+  GraphExecutor(GraphExecutor&&) = default;
+  GraphExecutor& operator=(GraphExecutor&&) = default;
+
+  const std::vector<package::Port>& inputs() const { return package_->plan().inputs; }
+  const std::vector<package::Port>& outputs() const { return package_->plan().outputs; }
+  const package::LoadedPackage& package() const { return *package_; }
+
+  /// Index of an input or output by name, or by alias: "input_0", "output_0" ... (a real name wins). Throws
+  /// Error(kInvalidTensor) naming what exists.
+  size_t input_index(std::string_view name) const;
+  size_t output_index(std::string_view name) const;
+
+  /// Copies. Throws Error(kInvalidTensor) with both sides for an unknown name, another dtype or shape.
+  void set_input(std::string_view name, const TensorView& tensor);
+  void set_input(size_t index, const TensorView& tensor);
+  /// The input's own storage, to decode into; counts as set.
+  std::span<std::byte> input_bytes(size_t index);
+  /// Inputs keep their values over runs; this forgets that they are set.
+  void clear_inputs();
+
+  /// Throws Error(kInvalidTensor) for inputs that are not set, Error(kTensorData) naming the model's nodes
+  /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
+  /// the inputs are as they were and the outputs unspecified.
+  void run(parallel::ThreadPool& pool, const RunOptions& options = {});
+
+  /// Valid until the next run or the end of the executor.
+  TensorView output(size_t index) const;
+  TensorView output(std::string_view name) const { return output(output_index(name)); }
+  /// A copy that outlives the executor.
+  Tensor copy_output(size_t index) const;
+
+private:
+  /// A step with its addresses, fixed once the arena exists.
+  struct Bound {
+    const package::Step* step;
+    tm_kernel kernel;
+    host_ops::HostFunction host;
+    std::vector<void*> buffers;
+    void* shared_workspace;
+  };
+
+  void bind(size_t step_index);
+  int32_t run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const;
+  [[noreturn]] void throw_step_error(size_t step_index, int32_t code, int64_t error_index) const;
+  void* address(int32_t buffer) const;
+  size_t find_port(const std::vector<package::Port>& ports, std::string_view name,
+                   std::string_view what) const;
+
+  std::shared_ptr<const package::LoadedPackage> package_;
+  int max_threads_;
+  memory::Arena arena_;
+  memory::Arena worker_workspace_;
+  std::vector<Bound> bound_;
+  std::vector<bool> input_set_;
+};
+
+}  // namespace tensormill::exec

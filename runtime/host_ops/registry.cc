@@ -1,0 +1,32 @@
+#include "runtime/host_ops/registry.h"
+
+#include <vector>
+
+namespace tensormill::host_ops {
+
+namespace {
+
+struct Row {
+  std::string_view name;
+  HostFunction function;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+#define TM_HOST_OP(name, function) {name, &function},
+#include "runtime/host_ops/host_ops.def"
+#undef TM_HOST_OP
+  };
+  return table;
+}
+
+}  // namespace
+
+HostFunction find_host_op(std::string_view name) {
+  for (const Row& row : rows()) {
+    if (row.name == name) return row.function;
+  }
+  return nullptr;
+}
+
+}  // namespace tensormill::host_ops

@@ -1,0 +1,24 @@
+/// Steps that cannot be kernels: results whose shape depends on data, sequences, control flow. Each is one
+/// function and one row of host_ops.def; the table is empty until the first such operator arrives.
+/// Thread-safety: pure functions; a host step must be callable from several threads.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "runtime/base/tensor.h"
+
+namespace tensormill::host_ops {
+
+struct HostCall {
+  std::span<const TensorView> inputs;
+  std::span<void* const> outputs;  ///< storage of the plan's sizes
+  std::string_view attributes;     ///< JSON text, or ""
+};
+
+using HostFunction = void (*)(const HostCall& call);
+
+/// Null when there is no such row.
+HostFunction find_host_op(std::string_view name);
+
+}  // namespace tensormill::host_ops

@@ -1,0 +1,26 @@
+/// The header of a .npy file: a Python dict literal of three known keys, read by a parser that knows nothing
+/// else of Python.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
+
+namespace tensormill::npz {
+
+inline constexpr size_t kMaxNpyHeader = 65536;
+
+struct NpyHeader {
+  DType dtype = DType::kFloat32;
+  bool swap_bytes = false;
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Parses the dict. Throws Error(kInvalidNpz).
+NpyHeader parse_npy_dict(std::string_view dict);
+
+}  // namespace tensormill::npz

@@ -1,0 +1,160 @@
+#include "runtime/package/package_reader.h"
+
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "runtime/abi/kernel_abi.h"
+#include "runtime/base/error.h"
+#include "runtime/base/tensor.h"
+#include "runtime/package/cpu_features.h"
+#include "runtime/package/elf_admission.h"
+#include "runtime/package/tar_reader.h"
+
+namespace tensormill::package {
+
+namespace {
+
+constexpr std::string_view kMembers[] = {kMetadataMember, kPlanMember, kCodeMember, kParamsMember};
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The same bytes at an aligned address: themselves when they are.
+std::span<const std::byte> aligned(std::span<const std::byte> bytes,
+                                   std::vector<std::shared_ptr<const void>>& owners) {
+  if (bytes.empty() || reinterpret_cast<uintptr_t>(bytes.data()) % kTensorAlignment == 0) return bytes;
+  const std::shared_ptr<void> copy = allocate_aligned(bytes.size());
+  std::memcpy(copy.get(), bytes.data(), bytes.size());
+  owners.push_back(copy);
+  return {static_cast<const std::byte*>(copy.get()), bytes.size()};
+}
+
+std::map<std::string, std::span<const std::byte>, std::less<>> archive_members(
+    std::span<const std::byte> archive) {
+  std::map<std::string, std::span<const std::byte>, std::less<>> members;
+  for (const TarMember& member : read_tar(archive)) {
+    members[member.name] = archive.subspan(member.offset, member.size);
+  }
+  return members;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const Package> Package::open(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    std::map<std::string, std::shared_ptr<const MappedFile>> members;
+    for (std::string_view name : kMembers) {
+      members[std::string(name)] = MappedFile::open(path + "/" + std::string(name));
+    }
+    return open_members(std::move(members));
+  }
+  return open_archive(MappedFile::open(path));
+}
+
+std::shared_ptr<const Package> Package::open_archive(std::shared_ptr<const MappedFile> archive) {
+  std::shared_ptr<Package> package(new Package);
+  package->members_ = archive_members(archive->bytes());
+  package->owners_.push_back(std::move(archive));
+  package->check();
+  return package;
+}
+
+std::shared_ptr<const Package> Package::from_archive_bytes(std::span<const std::byte> archive) {
+  std::shared_ptr<Package> package(new Package);
+  const std::shared_ptr<void> copy = allocate_aligned(archive.size());
+  if (!archive.empty()) std::memcpy(copy.get(), archive.data(), archive.size());
+  package->owners_.push_back(copy);
+  package->members_ = archive_members({static_cast<const std::byte*>(copy.get()), archive.size()});
+  package->check();
+  return package;
+}
+
+std::shared_ptr<const Package> Package::open_members(
+    std::map<std::string, std::shared_ptr<const MappedFile>> members) {
+  std::shared_ptr<Package> package(new Package);
+  for (const auto& [name, file] : members) {
+    package->members_[name] = file->bytes();
+    package->owners_.push_back(file);
+  }
+  package->check();
+  return package;
+}
+
+void Package::check() {
+  for (std::string_view name : kMembers) {
+    if (!members_.contains(name)) {
+      throw Error(ErrorCode::kInvalidPackage, "package has no member " + std::string(name));
+    }
+  }
+  if (members_.size() != std::size(kMembers)) {
+    throw Error(ErrorCode::kInvalidPackage, "package has " + std::to_string(members_.size()) +
+                                                " members, expected " + std::to_string(std::size(kMembers)));
+  }
+  metadata_text_ = as_text(members_.find(kMetadataMember)->second);
+  id_ = package_id(metadata_text_);
+  metadata_ = metadata_from_json(metadata_text_);
+  if (metadata_.abi_version != TM_ABI_VERSION) {
+    throw Error(ErrorCode::kInvalidPackage, "package has kernel ABI " +
+                                                std::to_string(metadata_.abi_version) +
+                                                ", this program has " + std::to_string(TM_ABI_VERSION));
+  }
+  for (const auto& [name, info] : metadata_.members) {
+    const std::span<const std::byte> bytes = members_.find(name)->second;
+    if (bytes.size() != static_cast<size_t>(info.size) || Digest::of(bytes) != info.digest) {
+      throw Error(ErrorCode::kInvalidPackage,
+                  "member " + name + " does not have the digest that metadata.json names");
+    }
+  }
+  plan_ = plan_from_json(as_text(members_.find(kPlanMember)->second));
+  std::span<const std::byte>& params = members_.find(kParamsMember)->second;
+  if (params.size() != static_cast<size_t>(plan_.params_bytes)) {
+    throw Error(ErrorCode::kInvalidPackage, "mod.params has " + std::to_string(params.size()) +
+                                                " bytes, mod.json says " +
+                                                std::to_string(plan_.params_bytes));
+  }
+  params = aligned(params, owners_);
+}
+
+std::span<const std::byte> Package::member(std::string_view name) const {
+  const auto found = members_.find(name);
+  TM_CHECK(found != members_.end(), std::string(name));
+  return found->second;
+}
+
+LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code)
+    : package_(std::move(package)), code_(code), memory_(plan_memory(package_->plan())) {
+  for (const Step& step : package_->plan().steps) {
+    kernels_.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
+  }
+}
+
+std::shared_ptr<const LoadedPackage> LoadedPackage::load(std::shared_ptr<const Package> package) {
+  // A private copy is what gets hashed, admitted and mapped: a file may change under its mapping.
+  const std::span<const std::byte> mapped = package->member(kCodeMember);
+  const std::vector<std::byte> code(mapped.begin(), mapped.end());
+  if (Digest::of(std::span<const std::byte>(code)) !=
+      package->metadata().members.at(std::string(kCodeMember)).digest) {
+    throw Error(ErrorCode::kInvalidPackage, "mod.so changed while the package was open");
+  }
+  const std::string& triple = package->metadata().triple;
+  if (!triple.starts_with(host_machine() + "-")) {
+    throw Error(ErrorCode::kNotSupported, "package is for " + triple + ", this machine is " + host_machine());
+  }
+  const std::vector<std::string> missing = missing_cpu_features(package->metadata().cpu_features);
+  if (!missing.empty()) {
+    throw Error(ErrorCode::kCpuFeatureMissing,
+                "package needs CPU features that this machine lacks: " + joined(missing));
+  }
+  return std::shared_ptr<const LoadedPackage>(new LoadedPackage(std::move(package), code));
+}
+
+}  // namespace tensormill::package

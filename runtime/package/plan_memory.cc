@@ -1,0 +1,128 @@
+#include "runtime/package/plan_memory.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/memory/planner.h"
+
+namespace tensormill::package {
+
+namespace {
+
+using memory::BlockRequest;
+using memory::ReuseHint;
+
+/// First and last step that touch a root buffer.
+struct Life {
+  int64_t first = -1;
+  int64_t last = -1;
+  void touch(int64_t step) {
+    if (first < 0) first = step;
+    last = std::max(last, step);
+  }
+};
+
+class MemoryPlanner {
+public:
+  explicit MemoryPlanner(const ExecPlan& plan)
+      : plan_(plan), lives_(plan.buffers.size()), block_(plan.buffers.size(), -1) {}
+
+  MemoryPlan run() {
+    find_lives();
+    request_buffers();
+    find_hints();
+    MemoryPlan result;
+    std::vector<int32_t> workspace_block(plan_.steps.size(), -1);
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      const int64_t when = static_cast<int64_t>(i);
+      if (step.shared_workspace_bytes > 0) {
+        workspace_block[i] = add_block({step.shared_workspace_bytes, when, when});
+      }
+      result.worker_workspace_bytes = std::max(result.worker_workspace_bytes, step.worker_workspace_bytes);
+    }
+    if (result.worker_workspace_bytes > 0) {
+      // Padding keeps a vector load at the end of one worker's slice off the next one's cache line.
+      result.worker_workspace_bytes = memory::padded_size(result.worker_workspace_bytes);
+    }
+    const memory::BlockPlan blocks = memory::plan_blocks(requests_, hints_);
+    result.arena_bytes = blocks.total_bytes;
+    result.live_peak_bytes = blocks.live_peak_bytes;
+    const auto offset_of = [&](int32_t block) {
+      return block < 0 ? int64_t{-1} : blocks.offsets[static_cast<size_t>(block)];
+    };
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const int64_t root =
+          offset_of(block_[static_cast<size_t>(root_buffer(plan_, static_cast<int32_t>(i)))]);
+      const bool is_view = plan_.buffers[i].kind == BufferKind::kView;
+      result.offsets.push_back(root >= 0 && is_view ? root + plan_.buffers[i].view_offset : root);
+    }
+    for (int32_t block : workspace_block) result.shared_workspace.push_back(offset_of(block));
+    return result;
+  }
+
+private:
+  Life& life(int32_t buffer) { return lives_[static_cast<size_t>(root_buffer(plan_, buffer))]; }
+
+  void find_lives() {
+    const int64_t end = static_cast<int64_t>(plan_.steps.size());
+    for (int64_t i = 0; i < end; ++i) {
+      for (int32_t buffer : plan_.steps[static_cast<size_t>(i)].args) life(buffer).touch(i);
+    }
+    for (const Port& port : plan_.outputs) life(port.buffer).touch(end);
+    // The caller writes inputs before the first step and may run again without writing them.
+    for (const Port& port : plan_.inputs) life(port.buffer) = {0, end};
+  }
+
+  int32_t add_block(const BlockRequest& request) {
+    requests_.push_back(request);
+    return static_cast<int32_t>(requests_.size()) - 1;
+  }
+
+  void request_buffers() {
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[i];
+      if (buffer.kind == BufferKind::kView || buffer.kind == BufferKind::kConstant) continue;
+      if (lives_[i].first < 0) continue;
+      block_[i] = add_block({buffer.bytes, lives_[i].first, lives_[i].last});
+    }
+  }
+
+  /// A hint holds for whole root buffers only: a view's bytes belong to others too.
+  void find_hints() {
+    for (const Step& step : plan_.steps) {
+      for (const InPlace& pair : step.in_place) {
+        const int32_t target = step.args[static_cast<size_t>(pair.output)];
+        const int32_t source = step.args[static_cast<size_t>(pair.input)];
+        if (!is_whole_temp(target) || !is_whole_temp(source)) continue;
+        if (used_otherwise(step, source, pair.input)) continue;
+        hints_.push_back({block_[static_cast<size_t>(target)], block_[static_cast<size_t>(source)]});
+      }
+    }
+  }
+
+  bool is_whole_temp(int32_t buffer) const {
+    const BufferKind kind = plan_.buffers[static_cast<size_t>(buffer)].kind;
+    return kind == BufferKind::kTemp || kind == BufferKind::kOutput;
+  }
+
+  /// The step also reads the source through another argument, which is not declared as an alias.
+  bool used_otherwise(const Step& step, int32_t source, int32_t position) const {
+    for (size_t i = 0; i < step.args.size(); ++i) {
+      if (static_cast<int32_t>(i) != position && root_buffer(plan_, step.args[i]) == source) return true;
+    }
+    return false;
+  }
+
+  const ExecPlan& plan_;
+  std::vector<Life> lives_;
+  std::vector<int32_t> block_;
+  std::vector<BlockRequest> requests_;
+  std::vector<ReuseHint> hints_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const ExecPlan& plan) { return MemoryPlanner(plan).run(); }
+
+}  // namespace tensormill::package

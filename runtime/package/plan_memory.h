@@ -1,0 +1,28 @@
+/// Places every buffer of a plan that a run writes (inputs, outputs, temporaries) and the shared workspace of
+/// its steps in one arena. Deterministic, so that the compiler can state the size in metadata.json.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/package/exec_plan.h"
+
+namespace tensormill::package {
+
+struct MemoryPlan {
+  /// Per buffer: offset in the arena, views included; -1 for constants, views of constants and buffers that
+  /// no step, input or output touches.
+  std::vector<int64_t> offsets;
+  /// Per step: offset of its shared workspace, -1 when it has none.
+  std::vector<int64_t> shared_workspace;
+  int64_t arena_bytes = 0;             ///< size of the arena; metadata's arena_bytes
+  int64_t live_peak_bytes = 0;         ///< lower bound of any placement
+  int64_t worker_workspace_bytes = 0;  ///< stride for each worker: the largest of the steps, 64-byte aligned
+};
+
+/// `plan` is valid (validate_plan). Inputs stay untouched until the next set_input, so that a run can be
+/// repeated; outputs live until the next run. Throws Error(kMemoryBudget) when the sum passes 2^62 bytes.
+MemoryPlan plan_memory(const ExecPlan& plan);
+
+}  // namespace tensormill::package

@@ -1,0 +1,87 @@
+/// The one thread pool of a process: made in main (in the C API: in tm_runtime) and passed.
+///
+/// The pool stands for `cores` cores. A run leases some of them, waits when none is free, and counts its own
+/// thread as the first; so two executors never fight over a core. parallel_for hands tasks out from an atomic
+/// counter: which thread runs a task is not determined, so results must not depend on it.
+/// Thread-safety: ThreadPool may be used by any thread; a Lease belongs to one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace tensormill::parallel {
+
+/// Tells long work to stop. Thread-safe.
+class CancelToken {
+public:
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<bool> cancelled_{false};
+};
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// One task: 0 or an error code. `worker` < Lease::workers() is the same for all tasks of one thread.
+using TaskFunction = int32_t (*)(void* context, int64_t task, int32_t worker);
+
+class ThreadPool;
+
+/// Cores held by one run; given back at the end of its life.
+class Lease {
+public:
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&&) = delete;
+  ~Lease();
+  int workers() const { return static_cast<int>(helpers_.size()) + 1; }
+  /// Runs all tasks, this thread included, and returns when none runs any more: the code of the lowest task
+  /// that failed (later ones may be skipped), or 0. `cancel_code` is returned once `cancel` says so. Not to
+  /// be called from inside a task.
+  int32_t parallel_for(int64_t tasks, TaskFunction function, void* context,
+                       const CancelToken* cancel = nullptr, int32_t cancel_code = 0);
+
+private:
+  friend class ThreadPool;
+  Lease(ThreadPool* pool, std::vector<int> helpers) : pool_(pool), helpers_(std::move(helpers)) {}
+
+  ThreadPool* pool_;
+  std::vector<int> helpers_;
+};
+
+class ThreadPool {
+public:
+  /// `cores` >= 1; starts cores - 1 threads, which sleep until they are leased.
+  explicit ThreadPool(int cores);
+  /// No lease may be alive.
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  int cores() const { return cores_; }
+  /// Up to `wanted` cores, at least one: waits while none is free. Throws Error(kDeadlineExceeded) or
+  /// Error(kCancelled) (cancel is noticed within some milliseconds).
+  Lease lease(int wanted, const Deadline& deadline = std::nullopt, const CancelToken* cancel = nullptr);
+
+private:
+  friend class Lease;
+  struct Job;
+  struct Helper;
+  void helper_main(Helper& helper);
+  void give_back(const std::vector<int>& helpers);
+
+  const int cores_;
+  std::vector<std::unique_ptr<Helper>> helpers_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  int free_cores_;
+  std::vector<int> free_helpers_;
+};
+
+}  // namespace tensormill::parallel
