@@ -1,0 +1,102 @@
+/// Random graphs of all operators: each node's tensor expression against the reference, whole graphs as one
+/// program, and graphs in double.
+#include <gtest/gtest.h>
+
+#include "compiler/ops/ops.h"
+#include "compiler/te/interpret.h"
+#include "runtime/base/error.h"
+#include "tests/ops/cases/random_graph.h"
+
+namespace tensormill {
+namespace {
+
+using ops_cases::RandomGraph;
+using ops_cases::RandomGraphs;
+
+/// The reference's values of the distinct operands of a node.
+std::vector<Tensor> operands_of(const ir::Node& node, const std::vector<Tensor>& values) {
+  std::vector<Tensor> operands;
+  std::set<ir::ValueId> seen;
+  for (const ir::ValueId id : node.inputs) {
+    if (id != ir::kAbsent && seen.insert(id).second) operands.push_back(values[static_cast<size_t>(id)]);
+  }
+  return operands;
+}
+
+void check_nodes(const RandomGraph& random) {
+  const std::vector<Tensor> values = ir::evaluate_all_values(random.graph, random.inputs);
+  for (const ir::Node& node : random.graph.nodes()) {
+    const std::vector<Tensor> actual =
+        te::evaluate(ops_cases::node_program(random.graph, node), operands_of(node, values));
+    for (size_t i = 0; i < actual.size(); ++i) {
+      const Tensor& expected = values[static_cast<size_t>(node.outputs[i])];
+      const double tolerance = ops_cases::tolerance_of(random.graph.ops().get(node.op), expected.dtype());
+      EXPECT_EQ(ops_cases::difference(actual[i], expected, tolerance), "") << node.origins[0];
+    }
+  }
+}
+
+TEST(RandomGraph, EveryNodeAgreesAndEverythingIsCovered) {
+  const RandomGraphs graphs;
+  ops_cases::Coverage coverage;
+  for (size_t index = 0; index < graphs.count(); ++index) {
+    SCOPED_TRACE("graph " + std::to_string(index));
+    const RandomGraph random = graphs.make(index);
+    coverage.add(random.graph);
+    check_nodes(random);
+  }
+  const std::vector<ops_cases::Instance> wanted = ops_cases::all_instances();
+  EXPECT_TRUE(coverage.missing(wanted).empty()) << coverage.report(wanted);
+  for (const ir::OpDef& def : ops::standard_ops().all()) {
+    EXPECT_NE(coverage.report(wanted).find(std::string(def.name) + ": "), std::string::npos) << def.name;
+  }
+}
+
+TEST(RandomGraph, TheSameSeedGivesTheSameGraph) {
+  EXPECT_EQ(ir::print(RandomGraphs().make(3).graph), ir::print(RandomGraphs().make(3).graph));
+  EXPECT_NE(ir::print(RandomGraphs().make(3).graph), ir::print(RandomGraphs({.seed = 2, .dtypes = {}}).make(3).graph));
+}
+
+TEST(RandomGraph, PrintsParsesAndVerifies) {
+  const RandomGraphs graphs;
+  for (size_t index = 0; index < 40; ++index) {
+    const RandomGraph random = graphs.make(index);
+    ir::verify(random.graph);
+    std::map<Digest, Tensor> constants;
+    for (const Tensor& tensor : ops_cases::constants_of(random.graph)) {
+      constants.emplace(
+          Digest::of(std::string_view(static_cast<const char*>(tensor.data()), tensor.num_bytes())), tensor);
+    }
+    const std::string text = ir::print(random.graph);
+    EXPECT_EQ(ir::print(ir::parse_graph(text, ops::standard_ops(), constants)), text);
+  }
+}
+
+TEST(RandomGraph, WholeGraphsAgreeAsOneProgramAndInDouble) {
+  const RandomGraphs graphs(
+      {.instances = 5, .smooth = true, .dtypes = {DType::kFloat32, DType::kInt32, DType::kBool}});
+  ASSERT_GT(graphs.count(), 20u);
+  for (size_t index = 0; index < graphs.count(); ++index) {
+    SCOPED_TRACE("graph " + std::to_string(index));
+    const RandomGraph random = graphs.make(index);
+    const std::vector<Tensor> expected = ir::evaluate_reference(random.graph, random.inputs);
+    std::vector<Tensor> inputs = random.inputs;
+    for (const Tensor& constant : ops_cases::constants_of(random.graph)) inputs.push_back(constant);
+    const std::vector<Tensor> actual = te::evaluate(ops_cases::graph_program(random.graph), inputs);
+    const std::vector<Tensor> in_double = ir::evaluate_reference(random.graph, random.inputs, true);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool half = expected[i].dtype() == DType::kFloat16 || expected[i].dtype() == DType::kBFloat16;
+      EXPECT_EQ(ops_cases::difference(actual[i], expected[i], half ? 0.05 : 1e-3), "") << "output " << i;
+      Tensor narrowed(expected[i].dtype(), expected[i].shape());
+      if (is_float(expected[i].dtype())) {
+        EXPECT_EQ(in_double[i].dtype(), DType::kFloat64);
+        for (int64_t e = 0; e < narrowed.num_elements(); ++e)
+          narrowed.set_element(e, in_double[i].element_as_double(e));
+        EXPECT_EQ(ops_cases::difference(narrowed, expected[i], half ? 0.05 : 1e-3), "") << "output " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensormill
