@@ -171,11 +171,14 @@ const CpuRow& closest_cpu(const FeatureSet& host) {
     if (row.arch != kHostArch || (row.vendor != vendor && row.vendor != "generic")) continue;
     const FeatureSet own = features_of(row);
     bool fits = true;
+    size_t common = 0;
     for (const std::string& name : own) {
-      fits = fits && (host.find(name) != host.end() || name.substr(0, 3) == "amx");
+      const bool present = host.find(name) != host.end();
+      fits = fits && (present || name.substr(0, 3) == "amx");
+      common += present ? 1 : 0;
     }
     // A vendor's row beats a generic one of the same features: it has a scheduling model.
-    const size_t size = 2 * own.size() + (row.vendor == vendor ? 1 : 0);
+    const size_t size = 2 * common + (row.vendor == vendor ? 1 : 0);
     if (fits && size > best_size) {
       best = &row;
       best_size = size;

@@ -108,6 +108,27 @@ TEST(Kernels, StridedReversedAndGatheredLanes) {
   }
 }
 
+TEST(Kernels, ShortStridesLoadWholeVectors) {
+  for (const DType dtype : {DType::kFloat32, DType::kBool, DType::kInt16, DType::kFloat64}) {
+    for (const int lanes : {2, 7, 16}) {
+      for (const int64_t stride : {-1, 0, 2, 3, 4, 5, -2}) {
+        const int64_t span = std::abs(stride) * (lanes - 1) + 1;
+        const Buffer a = flat("a", dtype, span + 3);
+        const Buffer out = flat("out", dtype, 4 * lanes);
+        const Var i = te::make_var("i");
+        const Expr first = Expr(i) + Expr(stride < 0 ? span - 1 : 0);
+        const Stmt body = serial(i, Expr(4),
+                                 te::make_store(out, {te::ramp(Expr(i) * Expr(lanes), Expr(1), lanes)},
+                                                te::load(a, {te::ramp(first, Expr(stride), lanes)})));
+        Tensor input = Tensor::zeros(dtype, {span + 3});
+        for (int64_t k = 0; k < span + 3; ++k) input.set_element(k, static_cast<double>((k * 5) % 11));
+        expect_equal_interpreter(make_function("strides", {a, out}, 1, body),
+                                 {input, Tensor::zeros(dtype, {4 * lanes})});
+      }
+    }
+  }
+}
+
 TEST(Kernels, CheckedIndicesEndTheKernelWithTheFirstOneAtFault) {
   constexpr int64_t kSize = 40;
   const Buffer a = flat("a", DType::kFloat32, 10);

@@ -71,6 +71,9 @@ llvm::Value* KernelEmitter::emit_new(const te::Expr& expr) {
       return emit_ramp(node);
     case te::ExprOp::kCheckIndex:
       return emit_check_index(node);
+    case te::ExprOp::kLt:
+      if (llvm::Value* mask = emit_lane_limit(node)) return mask;
+      break;
     default:
       break;
   }
@@ -148,6 +151,30 @@ llvm::Value* KernelEmitter::emit_lane_reduce(const te::ExprNode& node) {
         {builder_.CreateShuffleVector(value, low), builder_.CreateShuffleVector(value, high)});
   }
   return value->getType()->isVectorTy() ? builder_.CreateExtractElement(value, uint64_t{0}) : value;
+}
+
+/// ramp(base, 1) < broadcast(limit), the mask of a tail, compares small lane numbers with what is left of the
+/// limit instead of int64 vectors. Null when the comparison is of another form.
+llvm::Value* KernelEmitter::emit_lane_limit(const te::ExprNode& node) {
+  const te::Type type = node.args[0]->type;
+  AffineIndex index;
+  AffineIndex limit;
+  if (type.dtype != DType::kInt64 || type.lanes == 1 || !as_affine(node.args[0], index) ||
+      !as_affine(node.args[1], limit) || index.stride != 1 || limit.stride != 0) {
+    return nullptr;
+  }
+  kept_.push_back(index.base);
+  kept_.push_back(limit.base);
+  llvm::Value* begin = emit_expr(index.base);
+  llvm::Value* end = emit_expr(limit.base);
+  const unsigned lanes = static_cast<unsigned>(type.lanes);
+  llvm::Value* left = builder_.CreateSelect(builder_.CreateICmpSLT(begin, end),
+                                            builder_.CreateSub(end, begin), builder_.getInt64(0));
+  left = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, builder_.getInt64(lanes));
+  left = builder_.CreateVectorSplat(lanes, builder_.CreateTrunc(left, builder_.getInt32Ty()));
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes; ++lane) numbers.push_back(builder_.getInt32(lane));
+  return builder_.CreateICmpULT(llvm::ConstantVector::get(numbers), left);
 }
 
 /// Branch-free: the function ends with an error if any index was out of range, and until then works on index

@@ -72,6 +72,9 @@ private:
   void emit_store(const te::StmtNode& node);
   llvm::Value* emit_load(const te::ExprNode& node);
   llvm::Value* load_lanes(const te::ExprNode& node, llvm::Value* pointer, llvm::Value* mask);
+  /// Strides whose elements lie so close that whole vectors are loaded and shuffled.
+  static bool is_short_stride(int64_t stride) { return stride == -1 || (stride >= 2 && stride <= 4); }
+  llvm::Value* load_short_stride(const te::ExprNode& node, llvm::Value* base, const AffineIndex& index);
   llvm::Value* load_ramp(const te::ExprNode& node, llvm::Value* pointer, const AffineIndex& index,
                          llvm::Value* mask);
   void store_ramp(const te::StmtNode& node, llvm::Value* pointer, const AffineIndex& index,
@@ -93,6 +96,7 @@ private:
   llvm::Value* emit_constant(const te::ExprNode& node);
   llvm::Value* emit_ramp(const te::ExprNode& node);
   llvm::Value* emit_lane_reduce(const te::ExprNode& node);
+  llvm::Value* emit_lane_limit(const te::ExprNode& node);
   llvm::Value* emit_check_index(const te::ExprNode& node);
   llvm::Value* emit_arithmetic(te::ExprOp op, DType dtype, const std::vector<llvm::Value*>& args);
   llvm::Type* value_type(te::Type type);
