@@ -16,6 +16,13 @@
 namespace tensormill::storage {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/// The code is the same at every cut; what a sanitizer looks for shows at some of them.
+constexpr uint64_t kStride = 11;
+#else
+constexpr uint64_t kStride = 1;
+#endif
+
 /// Small, so that the log is folded into the database, and starts over, in the middle of the story.
 constexpr int kCheckpointPages = 24;
 const std::string kRoot = "/data/store";
@@ -92,7 +99,10 @@ private:
     promises_.add("job " + key, [id](Store& again) { return again.catalog.find_job(id).has_value(); });
     const std::optional<JobRow> job = store.catalog.claim_job({"compile"}, "worker", 1'000'000);
     const JobClaim claim{job->id, job->attempt, job->owner};
-    promises_.add("claim of " + key, [id](Store& again) { return again.catalog.find_job(id)->attempt == 1; });
+    promises_.add("claim of " + key, [id](Store& again) {
+      const std::optional<JobRow> row = again.catalog.find_job(id);
+      return row && row->attempt == 1;
+    });
     store.catalog.heartbeat_job(claim, 1'000'000, R"({"stage":"code"})", {{0, "log", "{}"}});
     promises_.add("heartbeat of " + key,
                   [id](Store& again) { return !again.catalog.job_events(id, 2, 9).empty(); });
@@ -192,7 +202,7 @@ Recording record() {
 TEST(DurabilityTest, NothingAcknowledgedIsLostWheneverThePowerGoes) {
   const Recording recording = record();
   ASSERT_GT(recording.operations, 200U);
-  for (uint64_t cut = 0; cut <= recording.operations; ++cut) {
+  for (uint64_t cut = 0; cut <= recording.operations; cut += kStride) {
     EXPECT_EQ(play_and_cut(cut, Survival::kNothing, 0, 0), "") << "cut after " << cut;
     EXPECT_EQ(play_and_cut(cut, Survival::kPart, cut, 0), "") << "cut after " << cut << ", part survives";
   }
@@ -212,7 +222,7 @@ std::optional<uint64_t> caught_at(uint64_t sync, const Recording& recording) {
 
 TEST(DurabilityTest, AFullDiskOrAnIoErrorLosesNothingThatWasAcknowledged) {
   const uint64_t operations = record().operations;
-  for (uint64_t k = 1; k <= operations; ++k) {
+  for (uint64_t k = 1; k <= operations; k += kStride) {
     for (const int error_number : {ENOSPC, EIO}) {
       PowerCutEnv env;
       Promises promises;
@@ -265,14 +275,14 @@ std::string excuse(const Recording& recording, uint64_t number) {
 TEST(DurabilityTest, LeavingOutAnySyncIsCaught) {
   const Recording recording = record();
   uint64_t tried = 0;
-  for (uint64_t i = 1; i <= recording.syncs.size(); ++i) {
+  for (uint64_t i = 1; i <= recording.syncs.size(); i += kStride) {
     const SyncRecord& sync = recording.syncs[i - 1];
     if (!excuse(recording, i).empty()) continue;
     ++tried;
     EXPECT_TRUE(caught_at(i, recording))
         << "sync " << i << " of " << sync.path << ", with " << sync.pending << " pending, can be left out";
   }
-  EXPECT_GT(tried, 40U);
+  EXPECT_GT(tried, 40U / kStride);
 }
 
 /// Two processes and a blob: the first is killed after `kill` operations, the second puts the blob and says

@@ -1,0 +1,107 @@
+/// A child process of the own binary, as its parent sees it: started without fork, in its own process group
+/// and an empty folder, with nothing but the descriptors that are passed; gone, with all that it may have
+/// started, when the object is. Thread-safety: poll belongs to one thread, the one that made the object (the
+/// kernel ties the child's life to that thread); cancel may be called from any.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "server/jobs/limits.h"
+
+namespace tensormill::jobs {
+
+struct ChildSpec {
+  std::string command;                 ///< hidden subcommand of the own binary
+  std::vector<std::string> arguments;  ///< after the limits
+  std::vector<int> descriptors;  ///< become kFirstInheritedFd … ; borrowed until the start has returned
+  std::string folder;            ///< its working folder
+  int log_fd = -1;               ///< its standard output and error; -1: /dev/null
+  ChildLimits limits;
+  std::chrono::milliseconds time_limit{0};         ///< wall time; 0: none
+  uint64_t max_output_bytes = uint64_t{64} << 20;  ///< on the channel, all lines together
+  std::string program = "/proc/self/exe";
+};
+
+enum class ChildEnd {
+  kOk,
+  kUserError,      ///< it reported an Error
+  kInternalError,  ///< it reported a bug, or broke the protocol
+  kOutOfMemory,
+  kCpuLimit,
+  kTimeout,
+  kSignal,     ///< it crashed, or someone else killed it
+  kCancelled,  ///< by cancel()
+};
+
+struct ChildOutcome {
+  ChildEnd end = ChildEnd::kInternalError;
+  std::string result;          ///< JSON, when ok
+  std::optional<Error> error;  ///< set unless ok; its code tells the ends apart
+  int signal = 0;              ///< when kSignal
+  double cpu_seconds = 0;
+  int64_t max_resident_bytes = 0;
+};
+
+class ChildProcess {
+public:
+  /// Throws Error(kIo) when it cannot be started.
+  explicit ChildProcess(const ChildSpec& spec);
+  /// Kills and reaps what still runs.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  /// Kills the whole group at once; poll then ends with kCancelled (unless the end came first).
+  void cancel();
+  /// Closes the life line: a sound child ends by itself.
+  void close_life_line() { life_line_ = FileDescriptor(); }
+  /// Waits for lines and the end, `timeout` at most. `on_event` gets the type and the JSON data of each line
+  /// that is neither result nor error. Returns the outcome once the child is gone and reaped.
+  std::optional<ChildOutcome> poll(
+      std::chrono::milliseconds timeout,
+      const std::function<void(const std::string& type, const std::string& json)>& on_event);
+
+private:
+  using EventSink = std::function<void(const std::string& type, const std::string& json)>;
+  void spawn(const ChildSpec& spec, int life_line_end, int channel_end);
+  void kill_group();
+  /// False at the end of the channel.
+  bool read_channel(const EventSink& on_event);
+  void take_line(std::string_view line, const EventSink& on_event);
+  ChildOutcome reap(const EventSink& on_event);
+  ChildOutcome classify(int status, double cpu_seconds) const;
+
+  pid_t pid_ = -1;
+  FileDescriptor pidfd_;
+  FileDescriptor life_line_;
+  FileDescriptor channel_;
+  ChildLimits limits_;
+  std::chrono::milliseconds time_limit_;
+  std::chrono::steady_clock::time_point started_;
+  uint64_t output_left_;
+  std::string partial_line_;
+  std::string result_;
+  std::optional<Error> reported_;
+  std::string protocol_error_;
+  bool timed_out_ = false;
+  std::mutex mutex_;
+  bool cancelled_ = false;
+  bool reaped_ = false;
+};
+
+/// Makes this process the one that inherits its children's orphans. Call once in main of the server.
+void become_subreaper();
+
+}  // namespace tensormill::jobs

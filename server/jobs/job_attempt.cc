@@ -1,0 +1,211 @@
+#include "server/jobs/job_attempt.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::jobs {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+}  // namespace
+
+std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRow& job) {
+  return options.folder + "/" + job.id + "-" + std::to_string(job.attempt) + ".log";
+}
+
+std::string job_error_json(const Error& error) {
+  Json json = {{"code", std::string(error_code_info(error.code()).name)}, {"message", error.message()}};
+  for (const ErrorDetail& detail : error.details()) {
+    json["details"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
+  }
+  if (!error.extra_json().empty()) json["extra"] = error.extra_json();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, const WorkerPoolOptions& options,
+                       storage::JobRow job, std::stop_token stop)
+    : queue_(queue),
+      blobs_(blobs),
+      options_(options),
+      job_(std::move(job)),
+      claim_{job_.id, job_.attempt, job_.owner},
+      stop_(std::move(stop)),
+      folder_(options_.folder + "/" + job_.id + "-" + std::to_string(job_.attempt)),
+      log_path_(live_log_path(options_, job_)),
+      last_commit_(steady_clock::now()) {
+  queue_.set_kill(job_.id, [this] { kill(); });
+}
+
+JobAttempt::~JobAttempt() {
+  queue_.clear_kill(job_.id);
+  std::error_code ignored;  // what stays is removed at the next start
+  std::filesystem::remove_all(folder_, ignored);
+  std::filesystem::remove(log_path_, ignored);
+}
+
+void JobAttempt::run(JobRunner& runner) {
+  try {
+    std::filesystem::create_directories(folder_);
+    log_ = FileDescriptor(::open(log_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (!log_.valid()) throw_errno(errno, "cannot open " + log_path_);
+    finish(runner.run(*this));
+  } catch (const JobInterrupted& interruption) {
+    interrupted(interruption);
+  } catch (const Error& error) {
+    finish({storage::JobState::kFailed, "", job_error_json(error)});
+  } catch (const std::filesystem::filesystem_error& error) {
+    const bool full = error.code() == std::errc::no_space_on_device;
+    finish({storage::JobState::kFailed, "",
+            job_error_json(Error(full ? ErrorCode::kDiskFull : ErrorCode::kIo, error.what()))});
+  } catch (const std::exception& error) {
+    finish({storage::JobState::kFailed, "", job_error_json(Error(ErrorCode::kInternal, error.what()))});
+  }
+}
+
+void JobAttempt::finish(storage::JobFinish finish) {
+  if (finish.state == storage::JobState::kFailed) log(finish.error);
+  finish.log = store_log();
+  commit();
+  queue_.catalog().finish_job(claim_, finish);
+  queue_.changed();
+}
+
+void JobAttempt::interrupted(const JobInterrupted& interruption) {
+  switch (interruption.why()) {
+    case Interruption::kLeaseLost:
+      return;
+    case Interruption::kCancelled:
+      return finish({storage::JobState::kCancelled, "", ""});
+    case Interruption::kShutdown:
+      queue_.catalog().release_job(claim_, {"", std::nullopt, 0, false});
+      break;
+    case Interruption::kCrashed: {
+      const std::string error = job_error_json(*interruption.error());
+      log(error);
+      const int doublings = std::min(job_.attempt - 1, 9);
+      queue_.catalog().release_job(claim_, {error, store_log(), options_.backoff.count() << doublings, true});
+      break;
+    }
+  }
+  queue_.changed();
+}
+
+std::optional<Digest> JobAttempt::store_log() {
+  const std::string path = log_path_;
+  if (!log_.valid() || std::filesystem::file_size(path) == 0) return std::nullopt;
+  const auto mapped = MappedFile::open(path);
+  const std::string_view text = mapped->text().substr(0, options_.max_log_bytes);
+  return blobs_.put(text, {.form = storage::BlobForm::kCompressed});
+}
+
+void JobAttempt::log(std::string_view line) {
+  if (log_.valid()) write_all(log_.get(), std::string(line) + "\n", log_path_);
+}
+
+void JobAttempt::progress(std::string_view json) {
+  progress_ = std::string(json);
+  event("progress", json);
+}
+
+void JobAttempt::event(std::string_view type, std::string_view json) {
+  events_.push_back({0, std::string(type), std::string(json)});
+  commit_if_due();
+}
+
+void JobAttempt::commit_if_due() {
+  const auto since = steady_clock::now() - last_commit_;
+  const bool due = !events_.empty() && since >= options_.commit_every;
+  if (due || since >= options_.lease / 3) commit();
+}
+
+void JobAttempt::commit() {
+  const storage::HeartbeatResult beat = queue_.catalog().heartbeat_job(
+      claim_, options_.lease.count(), std::exchange(progress_, std::nullopt), std::exchange(events_, {}));
+  last_commit_ = steady_clock::now();
+  if (!beat.held) throw JobInterrupted(Interruption::kLeaseLost);
+  if (beat.cancel_requested) {
+    const std::lock_guard lock(child_mutex_);
+    killed_ = true;
+  }
+  queue_.changed();
+}
+
+void JobAttempt::keep_alive() {
+  commit_if_due();
+  bool killed = false;
+  {
+    const std::lock_guard lock(child_mutex_);
+    killed = killed_;
+  }
+  if (killed) throw JobInterrupted(Interruption::kCancelled);
+  if (stop_.stop_requested()) throw JobInterrupted(Interruption::kShutdown);
+}
+
+void JobAttempt::set_child(ChildProcess* child) {
+  const std::lock_guard lock(child_mutex_);
+  child_ = child;
+  if (child_ != nullptr && killed_) child_->cancel();
+}
+
+void JobAttempt::kill() {
+  const std::lock_guard lock(child_mutex_);
+  killed_ = true;
+  if (child_ != nullptr) child_->cancel();
+}
+
+std::string JobAttempt::run_child(ChildSpec spec) {
+  keep_alive();
+  if (spec.folder.empty()) spec.folder = folder_;
+  if (spec.log_fd < 0) spec.log_fd = log_.get();
+  if (spec.limits.file_bytes == 0) spec.limits.file_bytes = uint64_t{1} << 34;
+  ChildProcess child(spec);
+  set_child(&child);
+  std::optional<ChildOutcome> outcome;
+  try {
+    outcome = supervise(child);
+  } catch (const std::exception&) {
+    set_child(nullptr);
+    throw;
+  }
+  set_child(nullptr);
+  log("child " + spec.command + ": " + std::to_string(outcome->cpu_seconds) + " s of CPU time, " +
+      std::to_string(outcome->max_resident_bytes) + " bytes at most");
+  if (outcome->end == ChildEnd::kOk) return outcome->result;
+  keep_alive();
+  if (outcome->end == ChildEnd::kCancelled) throw JobInterrupted(Interruption::kCancelled);
+  if (outcome->end == ChildEnd::kSignal) throw JobInterrupted(Interruption::kCrashed, outcome->error);
+  throw *outcome->error;
+}
+
+ChildOutcome JobAttempt::supervise(ChildProcess& child) {
+  // A shutdown wakes the poll below by killing the child.
+  const std::stop_callback on_stop(stop_, [&child] { child.cancel(); });
+  const auto on_event = [this](const std::string& type, const std::string& json) {
+    if (type == "progress") {
+      progress(json);
+    } else if (type == "confined") {
+      log("child confined: " + json);
+    } else {
+      event(type, json);
+    }
+  };
+  const milliseconds heartbeat = std::max<milliseconds>(options_.lease / 3, milliseconds(1));
+  while (true) {
+    const milliseconds wait = events_.empty() ? heartbeat : std::min(heartbeat, options_.commit_every);
+    std::optional<ChildOutcome> outcome = child.poll(wait, on_event);
+    if (outcome) return *outcome;
+    commit_if_due();
+  }
+}
+
+}  // namespace tensormill::jobs

@@ -1,0 +1,87 @@
+/// One attempt at a job on a worker thread: the JobContext that runners see, and how it ends in the catalog.
+/// Thread-safety: one thread, but for the kill hook that it gives to the queue.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "server/jobs/job_queue.h"
+#include "server/jobs/job_runner.h"
+#include "server/jobs/worker_pool.h"
+
+namespace tensormill::jobs {
+
+/// Why an attempt ends without the runner's say. Not an Error: runners let it pass.
+enum class Interruption { kCancelled, kLeaseLost, kShutdown, kCrashed };
+
+class JobInterrupted : public std::exception {
+public:
+  explicit JobInterrupted(Interruption why, std::optional<Error> error = std::nullopt)
+      : why_(why), error_(std::move(error)) {}
+  const char* what() const noexcept override { return "the attempt was interrupted"; }
+  Interruption why() const { return why_; }
+  const std::optional<Error>& error() const { return error_; }
+
+private:
+  Interruption why_;
+  std::optional<Error> error_;
+};
+
+class JobAttempt final : public JobContext {
+public:
+  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, const WorkerPoolOptions& options,
+             storage::JobRow job, std::stop_token stop);
+  /// Removes the folder and the live log.
+  ~JobAttempt() override;
+  JobAttempt(const JobAttempt&) = delete;
+  JobAttempt& operator=(const JobAttempt&) = delete;
+
+  /// Runs to an end that is in the catalog, or to a lost lease.
+  void run(JobRunner& runner);
+
+  const storage::JobRow& job() const override { return job_; }
+  const std::string& folder() const override { return folder_; }
+  std::string run_child(ChildSpec spec) override;
+  void progress(std::string_view json) override;
+  void event(std::string_view type, std::string_view json) override;
+  void keep_alive() override;
+  void log(std::string_view line) override;
+
+private:
+  void finish(storage::JobFinish finish);
+  void interrupted(const JobInterrupted& interruption);
+  std::optional<Digest> store_log();
+  void commit_if_due();
+  void commit();
+  ChildOutcome supervise(ChildProcess& child);
+  void set_child(ChildProcess* child);
+  void kill();
+
+  JobQueue& queue_;
+  storage::BlobStore& blobs_;
+  const WorkerPoolOptions& options_;
+  storage::JobRow job_;
+  storage::JobClaim claim_;
+  std::stop_token stop_;
+  std::string folder_;
+  std::string log_path_;
+  FileDescriptor log_;
+  std::optional<std::string> progress_;
+  std::vector<storage::JobEventRow> events_;
+  std::chrono::steady_clock::time_point last_commit_;
+  std::mutex child_mutex_;
+  ChildProcess* child_ = nullptr;
+  bool killed_ = false;
+};
+
+/// Where the log of a running attempt is.
+std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRow& job);
+/// The JSON that jobs keep of an error: {"code", "message", "details"?, "extra"?}.
+std::string job_error_json(const Error& error);
+
+}  // namespace tensormill::jobs

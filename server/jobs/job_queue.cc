@@ -1,0 +1,105 @@
+#include "server/jobs/job_queue.h"
+
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::jobs {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using storage::JobRow;
+
+namespace {
+
+milliseconds until(steady_clock::time_point deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  return left.count() > 0 ? left : milliseconds(0);
+}
+
+}  // namespace
+
+storage::Submitted JobQueue::submit(const storage::JobSubmission& submission) {
+  storage::Submitted submitted = catalog_.submit_job(submission);
+  if (submitted.outcome == storage::SubmitOutcome::kCreated) changed();
+  return submitted;
+}
+
+storage::CancelOutcome JobQueue::cancel(const std::string& id) {
+  storage::CancelOutcome outcome = catalog_.cancel_job(id);
+  if (outcome.job.state == storage::JobState::kRunning && outcome.job.cancel_requested) {
+    const std::lock_guard lock(kills_mutex_);
+    const auto kill = kills_.find(id);
+    if (kill != kills_.end()) kill->second();
+  }
+  changed();
+  return outcome;
+}
+
+JobRow JobQueue::retry(const std::string& id) {
+  JobRow job = catalog_.retry_job(id);
+  changed();
+  return job;
+}
+
+JobRow JobQueue::get(const std::string& id) {
+  std::optional<JobRow> job = catalog_.find_job(id);
+  if (!job) throw Error(ErrorCode::kNotFound, "no job " + id);
+  return *job;
+}
+
+JobRow JobQueue::wait(const std::string& id, milliseconds timeout, const std::stop_token& stop) {
+  const auto deadline = steady_clock::now() + timeout;
+  while (true) {
+    const uint64_t seen = version();
+    JobRow job = get(id);
+    const milliseconds left = until(deadline);
+    if (storage::is_final(job.state) || left.count() == 0 || stop.stop_requested()) return job;
+    wait_for_change(seen, left, stop);
+  }
+}
+
+JobEvents JobQueue::events(const std::string& id, int64_t after, milliseconds timeout,
+                           const std::stop_token& stop, int limit) {
+  const auto deadline = steady_clock::now() + timeout;
+  while (true) {
+    const uint64_t seen = version();
+    // The state first: what comes between is found by the next call.
+    const bool final = storage::is_final(get(id).state);
+    JobEvents result{catalog_.job_events(id, after, limit), false};
+    result.ended = final && result.events.size() < static_cast<size_t>(limit);
+    const milliseconds left = until(deadline);
+    if (!result.events.empty() || result.ended || left.count() == 0 || stop.stop_requested()) return result;
+    wait_for_change(seen, left, stop);
+  }
+}
+
+void JobQueue::changed() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++version_;
+  }
+  condition_.notify_all();
+}
+
+uint64_t JobQueue::version() {
+  const std::lock_guard lock(mutex_);
+  return version_;
+}
+
+void JobQueue::wait_for_change(uint64_t seen, milliseconds timeout, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  condition_.wait_for(lock, stop, timeout, [&] { return version_ != seen; });
+}
+
+void JobQueue::set_kill(const std::string& id, std::function<void()> kill) {
+  const std::lock_guard lock(kills_mutex_);
+  kills_[id] = std::move(kill);
+}
+
+void JobQueue::clear_kill(const std::string& id) {
+  const std::lock_guard lock(kills_mutex_);
+  kills_.erase(id);
+}
+
+}  // namespace tensormill::jobs

@@ -1,0 +1,62 @@
+/// The durable queue with wake-ups: whatever changes a job in this process goes through here, so that nobody
+/// polls. Thread-safety: all methods from many threads.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::jobs {
+
+struct JobEvents {
+  std::vector<storage::JobEventRow> events;
+  bool ended = false;  ///< nothing will follow these
+};
+
+class JobQueue {
+public:
+  explicit JobQueue(storage::Catalog& catalog) : catalog_(catalog) {}
+
+  storage::Submitted submit(const storage::JobSubmission& submission);
+  /// As Catalog::cancel_job; a running child is killed at once.
+  storage::CancelOutcome cancel(const std::string& id);
+  storage::JobRow retry(const std::string& id);
+  /// Throws Error(kNotFound), as do the two below.
+  storage::JobRow get(const std::string& id);
+  /// Returns when the job is final, after `timeout`, or when `stop` is requested, with the job as it is then.
+  storage::JobRow wait(const std::string& id, std::chrono::milliseconds timeout, const std::stop_token& stop);
+  /// Events after `after`, at once when there are any or the job is final, else after at most `timeout`.
+  JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
+                   const std::stop_token& stop, int limit = 1000);
+
+  // For workers.
+  storage::Catalog& catalog() { return catalog_; }
+  /// Wakes everyone who waits for a job to change.
+  void changed();
+  /// A number that grows with each change.
+  uint64_t version();
+  /// Returns when the version is no longer `seen`, after `timeout`, or when `stop` is requested.
+  void wait_for_change(uint64_t seen, std::chrono::milliseconds timeout, const std::stop_token& stop);
+  /// `kill` is called, at most from one thread at a time, when the running job is to be stopped.
+  void set_kill(const std::string& id, std::function<void()> kill);
+  void clear_kill(const std::string& id);
+
+private:
+  storage::Catalog& catalog_;
+  std::mutex mutex_;
+  std::condition_variable_any condition_;
+  uint64_t version_ = 0;
+  std::mutex kills_mutex_;
+  std::map<std::string, std::function<void()>> kills_;
+};
+
+}  // namespace tensormill::jobs

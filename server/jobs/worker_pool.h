@@ -1,0 +1,62 @@
+/// Threads that claim jobs and see them through: lease, children, progress, log, publication.
+/// Thread-safety: the constructor starts the threads, stop (or the destructor) ends them; log_text from many
+/// threads.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/jobs/job_queue.h"
+#include "server/jobs/job_runner.h"
+#include "storage/blob/blob_store.h"
+
+namespace tensormill::jobs {
+
+struct WorkerPoolOptions {
+  int threads = 1;
+  std::string folder;  ///< for attempts and live logs; emptied at start
+  std::string owner;   ///< of the leases; unique to this process, made up when empty
+  std::chrono::milliseconds lease{30'000};
+  std::chrono::milliseconds backoff{1'000};     ///< after the first crash; doubles with each attempt
+  std::chrono::milliseconds commit_every{200};  ///< at most one commit of progress in that time
+  uint64_t max_log_bytes = uint64_t{8} << 20;
+};
+
+class WorkerPool {
+public:
+  /// Takes up what an earlier process left running, then starts. `runners` of distinct kinds; all borrowed
+  /// things outlive the pool.
+  WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
+             WorkerPoolOptions options);
+  /// As stop.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  /// Ends the threads: running children are killed, and their jobs are queued again without losing an
+  /// attempt.
+  void stop();
+  /// The job's log so far, also while it runs; "" when there is none.
+  std::string log_text(const storage::JobRow& job);
+
+private:
+  void work(const std::stop_token& stop);
+  void idle(uint64_t seen, const std::stop_token& stop);
+  void attempt(const storage::JobRow& job, const std::stop_token& stop);
+
+  JobQueue& queue_;
+  storage::BlobStore& blobs_;
+  std::vector<JobRunner*> runners_;
+  std::vector<std::string> kinds_;
+  WorkerPoolOptions options_;
+  std::mutex orphans_mutex_;
+  std::chrono::steady_clock::time_point next_orphans_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace tensormill::jobs
