@@ -1,0 +1,240 @@
+#include "runtime/capi/tensormill.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+
+using tensormill::DType;
+using tensormill::Error;
+using tensormill::ErrorCode;
+
+struct tm_runtime {
+  explicit tm_runtime(int threads) : pool(threads) {}
+  tensormill::parallel::ThreadPool pool;
+};
+
+struct tm_package {
+  std::shared_ptr<const tensormill::package::LoadedPackage> loaded;
+};
+
+struct tm_executor {
+  tensormill::parallel::ThreadPool* pool;
+  tensormill::exec::GraphExecutor executor;
+  std::vector<tensormill::Shape> output_shapes;
+};
+
+namespace {
+
+static_assert(static_cast<int>(DType::kFloat32) == TM_FLOAT32 &&
+                  static_cast<int>(DType::kBFloat16) == TM_BFLOAT16 &&
+                  static_cast<int>(DType::kInt8) == TM_INT8 && static_cast<int>(DType::kUInt8) == TM_UINT8 &&
+                  static_cast<int>(DType::kBool) == TM_BOOL,
+              "tm_dtype and dtype.def have the same order");
+
+/// The one piece of per-thread state: the C convention for messages.
+std::string& last_error() {
+  thread_local std::string message;
+  return message;
+}
+
+int32_t code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kInvalidTensor:
+      return TM_ERR_INVALID_ARGUMENT;
+    case ErrorCode::kInvalidPackage:
+    case ErrorCode::kCpuFeatureMissing:
+    case ErrorCode::kNotSupported:
+      return TM_ERR_INVALID_PACKAGE;
+    case ErrorCode::kNotFound:
+      return TM_ERR_NOT_FOUND;
+    case ErrorCode::kMemoryBudget:
+      return TM_ERR_MEMORY;
+    case ErrorCode::kTensorData:
+      return TM_ERR_TENSOR_DATA;
+    case ErrorCode::kDeadlineExceeded:
+      return TM_ERR_DEADLINE;
+    default:
+      return TM_ERR_INTERNAL;
+  }
+}
+
+/// Runs `action` and turns what it throws into a code and a message.
+template <typename Action>
+int32_t guarded(Action action) {
+  last_error().clear();
+  try {
+    action();
+    return 0;
+  } catch (const Error& error) {
+    last_error() = error.message();
+    return code_of(error.code());
+  } catch (const std::bad_alloc&) {
+    last_error() = "out of memory";
+    return TM_ERR_MEMORY;
+  } catch (const std::exception& error) {
+    last_error() = error.what();
+    return TM_ERR_INTERNAL;
+  }
+}
+
+template <typename T>
+void require(const T* pointer, const char* name) {
+  if (pointer == nullptr) throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is null");
+}
+
+tensormill::TensorView view_of(const tm_tensor& tensor) {
+  if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_BOOL) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "dtype " + std::to_string(static_cast<int>(tensor.dtype)) + " is unknown");
+  }
+  if (tensor.rank < 0 || tensor.rank > 32 || (tensor.rank > 0 && tensor.shape == nullptr)) {
+    throw Error(ErrorCode::kInvalidArgument, "rank is " + std::to_string(tensor.rank) + ", expected 0 to 32");
+  }
+  tensormill::TensorView view;
+  view.dtype = static_cast<DType>(tensor.dtype);
+  if (tensor.rank > 0) view.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  view.data = tensor.data;
+  const int64_t bytes = tensormill::num_bytes(view.shape, view.dtype);
+  if (tensor.bytes != static_cast<size_t>(bytes) || (bytes != 0 && tensor.data == nullptr)) {
+    throw Error(ErrorCode::kInvalidArgument, "tensor has " + std::to_string(tensor.bytes) +
+                                                 " bytes, its shape needs " + std::to_string(bytes));
+  }
+  return view;
+}
+
+const char* port_name(const std::vector<tensormill::package::Port>& ports, int32_t index) {
+  return index >= 0 && static_cast<size_t>(index) < ports.size()
+             ? ports[static_cast<size_t>(index)].name.c_str()
+             : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* tm_last_error(void) { return last_error().c_str(); }
+
+int32_t tm_runtime_create(int32_t threads, tm_runtime** runtime) {
+  return guarded([&] {
+    require(runtime, "runtime");
+    constexpr int32_t kMaxThreads = 4096;
+    if (threads < 1 || threads > kMaxThreads) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "threads is " + std::to_string(threads) + ", expected 1 to " + std::to_string(kMaxThreads));
+    }
+    *runtime = std::make_unique<tm_runtime>(threads).release();
+  });
+}
+
+void tm_runtime_destroy(tm_runtime* runtime) { std::default_delete<tm_runtime>()(runtime); }
+
+int32_t tm_package_load(const char* path, tm_package** package) {
+  return guarded([&] {
+    require(path, "path");
+    require(package, "package");
+    auto loaded = tensormill::package::LoadedPackage::load(tensormill::package::Package::open(path));
+    *package = std::make_unique<tm_package>(tm_package{std::move(loaded)}).release();
+  });
+}
+
+int32_t tm_package_load_memory(const void* data, size_t size, tm_package** package) {
+  return guarded([&] {
+    require(data, "data");
+    require(package, "package");
+    const std::span bytes(static_cast<const std::byte*>(data), size);
+    auto loaded =
+        tensormill::package::LoadedPackage::load(tensormill::package::Package::from_archive_bytes(bytes));
+    *package = std::make_unique<tm_package>(tm_package{std::move(loaded)}).release();
+  });
+}
+
+void tm_package_destroy(tm_package* package) { std::default_delete<tm_package>()(package); }
+
+const char* tm_package_metadata(const tm_package* package) {
+  return package == nullptr ? "" : package->loaded->package().metadata_text().c_str();
+}
+
+int32_t tm_executor_create(tm_runtime* runtime, const tm_package* package, int64_t max_memory,
+                           tm_executor** executor) {
+  return guarded([&] {
+    require(runtime, "runtime");
+    require(package, "package");
+    require(executor, "executor");
+    tensormill::exec::ExecutorOptions options;
+    options.max_threads = runtime->pool.cores();
+    if (max_memory > 0) options.memory_budget = max_memory;
+    tensormill::exec::GraphExecutor graph(package->loaded, options);
+    auto result = std::make_unique<tm_executor>(tm_executor{&runtime->pool, std::move(graph), {}});
+    for (size_t i = 0; i < result->executor.outputs().size(); ++i) {
+      result->output_shapes.push_back(result->executor.output(i).shape);
+    }
+    *executor = result.release();
+  });
+}
+
+void tm_executor_destroy(tm_executor* executor) { std::default_delete<tm_executor>()(executor); }
+
+int32_t tm_executor_input_count(const tm_executor* executor) {
+  return executor == nullptr ? 0 : static_cast<int32_t>(executor->executor.inputs().size());
+}
+
+int32_t tm_executor_output_count(const tm_executor* executor) {
+  return executor == nullptr ? 0 : static_cast<int32_t>(executor->executor.outputs().size());
+}
+
+const char* tm_executor_input_name(const tm_executor* executor, int32_t index) {
+  return executor == nullptr ? nullptr : port_name(executor->executor.inputs(), index);
+}
+
+const char* tm_executor_output_name(const tm_executor* executor, int32_t index) {
+  return executor == nullptr ? nullptr : port_name(executor->executor.outputs(), index);
+}
+
+int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_tensor* tensor) {
+  return guarded([&] {
+    require(executor, "executor");
+    require(name, "name");
+    require(tensor, "tensor");
+    executor->executor.set_input(name, view_of(*tensor));
+  });
+}
+
+int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_limit_ms) {
+  return guarded([&] {
+    require(executor, "executor");
+    tensormill::exec::RunOptions options;
+    options.threads = threads > 0 ? threads : executor->pool->cores();
+    if (time_limit_ms > 0) {
+      // A day is as good as no limit, and keeps the sum in range.
+      const auto limit = std::chrono::milliseconds(std::min<int64_t>(time_limit_ms, 86'400'000));
+      options.deadline = std::chrono::steady_clock::now() + limit;
+    }
+    executor->executor.run(*executor->pool, options);
+  });
+}
+
+int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tensor* tensor) {
+  return guarded([&] {
+    require(executor, "executor");
+    require(name, "name");
+    require(tensor, "tensor");
+    const size_t index = executor->executor.output_index(name);
+    const tensormill::TensorView view = executor->executor.output(index);
+    tensor->dtype = static_cast<tm_dtype>(view.dtype);
+    tensor->rank = static_cast<int32_t>(view.shape.size());
+    tensor->shape = executor->output_shapes[index].data();
+    tensor->data = view.data;
+    tensor->bytes = static_cast<size_t>(tensormill::num_bytes(view.shape, view.dtype));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,76 @@
+/// Pictures to tensors: JPEG and PNG decode, resize, centre crop, normalize; and scores to top-k.
+/// The input is untrusted: the size is read from the header and checked before anything is allocated.
+/// Errors: Error(kInvalidImage) for what cannot be decoded or is too large, Error(kUnsupportedMediaType) for
+/// other formats, Error(kInvalidTensor) when the model's input is not a picture.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/tensor.h"
+
+namespace tensormill::image {
+
+inline constexpr int64_t kDefaultMaxPixels = 50'000'000;
+
+/// Interleaved 8-bit samples, rows top to bottom without padding: 1 channel (gray) or 3 (red, green, blue).
+struct Image {
+  int64_t width = 0;
+  int64_t height = 0;
+  int channels = 3;
+  std::vector<uint8_t> pixels;
+};
+
+/// JPEG (gray, YCbCr, RGB; CMYK is refused) or PNG (all types; alpha is laid over white;
+/// 16 bits are cut to 8; palettes are expanded), told apart by the first bytes.
+Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
+Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels);
+Image decode_png(std::span<const std::byte> file, int64_t max_pixels);
+
+/// Gray to colour by repetition, colour to gray with ITU-R 601 weights as Pillow's convert("L") does.
+Image convert_channels(const Image& image, int channels);
+/// Bilinear; when shrinking the filter widens with the scale (antialias), as Pillow's resize does: within one
+/// level of it. Separable, in 22-bit fixed point.
+Image resize(const Image& image, int64_t width, int64_t height);
+/// The middle of the image; Error(kInvalidImage) when it is smaller.
+Image center_crop(const Image& image, int64_t width, int64_t height);
+
+/// A deployment's "preprocess" object. Sample s of channel c becomes (s × scale − mean[c]) / std[c]. An empty
+/// mean is zeros, an empty std ones; one value serves every channel.
+struct Preprocess {
+  int64_t resize = 0;      ///< shorter side; 0: straight to the crop's size
+  int64_t crop_width = 0;  ///< 0: the model's input
+  int64_t crop_height = 0;
+  std::vector<double> mean;
+  std::vector<double> std;
+  double scale = 1.0 / 255.0;
+  bool nhwc = false;  ///< layout of the model's input
+  bool bgr = false;   ///< colour order
+};
+
+/// From the JSON text of the object ("crop" is one number); unknown members, wrong types and lengths are
+/// Error(kInvalidArgument). "color" is "rgb", "bgr" or "gray" (the channels follow from the model's input).
+Preprocess preprocess_from_json(std::string_view text);
+
+/// The tensor [1,C,H,W] or [1,H,W,C] of `dtype` (f32, or u8 without scale, mean and std) for a model's input
+/// of `shape` with C of 1 or 3.
+Tensor to_tensor(const Image& image, const Preprocess& options, DType dtype, const Shape& shape);
+
+struct Score {
+  int64_t index = 0;
+  double probability = 0.0;
+};
+
+/// Softmax in double, with the maximum subtracted; NaN stays NaN.
+std::vector<double> softmax(const TensorView& scores);
+/// The `k` largest, ties and NaN (last) by index. `apply_softmax` for logits, else the scores are
+/// probabilities.
+std::vector<Score> top_k(const TensorView& scores, int64_t k, bool apply_softmax);
+
+}  // namespace tensormill::image

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/image/image.h"
+
+namespace tensormill::image {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& member, const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, "preprocess: " + member + ": " + what,
+              {{"/preprocess/" + member, what}});
+}
+
+int64_t side(const Json& value, const std::string& member) {
+  constexpr int64_t kMaxSide = 8192;
+  if (!value.is_number_integer() || value < 1 || value > kMaxSide) {
+    fail(member, "expected an integer from 1 to " + std::to_string(kMaxSide));
+  }
+  return value.get<int64_t>();
+}
+
+std::vector<double> channel_values(const Json& value, const std::string& member, bool positive) {
+  const Json list = value.is_number() ? Json::array({value}) : value;
+  if (!list.is_array() || (list.size() != 1 && list.size() != 3)) fail(member, "expected 1 or 3 numbers");
+  std::vector<double> result;
+  for (const Json& item : list) {
+    if (!item.is_number()) fail(member, "expected 1 or 3 numbers");
+    result.push_back(item.get<double>());
+    if (positive && !(result.back() > 0.0)) fail(member, "expected numbers above 0");
+  }
+  return result;
+}
+
+std::string choice(const Json& value, const std::string& member, const std::vector<std::string>& allowed) {
+  if (!value.is_string() ||
+      std::find(allowed.begin(), allowed.end(), value.get<std::string>()) == allowed.end()) {
+    std::string names;
+    for (const std::string& name : allowed) names += (names.empty() ? "" : " or ") + name;
+    fail(member, "expected " + names);
+  }
+  return value.get<std::string>();
+}
+
+void read_member(const std::string& key, const Json& value, Preprocess& result) {
+  if (key == "resize") {
+    result.resize = side(value, key);
+  } else if (key == "crop") {
+    result.crop_width = result.crop_height = side(value, key);
+  } else if (key == "mean") {
+    result.mean = channel_values(value, key, false);
+  } else if (key == "std") {
+    result.std = channel_values(value, key, true);
+  } else if (key == "scale") {
+    if (!value.is_number()) fail(key, "expected a number");
+    result.scale = value.get<double>();
+  } else if (key == "layout") {
+    result.nhwc = choice(value, key, {"NCHW", "NHWC"}) == "NHWC";
+  } else if (key == "color") {
+    result.bgr = choice(value, key, {"rgb", "bgr", "gray"}) == "bgr";
+  } else {
+    fail(key, "unknown member");
+  }
+}
+
+struct InputSize {
+  int64_t channels;
+  int64_t height;
+  int64_t width;
+};
+
+InputSize input_size(const Shape& shape, bool nhwc) {
+  if (shape.size() == 4 && shape[0] == 1) {
+    const InputSize size =
+        nhwc ? InputSize{shape[3], shape[1], shape[2]} : InputSize{shape[1], shape[2], shape[3]};
+    if ((size.channels == 1 || size.channels == 3) && size.height > 0 && size.width > 0) return size;
+  }
+  throw Error(ErrorCode::kInvalidTensor, "input " + to_string(shape) + " is not a picture: expected " +
+                                             (nhwc ? "[1,H,W,C]" : "[1,C,H,W]") + " with 1 or 3 channels");
+}
+
+/// Resizes and crops to exactly the model's size.
+Image fit(const Image& image, const Preprocess& options, const InputSize& size) {
+  Image result = image;
+  if (options.resize > 0) {
+    const double scale =
+        static_cast<double>(options.resize) / static_cast<double>(std::min(image.width, image.height));
+    const auto scaled = [&](int64_t side) {
+      return std::max<int64_t>(options.resize, static_cast<int64_t>(static_cast<double>(side) * scale));
+    };
+    // A picture 65,000 by 1 must not become a giant.
+    const int64_t width = image.width <= image.height ? options.resize : scaled(image.width);
+    const int64_t height = image.width <= image.height ? scaled(image.height) : options.resize;
+    if (width * height > kDefaultMaxPixels) {
+      throw Error(ErrorCode::kInvalidImage, "picture of " + std::to_string(image.width) + "×" +
+                                                std::to_string(image.height) +
+                                                " is too long and thin to resize");
+    }
+    result = resize(result, width, height);
+  }
+  if (options.crop_width > 0 && options.resize > 0) {
+    result = center_crop(result, options.crop_width, options.crop_height);
+  }
+  if (result.width != size.width || result.height != size.height)
+    result = resize(result, size.width, size.height);
+  return result;
+}
+
+double value_of(const std::vector<double>& values, int64_t channel, double fallback) {
+  if (values.empty()) return fallback;
+  return values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
+}
+
+}  // namespace
+
+Preprocess preprocess_from_json(std::string_view text) {
+  const Json json = parse_json(text);
+  if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "preprocess: expected an object");
+  Preprocess result;
+  for (const auto& [key, value] : json.items()) read_member(key, value, result);
+  return result;
+}
+
+Tensor to_tensor(const Image& image, const Preprocess& options, DType dtype, const Shape& shape) {
+  const InputSize size = input_size(shape, options.nhwc);
+  if (dtype != DType::kFloat32 && dtype != DType::kUInt8) {
+    throw Error(ErrorCode::kInvalidTensor, "input of " + std::string(dtype_long_name(dtype)) +
+                                               " cannot take a picture: expected float32 or uint8");
+  }
+  if ((size.channels == 1 && (options.mean.size() > 1 || options.std.size() > 1))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "preprocess: mean and std have 3 values, the input has 1 channel");
+  }
+  const Image fitted = fit(convert_channels(image, static_cast<int>(size.channels)), options, size);
+  Tensor tensor(dtype, shape);
+  const int64_t plane = size.height * size.width;
+  for (int64_t c = 0; c < size.channels; ++c) {
+    const double mean = value_of(options.mean, c, 0.0);
+    const double std = value_of(options.std, c, 1.0);
+    const int64_t source = options.bgr ? size.channels - 1 - c : c;
+    for (int64_t i = 0; i < plane; ++i) {
+      const uint8_t sample = fitted.pixels[static_cast<size_t>(i * size.channels + source)];
+      const size_t at = static_cast<size_t>(options.nhwc ? i * size.channels + c : c * plane + i);
+      if (dtype == DType::kUInt8) {
+        static_cast<uint8_t*>(tensor.data())[at] = sample;
+      } else {
+        static_cast<float*>(tensor.data())[at] = static_cast<float>((sample * options.scale - mean) / std);
+      }
+    }
+  }
+  return tensor;
+}
+
+std::vector<double> softmax(const TensorView& scores) {
+  const Tensor view(scores.dtype, scores.shape, nullptr, const_cast<void*>(scores.data));
+  std::vector<double> values;
+  for (int64_t i = 0; i < view.num_elements(); ++i) values.push_back(view.element_as_double(i));
+  if (values.empty()) return values;
+  const double largest = *std::max_element(values.begin(), values.end());
+  double sum = 0.0;
+  for (double& value : values) sum += value = std::exp(value - largest);
+  for (double& value : values) value /= sum;
+  return values;
+}
+
+std::vector<Score> top_k(const TensorView& scores, int64_t k, bool apply_softmax) {
+  std::vector<double> values;
+  if (apply_softmax) {
+    values = softmax(scores);
+  } else {
+    const Tensor view(scores.dtype, scores.shape, nullptr, const_cast<void*>(scores.data));
+    for (int64_t i = 0; i < view.num_elements(); ++i) values.push_back(view.element_as_double(i));
+  }
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  const size_t count = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(k, 0)));
+  const auto before = [&](size_t a, size_t b) {
+    const bool nan_a = std::isnan(values[a]);
+    const bool nan_b = std::isnan(values[b]);
+    if (nan_a != nan_b) return nan_b;
+    if (!nan_a && values[a] != values[b]) return values[a] > values[b];
+    return a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(), before);
+  std::vector<Score> result;
+  for (size_t i = 0; i < count; ++i) result.push_back({static_cast<int64_t>(order[i]), values[order[i]]});
+  return result;
+}
+
+}  // namespace tensormill::image
