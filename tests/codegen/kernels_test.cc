@@ -109,22 +109,25 @@ TEST(Kernels, StridedReversedAndGatheredLanes) {
 }
 
 TEST(Kernels, ShortStridesLoadWholeVectors) {
-  for (const DType dtype : {DType::kFloat32, DType::kBool, DType::kInt16, DType::kFloat64}) {
+  const std::vector<int64_t> strides = {-1, 0, 2, 3, 4, 5, -2};
+  for (const DType dtype : {DType::kFloat32, DType::kBool, DType::kFloat64}) {
     for (const int lanes : {2, 7, 16}) {
-      for (const int64_t stride : {-1, 0, 2, 3, 4, 5, -2}) {
-        const int64_t span = std::abs(stride) * (lanes - 1) + 1;
-        const Buffer a = flat("a", dtype, span + 3);
-        const Buffer out = flat("out", dtype, 4 * lanes);
-        const Var i = te::make_var("i");
-        const Expr first = Expr(i) + Expr(stride < 0 ? span - 1 : 0);
-        const Stmt body = serial(i, Expr(4),
-                                 te::make_store(out, {te::ramp(Expr(i) * Expr(lanes), Expr(1), lanes)},
-                                                te::load(a, {te::ramp(first, Expr(stride), lanes)})));
-        Tensor input = Tensor::zeros(dtype, {span + 3});
-        for (int64_t k = 0; k < span + 3; ++k) input.set_element(k, static_cast<double>((k * 5) % 11));
-        expect_equal_interpreter(make_function("strides", {a, out}, 1, body),
-                                 {input, Tensor::zeros(dtype, {4 * lanes})});
+      const int64_t size = 5 * (lanes - 1) + 4;  // the longest stride ends at the last element
+      const Buffer a = flat("a", dtype, size);
+      const Buffer out = flat("out", dtype, 4 * lanes * static_cast<int64_t>(strides.size()));
+      const Var i = te::make_var("i");
+      std::vector<Stmt> stores;
+      for (const int64_t stride : strides) {
+        const int64_t reach = stride < 0 ? -stride * (lanes - 1) : size - 4 - stride * (lanes - 1);
+        const Expr row = Expr(i) + Expr(4 * static_cast<int64_t>(stores.size()));
+        stores.push_back(te::make_store(out, {te::ramp(row * Expr(lanes), Expr(1), lanes)},
+                                        te::load(a, {te::ramp(Expr(i) + Expr(reach), Expr(stride), lanes)})));
       }
+      Tensor input = Tensor::zeros(dtype, {size});
+      for (int64_t k = 0; k < size; ++k) input.set_element(k, static_cast<double>((k * 5) % 11));
+      expect_equal_interpreter(
+          make_function("strides", {a, out}, 1, serial(i, Expr(4), te::make_seq(stores))),
+          {input, Tensor::zeros(dtype, {*te::as_int(out->shape[0])})});
     }
   }
 }
@@ -239,6 +242,34 @@ te::Function parallel_function(int64_t rows, int64_t columns) {
 TEST(Kernels, ParallelTasksShareAndOwnWorkspaces) {
   expect_equal_interpreter(parallel_function(37, 51),
                            {random_floats(37 * 51, 4), Tensor::zeros(DType::kFloat32, {37})});
+}
+
+/// What tasks write is seen by the code after the loop, in a parameter and in the shared workspace.
+TEST(Kernels, ResultsOfTasksAreReadAfterTheLoop) {
+  constexpr int64_t kSize = 48;
+  const Buffer a = flat("a", DType::kFloat32, kSize);
+  const Buffer out = flat("out", DType::kFloat32, kSize);
+  const Buffer last = flat("last", DType::kFloat32, 2);
+  const Buffer shared = flat("shared", DType::kFloat32, kSize, te::Scope::kSharedWorkspace);
+  const Var i = te::make_var("i");
+  const Var j = te::make_var("j");
+  const Var k = te::make_var("k");
+  const auto parallel = [](const Var& var, Stmt body) {
+    return te::make_for(var, Expr(0), Expr(kSize), ForKind::kParallel, std::move(body));
+  };
+  const Stmt body = te::make_seq(
+      {te::make_store(out, {Expr(0)}, te::float_imm(DType::kFloat32, -1)),
+       te::make_store(shared, {Expr(5)}, te::float_imm(DType::kFloat32, -1)),
+       parallel(i, te::make_store(shared, {Expr(i)}, te::load(a, {Expr(i)}) * te::load(a, {Expr(i)}))),
+       parallel(j, te::make_store(out, {Expr(j)}, te::load(shared, {Expr(kSize - 1) - Expr(j)}))),
+       te::make_store(last, {Expr(0)}, te::load(out, {Expr(0)}) + te::load(shared, {Expr(5)})),
+       serial(k, Expr(kSize),
+              te::make_store(out, {Expr(k)}, te::load(out, {Expr(k)}) - te::load(a, {Expr(k)}))),
+       te::make_store(last, {Expr(1)}, te::load(out, {Expr(7)}))});
+  te::Function function = make_function("after", {a, out, last}, 2, te::make_allocate(shared, body));
+  function.shared_workspace_bytes = kSize * 4;
+  expect_equal_interpreter(function, {random_floats(kSize, 9), Tensor::zeros(DType::kFloat32, {kSize}),
+                                      Tensor::zeros(DType::kFloat32, {2})});
 }
 
 TEST(Kernels, ErrorsOfTasksReachTheCaller) {

@@ -58,15 +58,17 @@ void KernelEmitter::emit_parallel(const te::StmtNode& node) {
   captures.define(node.var);
   captures.visit(node.body);
 
-  // Parameters keep their noalias only as arguments of the task, so all are passed; the shared workspace is
-  // found through the call; other buffers that live outside are passed as plain pointers.
+  // Parameters keep their noalias only as arguments of the task, so all are passed; other buffers that live
+  // outside are passed as plain pointers. The workspaces go through the closure too, although the call has
+  // them: tasks must reach them through pointers derived from the body's noalias arguments, or the launch
+  // would seem not to write them.
   std::vector<te::Buffer> locals;
   std::vector<te::Buffer> shared;
   for (const te::Buffer& buffer : captures.buffers) {
     if (buffer->scope == te::Scope::kParameter) continue;
     (buffer->scope == te::Scope::kSharedWorkspace ? shared : locals).push_back(buffer);
   }
-  std::vector<llvm::Value*> fields = {begin};
+  std::vector<llvm::Value*> fields = {begin, frame_.shared_workspace, frame_.worker_workspace};
   for (const te::Parameter& parameter : function_.parameters)
     fields.push_back(buffer_pointer(parameter.buffer));
   for (const te::Buffer& buffer : locals) fields.push_back(buffer_pointer(buffer));
@@ -120,18 +122,20 @@ llvm::Function* KernelEmitter::emit_task_entry(llvm::Function* body, llvm::Struc
   begin_frame(task);
   llvm::Value* call = task->getArg(0);
   llvm::Value* closure = task->getArg(1);
-  llvm::Value* stride = load_call_field(call, offsetof(tm_call, worker_workspace_stride), int64);
-  llvm::Value* offset = builder_.CreateMul(builder_.CreateSExt(task->getArg(3), int64), stride);
-  llvm::Value* workspace = load_call_field(call, offsetof(tm_call, worker_workspace), pointer);
-  std::vector<llvm::Value*> args = {call, load_call_field(call, offsetof(tm_call, shared_workspace), pointer),
-                                    builder_.CreateGEP(builder_.getInt8Ty(), workspace, offset)};
+  std::vector<llvm::Value*> fields;
   for (unsigned i = 0; i < closure_type->getNumElements(); ++i) {
     llvm::LoadInst* field = builder_.CreateLoad(closure_type->getElementType(i),
                                                 builder_.CreateStructGEP(closure_type, closure, i));
     // Nothing writes the closure while tasks run.
     field->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    args.push_back(i == 0 ? builder_.CreateAdd(field, task->getArg(2)) : static_cast<llvm::Value*>(field));
+    fields.push_back(field);
   }
+  llvm::Value* stride = load_call_field(call, offsetof(tm_call, worker_workspace_stride), int64);
+  llvm::Value* offset = builder_.CreateMul(builder_.CreateSExt(task->getArg(3), int64), stride);
+  llvm::Value* workspace = builder_.CreateGEP(builder_.getInt8Ty(), fields[2], offset);
+  std::vector<llvm::Value*> args = {call, fields[1], workspace,
+                                    builder_.CreateAdd(fields[0], task->getArg(2))};
+  args.insert(args.end(), fields.begin() + 3, fields.end());
   emit_return(builder_.CreateCall(body, args));
   builder_.SetInsertPoint(frame_.entry);
   builder_.CreateBr(&*std::next(task->begin()));
