@@ -10,9 +10,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 
 #include "api/http/problem.h"
+#include "api/http/time.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "server/transport/adapters.h"
@@ -113,8 +115,13 @@ public:
     stop_.request_stop();
     workers_.stop();
     reserved_.stop();
-    listener_->close().wait();
     open_ = false;
+    try {
+      listener_->close().wait();
+    } catch (const rest::http_exception&) {
+      // Another listener of this process that failed on the same port has removed this one from the library's
+      // list.
+    }
   }
 
 private:
@@ -162,6 +169,7 @@ private:
     rest::http_response answer(static_cast<rest::status_code>(response.status));
     answer.set_reason_phrase(std::string(http::reason_phrase(response.status)));
     for (const auto& [name, value] : response.headers.fields()) answer.headers().add(name, value);
+    answer.headers().add("Date", http::format_http_date(std::time(nullptr)));
     const std::string type(response.headers.get("Content-Type").value_or("application/octet-stream"));
     if (const auto* stream = std::get_if<std::shared_ptr<http::ResponseStream>>(&response.body)) {
       return reply_stream(message, answer, **stream, type);

@@ -1,0 +1,169 @@
+#include "tests/transport/fixture.h"
+
+#include <stop_token>
+
+#include "api/http/problem.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::transport {
+namespace {
+
+constexpr std::chrono::seconds kGuard{20};
+
+/// Bytes that are generated as they are read; says when it is let go of.
+class GeneratedContent : public http::Content {
+public:
+  explicit GeneratedContent(Events& events) : events_(events) {}
+  ~GeneratedContent() override { events_.add("content released"); }
+  uint64_t size() const override { return TestHandler::kContentSize; }
+  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override {
+    for (size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<std::byte>((offset + i) % 251);
+    return buffer.size();
+  }
+
+private:
+  Events& events_;
+};
+
+class PieceStream : public http::ResponseStream {
+public:
+  PieceStream(Events& events, int pieces) : events_(events), left_(pieces) {}
+  ~PieceStream() override { events_.add("stream released"); }
+  bool next(std::string& piece) override {
+    if (left_ == 0) return false;
+    --left_;
+    piece = "piece\n";
+    return true;
+  }
+
+private:
+  Events& events_;
+  int left_;
+};
+
+struct KnownFailure {
+  std::string_view test;
+  std::string_view reason;
+};
+
+constexpr KnownFailure kCpprestLedger[] = {
+#define TM_KNOWN_FAILURE(test, reason) {test, reason},
+#include "tests/transport/cpprest_ledger.def"
+#undef TM_KNOWN_FAILURE
+};
+
+std::string reason_to_skip() {
+#ifdef __SANITIZE_THREAD__
+  return "cpprestsdk is not built with the thread sanitizer";
+#else
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  const std::string_view name = info->name();
+  for (const KnownFailure& known : kCpprestLedger) {
+    if (name.substr(0, name.find('/')) == known.test) return std::string(known.reason);
+  }
+  return "";
+#endif
+}
+
+}  // namespace
+
+void Events::add(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  ++counts_[name];
+  changed_.notify_all();
+}
+
+bool Events::wait(const std::string& name, int count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kGuard, [&] { return counts_[name] >= count; });
+}
+
+int Events::count(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return counts_[name];
+}
+
+http::Lane TestHandler::lane(std::string_view, std::string_view target) const noexcept {
+  return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
+}
+
+http::Response TestHandler::handle(http::Request& request) noexcept {
+  try {
+    return answer(request);
+  } catch (const Error& error) {
+    events_.add(std::string(error_code_info(error.code()).name));
+    return http::problem_response(error, "test");
+  }
+}
+
+http::Response TestHandler::answer(http::Request& request) {
+  const std::string& target = request.target;
+  if (target == "/echo") {
+    http::Response response = http::text_response(http::read_all(*request.body));
+    response.headers.set("X-Method", request.method);
+    if (const auto field = request.headers.get("X-Field")) response.headers.set("X-Field", *field);
+    return response;
+  }
+  if (target == "/limit") {
+    http::LimitedBody body(request.body, 1000, "the limit");
+    return http::text_response(http::read_all(body));
+  }
+  if (target == "/gate") {
+    events_.add("entered");
+    const std::stop_callback gone(request.cancelled, [this] {
+      events_.add("cancelled");
+      events_.add("open");
+    });
+    events_.wait("open");
+    return http::text_response("gate");
+  }
+  if (target == "/content") {
+    auto content = std::make_shared<GeneratedContent>(events_);
+    http::Response response;
+    response.body = http::ContentBody{content, 0, content->size()};
+    return response;
+  }
+  if (target == "/stream" || target == "/endless") {
+    http::Response response = http::text_response("");
+    response.body = std::make_shared<PieceStream>(events_, target == "/stream" ? 3 : -1);
+    return response;
+  }
+  if (target.starts_with("/status/")) return http::empty_response(std::stoi(target.substr(8)));
+  return http::text_response("ignored");
+}
+
+void TransportTest::SetUp() {
+  if (GetParam() != TransportKind::kCpprest) return;
+  const std::string reason = reason_to_skip();
+  if (!reason.empty()) GTEST_SKIP() << "cpprestsdk: " << reason;
+}
+
+void TransportTest::TearDown() {
+  events().add("open");
+  if (transport_) transport_->stop(std::chrono::milliseconds(0));
+}
+
+void TransportTest::start() {
+  transport_ = make_transport(GetParam(), options_);
+  transport_->start(handler_);
+}
+
+RawResponse TransportTest::exchange(const std::string& bytes) {
+  if (!transport_) start();
+  RawClient client = connect();
+  return client.request(bytes);
+}
+
+std::string post(const std::string& target, const std::string& fields, const std::string& body) {
+  return "POST " + target + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n" + body;
+}
+
+std::string get(const std::string& target, const std::string& fields) {
+  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n";
+}
+
+std::string kind_name(const testing::TestParamInfo<TransportKind>& info) {
+  return info.param == TransportKind::kBeast ? "Beast" : "Cpprest";
+}
+
+}  // namespace tensormill::transport

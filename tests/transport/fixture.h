@@ -1,0 +1,76 @@
+/// A server with a handler whose behaviour the request's path chooses, on both adapters.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "server/transport/transport.h"
+#include "tests/transport/raw_client.h"
+
+namespace tensormill::transport {
+
+/// Named counters that a test can wait for.
+class Events {
+public:
+  void add(const std::string& name);
+  /// Waits until `name` was added `count` times; false after a guard of 20 s.
+  bool wait(const std::string& name, int count = 1);
+  int count(const std::string& name);
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, int> counts_;
+};
+
+/// /echo: the body, with the method and target as fields. /ignore: leaves the body unread. /limit: reads at
+/// most 1000 bytes. /gate: waits for the event "open" or until the client has gone ("cancelled"). /content:
+/// kContentSize bytes in pieces. /stream: three pieces. /endless: pieces until the client has gone.
+/// /status/N: an empty answer of that status. /reserved: as /ignore, on the reserved lane.
+class TestHandler : public http::Handler {
+public:
+  static constexpr uint64_t kContentSize = 32 << 20;
+
+  http::Lane lane(std::string_view method, std::string_view target) const noexcept override;
+  http::Response handle(http::Request& request) noexcept override;
+  Events& events() { return events_; }
+
+private:
+  http::Response answer(http::Request& request);
+  Events events_;
+};
+
+class TransportTest : public testing::TestWithParam<TransportKind> {
+protected:
+  void SetUp() override;
+  void TearDown() override;
+  /// Starts the server with `options_`; tests change these before.
+  void start();
+  RawClient connect(int receive_buffer = 0) { return RawClient(transport_->port(), receive_buffer); }
+  /// Starts, connects, sends, reads.
+  RawResponse exchange(const std::string& bytes);
+  Events& events() { return handler_.events(); }
+
+  TransportOptions options_;
+  TestHandler handler_;
+  std::unique_ptr<ServerTransport> transport_;
+};
+
+/// "POST /echo HTTP/1.1" with Host, the given fields and body.
+std::string post(const std::string& target, const std::string& fields, const std::string& body = "");
+std::string get(const std::string& target, const std::string& fields = "");
+std::string kind_name(const testing::TestParamInfo<TransportKind>& info);
+
+}  // namespace tensormill::transport
+
+/// Instantiates a suite for both adapters.
+#define TM_BOTH_ADAPTERS(suite)                                                               \
+  INSTANTIATE_TEST_SUITE_P(Adapters, suite,                                                   \
+                           testing::Values(::tensormill::transport::TransportKind::kBeast,    \
+                                           ::tensormill::transport::TransportKind::kCpprest), \
+                           ::tensormill::transport::kind_name)

@@ -1,0 +1,123 @@
+// Starting and stopping: busy ports, draining, cancelling; listen addresses; the executor.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "runtime/base/error.h"
+#include "server/transport/executor.h"
+#include "tests/transport/fixture.h"
+
+namespace tensormill::transport {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Lifecycle : public TransportTest {};
+
+TEST_P(Lifecycle, NamesABusyPort) {
+  start();
+  TransportOptions options;
+  options.port = transport_->port();
+  const auto second = make_transport(GetParam(), options);
+  try {
+    second->start(handler_);
+    FAIL() << "two servers on one port";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_NE(error.message().find(std::to_string(options.port)), std::string::npos) << error.message();
+  }
+}
+
+TEST_P(Lifecycle, LetsRequestsInWorkFinish) {
+  start();
+  RawClient client = connect();
+  client.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  const auto stopped = std::async(std::launch::async, [this] { transport_->stop(milliseconds(20'000)); });
+  events().add("open");
+  const RawResponse response = client.read_response();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "gate");
+  client.close();
+  stopped.wait();
+  EXPECT_EQ(transport_->connections(), 0);
+}
+
+TEST_P(Lifecycle, CancelsWhatDoesNotFinish) {
+  start();
+  RawClient client = connect();
+  client.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  transport_->stop(milliseconds(0));
+  EXPECT_EQ(events().count("cancelled"), 1);
+}
+
+TEST_P(Lifecycle, ClosesIdleConnectionsWhenItStops) {
+  start();
+  RawClient client = connect();
+  EXPECT_EQ(client.request(get("/ignore")).status, 200);
+  transport_->stop(milliseconds(20'000));
+  EXPECT_TRUE(client.at_end());
+  transport_->stop(milliseconds(20'000));
+}
+
+TM_BOTH_ADAPTERS(Lifecycle);
+
+TEST(ListenAddress, Parses) {
+  TransportOptions options;
+  parse_listen_address("127.0.0.1:8080", options);
+  EXPECT_EQ(options.address, "127.0.0.1");
+  EXPECT_EQ(options.port, 8080);
+  parse_listen_address("[::1]:0", options);
+  EXPECT_EQ(options.address, "::1");
+  EXPECT_EQ(options.port, 0);
+  EXPECT_TRUE(is_loopback_address("::1"));
+  EXPECT_TRUE(is_loopback_address("127.9.9.9"));
+  EXPECT_TRUE(is_loopback_address("localhost"));
+  EXPECT_FALSE(is_loopback_address("0.0.0.0"));
+  EXPECT_FALSE(is_loopback_address("::"));
+}
+
+TEST(ListenAddress, RefusesOthers) {
+  for (const char* text : {"", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x",
+                           "::1:80", "example.com:80", "[127.0.0.1]:80"}) {
+    TransportOptions options;
+    EXPECT_THROW(parse_listen_address(text, options), Error) << text;
+  }
+}
+
+TEST(ListenAddress, Ipv6Serves) {
+  TestHandler handler;
+  TransportOptions options;
+  options.address = "::1";
+  const auto transport = make_transport(TransportKind::kBeast, options);
+  try {
+    transport->start(handler);
+  } catch (const Error&) {
+    GTEST_SKIP() << "this machine has no IPv6 loopback";
+  }
+  EXPECT_GT(transport->port(), 0);
+}
+
+TEST(ExecutorTest, RunsWhatItTookAndRefusesTheRest) {
+  Executor executor(1, 1);
+  std::promise<void> entered;
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  std::atomic<int> ran{0};
+  ASSERT_TRUE(executor.submit([&] {
+    entered.set_value();
+    gate.wait();
+    ++ran;
+  }));
+  entered.get_future().wait();
+  EXPECT_TRUE(executor.submit([&] { ++ran; }));
+  EXPECT_FALSE(executor.submit([&] { ran = 100; }));
+  open.set_value();
+  executor.stop();
+  EXPECT_EQ(ran, 2);
+  EXPECT_FALSE(executor.submit([] {}));
+}
+
+}  // namespace
+}  // namespace tensormill::transport

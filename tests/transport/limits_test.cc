@@ -1,0 +1,194 @@
+// Limits of heads, bodies, connections and workers; early answers; slow, stalled and vanishing clients.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/transport/fixture.h"
+
+namespace tensormill::transport {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Limits : public TransportTest {};
+
+TEST_P(Limits, RefusesLargeHeads) {
+  const RawResponse response = exchange(get("/echo", "X-Field: " + std::string(20'000, 'x') + "\r\n"));
+  EXPECT_EQ(response.status, 431);
+  EXPECT_EQ(response.header("connection"), "close");
+}
+
+TEST_P(Limits, RefusesHeadsThatNeverEnd) {
+  EXPECT_EQ(exchange("GET /" + std::string(60'000, 'x')).status, 431);
+}
+
+TEST_P(Limits, TakesHeadsUpToTheLimit) {
+  EXPECT_EQ(exchange(get("/echo", "X-Field: " + std::string(16'000, 'x') + "\r\n")).status, 200);
+}
+
+TEST_P(Limits, RefusesAnnouncedBodiesBeforeTheyAreSent) {
+  options_.max_body_bytes = 1000;
+  EXPECT_EQ(exchange(post("/echo", "Content-Length: 1001\r\n")).status, 413);
+}
+
+TEST_P(Limits, RefusesChunkedBodiesPastTheLimit) {
+  options_.max_body_bytes = 1000;
+  EXPECT_EQ(
+      exchange(post("/echo", "Transfer-Encoding: chunked\r\n", "7d0\r\n" + std::string(1500, 'x'))).status,
+      413);
+}
+
+TEST_P(Limits, AnswersEarlyToAHandlerThatRefuses) {
+  start();
+  RawClient client = connect();
+  const RawResponse response = client.request(post("/limit", "Content-Length: 100000000\r\n"));
+  EXPECT_EQ(response.status, 413);
+  EXPECT_EQ(response.header("connection"), "close");
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_P(Limits, DeliversEarlyAnswersToClientsThatGoOnSending) {
+  start();
+  RawClient client = connect();
+  client.send(post("/limit", "Content-Length: 100000000\r\n"));
+  // More than any socket buffer holds: without lingering the answer would be lost in a reset.
+  const std::string megabyte(1 << 20, 'x');
+  for (int i = 0; i < 16; ++i) client.send(megabyte);
+  EXPECT_EQ(client.read_response().status, 413);
+}
+
+TEST_P(Limits, LetsSlowReadersOfTheBodySlowTheClient) {
+  start();
+  RawClient client = connect();
+  const RawResponse response = client.request(
+      post("/limit", "Transfer-Encoding: chunked\r\n", "7d0\r\n" + std::string(2000, 'x') + "\r\n"));
+  EXPECT_EQ(response.status, 413);
+}
+
+TEST_P(Limits, RefusesConnectionsPastTheLimit) {
+  options_.max_connections = 2;
+  start();
+  RawClient first = connect();
+  RawClient second = connect();
+  EXPECT_EQ(first.request(get("/ignore")).status, 200);
+  EXPECT_EQ(second.request(get("/ignore")).status, 200);
+  RawClient third = connect();
+  const RawResponse response = third.read_response();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.header("retry-after"), "1");
+}
+
+TEST_P(Limits, RefusesRequestsPastTheQueueButNotHealth) {
+  options_.workers = 1;
+  options_.queue = 1;
+  start();
+  RawClient working = connect();
+  working.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  RawClient waiting = connect();
+  RawClient refused = connect();
+  waiting.send(get("/gate"));
+  refused.send(get("/gate"));
+  // Which of the two is second in line is the network's choice; one waits and one is refused.
+  RawClient health = connect();
+  EXPECT_EQ(health.request(get("/reserved")).status, 200);
+  events().add("open");
+  const int one = waiting.read_response().status;
+  const int other = refused.read_response().status;
+  EXPECT_EQ(std::min(one, other), 200);
+  EXPECT_TRUE(std::max(one, other) == 503 || std::max(one, other) == 200);
+  EXPECT_EQ(working.read_response().body, "gate");
+}
+
+TEST_P(Limits, AnswersBusyWithRetryAfter) {
+  options_.workers = 1;
+  options_.queue = 0;
+  start();
+  RawClient working = connect();
+  working.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  const RawResponse refused = exchange(get("/ignore"));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  events().add("open");
+  EXPECT_EQ(working.read_response().status, 200);
+}
+
+TEST_P(Limits, TimesOutStalledHeads) {
+  options_.header_timeout = milliseconds(50);
+  start();
+  RawClient client = connect();
+  client.send("GET /echo HTTP/1.1\r\nHost: loc");
+  EXPECT_EQ(client.read_response().status, 408);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_P(Limits, ClosesIdleConnectionsSilently) {
+  options_.keep_alive_timeout = milliseconds(50);
+  start();
+  RawClient fresh = connect();
+  EXPECT_TRUE(fresh.at_end());
+  RawClient used = connect();
+  EXPECT_EQ(used.request(get("/echo")).status, 200);
+  EXPECT_TRUE(used.at_end());
+}
+
+TEST_P(Limits, TimesOutStalledBodies) {
+  options_.body_timeout = milliseconds(50);
+  start();
+  RawClient client = connect();
+  client.send(post("/echo", "Content-Length: 10\r\n", "hello"));
+  EXPECT_EQ(client.read_response().status, 408);
+  EXPECT_EQ(events().count("request_timeout"), 1);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_P(Limits, TimesOutClientsThatDoNotRead) {
+  options_.write_timeout = milliseconds(50);
+  start();
+  RawClient client = connect(4096);
+  client.send(get("/content"));
+  EXPECT_TRUE(events().wait("content released"));
+}
+
+TEST_P(Limits, BoundsTheLingering) {
+  options_.linger_timeout = milliseconds(50);
+  start();
+  RawClient client = connect();
+  EXPECT_EQ(client.request(post("/limit", "Content-Length: 100000000\r\n")).status, 413);
+  EXPECT_TRUE(client.at_end());
+  // The client never closes; the server forgets it all the same, and stop() finds nothing to wait for.
+  transport_->stop(milliseconds(20'000));
+  EXPECT_EQ(transport_->connections(), 0);
+}
+
+TEST_P(Limits, NoticesDisconnectDuringWork) {
+  start();
+  RawClient client = connect();
+  client.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.close();
+  EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_P(Limits, NoticesDisconnectInTheBody) {
+  start();
+  RawClient client = connect();
+  client.send(post("/echo", "Content-Length: 10\r\n", "hello"));
+  client.close();
+  EXPECT_TRUE(events().wait("invalid_request"));
+}
+
+TEST_P(Limits, NoticesDisconnectInAStream) {
+  start();
+  RawClient client = connect();
+  client.send(get("/endless"));
+  EXPECT_TRUE(client.send(""));
+  client.close();
+  EXPECT_TRUE(events().wait("stream released"));
+}
+
+TM_BOTH_ADAPTERS(Limits);
+
+}  // namespace
+}  // namespace tensormill::transport
