@@ -6,9 +6,13 @@
 
 #include <cstring>
 #include <future>
+#include <span>
 
+#include "compiler/target/features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/package/code_image.h"
+#include "runtime/package/cpu_features.h"
 #include "tests/codegen/support.h"
 
 namespace tensormill::codegen_test {
@@ -209,6 +213,50 @@ TEST(Link, SharedObjectsAreClosedDeterministicAndLoadable) {
   tm_call call = {};
   EXPECT_EQ(kernel(&call), TM_ABI_MISMATCH);
   dlclose(library);
+}
+
+/// Fills `out` in parallel: the task's address and the constants need relocations.
+te::Function parallel_fill(int64_t size) {
+  const Buffer out = flat("out", DType::kFloat32, size * 8);
+  const Var i = te::make_var("i");
+  const Expr ramp = te::ramp(Expr(i) * Expr(8), Expr(1), 8);
+  const Expr value = te::cast(DType::kFloat32, ramp) * te::float_imm(DType::kFloat32, 0.25, 8);
+  return make_function(
+      "fill", {out}, 1,
+      te::make_for(i, Expr(0), Expr(size), te::ForKind::kParallel, te::make_store(out, {ramp}, value)));
+}
+
+int32_t launch_here(const tm_call* call, tm_task task, void* closure, int64_t tasks) {
+  int32_t code = 0;
+  for (int64_t i = 0; i < tasks && code == 0; ++i) code = task(call, closure, i, 0);
+  return code;
+}
+
+/// The runtime's own loader accepts nothing but closed code with relative relocations.
+TEST(Link, TheRuntimeAdmitsAndRunsIt) {
+  const target::Target target = host();
+  const auto backend = codegen::make_llvm_backend();
+  const std::string bytes = backend->link(
+      {backend->emit(tile("tile", 2, 1, 8, 16), target, {}), backend->emit(parallel_fill(4), target, {})},
+      target);
+  const package::CodeImage image(std::as_bytes(std::span(bytes)));
+  EXPECT_NE(image.kernel("tile"), nullptr);
+  Tensor tensor = Tensor::zeros(DType::kFloat32, {32});
+  void* buffers[1] = {tensor.data()};
+  const tm_parallel parallel = {nullptr, 1, 0, &launch_here};
+  int64_t error_index = 0;
+  tm_call call = {};
+  call.abi_version = TM_ABI_VERSION;
+  call.num_buffers = 1;
+  call.buffers = buffers;
+  call.parallel = &parallel;
+  call.error_index = &error_index;
+  ASSERT_EQ(image.kernel("fill")(&call), TM_OK);
+  for (int64_t i = 0; i < 32; ++i) EXPECT_EQ(tensor.element_as_double(i), 0.25 * static_cast<double>(i));
+}
+
+TEST(Link, TheRuntimeKnowsEveryFeatureOfThisMachine) {
+  EXPECT_THAT(package::missing_cpu_features(host().required_features()), testing::IsEmpty());
 }
 
 TEST(Link, CrossCompilesForAarch64) {

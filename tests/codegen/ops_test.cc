@@ -175,10 +175,11 @@ struct Case {
   std::function<te::Scalar(int64_t)> expected;
 };
 
-/// Runs all cases of one kernel and compares each element with its own expectation.
-void run_cases(const std::vector<te::Buffer>& inputs, const std::vector<Tensor>& values, int lanes,
-               const std::function<std::vector<Case>(const Expr&)>& make, const target::Target& target) {
-  std::vector<Case> cases;
+using MakeCases = std::function<std::vector<Case>(const Expr&)>;
+
+/// One kernel that stores each case's value to an output of its own.
+te::Function case_function(const std::vector<te::Buffer>& inputs, int lanes, const MakeCases& make,
+                           std::vector<Case>& cases) {
   std::vector<te::Buffer> parameters = inputs;
   const te::Stmt body = loop_over(lanes, [&](const Expr& index) {
     cases = make(index);
@@ -189,7 +190,20 @@ void run_cases(const std::vector<te::Buffer>& inputs, const std::vector<Tensor>&
     }
     return te::make_seq(stores);
   });
-  const Kernel kernel(make_function("ops", parameters, cases.size(), body), target);
+  return make_function("ops", parameters, cases.size(), body);
+}
+
+/// Runs all cases of one kernel and compares each element with its own expectation.
+void run_cases(const std::vector<te::Buffer>& inputs, const std::vector<Tensor>& values, int lanes,
+               const MakeCases& make, const target::Target& target, bool run = true) {
+  std::vector<Case> cases;
+  const te::Function function = case_function(inputs, lanes, make, cases);
+  if (!run) {
+    // Emission itself checks that the object is closed.
+    EXPECT_FALSE(codegen::make_llvm_backend()->emit(function, target, {}).bytes.empty());
+    return;
+  }
+  const Kernel kernel(function, target);
   std::vector<Tensor> arguments = values;
   for (const Case& c : cases) arguments.emplace_back(c.result, Shape{kCount});
   ASSERT_EQ(kernel.run(arguments).code, 0);
@@ -212,7 +226,7 @@ void run_cases(const std::vector<te::Buffer>& inputs, const std::vector<Tensor>&
   }
 }
 
-void check_dtype(DType dtype, int lanes, const target::Target& target) {
+void check_dtype(DType dtype, int lanes, const target::Target& target, bool run = true) {
   const std::vector<te::Buffer> inputs = {flat("a", dtype, kCount), flat("b", dtype, kCount),
                                           flat("c", dtype, kCount), flat("d", DType::kBool, kCount)};
   const std::vector<Tensor> values = {operand(dtype, 1), operand(dtype, 2), operand(dtype, 3),
@@ -246,10 +260,10 @@ void check_dtype(DType dtype, int lanes, const target::Target& target) {
                          }});
         return cases;
       },
-      target);
+      target, run);
 }
 
-void check_casts(DType from, int lanes, const target::Target& target) {
+void check_casts(DType from, int lanes, const target::Target& target, bool run = true) {
   const std::vector<te::Buffer> inputs = {flat("a", from, kCount)};
   std::vector<Tensor> values = {operand(from, 5)};
   // evaluate_op holds floats in doubles, which makes signalling NaNs quiet: reinterpret could tell.
@@ -277,7 +291,7 @@ void check_casts(DType from, int lanes, const target::Target& target) {
         }
         return cases;
       },
-      target);
+      target, run);
 }
 
 /// Every form on the host, whose code is what runs; whole vectors on the levels below it.
@@ -366,6 +380,14 @@ TEST_P(OpsTest, LaneReductionsAddHalves) {
       set_scalar(expected, k, lanes[0]);
     }
     EXPECT_EQ(difference(arguments[1], expected), "") << te::expr_op_name(op);
+  }
+}
+
+/// No operator becomes a library call, also where this machine cannot run the code.
+TEST_P(OpsTest, AreClosedOnOtherCpus) {
+  for (const char* text : {"llvm -mcpu=cortex-a72", "llvm -mcpu=neoverse-v1", "llvm -mcpu=sandybridge"}) {
+    check_dtype(GetParam().dtype, 16, parse(text), false);
+    check_casts(GetParam().dtype, 16, parse(text), false);
   }
 }
 
