@@ -109,6 +109,14 @@ void BoundsContext::bind_extent(const Var& var, const Expr& min, const Expr& ext
   if (!is_const(last) && is_index) assume_nonpositive(index - last, var.get());
 }
 
+void BoundsContext::bind_value(const Var& var, const Expr& value) {
+  if (var->dtype != DType::kInt64) return;
+  bind(var, bounds(value));
+  if (var->lanes != 1 || reads_memory(value) || !Prover(*this).is_exact(to_linear(value))) return;
+  facts_.push_back({var.get(), Expr(var) - value});
+  facts_.push_back({var.get(), value - Expr(var)});
+}
+
 void BoundsContext::unbind(const Var& var) {
   ranges_.erase(var.get());
   std::erase_if(facts_, [&var](const Fact& fact) { return fact.owner == var.get(); });

@@ -99,6 +99,57 @@ bool recombine_once(Linear& linear, const LinearFilter& accept) {
   return false;
 }
 
+/// c for which `division` is floordiv(x, c), 0 when there is none.
+int64_t quotient_divisor(const Expr& division, const Expr& x) {
+  const int64_t* whole = as_int(division->args[1]);
+  if (whole == nullptr || *whole <= 0) return 0;
+  if (is_quotient(division, x, *whole)) return *whole;
+  if (x->op != ExprOp::kFloorDiv) return 0;
+  const int64_t* inner = as_int(x->args[1]);
+  if (inner == nullptr || *inner <= 0 || *whole % *inner != 0) return 0;
+  return is_quotient(division, x, *whole / *inner) ? *whole / *inner : 0;
+}
+
+/// The factor by which `linear` holds all of `part`, by its first term; 0 when there is none.
+int64_t multiple_of(const Linear& linear, const Linear& part) {
+  if (part.terms.empty() || part.overflow) return 0;
+  const int64_t mine = linear.coefficient_of(part.terms[0].atom), unit = part.terms[0].coefficient;
+  if (mine == 0 || mine == std::numeric_limits<int64_t>::min() || unit == -1 || mine % unit != 0) return 0;
+  return mine / unit;
+}
+
+/// factor * x + by * floordiv(x, c) as factor * floormod(x, c) + (factor * c + by) * floordiv(x, c)
+bool split_once(Linear& linear, const LinearFilter& accept) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr division = linear.terms[i].atom;
+    const int64_t by = linear.terms[i].coefficient;
+    if (division->op != ExprOp::kFloorDiv) continue;
+    const auto apply = [&](const Expr& x, const Linear& form, int64_t c, int64_t factor) {
+      int64_t shift = 0;
+      // Only where the two pull in opposite directions: together they are a remainder, and more or less.
+      if (factor == 0 || c <= 1 || (factor > 0) == (by > 0) || __builtin_mul_overflow(factor, c, &shift))
+        return false;
+      if (accept && !accept(form)) return false;
+      linear.add(form, -factor);
+      linear.add(division, shift);
+      linear.add(floormod(x, Expr(c)), factor);
+      return true;
+    };
+    const int64_t* divisor = as_int(division->args[1]);
+    if (divisor == nullptr || *divisor <= 1) continue;
+    const Linear dividend = to_linear(division->args[0]);
+    if (apply(division->args[0], dividend, *divisor, multiple_of(linear, dividend))) return true;
+    for (size_t j = 0; j < linear.terms.size(); ++j) {
+      const Expr x = linear.terms[j].atom;
+      if (j == i || x->op != ExprOp::kFloorDiv) continue;
+      Linear form;
+      form.add(x, 1);
+      if (apply(x, form, quotient_divisor(division, x), linear.terms[j].coefficient)) return true;
+    }
+  }
+  return false;
+}
+
 int order(int64_t a, int64_t b) { return a < b ? -1 : (a > b ? 1 : 0); }
 
 }  // namespace
@@ -207,6 +258,12 @@ Expr from_linear(Linear linear) {
 void recombine(Linear& linear, const LinearFilter& accept) {
   if (linear.terms.size() < 2) return;
   while (recombine_once(linear, accept)) {
+  }
+}
+
+void split_remainders(Linear& linear, const LinearFilter& accept) {
+  // Each round takes an x away; the bound is for forms that would go in circles.
+  for (int round = 0; round < 8 && linear.terms.size() >= 2 && split_once(linear, accept); ++round) {
   }
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/te/prover.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "compiler/te/op_class.h"
@@ -100,6 +101,7 @@ Range Prover::range(const Expr& expr) const {
   if (expr->type != Type{}) return anything();
   Linear linear = to_linear(expr);
   recombine(linear);
+  split_remainders(linear);
   return linear.overflow ? anything() : wrapped(linear_range(linear));
 }
 
@@ -172,12 +174,14 @@ Range Prover::atom_range(const Expr& atom) const {
 
 bool Prover::nonpositive(Linear linear, int depth) {
   if (--steps_ < 0 || linear.overflow) return false;
-  recombine(linear, [this](const Linear& whole) { return is_exact(whole); });
+  const LinearFilter exact = [this](const Linear& whole) { return is_exact(whole); };
+  recombine(linear, exact);
+  split_remainders(linear, exact);
   const Range range = linear_range(linear);
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
-         by_division(linear, depth);
+         by_quotient(linear, depth) || by_division(linear, depth);
 }
 
 /// `linear` with one term replaced by coefficient * value; marked as overflown where the value may wrap.
@@ -233,6 +237,30 @@ bool Prover::by_facts(const Linear& linear, int depth) {
       rest.add(known, -times);
       if (nonpositive(std::move(rest), depth - 1)) return true;
     }
+  }
+  return false;
+}
+
+/// floordiv(x, c) <= m is x <= c*m + c - 1, and floordiv(x, c) >= m is x >= c*m: exact where the quotient's
+/// coefficient divides all others.
+bool Prover::by_quotient(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    if (linear.terms[i].atom->op != ExprOp::kFloorDiv || linear.terms[i].coefficient == kLowest) continue;
+    const int64_t* c = as_int(linear.terms[i].atom->args[1]);
+    const Linear dividend = to_linear(linear.terms[i].atom->args[0]);
+    if (c == nullptr || *c <= 0 || !is_exact(dividend)) continue;
+    Linear others = linear;
+    const int64_t times = others.take(i).coefficient, by = std::abs(times);
+    const auto odd = [by](const Term& term) { return term.coefficient % by != 0; };
+    if (std::any_of(others.terms.begin(), others.terms.end(), odd)) continue;
+    for (Term& term : others.terms) term.coefficient /= by;
+    // sum + constant <= 0 with a sum that is a multiple of `by`: the constant rounds up.
+    others.constant = wrapping_neg(signed_floordiv(wrapping_neg(others.constant), by));
+    Linear rest;
+    rest.add(dividend, times > 0 ? 1 : -1);
+    rest.add(others, *c);
+    if (times > 0) rest.add_constant(1 - *c);
+    if (nonpositive(std::move(rest), depth - 1)) return true;
   }
   return false;
 }

@@ -37,6 +37,7 @@ private:
   Linear replaced(const Linear& linear, size_t index, const Expr& value) const;
   bool by_cases(const Linear& linear, int depth);
   bool by_facts(const Linear& linear, int depth);
+  bool by_quotient(const Linear& linear, int depth);
   bool by_division(const Linear& linear, int depth);
   bool by_check(const Linear& linear, int depth);
   bool compares(ExprOp op, const Expr& a, const Expr& b);

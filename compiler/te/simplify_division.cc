@@ -98,9 +98,11 @@ Expr Simplifier::floormod_of(Linear dividend, int64_t divisor, const Expr& fallb
     const int64_t* inner = term.atom->op == ExprOp::kFloorMod ? positive_divisor(term.atom) : nullptr;
     if (inner != nullptr && *inner % divisor == 0) {
       // floormod(x, c*d) and x differ by a multiple of d.
-      rest.add(to_linear(term.atom->args[0]), term.coefficient % divisor);
+      rest.add(to_linear(term.atom->args[0]), term.coefficient);
     } else {
-      rest.add(term.atom, term.coefficient % divisor);
+      // The coefficient stays, as it does in the quotient: the two must be of one dividend to be joined
+      // again.
+      rest.add(term.atom, term.coefficient);
     }
   }
   rest.constant = signed_floormod(

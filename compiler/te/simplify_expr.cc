@@ -105,6 +105,7 @@ Expr Simplifier::visit_uncached(const Expr& expr) {
       case ExprOp::kNeg: {
         Linear linear = visit_linear(expr);
         recombine(linear);
+        split_remainders(linear);
         return from_linear(std::move(linear));
       }
       default:

@@ -79,7 +79,7 @@ private:
     const Expr value = on(node.value);
     if (is_const(value) || value->op == ExprOp::kVar) return visit(substitute(node.body, node.var, value));
     const BoundsContext outside = context_;
-    if (node.var->dtype == DType::kInt64) context_.bind(node.var, context_.bounds(value));
+    context_.bind_value(node.var, value);
     const Stmt body = visit(node.body);
     context_ = outside;
     return body ? make_let(node.var, value, body) : body;

@@ -106,10 +106,12 @@ private:
                        [this](const Expr& arg) { return is_tainted(arg); });
   }
 
-  /// The expression with pure lets put in, so that proofs see through them.
-  Expr inlined(Expr expr) const {
-    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let)
-      expr = substitute(expr, let->first, let->second);
+  /// The expression with lets of indices put in: all of them where it matters which task runs, those of
+  /// vectors where lanes are looked at one by one. Proofs know what scalar lets are equal to.
+  Expr inlined(Expr expr, bool vectors_only) const {
+    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
+      if (!vectors_only || let->first->lanes > 1) expr = substitute(expr, let->first, let->second);
+    }
     return expr;
   }
 
@@ -141,24 +143,26 @@ private:
            ": a worker's buffer is used in a parallel loop outside of which it " + "is allocated");
     }
     LaneView view{{}, {}, context_};
-    std::vector<Expr> inline_indices;
+    std::vector<Expr> scalars;
     for (const Expr& index : indices) {
       if (is_tainted(index)) {
         fail(describe(what, buffer, indices) + ": the address depends on data without check_index");
       }
-      inline_indices.push_back(inlined(index));
+      scalars.push_back(inlined(index, true));
     }
     if (level_ == Level::kCodegen && buffer->scope == Scope::kRegister) check_register(what, buffer, indices);
-    std::vector<Expr> scalars = inline_indices;
-    if (mask) scalars.push_back(inlined(mask));
+    if (mask) scalars.push_back(inlined(mask, true));
     scalars = view_lanes(scalars, view);
     if (mask) view.context.assume(scalars.back());
     for (size_t i = 0; i < indices.size(); ++i)
       check_bounds(what, buffer, indices, i, scalars[i], view.context);
-    if (crosses) {
-      accesses_.push_back({found->second.buffer_class, buffer->name, is_store, std::move(inline_indices),
-                           std::move(view.context)});
+    if (!crosses) return;
+    TaskAccess access{found->second.buffer_class, buffer->name, is_store, {}, {}, std::move(view.context)};
+    for (const Expr& index : indices) access.indices.push_back(inlined(index, false));
+    for (const Expr& extent : buffer->shape) {
+      if (const int64_t* value = as_int(extent)) access.extents.push_back(*value);
     }
+    accesses_.push_back(std::move(access));
   }
 
   void check_bounds(const char* what, const Buffer& buffer, const std::vector<Expr>& indices,
@@ -221,6 +225,8 @@ private:
       fail(std::string(for_kind_name(node.for_kind)) + " loop " + node.var->name + " has extent " +
            print(node.extent) + ", which is not constant");
     }
+    // What never runs is in bounds; its ranges would be empty.
+    if (context_.proves(node.extent <= 0)) return;
     if (node.for_kind == ForKind::kParallel) return parallel(node);
     bind_loop(node);
     stmt(node.body);
@@ -229,7 +235,7 @@ private:
 
   void bind_loop(const StmtNode& node) {
     define(node.var, is_tainted(node.min) || is_tainted(node.extent));
-    context_.bind_extent(node.var, inlined(node.min), inlined(node.extent));
+    context_.bind_extent(node.var, node.min, node.extent);
   }
 
   void parallel(const StmtNode& node) {
@@ -241,9 +247,11 @@ private:
     stmt(node.body);
     in_parallel_ = false;
     undefine(node.var);
-    const bool symbolic = level_ != Level::kLoops && !function_.dims.empty();
-    if (!symbolic) {
-      verify_races(node.var, inlined(node.min), inlined(node.extent), accesses_, outer, outer_variables);
+    // Flattening hides which index is which; what the passes do to a loop body afterwards keeps its tasks
+    // apart.
+    if (level_ == Level::kLoops) {
+      verify_races(node.var, inlined(node.min, false), inlined(node.extent, false), accesses_, outer,
+                   outer_variables);
     }
     accesses_.clear();
   }
@@ -290,13 +298,16 @@ private:
 
   void branch(const StmtNode& node) {
     expr(node.condition);
-    const Expr condition = inlined(node.condition);
+    const Expr& condition = node.condition;
     const BoundsContext outside = context_;
-    context_.assume(condition);
-    stmt(node.body);
-    context_ = outside;
-    if (!node.else_body) return;
-    context_.assume(logical_not(condition));
+    const Expr negation = logical_not(condition);
+    if (!outside.proves(negation)) {
+      context_.assume(condition);
+      stmt(node.body);
+      context_ = outside;
+    }
+    if (!node.else_body || outside.proves(condition)) return;
+    context_.assume(negation);
     stmt(node.else_body);
     context_ = outside;
   }
@@ -307,7 +318,7 @@ private:
     define(node.var, tainted);
     const bool is_index = node.value->type.dtype == DType::kInt64 || node.value->type.dtype == DType::kBool;
     const bool pure = !tainted && is_index;
-    if (node.var->dtype == DType::kInt64) context_.bind(node.var, context_.bounds(inlined(node.value)));
+    context_.bind_value(node.var, inlined(node.value, true));
     if (pure) lets_.emplace_back(node.var, node.value);
     stmt(node.body);
     if (pure) lets_.pop_back();

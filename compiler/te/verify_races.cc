@@ -116,16 +116,57 @@ private:
       second.emplace_back(i < at ? own : other);
     }
     const std::vector<Linear> left = indices_of(a, first, context), right = indices_of(b, second, context);
+    std::vector<Linear> differences;
     for (size_t i = 0; i < left.size(); ++i) {
       Linear difference = right[i];
-      // Only now, since a sum of two would hide that the digit stays below its count.
-      const int64_t by = difference.coefficient_of(second[at]);
-      if (by == std::numeric_limits<int64_t>::min()) continue;
-      difference.add(second[at], -by);
-      difference.add(first[at], by);
-      difference.add(Expr(step), by);
       difference.add(left[i], -1);
-      if (!difference.overflow && never_zero(difference, context)) return true;
+      differences.push_back(std::move(difference));
+    }
+    const auto apart = [&](Linear joined) {
+      recombine(joined);
+      // Only now, since a sum of two would hide that the digit stays below its count.
+      const int64_t by = joined.coefficient_of(second[at]);
+      if (joined.overflow || by == std::numeric_limits<int64_t>::min()) return false;
+      joined.add(second[at], -by);
+      joined.add(first[at], by);
+      joined.add(Expr(step), by);
+      return !joined.overflow && never_zero(joined, context);
+    };
+    return any_apart(differences, radices_of(a, b, false), apart) ||
+           any_apart(differences, radices_of(a, b, true), apart);
+  }
+
+  /// Extents by which dimensions are joined to one number: those of the buffer, or larger ones that fit a
+  /// tail which runs past its dimension before it is masked. Empty where they are not known.
+  static std::vector<int64_t> radices_of(const TaskAccess& a, const TaskAccess& b, bool tails) {
+    if (a.extents.size() != a.indices.size() || a.extents != b.extents) return {};
+    std::vector<int64_t> radices = a.extents;
+    for (size_t i = 0; tails && i < radices.size(); ++i) {
+      for (const TaskAccess* access : {&a, &b}) {
+        for (const Term& term : to_linear(access->indices[i]).terms) {
+          const int64_t* inner = term.atom->op == ExprOp::kFloorMod ? as_int(term.atom->args[1]) : nullptr;
+          int64_t whole = 0;
+          if (inner == nullptr || __builtin_mul_overflow(*inner, term.coefficient, &whole)) continue;
+          radices[i] = std::max(radices[i], whole);
+        }
+      }
+    }
+    return radices;
+  }
+
+  /// Whether some run of dimensions, read as one number, differs always.
+  static bool any_apart(const std::vector<Linear>& differences, const std::vector<int64_t>& radices,
+                        const LinearFilter& apart) {
+    for (size_t last = 0; last < differences.size(); ++last) {
+      Linear joined = differences[last];
+      __int128 weight = 1;
+      for (size_t first = last;; --first) {
+        if (apart(joined)) return true;
+        if (first == 0 || radices.empty()) break;
+        weight *= radices[first];
+        if (weight > std::numeric_limits<int32_t>::max()) break;
+        joined.add(differences[first - 1], static_cast<int64_t>(weight));
+      }
     }
     return false;
   }
@@ -182,15 +223,12 @@ void verify_class(const Var& task, std::vector<const TaskAccess*> accesses, Pair
   std::vector<const TaskAccess*> distinct;
   for (const TaskAccess* access : accesses) {
     const auto same = [&](const TaskAccess* other) { return same_indices(*access, *other); };
-    const size_t near = distinct.size() > 64 ? distinct.size() - 64 : 0;
-    if (std::none_of(distinct.begin() + static_cast<ptrdiff_t>(near), distinct.end(), same))
-      distinct.push_back(access);
+    if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(access);
   }
-  const bool all_pairs = distinct.size() * distinct.size() <= kMaxPairs;
   for (size_t i = 0; i < distinct.size(); ++i) {
     for (size_t j = 0; j < distinct.size(); ++j) {
       if (!distinct[i]->is_store && !distinct[j]->is_store) continue;
-      if ((!all_pairs && i != j) || prover.disjoint(*distinct[i], *distinct[j])) continue;
+      if (prover.disjoint(*distinct[i], *distinct[j])) continue;
       throw InternalError("verify: tasks of parallel loop " + task->name +
                           " may race: " + describe(*distinct[i]) + " and " + describe(*distinct[j]));
     }

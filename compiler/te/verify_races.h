@@ -14,7 +14,8 @@ struct TaskAccess {
   int buffer_class = 0;  ///< accesses of one class may meet: one buffer, or parameters of one alias class
   std::string buffer_name;
   bool is_store = false;
-  std::vector<Expr> indices;  ///< lets inlined
+  std::vector<Expr> indices;     ///< lets inlined
+  std::vector<int64_t> extents;  ///< of the buffer, when all are constant
   BoundsContext context;
 };
 

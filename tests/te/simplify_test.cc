@@ -38,10 +38,13 @@ TEST(Simplify, SplitsDivisions) {
   EXPECT_EQ(f.text(floormod(fused, 16)), "i");
   EXPECT_EQ(f.text(floordiv(fused, 4)), "((a * 4) + floordiv(i, 4))");
   EXPECT_EQ(f.text(floordiv(floordiv(f.n, 4), 5)), "floordiv(n, 20)");
-  EXPECT_EQ(f.text(floormod(Expr(f.n) * 6 + 3, 4)), "((floormod((n + 1), 2) * 2) + 1)");
+  EXPECT_EQ(f.text(floormod(Expr(f.n) * 6 + 3, 4)), "((floormod(((n * 3) + 1), 2) * 2) + 1)");
   EXPECT_EQ(f.text(floordiv(f.n, 8) * 8 + floormod(f.n, 8)), "n");
   EXPECT_EQ(f.text(floordiv(f.n, 32) * 32 + floormod(floordiv(f.n, 8), 4) * 8 + floormod(f.n, 8)), "n");
   EXPECT_EQ(f.text(floormod(floormod(f.n, 32), 8)), "floormod(n, 8)");
+  EXPECT_EQ(f.text(Expr(f.n) - floordiv(f.n, 8) * 8), "floormod(n, 8)");
+  EXPECT_EQ(f.text(floordiv(f.n, 5) - floordiv(f.n, 205) * 41), "floormod(floordiv(n, 5), 41)");
+  EXPECT_EQ(f.text(Expr(f.n) * 17 - floordiv(f.n, 8) * 135), "(floordiv(n, 8) + (floormod(n, 8) * 17))");
   EXPECT_EQ(f.text(Expr(f.a) / 3), "floordiv(a, 3)");
 }
 
@@ -117,6 +120,23 @@ TEST(Bounds, ProvesSymbolicSplits) {
   EXPECT_TRUE(context.proves(Expr(k) < m));
   EXPECT_TRUE(context.proves(Expr(outer) * 16 < Expr(n) + 15));
   EXPECT_FALSE(context.proves(Expr(k) < n));
+}
+
+// A fused loop cut into pieces that know nothing of the axes, taken apart again under the guard of the tail.
+TEST(Bounds, ProvesUnfusedIndices) {
+  const Var piece = make_var("piece"), inner = make_var("inner"), whole = make_var("whole");
+  BoundsContext context;
+  context.bind_extent(piece, 0, 16);
+  context.bind_extent(inner, 0, 190);
+  const Expr fused = Expr(piece) * 190 + inner;
+  context.bind_value(whole, fused);
+  context.assume(Expr(whole) < 3034);
+  for (const Expr& index : {fused, Expr(whole)}) {
+    EXPECT_TRUE(context.proves(floordiv(index, 82) < 37)) << print(index);
+    EXPECT_FALSE(context.proves(floordiv(index, 82) < 36));
+    EXPECT_TRUE(context.proves(floordiv(index, 2) - floordiv(index, 82) * 41 < 41));
+    EXPECT_TRUE(context.proves(simplify(floordiv(index, 82), context) < 37));
+  }
 }
 
 TEST(Bounds, UsesMasksLaneByLane) {

@@ -51,6 +51,12 @@ TEST(Verify, AcceptsLoops) {
       // Tasks over two of three axes of a flattened tensor, the inner one between them.
       "parallel p = 0, 8 { for i = 0, 4 { for w = 0, 2 { "
       "b[((((floordiv(p, 4) * 32) + (i * 8)) + (floormod(p, 4) * 2)) + w)] = 1:f32 } } }",
+      // Fused axes cut into pieces, taken apart under the guards of the tails.
+      "parallel p = 0, 3 { for i = 0, 23 { let x: i64 = ((p * 23) + i) { if (x < 64) { "
+      "c[floordiv(x, 16), (x - (floordiv(x, 16) * 16))] = 1:f32 } } } }",
+      "parallel p = 0, 2 { for i = 0, 7 { let x: i64 = ((p * 7) + i) { if (x < 12) { for j = 0, 6 { "
+      "if (((floormod(x, 3) * 6) + j) < 16) { c[floordiv(x, 3), ((floormod(x, 3) * 6) + j)] = 1:f32 } } } } "
+      "} }",
       "parallel p = 0, 4 { let q: i64 = (p * 16) { vectorized i = 0, 16 { b[(q + i)] = a[i] } } }",
       "parallel p = 0, 8 { allocate t: f32[8] worker { t[0] = a[p] b[p] = t[0] } }",
   };
