@@ -15,8 +15,9 @@ namespace {
 using ops_cases::Instance;
 
 const std::vector<std::string>& targets() {
-  static const std::vector<std::string> texts = {"llvm -mcpu=skylake-avx512 -mtriple=x86_64-linux-gnu -num-cores=2",
-                                                 "llvm -mcpu=x86-64 -mtriple=x86_64-linux-gnu -num-cores=1"};
+  static const std::vector<std::string> texts = {
+      "llvm -mcpu=skylake-avx512 -mtriple=x86_64-linux-gnu -num-cores=2",
+      "llvm -mcpu=x86-64 -mtriple=x86_64-linux-gnu -num-cores=1"};
   return texts;
 }
 
@@ -27,7 +28,8 @@ bool is_shown_in_full(DType dtype) { return dtype == DType::kFloat32 || dtype ==
 void check(const te::Function& function, const Instance& instance, const std::vector<Tensor>& inputs,
            const std::vector<Tensor>& expected) {
   std::vector<Tensor> arguments = inputs;
-  for (const ir::ValueType& type : instance.outputs) arguments.push_back(Tensor::zeros(type.dtype, type.shape));
+  for (const ir::ValueType& type : instance.outputs)
+    arguments.push_back(Tensor::zeros(type.dtype, type.shape));
   const te::InterpretResult result = te::interpret(function, arguments, {}, 5);
   EXPECT_EQ(result.code, 0);
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -44,11 +46,12 @@ void check_lowering(const Instance& instance, const target::Target& target) {
   const auto kernel_class = static_cast<schedule::KernelClass>(instance.def->kernel_class);
   const schedule::Schedule steps = schedule::default_schedule(program, kernel_class, target);
   const te::Function loops = schedule::apply(program, steps, "kernel");
-  const te::Function lowered = lower::lower(loops, target, [&](std::string_view pass, const te::Function& function) {
-    if (!is_shown_in_full(instance.dtype)) return;
-    SCOPED_TRACE("after " + std::string(pass));
-    check(function, instance, inputs, expected);
-  });
+  const te::Function lowered =
+      lower::lower(loops, target, [&](std::string_view pass, const te::Function& function) {
+        if (!is_shown_in_full(instance.dtype)) return;
+        SCOPED_TRACE("after " + std::string(pass));
+        check(function, instance, inputs, expected);
+      });
   check(loops, instance, inputs, expected);
   check(lowered, instance, inputs, expected);
 }
@@ -79,16 +82,19 @@ INSTANTIATE_TEST_SUITE_P(Operators, Lower, testing::ValuesIn(operator_names()),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 TEST(LowerHostile, AnIndexOutOfRangeIsReportedByTheKernel) {
-  const ops_cases::Case gather = {"gather", "", {}, {{.shape = {3, 2}}, {.shape = {5}, .dtype = DType::kInt64}}};
+  const ops_cases::Case gather = {
+      "gather", "", {}, {{.shape = {3, 2}}, {.shape = {5}, .dtype = DType::kInt64}}};
   const std::optional<Instance> instance = ops_cases::instantiate(gather, DType::kFloat32);
   ASSERT_TRUE(instance.has_value());
   const target::Target target = target::parse_target(targets()[0], target::Target{});
   const te::Program program = ops_cases::make_program(*instance);
   const te::Function lowered = lower::lower(
-      schedule::apply(program, schedule::default_schedule(program, schedule::KernelClass::kInjective, target), "kernel"),
+      schedule::apply(program, schedule::default_schedule(program, schedule::KernelClass::kInjective, target),
+                      "kernel"),
       target);
   for (const int64_t bad : {int64_t{3}, INT64_MAX}) {
-    std::vector<Tensor> arguments = {Tensor::zeros(DType::kFloat32, {3, 2}), Tensor::zeros(DType::kInt64, {5}),
+    std::vector<Tensor> arguments = {Tensor::zeros(DType::kFloat32, {3, 2}),
+                                     Tensor::zeros(DType::kInt64, {5}),
                                      Tensor::zeros(DType::kFloat32, {5, 2})};
     arguments[1].set_element_int(4, bad);
     const te::InterpretResult result = te::interpret(lowered, arguments);

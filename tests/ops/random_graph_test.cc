@@ -54,7 +54,8 @@ TEST(RandomGraph, EveryNodeAgreesAndEverythingIsCovered) {
 
 TEST(RandomGraph, TheSameSeedGivesTheSameGraph) {
   EXPECT_EQ(ir::print(RandomGraphs().make(3).graph), ir::print(RandomGraphs().make(3).graph));
-  EXPECT_NE(ir::print(RandomGraphs().make(3).graph), ir::print(RandomGraphs({.seed = 2, .dtypes = {}}).make(3).graph));
+  EXPECT_NE(ir::print(RandomGraphs().make(3).graph),
+            ir::print(RandomGraphs({.seed = 2, .dtypes = {}}).make(3).graph));
 }
 
 TEST(RandomGraph, PrintsParsesAndVerifies) {

@@ -17,7 +17,7 @@ void add_unary(std::vector<Case>& cases, const std::string& op, const std::strin
   const Fill fill = op == "asin" || op == "acos"                                  ? Fill::kUnit
                     : op == "sqrt" || op == "log" || op == "rsqrt" || op == "tan" ? Fill::kPositive
                                                                                   : Fill::kAny;
-  static const std::vector<Shape> kShapes = {{2, 3, 7}, {1}, {}, {0, 3}, {37}};
+  static const std::vector<Shape> kShapes = {{2, 3, 7}, {1}, {}, {0, 3}, {37}, {3, 131}};
   for (const Shape& shape : kShapes) {
     cases.push_back({op, variant, attrs, {{.shape = shape, .fill = op == "tan" ? Fill::kUnit : fill}}});
   }
@@ -40,8 +40,8 @@ void add_binary(std::vector<Case>& cases, const std::string& op, const std::stri
   const Fill left = op == "pow" ? Fill::kPositive : Fill::kAny;
   const Fill right = op == "bit_shift" ? Fill::kPositive : Fill::kAny;
   static const std::vector<std::pair<Shape, Shape>> kShapes = {
-      {{2, 3, 5}, {2, 3, 5}}, {{2, 3, 5}, {5}}, {{3, 1}, {1, 7}},        {{}, {4}},
-      {{0, 3}, {1, 3}},       {{1}, {1}},       {{2, 7, 13}, {2, 1, 13}}};
+      {{2, 3, 5}, {2, 3, 5}}, {{2, 3, 5}, {5}}, {{3, 1}, {1, 7}},         {{}, {4}},
+      {{0, 3}, {1, 3}},       {{1}, {1}},       {{2, 7, 13}, {2, 1, 13}}, {{3, 1, 67}, {5, 67}}};
   for (const auto& [a, b] : kShapes) {
     cases.push_back({op, variant, attrs, {{.shape = a, .fill = left}, {.shape = b, .fill = right}}});
   }
@@ -95,6 +95,7 @@ void add_products(std::vector<Case>& cases) {
   const ir::Attrs ta = {{"transpose_a", int64_t{1}}}, tb = {{"transpose_b", int64_t{1}}};
   const ir::Attrs both = {{"transpose_a", int64_t{1}}, {"transpose_b", int64_t{1}}};
   add("plain", {5, 7}, {7, 13});
+  add("larger", {33, 41}, {41, 67});
   add("plain", {1, 17}, {17, 1});
   add("plain", {0, 3}, {3, 2});
   add("plain", {3, 0}, {0, 2});
@@ -124,6 +125,8 @@ void add_reductions(std::vector<Case>& cases) {
     add("all axes, dropped", {3, 5, 2}, {{"keepdims", int64_t{0}}});
     add("last axis", {4, 13}, drop);
     add("middle axis", {2, 7, 3}, {{"axes", Ints{1}}});
+    add("larger", {5, 131}, drop);
+    add("larger, outer", {31, 37}, {{"axes", Ints{0}}});
     add("outer and inner", {2, 3, 5}, {{"axes", Ints{0, -1}}, {"keepdims", int64_t{0}}});
     add("no axes", {2, 3}, {{"axes", Ints{}}});
     add("scalar", {}, {});
@@ -148,6 +151,7 @@ void add_reductions(std::vector<Case>& cases) {
 void add_normalizations(std::vector<Case>& cases) {
   for (const std::string& op : {std::string("softmax"), std::string("log_softmax")}) {
     cases.push_back({op, "last axis", {}, {{.shape = {3, 13}}}});
+    cases.push_back({op, "larger", {}, {{.shape = {5, 131}}}});
     cases.push_back({op, "middle axis", {{"axis", int64_t{1}}}, {{.shape = {2, 7, 3}}}});
     cases.push_back({op, "first axis", {{"axis", int64_t{0}}}, {{.shape = {5, 2}}}});
     cases.push_back({op, "extent 1", {}, {{.shape = {4, 1}}}});

@@ -31,6 +31,7 @@ void add_shapes(std::vector<Case>& cases) {
   transpose("reversed", {2, 3, 5}, {});
   transpose("perm", {2, 3, 5, 7}, {{"perm", Ints{0, 2, 1, 3}}});
   transpose("channels last", {1, 3, 4, 5}, {{"perm", Ints{0, 2, 3, 1}}});
+  transpose("larger", {33, 47}, {});
   transpose("scalar", {}, {{"perm", Ints{}}});
   transpose("empty", {3, 0}, {});
   const Table expand{cases, "expand"};

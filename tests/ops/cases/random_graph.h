@@ -19,7 +19,7 @@ struct RandomGraphOptions {
   size_t instances = 12;  ///< cases in one graph
   bool smooth =
       false;  ///< only operators under which small errors stay small, so that whole graphs can be compared
-  std::set<DType> dtypes{}; ///< of the cases; all when empty
+  std::set<DType> dtypes{};  ///< of the cases; all when empty
 };
 
 struct RandomGraph {

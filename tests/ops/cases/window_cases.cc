@@ -23,6 +23,8 @@ void add_convs(std::vector<Case>& cases) {
   add_conv(cases, op, "3x3 padded", {1, 3, 7, 5}, {4, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}, 4);
   add_conv(cases, op, "3x3 strided", {1, 2, 9, 8}, {3, 2, 3, 3},
            {{"strides", Ints{2, 3}}, {"pads", Ints{1, 0, 0, 2}}});
+  add_conv(cases, op, "larger", {1, 19, 11, 13}, {35, 19, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}, 35);
+  add_conv(cases, op, "larger, 1x1", {1, 37, 9, 9}, {33, 37, 1, 1}, {});
   add_conv(cases, op, "dilated", {1, 2, 9, 9}, {2, 2, 3, 2},
            {{"dilations", Ints{2, 3}}, {"pads", Ints{2, 0, 2, 0}}});
   add_conv(cases, op, "depthwise", {1, 7, 6, 5}, {7, 1, 3, 3},
@@ -64,6 +66,7 @@ void add_pools(std::vector<Case>& cases) {
         {{"kernel", Ints{3, 2}}, {"strides", Ints{3, 3}}, {"pads", ones}, {"ceil_mode", int64_t{1}}});
     add("dilated", {1, 2, 9, 8},
         {{"kernel", Ints{3, 2}}, {"dilations", Ints{2, 3}}, {"pads", Ints{1, 2, 1, 0}}});
+    add("larger", {1, 19, 17, 17}, {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", ones}});
     add("global", {2, 3, 5, 7}, {{"kernel", Ints{5, 7}}});
     add("1-d", {2, 3, 13}, {{"kernel", Ints{3}}, {"strides", Ints{3}}});
     add("3-d", {1, 2, 4, 5, 3}, {{"kernel", Ints{2, 2, 2}}, {"strides", Ints{2, 1, 1}}});
