@@ -18,6 +18,7 @@
 #include "compiler/te/text.h"
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
+#include "runtime/package/plan_memory.h"
 
 namespace tensormill::driver {
 
@@ -240,6 +241,9 @@ private:
     metadata_.verify = verify_name();
     metadata_.num_steps = static_cast<int64_t>(plan.steps.size());
     metadata_.weight_bytes = plan.params_bytes;
+    const package::MemoryPlan memory = package::plan_memory(plan);
+    metadata_.arena_bytes = memory.arena_bytes;
+    metadata_.worker_workspace_bytes = memory.worker_workspace_bytes;
     for (const package::Step& step : plan.steps) {
       metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
       metadata_.flops += step.flops;

@@ -42,6 +42,14 @@ uint64_t checksum(std::string_view header) {
   return sum;
 }
 
+/// A pax record that says nothing: "<size> comment=" and spaces. Writers use it to align what follows.
+void check_alignment_record(std::string_view record, size_t offset) {
+  const std::string start = std::to_string(record.size()) + " comment=";
+  const bool plain = record.size() > start.size() && record.starts_with(start) && record.back() == '\n' &&
+                     record.find_first_not_of(' ', start.size()) == record.size() - 1;
+  if (!plain) fail(offset, "extended header other than alignment");
+}
+
 bool all_zero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
 
 }  // namespace
@@ -57,13 +65,15 @@ std::vector<TarMember> read_tar(std::span<const std::byte> archive, size_t max_m
     if (all_zero(header)) break;
     if (octal(header.substr(148, 8), at) != checksum(header)) fail(at, "checksum is wrong");
     if (header.substr(257, 5) != "ustar") fail(at, "not USTAR");
-    if (header[156] != '0' && header[156] != '\0') fail(at, "not a regular file");
+    const bool is_alignment = header[156] == 'x';
+    if (header[156] != '0' && header[156] != '\0' && !is_alignment) fail(at, "not a regular file");
     TarMember member{std::string(text(header.substr(0, 100))), at + kBlock, 0};
     if (member.name.empty() || member.name.find('/') != std::string::npos ||
         !all_zero(header.substr(345, 155))) {
       fail(at, "name \"" + member.name + "\" is not allowed");
     }
-    if (!names.insert(member.name).second) fail(at, "name \"" + member.name + "\" is used twice");
+    if (!is_alignment && !names.insert(member.name).second)
+      fail(at, "name \"" + member.name + "\" is used twice");
     if (members.size() == max_members) fail(at, "more than " + std::to_string(max_members) + " members");
     const uint64_t size = octal(header.substr(124, 12), at);
     if (size > bytes.size() - member.offset) {
@@ -71,9 +81,10 @@ std::vector<TarMember> read_tar(std::span<const std::byte> archive, size_t max_m
                    " bytes, the archive ends after " + std::to_string(bytes.size() - member.offset));
     }
     member.size = size;
+    if (is_alignment) check_alignment_record(bytes.substr(member.offset, member.size), at);
     at = member.offset + (size + kBlock - 1) / kBlock * kBlock;
-    members.push_back(std::move(member));
-    if (at > bytes.size()) fail(members.back().offset, "archive is cut off");
+    if (at > bytes.size()) fail(member.offset, "archive is cut off");
+    if (!is_alignment) members.push_back(std::move(member));
   }
   if (!all_zero(bytes.substr(at))) fail(at, "bytes after the end of the archive");
   if (bytes.size() - at < 2 * kBlock) fail(at, "end of the archive is cut off");

@@ -22,7 +22,7 @@ Tensor ramp(DType dtype, Shape shape) {
 }
 
 void put(std::string& out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(i < 8 ? value >> (8 * i) & 0xff : 0);
 }
 
 std::string npy(const std::string& dict, const std::string& data, char version = 1) {

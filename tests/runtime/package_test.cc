@@ -84,6 +84,14 @@ TEST(Tar, RefusesWhatIsNotAPlainFile) {
   expect_error(ErrorCode::kInvalidPackage, "cut off",
                [&] { read_tar(as_bytes(file + std::string(512, '\0'))); });
   expect_error(ErrorCode::kInvalidPackage, "after the end", [&] { read_tar(as_bytes(file + end + "x")); });
+  const std::string filler = "512 comment=" + std::string(499, ' ') + "\n";
+  const auto members = read_tar(as_bytes(tar_member("align", filler, 'x') + file + end));
+  ASSERT_EQ(members.size(), 1u);
+  EXPECT_EQ(members[0].offset, 1536u);
+  expect_error(ErrorCode::kInvalidPackage, "extended header",
+               [&] { read_tar(as_bytes(tar_member("align", "21 path=../etc/x/y/z\n", 'x') + file + end)); });
+  expect_error(ErrorCode::kInvalidPackage, "not a regular file",
+               [&] { read_tar(as_bytes(tar_member("l", "", '2') + end)); });
   std::string wrong = file + end;
   wrong[0] = 'b';
   expect_error(ErrorCode::kInvalidPackage, "checksum", [&] { read_tar(as_bytes(wrong)); });

@@ -13,7 +13,7 @@
 
 namespace tensormill::package {
 
-inline std::string tar_member(const std::string& name, const std::string& data) {
+inline std::string tar_member(const std::string& name, const std::string& data, char type = '0') {
   std::string header(512, '\0');
   const auto put = [&](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
   const auto octal = [](size_t value, int digits) {
@@ -28,7 +28,7 @@ inline std::string tar_member(const std::string& name, const std::string& data) 
   put(124, octal(data.size(), 11));
   put(136, octal(0, 11));
   put(148, "        ");
-  put(156, "0");
+  put(156, std::string(1, type));
   put(257, std::string("ustar\0"
                        "00",
                        8));
