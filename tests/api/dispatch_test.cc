@@ -1,0 +1,175 @@
+// What is the same for all endpoints: request ids, routes, Host and Origin, scopes, query parameters, media
+// types.
+#include <gtest/gtest.h>
+
+#include "api/endpoints/context.h"
+#include "api/http/problem.h"
+#include "tests/api/fakes.h"
+
+namespace tensormill::testing_api {
+namespace {
+
+class Dispatch : public ApiTest {};
+
+TEST_F(Dispatch, EchoesValidRequestIdsAndMakesOthers) {
+  EXPECT_EQ(get("/healthz", {"X-Request-Id: a.B_9-"}).header("X-Request-Id"), "a.B_9-");
+  for (const std::string& bad :
+       {std::string("a b"), std::string("a/b"), std::string(65, 'a'), std::string()}) {
+    const std::string made = get("/healthz", {"X-Request-Id: " + bad}).header("X-Request-Id");
+    EXPECT_NE(made, bad);
+    EXPECT_TRUE(http::is_request_id(made)) << made;
+  }
+}
+
+TEST_F(Dispatch, TellsUnknownPathsFromWrongMethods) {
+  expect_problem(get("/v1/nothing"), 404, "not_found");
+  expect_problem(get("/v1/models/"), 404, "not_found");
+  expect_problem(get("/v1/models/a%2Fgraph/x/y"), 404, "not_found");
+  const Answer answer = send("DELETE", "/v1/models");
+  expect_problem(answer, 405, "method_not_allowed");
+  EXPECT_EQ(answer.header("Allow"), "GET, HEAD, OPTIONS, POST");
+}
+
+TEST_F(Dispatch, AnswersOptions) {
+  const Answer answer = send("OPTIONS", "/v1/models");
+  EXPECT_EQ(answer.status, 204);
+  EXPECT_EQ(answer.header("Allow"), "GET, HEAD, OPTIONS, POST");
+  EXPECT_EQ(answer.header("Access-Control-Allow-Origin"), "");
+  EXPECT_EQ(send("OPTIONS", "*").status, 204);
+}
+
+TEST_F(Dispatch, AnswersHeadAsGet) { EXPECT_EQ(send("HEAD", "/v1/info").status, 200); }
+
+TEST_F(Dispatch, RefusesMalformedTargets) {
+  for (const char* target : {"no-slash", "/v1/models?name=%", "/v1/%zz", "/v1/models?limit=%00", "/v1/%ff",
+                             "/v1#x", "/v1/\xC3\xA9"}) {
+    expect_problem(get(target), 400, "invalid_request");
+  }
+}
+
+TEST_F(Dispatch, RefusesUnknownAndRepeatedQueryParameters) {
+  expect_problem(get("/v1/models?lmit=1"), 400, "invalid_request");
+  expect_problem(get("/v1/info?x"), 400, "invalid_request");
+  expect_problem(get("/v1/models?limit=1&limit=2"), 400, "invalid_request");
+}
+
+TEST_F(Dispatch, RefusesForeignHosts) {
+  for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "",
+                           "localhost:80:80", "[::2]", "localhost:x"}) {
+    expect_problem(get("/v1/info", {"Host: " + std::string(host)}), 421, "misdirected");
+  }
+  for (const char* host :
+       {"localhost", "LOCALHOST:1", "127.0.0.1:8080", "127.8.8.8", "[::1]:8080", "localhost."}) {
+    EXPECT_EQ(get("/v1/info", {"Host: " + std::string(host)}).status, 200) << host;
+  }
+}
+
+TEST_F(Dispatch, AnswersConfiguredHostsAndHealthOfAnyHost) {
+  options_.allowed_hosts = {"Mill.Example"};
+  rebuild();
+  EXPECT_EQ(get("/v1/info", {"Host: mill.example:443"}).status, 200);
+  EXPECT_EQ(get("/healthz", {"Host: 10.1.2.3:8080"}).status, 200);
+}
+
+TEST_F(Dispatch, RefusesChangesFromForeignPages) {
+  const std::string target = "/v1/jobs/" + jobs_.job.id + "/retry";
+  for (const char* field : {"Origin: http://evil.example", "Origin: null", "Origin: http://localhost:9999",
+                            "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"}) {
+    expect_problem(send("POST", target, {field}), 403, "forbidden");
+  }
+  for (const char* field :
+       {"Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none"}) {
+    EXPECT_EQ(send("POST", target, {field}).status, 202) << field;
+  }
+  EXPECT_EQ(get("/v1/info", {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}).status, 200);
+}
+
+TEST_F(Dispatch, TakesConfiguredOrigins) {
+  options_.allowed_origins = {"https://console.example"};
+  rebuild();
+  const std::string target = "/v1/jobs/" + jobs_.job.id + "/retry";
+  EXPECT_EQ(send("POST", target, {"Origin: https://console.example", "Sec-Fetch-Site: cross-site"}).status,
+            202);
+}
+
+TEST_F(Dispatch, RefusesOtherMediaTypesAndEncodings) {
+  const std::string body = "{\"target\":\"llvm\"}";
+  for (const char* type :
+       {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""}) {
+    expect_problem(send("POST", "/v1/targets/parse", {"Content-Type: " + std::string(type)}, body), 415,
+                   "unsupported_media_type");
+  }
+  expect_problem(post_json("/v1/targets/parse", body, {"Content-Encoding: gzip"}), 415,
+                 "unsupported_media_type");
+  EXPECT_EQ(send("POST", "/v1/targets/parse", {"Content-Type: Application/JSON; charset=utf-8"}, body).status,
+            200);
+}
+
+TEST_F(Dispatch, NamesTheLimitOfABody) {
+  options_.max_json_bytes = 20;
+  rebuild();
+  const Answer answer = post_json("/v1/targets/parse", "{\"target\":\"llvm -mcpu=haswell\"}");
+  expect_problem(answer, 413, "too_large");
+  EXPECT_NE(answer.json().at("detail").get<std::string>().find("limits.json_bytes"), std::string::npos);
+}
+
+TEST_F(Dispatch, ChecksScopesWhenKeysAreOn) {
+  services_.keys = &keys_;
+  rebuild();
+  const Answer anonymous = get("/v1/info");
+  expect_problem(anonymous, 401, "unauthorized");
+  EXPECT_EQ(anonymous.header("WWW-Authenticate"), "Bearer");
+  expect_problem(get("/v1/info", {"Authorization: Bearer wrong"}), 401, "unauthorized");
+  expect_problem(get("/v1/info", {"Authorization: Basic reader"}), 401, "unauthorized");
+  EXPECT_EQ(get("/v1/info", {"Authorization: bearer reader"}).status, 200);
+  expect_problem(send("DELETE", "/v1/models/x", {"Authorization: Bearer reader"}), 403, "forbidden");
+  expect_problem(send("DELETE", "/v1/models/x", {"Authorization: Bearer boss"}), 404, "not_found");
+  for (const char* open : {"/", "/docs", "/healthz", "/readyz"}) EXPECT_EQ(get(open).status, 200) << open;
+}
+
+TEST_F(Dispatch, EveryErrorCodeIsAProblem) {
+  for (const ErrorCodeInfo& row : all_error_codes()) {
+    models_.failure = std::make_shared<const Error>(row.code, "what went wrong");
+    expect_problem(send("POST", "/v1/models?name=m", {}, "bytes"), row.http_status, std::string(row.name));
+  }
+}
+
+TEST_F(Dispatch, TellsDetailsAndExtras) {
+  Error error(ErrorCode::kOperatorNotImplemented, "2 nodes",
+              {{"/graph/n1", "op Foo"}, {"/graph/n2", "op Bar\xFF"}});
+  error.set_extra_json("{\"model\":{\"operators\":{\"Foo\":1}}}");
+  models_.failure = std::make_shared<const Error>(error);
+  const Answer answer = send("POST", "/v1/models?name=m", {}, "bytes");
+  expect_problem(answer, 422, "operator_not_implemented");
+  EXPECT_EQ(answer.json().at("errors").size(), 2u);
+  EXPECT_EQ(answer.json().at("errors")[0].at("pointer"), "/graph/n1");
+  EXPECT_EQ(answer.json().at("model").at("operators").at("Foo"), 1);
+}
+
+TEST_F(Dispatch, ReportsEachResponse) {
+  std::vector<std::string> seen;
+  options_.on_response = [&](const http::Request& request, const http::Response& response,
+                             const std::string& route) {
+    seen.push_back(request.method + " " + route + " " + std::to_string(response.status));
+  };
+  rebuild();
+  get("/v1/models/x");
+  get("/nothing");
+  EXPECT_EQ(seen, (std::vector<std::string>{"GET /v1/models/{model} 404", "GET  404"}));
+}
+
+TEST(Dialects, InferenceProtocolHasItsOwnStatuses) {
+  using http::Dialect;
+  EXPECT_EQ(http::dialect_of("/v2/models/x"), Dialect::kInference);
+  EXPECT_EQ(http::dialect_of("/v20"), Dialect::kNative);
+  EXPECT_EQ(http::problem_status(ErrorCode::kInvalidTensor, Dialect::kInference), 400);
+  EXPECT_EQ(http::problem_status(ErrorCode::kUnsupportedMediaType, Dialect::kInference), 400);
+  EXPECT_EQ(http::problem_status(ErrorCode::kNotSupported, Dialect::kInference), 501);
+  EXPECT_EQ(http::problem_status(ErrorCode::kNotFound, Dialect::kInference), 404);
+  const http::Response response =
+      http::problem_response(Error(ErrorCode::kNotFound, "gone"), "id", Dialect::kInference);
+  EXPECT_EQ(parse_json(std::get<std::string>(response.body)).at("error"), "gone");
+}
+
+}  // namespace
+}  // namespace tensormill::testing_api

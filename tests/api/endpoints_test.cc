@@ -1,0 +1,321 @@
+// Endpoint by endpoint: what is asked of the service and what is answered.
+#include <gtest/gtest.h>
+
+#include "api/endpoints/context.h"
+#include "runtime/npz/npz.h"
+#include "tests/api/fakes.h"
+
+namespace tensormill::testing_api {
+namespace {
+
+class Endpoints : public ApiTest {
+protected:
+  const std::string package_ = "/v1/packages/" + Digest::of("package").text();
+};
+
+std::string npz_bytes(const std::vector<float>& values) {
+  std::vector<npz::NamedTensor> tensors;
+  tensors.push_back(
+      {"x", Tensor::from<float>({static_cast<int64_t>(values.size())}, std::span<const float>(values))});
+  return npz::write_npz(tensors);
+}
+
+TEST_F(Endpoints, HealthAndReadiness) {
+  EXPECT_EQ(get("/healthz").status, 200);
+  EXPECT_EQ(get("/readyz").status, 200);
+  system_.is_live = false;
+  system_.readiness = {false, "draining"};
+  EXPECT_EQ(get("/healthz").status, 503);
+  const Answer answer = get("/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.json().at("reason"), "draining");
+  EXPECT_EQ(answer.header("Retry-After"), "1");
+}
+
+TEST_F(Endpoints, InfoAndTargets) {
+  EXPECT_EQ(get("/v1/info").json().at("host").at("cpu"), "haswell");
+  EXPECT_EQ(get("/v1/info").json().at("limits").at("limits.model_bytes"), 100);
+  EXPECT_EQ(get("/v1/targets").json().at("items")[0].at("target"), "llvm -mcpu=haswell");
+  const Answer parsed = post_json("/v1/targets/parse", "{\"target\":\"llvm -mcpu=haswell\"}");
+  EXPECT_EQ(parsed.status, 200);
+  EXPECT_EQ(parsed.json().at("canonical"), "llvm -mcpu=haswell -num-cores=2");
+  EXPECT_EQ(parsed.json().at("facts").at("lanes"), 8);
+  expect_problem(post_json("/v1/targets/parse", "{\"target\":\"cuda\"}"), 422, "invalid_target");
+  expect_problem(post_json("/v1/targets/parse", "{\"target\":"), 400, "invalid_json");
+  expect_problem(post_json("/v1/targets/parse", "{\"targt\":\"llvm\"}"), 422, "invalid_argument");
+}
+
+TEST_F(Endpoints, ImportsModels) {
+  const Answer created = send("POST", "/v1/models?name=m&replace=1", {"X-Request-Id: r1"}, "bytes");
+  EXPECT_EQ(created.status, 201);
+  EXPECT_EQ(created.header("Location"), "/v1/models/m");
+  EXPECT_EQ(created.header("ETag"), "\"" + Digest::of("bytes").text() + "\"");
+  EXPECT_EQ(models_.bytes, "bytes");
+  EXPECT_EQ(models_.request_id, "r1");
+  EXPECT_TRUE(models_.options.replace);
+  const Json model = created.json();
+  EXPECT_EQ(model.at("id"), Digest::of("bytes").text());
+  EXPECT_EQ(model.at("inputs")[0].dump(), R"({"dtype":"float32","name":"data","shape":["N",3,-1]})");
+  EXPECT_EQ(model.at("ops").at("Conv"), 53);
+  EXPECT_EQ(model.at("created_at"), "2024-02-29T23:59:59.007Z");
+  EXPECT_EQ(send("POST", "/v1/models?name=m", {"Content-Type: application/octet-stream"}, "bytes").status,
+            200);
+  EXPECT_EQ(
+      send("POST", "/v1/models?name=m", {"Content-Type: application/x-www-form-urlencoded"}, "b").status,
+      200);
+}
+
+TEST_F(Endpoints, RefusesWrongImports) {
+  for (const char* name : {"", "-a", "a b", "a%2Fb", ".."}) {
+    expect_problem(send("POST", "/v1/models?name=" + std::string(name), {}, "b"), 400, "invalid_request");
+  }
+  expect_problem(send("POST", "/v1/models", {}, "b"), 400, "invalid_request");
+  expect_problem(send("POST", "/v1/models?name=m&format=tflite", {}, "b"), 422, "not_supported");
+  expect_problem(send("POST", "/v1/models?name=m&replace=maybe", {}, "b"), 400, "invalid_request");
+  expect_problem(send("POST", "/v1/models?name=m", {"Content-Type: multipart/form-data"}, "b"), 415,
+                 "unsupported_media_type");
+  options_.max_model_bytes = 3;
+  rebuild();
+  expect_problem(send("POST", "/v1/models?name=m", {}, "four"), 413, "too_large");
+}
+
+TEST_F(Endpoints, ReadsModelsConditionally) {
+  send("POST", "/v1/models?name=m", {}, "bytes");
+  const std::string id = Digest::of("bytes").text();
+  EXPECT_EQ(get("/v1/models/m").header("ETag"), "\"" + id + "\"");
+  EXPECT_EQ(get("/v1/models/" + id).status, 200);
+  const Answer unchanged = get("/v1/models/m", {"If-None-Match: \"x\", W/\"" + id + "\""});
+  EXPECT_EQ(unchanged.status, 304);
+  EXPECT_EQ(unchanged.body, "");
+  EXPECT_EQ(get("/v1/models/m", {"If-None-Match: \"x\""}).status, 200);
+  expect_problem(send("DELETE", "/v1/models/m", {"If-Match: \"x\""}), 412, "precondition_failed");
+  EXPECT_EQ(send("DELETE", "/v1/models/m", {"If-Match: \"" + id + "\""}).status, 204);
+  expect_problem(get("/v1/models/m"), 404, "not_found");
+}
+
+TEST_F(Endpoints, ListsModelsByPage) {
+  send("POST", "/v1/models?name=m", {}, "bytes");
+  const Answer page = get("/v1/models?limit=1");
+  EXPECT_EQ(page.json().at("items").size(), 1u);
+  EXPECT_EQ(page.json().at("next_cursor"), "a b");
+  EXPECT_EQ(page.header("Link"), "</v1/models?limit=1&cursor=a%20b>; rel=\"next\"");
+  EXPECT_TRUE(get("/v1/models").json().at("next_cursor").is_null());
+  for (const char* limit : {"0", "501", "x", "1x", ""}) {
+    expect_problem(get("/v1/models?limit=" + std::string(limit)), 400, "invalid_request");
+  }
+}
+
+TEST_F(Endpoints, ShowsGraphs) {
+  send("POST", "/v1/models?name=m", {}, "bytes");
+  EXPECT_EQ(get("/v1/models/m/graph").json().at("stage"), "imported");
+  EXPECT_EQ(get("/v1/models/m/graph?stage=optimized").json().at("stage"), "optimized");
+  expect_problem(get("/v1/models/m/graph?stage=x"), 400, "invalid_request");
+}
+
+TEST_F(Endpoints, SubmitsJobs) {
+  const Answer answer =
+      post_json("/v1/jobs", R"({"kind":"compile","model":"m","target":"llvm"})", {"Idempotency-Key: k1"});
+  EXPECT_EQ(answer.status, 202);
+  EXPECT_EQ(answer.header("Location"), "/v1/jobs/" + jobs_.job.id);
+  EXPECT_EQ(answer.json().at("state"), "queued");
+  EXPECT_EQ(answer.json().at("cached"), false);
+  EXPECT_EQ(jobs_.options.idempotency_key, "k1");
+  EXPECT_EQ(jobs_.request.opt_level, 3);
+}
+
+TEST_F(Endpoints, WaitsWhenPreferred) {
+  const std::string body = R"({"kind":"compile","model":"m","target":"llvm"})";
+  const Answer answer = post_json("/v1/jobs", body, {"Prefer: respond-async, wait=90"});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(jobs_.waited, std::chrono::seconds(30));
+  EXPECT_EQ(answer.header("Preference-Applied"), "wait=30");
+  EXPECT_EQ(answer.json().at("result").at("package"), "sha256:1");
+}
+
+TEST_F(Endpoints, AnswersCachedJobsAtOnce) {
+  jobs_.job.state = services::JobState::kSucceeded;
+  jobs_.cached = true;
+  const Answer answer = post_json("/v1/jobs", R"({"kind":"compile","model":"m","target":"llvm"})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.json().at("cached"), true);
+}
+
+TEST_F(Endpoints, ShowsJobs) {
+  jobs_.job.error = services::JobError{ErrorCode::kInvalidModel, "broken", {{"/node", "x"}}, ""};
+  const std::string job = "/v1/jobs/" + jobs_.job.id;
+  const Json json = get(job).json();
+  EXPECT_EQ(json.at("error").at("code"), "invalid_model");
+  EXPECT_TRUE(json.at("started_at").is_null());
+  expect_problem(get("/v1/jobs/other"), 404, "not_found");
+  EXPECT_EQ(get("/v1/jobs?state=failed&model=m&kind=compile").status, 200);
+  EXPECT_EQ(jobs_.query.state, services::JobState::kFailed);
+  EXPECT_EQ(jobs_.query.model, "m");
+  expect_problem(get("/v1/jobs?state=lost"), 400, "invalid_request");
+}
+
+TEST_F(Endpoints, CancelsAndRetriesJobs) {
+  const std::string job = "/v1/jobs/" + jobs_.job.id;
+  EXPECT_EQ(send("POST", job + "/cancel").status, 202);
+  EXPECT_EQ(send("POST", job + "/retry").status, 202);
+  jobs_.job.state = services::JobState::kSucceeded;
+  expect_problem(send("POST", job + "/cancel"), 409, "conflict");
+}
+
+TEST_F(Endpoints, ServesLogsByRange) {
+  const std::string log = "/v1/jobs/" + jobs_.job.id + "/log";
+  EXPECT_EQ(get(log).body, "0123456789");
+  const Answer part = get(log, {"Range: bytes=2-4"});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "234");
+  EXPECT_EQ(part.header("Content-Range"), "bytes 2-4/10");
+  EXPECT_EQ(get(log, {"Range: bytes=8-"}).body, "89");
+  EXPECT_EQ(get(log, {"Range: bytes=-3"}).body, "789");
+  EXPECT_EQ(get(log, {"Range: bytes=5-99"}).body, "56789");
+  EXPECT_EQ(get(log, {"Range: bytes=0-1,3-4"}).status, 200);
+  EXPECT_EQ(get(log, {"Range: lines=0-1"}).status, 200);
+  EXPECT_EQ(get(log, {"Range: bytes=4-2"}).status, 200);
+  expect_problem(get(log, {"Range: bytes=10-"}), 416, "range_not_satisfiable");
+  expect_problem(get(log, {"Range: bytes=-0"}), 416, "range_not_satisfiable");
+}
+
+TEST_F(Endpoints, StreamsEvents) {
+  const std::string events = "/v1/jobs/" + jobs_.job.id + "/events";
+  const Answer all = get(events);
+  EXPECT_EQ(all.header("Content-Type"), "text/event-stream");
+  EXPECT_EQ(
+      all.body,
+      "retry: 3000\n\nid: 1\nevent: state\ndata: {\"state\":\"running\"}\n\nid: 2\nevent: end\ndata: {}\n\n");
+  EXPECT_EQ(get(events, {"Last-Event-ID: 1"}).body.find("id: 1"), std::string::npos);
+  expect_problem(get(events, {"Last-Event-ID: x"}), 400, "invalid_request");
+  expect_problem(get("/v1/jobs/other/events"), 404, "not_found");
+}
+
+TEST_F(Endpoints, ServesPackages) {
+  EXPECT_EQ(get("/v1/packages").json().at("items").size(), 1u);
+  EXPECT_EQ(get(package_).json().at("metadata").at("format"), 1);
+  const Answer archive = get(package_ + "/archive");
+  EXPECT_EQ(archive.body, "tar bytes");
+  EXPECT_EQ(archive.header("Content-Type"), "application/x-tar");
+  const std::string etag = "\"" + Digest::of("archive").text() + "\"";
+  EXPECT_EQ(archive.header("ETag"), etag);
+  EXPECT_EQ(get(package_ + "/archive", {"If-None-Match: " + etag}).status, 304);
+  EXPECT_EQ(get(package_ + "/archive", {"Range: bytes=0-2", "If-Range: " + etag}).body, "tar");
+  EXPECT_EQ(get(package_ + "/archive", {"Range: bytes=0-2", "If-Range: \"old\""}).body, "tar bytes");
+  EXPECT_EQ(get(package_ + "/code?stage=asm").body, "define void @f()");
+  EXPECT_EQ(packages_.stage, services::CodeStage::kAsm);
+  expect_problem(get(package_ + "/code?stage=c"), 400, "invalid_request");
+  EXPECT_EQ(send("DELETE", package_).status, 204);
+  packages_.package.deployments = {"x"};
+  expect_problem(send("DELETE", package_), 409, "in_use");
+  expect_problem(get("/v1/packages/sha256:0"), 404, "not_found");
+}
+
+TEST_F(Endpoints, RunsPackages) {
+  const Answer answer = send("POST", package_ + "/run?repeat=10&number=100&profile=1",
+                             {"Content-Type: application/x-npz"}, npz_bytes({1, 2}));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.header("Content-Type"), "application/x-npz");
+  EXPECT_EQ(answer.header("Server-Timing"), "queue;dur=0.250, compute;dur=2.500");
+  ASSERT_EQ(packages_.inputs.size(), 1u);
+  EXPECT_EQ(packages_.inputs[0].first, "x");
+  EXPECT_EQ(packages_.options.repeat, 10);
+  EXPECT_FALSE(packages_.options.fill_mode.has_value());
+  const auto outputs = npz::read_npz(std::as_bytes(std::span(answer.body.data(), answer.body.size())));
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].tensor.element_as_double(1), -2.0);
+}
+
+TEST_F(Endpoints, RunsOnFilledInputsAndAnswersJson) {
+  const Answer answer = send("POST", package_ + "/run?fill_mode=ones&seed=7", {"Accept: application/json"});
+  EXPECT_EQ(answer.json().at("outputs").at("out").dump(),
+            R"({"data":[1.5,-2.0],"dtype":"float32","shape":[2]})");
+  EXPECT_EQ(answer.json().at("timing").at("compute_ms"), 2.5);
+  EXPECT_EQ(packages_.options.fill_mode, services::FillMode::kOnes);
+  EXPECT_EQ(packages_.options.seed, 7u);
+  send("POST", package_ + "/run");
+  EXPECT_EQ(packages_.options.fill_mode, services::FillMode::kRandom);
+  EXPECT_EQ(send("POST", package_ + "/run", {"Accept: */*"}).header("Content-Type"), "application/x-npz");
+  EXPECT_EQ(send("POST", package_ + "/run", {"Accept: application/json;q=0.5, application/x-npz"})
+                .header("Content-Type"),
+            "application/x-npz");
+}
+
+TEST_F(Endpoints, RefusesWrongRuns) {
+  expect_problem(send("POST", package_ + "/run?repeat=11&number=100"), 400, "invalid_request");
+  expect_problem(send("POST", package_ + "/run?fill_mode=x"), 400, "invalid_request");
+  expect_problem(send("POST", package_ + "/run", {}, "no npz at all"), 400, "invalid_npz");
+  expect_problem(send("POST", package_ + "/run", {"Content-Type: text/plain"}, "x"), 415,
+                 "unsupported_media_type");
+}
+
+TEST_F(Endpoints, PutsDeployments) {
+  const std::string body = "{\"package\":\"" + Digest::of("package").text() + "\",\"version\":\"3\"}";
+  const std::vector<std::string> json = {"Content-Type: application/json"};
+  EXPECT_EQ(send("PUT", "/v1/deployments/d", json, body).status, 201);
+  EXPECT_EQ(deployments_.spec.version, "3");
+  deployments_.created = false;
+  const Answer answer = send("PUT", "/v1/deployments/d", json, body);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.json().at("versions").at("3").at("state"), "ready");
+  EXPECT_EQ(answer.json().at("default_version"), "3");
+  deployments_.ready = false;
+  EXPECT_EQ(send("PUT", "/v1/deployments/d", json, body).status, 202);
+  expect_problem(send("PUT", "/v1/deployments/a%20b", json, body), 422, "invalid_argument");
+}
+
+TEST_F(Endpoints, ReadsAndRemovesDeployments) {
+  EXPECT_EQ(get("/v1/deployments").json().at("items").size(), 1u);
+  EXPECT_EQ(get("/v1/deployments/digits").json().at("name"), "digits");
+  expect_problem(get("/v1/deployments/other"), 404, "not_found");
+  EXPECT_EQ(send("DELETE", "/v1/deployments/digits/versions/2").status, 204);
+  EXPECT_EQ(deployments_.removed_version, "2");
+  EXPECT_EQ(send("DELETE", "/v1/deployments/digits").status, 204);
+  EXPECT_FALSE(deployments_.removed_version.has_value());
+}
+
+TEST_F(Endpoints, Infers) {
+  const Answer answer = send("POST", "/v1/deployments/digits/infer", {}, npz_bytes({3, 4, 5}));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.body, npz_bytes({3, 4, 5}));
+  expect_problem(send("POST", "/v1/deployments/other/infer", {}, npz_bytes({1})), 404, "not_found");
+}
+
+TEST_F(Endpoints, Classifies) {
+  const Answer answer =
+      send("POST", "/v1/deployments/digits/classify?top=2", {"Content-Type: image/png"}, "picture");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.json().at("top")[0].dump(), R"({"index":7,"label":"seven","probability":0.75})");
+  EXPECT_EQ(deployments_.image, "picture");
+  EXPECT_EQ(deployments_.top, 2);
+  expect_problem(send("POST", "/v1/deployments/digits/classify?top=0", {}, "p"), 400, "invalid_request");
+  expect_problem(send("POST", "/v1/deployments/digits/classify", {"Content-Type: application/json"}, "p"),
+                 415, "unsupported_media_type");
+}
+
+TEST_F(Endpoints, PagesAreSelfContained) {
+  for (const char* target : {"/", "/docs", "/console.js", "/console.css"}) {
+    const Answer answer = get(target);
+    EXPECT_EQ(answer.status, 200) << target;
+    EXPECT_NE(answer.header("Content-Security-Policy"), "") << target;
+    EXPECT_EQ(answer.body.find("http://"), std::string::npos) << target;
+    EXPECT_EQ(answer.body.find("https://"), std::string::npos) << target;
+  }
+  const std::string docs = get("/docs").body;
+  for (const ErrorCodeInfo& row : all_error_codes()) {
+    EXPECT_NE(docs.find("id=\"" + std::string(row.name) + "\""), std::string::npos) << row.name;
+  }
+}
+
+TEST_F(Endpoints, OpenApiHasEveryRoute) {
+  const Json document = get("/openapi.json").json();
+  EXPECT_EQ(document.at("openapi"), "3.1.0");
+  size_t operations = 0;
+  for (const auto& [path, methods] : document.at("paths").items()) operations += methods.size();
+  EXPECT_EQ(operations, endpoints::all_routes().size());
+  EXPECT_EQ(document["paths"]["/v1/models"]["post"]["parameters"].size(), 4u);
+  EXPECT_EQ(document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].size(),
+            all_error_codes().size());
+}
+
+}  // namespace
+}  // namespace tensormill::testing_api

@@ -1,0 +1,257 @@
+#include "tests/api/fakes.h"
+
+namespace tensormill::testing_api {
+
+using services::CallContext;
+
+services::ServerInfo FakeSystem::info() {
+  services::ServerInfo info;
+  info.version = "1.2.3";
+  info.llvm_version = "19.1";
+  info.host_cpu = "haswell";
+  info.host_cores = 2;
+  info.model_formats = {"onnx"};
+  info.limits = {{"limits.model_bytes", 100}};
+  return info;
+}
+
+std::vector<services::TargetPreset> FakeSystem::list() { return {{"haswell", "llvm -mcpu=haswell", "AVX2"}}; }
+
+services::ParsedTarget FakeSystem::parse(const std::string& target) {
+  if (target.starts_with("cuda")) throw Error(ErrorCode::kInvalidTarget, "target kind \"cuda\" is not known");
+  return {target + " -num-cores=2", {"+avx2"}, Digest::of(target), {"a warning"}, "{\"lanes\":8}"};
+}
+
+services::ImportResult FakeModels::import_model(const services::ImportOptions& import_options,
+                                                http::BodySource& body, const CallContext& context) {
+  if (failure) throw Error(*failure);
+  options = import_options;
+  bytes = http::read_all(body);
+  request_id = context.request_id;
+  services::ModelInfo model;
+  model.id = Digest::of(bytes);
+  model.name = import_options.name;
+  model.names = {import_options.name};
+  model.format = "onnx";
+  model.size = bytes.size();
+  model.inputs = {{"data", DType::kFloat32, {Dim("N"), Dim(int64_t{3}), Dim("")}}};
+  model.ops = {{"Conv", 53}};
+  model.parameters = 25;
+  model.created_at.ms = 1709251199007;
+  const bool created = models.empty();
+  models = {model};
+  return {model, created};
+}
+
+services::Page<services::ModelInfo> FakeModels::list(const services::PageQuery& page) {
+  services::Page<services::ModelInfo> result;
+  result.items = models;
+  if (page.limit == 1) result.next_cursor = "a b";
+  return result;
+}
+
+services::ModelInfo FakeModels::get(const std::string& reference) {
+  for (const services::ModelInfo& model : models) {
+    if (reference == model.name || reference == model.id.text()) return model;
+  }
+  throw not_found("model \"" + reference + "\"");
+}
+
+void FakeModels::remove(const std::string& reference) {
+  get(reference);
+  models.clear();
+}
+
+std::string FakeModels::graph_json(const std::string& reference, services::GraphStage stage) {
+  get(reference);
+  return stage == services::GraphStage::kImported ? "{\"stage\":\"imported\"}" : "{\"stage\":\"optimized\"}";
+}
+
+services::Submission FakeJobs::submit_compile(const services::CompileRequest& compile_request,
+                                              const services::SubmitOptions& submit_options,
+                                              const CallContext&) {
+  request = compile_request;
+  options = submit_options;
+  return {job, cached};
+}
+
+services::Page<services::Job> FakeJobs::list(const services::JobQuery& job_query) {
+  query = job_query;
+  return {{job}, ""};
+}
+
+services::Job FakeJobs::get(const std::string& id) {
+  if (id != job.id) throw not_found("job \"" + id + "\"");
+  return job;
+}
+
+services::Job FakeJobs::wait(const std::string& id, std::chrono::milliseconds timeout, const CallContext&) {
+  waited = timeout;
+  job.state = services::JobState::kSucceeded;
+  job.result_json = "{\"package\":\"sha256:1\"}";
+  return get(id);
+}
+
+services::CancelResult FakeJobs::cancel(const std::string& id, const CallContext&) {
+  get(id);
+  if (services::is_final(job.state)) throw Error(ErrorCode::kConflict, "the job is finished");
+  return {job, false};
+}
+
+services::Job FakeJobs::retry(const std::string& id, const CallContext&) { return get(id); }
+
+services::JobEvents FakeJobs::events(const std::string& id, int64_t after, std::chrono::milliseconds,
+                                     const CallContext&) {
+  get(id);
+  if (after < 1) return {{{1, "state", "{\"state\":\"running\"}"}}, false};
+  return {{{2, "end", "{}"}}, true};
+}
+
+std::shared_ptr<http::Content> FakeJobs::log(const std::string& id) {
+  get(id);
+  return std::make_shared<http::BytesContent>("0123456789");
+}
+
+services::Page<services::PackageInfo> FakePackages::list(const services::PackageQuery&) {
+  return {{package}, ""};
+}
+
+services::PackageInfo FakePackages::get(const std::string& id) {
+  if (id != package.id.text()) throw not_found("package \"" + id + "\"");
+  return package;
+}
+
+services::Archive FakePackages::archive(const std::string& id) {
+  return {std::make_shared<http::BytesContent>("tar bytes"), get(id).archive_digest};
+}
+
+std::shared_ptr<http::Content> FakePackages::code(const std::string& id, services::CodeStage code_stage) {
+  get(id);
+  stage = code_stage;
+  return std::make_shared<http::BytesContent>("define void @f()");
+}
+
+void FakePackages::remove(const std::string& id) {
+  if (!get(id).deployments.empty()) throw Error(ErrorCode::kInUse, "the package is deployed as x");
+}
+
+services::RunResult FakePackages::run(const std::string& id, services::NamedTensors run_inputs,
+                                      const services::RunOptions& run_options, const CallContext&) {
+  get(id);
+  inputs = std::move(run_inputs);
+  options = run_options;
+  services::RunResult result;
+  const float values[] = {1.5F, -2.0F};
+  result.outputs = {{"out", Tensor::from<float>({2}, values)}};
+  result.timing.queue_ms = 0.25;
+  result.timing.compute_ms = 2.5;
+  return result;
+}
+
+services::PutResult FakeDeployments::put(const std::string& name, const services::DeploymentSpec& new_spec,
+                                         const CallContext&) {
+  spec = new_spec;
+  deployment.name = name;
+  deployment.default_version = new_spec.version;
+  deployment.versions = {{new_spec.version, new_spec.package, services::DeploymentState::kReady, ""}};
+  return {deployment, created, ready};
+}
+
+services::Page<services::Deployment> FakeDeployments::list(const services::PageQuery&) {
+  return {{deployment}, ""};
+}
+
+services::Deployment FakeDeployments::get(const std::string& name) {
+  if (name != deployment.name) throw not_found("deployment \"" + name + "\"");
+  return deployment;
+}
+
+void FakeDeployments::remove(const std::string& name, const std::optional<std::string>& version,
+                             const CallContext&) {
+  get(name);
+  removed_version = version;
+}
+
+services::RunResult FakeDeployments::infer(const std::string& name, services::NamedTensors infer_inputs,
+                                           const services::RunOptions&, const CallContext&) {
+  get(name);
+  inputs = std::move(infer_inputs);
+  services::RunResult result;
+  result.outputs = inputs;
+  return result;
+}
+
+services::ClassifyResult FakeDeployments::classify(const std::string& name, std::string_view picture,
+                                                   int count, const CallContext&) {
+  get(name);
+  image = picture;
+  top = count;
+  services::ClassifyResult result;
+  result.top = {{"seven", 7, 0.75}};
+  result.timing.decode_ms = 1;
+  return result;
+}
+
+services::KeyService::Key FakeKeys::find(std::string_view token) {
+  if (token == "reader") return {"reader", {"read"}};
+  if (token == "boss") return {"boss", {"admin"}};
+  return {};
+}
+
+ApiTest::ApiTest() {
+  services_ = {&system_, &system_, &system_, &models_, &jobs_, &packages_, &deployments_, nullptr};
+  jobs_.job.id = "0190163d-8694-739b-aea5-966c26f8ad91";
+  jobs_.job.kind = "compile";
+  packages_.package.id = Digest::of("package");
+  packages_.package.archive_digest = Digest::of("archive");
+  packages_.package.metadata_json = "{\"format\":1}";
+  deployments_.deployment.name = "digits";
+  rebuild();
+}
+
+Answer ApiTest::send(const std::string& method, const std::string& target,
+                     const std::vector<std::string>& fields, const std::string& body) {
+  http::Request request;
+  request.method = method;
+  request.target = target;
+  request.headers.add("Host", "localhost:8080");
+  for (const std::string& field : fields) {
+    const size_t colon = field.find(':');
+    request.headers.set(field.substr(0, colon), field.substr(colon + 1));
+  }
+  request.body = std::make_shared<http::BytesBody>(body);
+  const http::Response response = api_->handle(request);
+  Answer answer{response.status, response.headers, ""};
+  if (const auto* bytes = std::get_if<std::string>(&response.body)) {
+    answer.body = *bytes;
+  } else if (const auto* content = std::get_if<http::ContentBody>(&response.body)) {
+    answer.body.resize(content->length);
+    content->content->read_at(content->offset,
+                              {reinterpret_cast<std::byte*>(answer.body.data()), answer.body.size()});
+  } else {
+    const auto& stream = std::get<std::shared_ptr<http::ResponseStream>>(response.body);
+    while (stream->next(answer.body)) continue;
+  }
+  return answer;
+}
+
+Answer ApiTest::post_json(const std::string& target, const std::string& body,
+                          const std::vector<std::string>& fields) {
+  std::vector<std::string> all = fields;
+  all.emplace_back("Content-Type: application/json");
+  return send("POST", target, all, body);
+}
+
+void ApiTest::expect_problem(const Answer& answer, int status, const std::string& code) {
+  EXPECT_EQ(answer.status, status) << answer.body;
+  ASSERT_EQ(answer.header("Content-Type"), "application/problem+json") << answer.body;
+  const Json problem = answer.json();
+  EXPECT_EQ(problem.at("status"), status);
+  EXPECT_EQ(problem.at("code"), code) << answer.body;
+  EXPECT_EQ(problem.at("type"), "/docs#" + code);
+  EXPECT_FALSE(problem.at("title").get<std::string>().empty());
+  EXPECT_FALSE(problem.at("detail").get<std::string>().empty());
+  EXPECT_EQ(problem.at("request_id"), answer.header("X-Request-Id"));
+}
+
+}  // namespace tensormill::testing_api

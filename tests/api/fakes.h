@@ -1,0 +1,154 @@
+/// Services in memory: they answer with fixed things and keep what they were asked.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/endpoints/api.h"
+#include "api/services/services.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::testing_api {
+
+inline Error not_found(const std::string& what) { return Error(ErrorCode::kNotFound, what + " is not here"); }
+
+class FakeSystem : public services::InfoService,
+                   public services::TargetService,
+                   public services::HealthService {
+public:
+  services::ServerInfo info() override;
+  std::vector<services::TargetPreset> list() override;
+  services::ParsedTarget parse(const std::string& target) override;
+  bool live() override { return is_live; }
+  services::Readiness ready() override { return readiness; }
+
+  bool is_live = true;
+  services::Readiness readiness;
+};
+
+class FakeModels : public services::ModelService {
+public:
+  services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
+                                      const services::CallContext& context) override;
+  services::Page<services::ModelInfo> list(const services::PageQuery& page) override;
+  services::ModelInfo get(const std::string& reference) override;
+  void remove(const std::string& reference) override;
+  std::string graph_json(const std::string& reference, services::GraphStage stage) override;
+
+  std::vector<services::ModelInfo> models;
+  services::ImportOptions options;
+  std::string bytes;
+  std::string request_id;
+  std::shared_ptr<const Error> failure;  ///< thrown by import_model when set
+};
+
+class FakeJobs : public services::JobService {
+public:
+  services::Submission submit_compile(const services::CompileRequest& request,
+                                      const services::SubmitOptions& options,
+                                      const services::CallContext& context) override;
+  services::Page<services::Job> list(const services::JobQuery& query) override;
+  services::Job get(const std::string& id) override;
+  services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
+                     const services::CallContext& context) override;
+  services::CancelResult cancel(const std::string& id, const services::CallContext& context) override;
+  services::Job retry(const std::string& id, const services::CallContext& context) override;
+  services::JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
+                             const services::CallContext& context) override;
+  std::shared_ptr<http::Content> log(const std::string& id) override;
+
+  services::Job job;  ///< the only one
+  bool cached = false;
+  services::CompileRequest request;
+  services::SubmitOptions options;
+  services::JobQuery query;
+  std::chrono::milliseconds waited{0};
+};
+
+class FakePackages : public services::PackageService {
+public:
+  services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
+  services::PackageInfo get(const std::string& id) override;
+  services::Archive archive(const std::string& id) override;
+  std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
+  void remove(const std::string& id) override;
+  services::RunResult run(const std::string& id, services::NamedTensors inputs,
+                          const services::RunOptions& options, const services::CallContext& context) override;
+
+  services::PackageInfo package;  ///< the only one
+  services::NamedTensors inputs;
+  services::RunOptions options;
+  services::CodeStage stage = services::CodeStage::kRelay;
+};
+
+class FakeDeployments : public services::DeploymentService {
+public:
+  services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
+                          const services::CallContext& context) override;
+  services::Page<services::Deployment> list(const services::PageQuery& page) override;
+  services::Deployment get(const std::string& name) override;
+  void remove(const std::string& name, const std::optional<std::string>& version,
+              const services::CallContext& context) override;
+  services::RunResult infer(const std::string& name, services::NamedTensors inputs,
+                            const services::RunOptions& options,
+                            const services::CallContext& context) override;
+  services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
+                                    const services::CallContext& context) override;
+
+  services::Deployment deployment;  ///< the only one
+  services::DeploymentSpec spec;
+  bool created = true;
+  bool ready = true;
+  std::optional<std::string> removed_version;
+  services::NamedTensors inputs;
+  std::string image;
+  int top = 0;
+};
+
+class FakeKeys : public services::KeyService {
+public:
+  Key find(std::string_view token) override;
+};
+
+/// An answer, read whole.
+struct Answer {
+  int status = 0;
+  http::Headers headers;
+  std::string body;
+
+  Json json() const { return parse_json(body); }
+  std::string header(std::string_view name) const { return std::string(headers.get(name).value_or("")); }
+};
+
+/// The API over fakes.
+class ApiTest : public testing::Test {
+protected:
+  ApiTest();
+  /// Sends a request; `fields` are "Name: value" lines.
+  Answer send(const std::string& method, const std::string& target,
+              const std::vector<std::string>& fields = {}, const std::string& body = "");
+  Answer get(const std::string& target, const std::vector<std::string>& fields = {}) {
+    return send("GET", target, fields);
+  }
+  Answer post_json(const std::string& target, const std::string& body,
+                   const std::vector<std::string>& fields = {});
+  /// Checks that `answer` is problem+json of that status and code, as the tables say.
+  static void expect_problem(const Answer& answer, int status, const std::string& code);
+  void rebuild() { api_ = endpoints::make_api(services_, options_); }
+
+  FakeSystem system_;
+  FakeModels models_;
+  FakeJobs jobs_;
+  FakePackages packages_;
+  FakeDeployments deployments_;
+  FakeKeys keys_;
+  services::Services services_;
+  endpoints::ApiOptions options_;
+  std::unique_ptr<http::Handler> api_;
+};
+
+}  // namespace tensormill::testing_api

@@ -1,0 +1,153 @@
+// JSON bodies: all mistakes at once, with pointers.
+#include <gtest/gtest.h>
+
+#include "api/schema/reader.h"
+#include "api/schema/requests.h"
+#include "runtime/base/digest.h"
+
+namespace tensormill::schema {
+namespace {
+
+/// Pointers of the mistakes that `read` finds.
+template <typename Read>
+std::vector<std::string> mistakes(const Read& read) {
+  std::vector<std::string> pointers;
+  try {
+    read();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.message();
+    for (const ErrorDetail& detail : error.details()) pointers.push_back(detail.pointer);
+  }
+  return pointers;
+}
+
+std::vector<std::string> compile_mistakes(const std::string& members) {
+  return mistakes(
+      [&] { read_compile_request(R"({"kind":"compile","model":"m","target":"llvm",)" + members + "}"); });
+}
+
+std::vector<std::string> deployment_mistakes(const std::string& members) {
+  const std::string package = Digest::of("x").text();
+  return mistakes([&] { read_deployment_spec("{\"package\":\"" + package + "\"," + members + "}"); });
+}
+
+using Pointers = std::vector<std::string>;
+
+TEST(CompileBody, ReadsEverything) {
+  const auto request = read_compile_request(
+      R"({"kind":"compile","model":"m","target":{"kind":"llvm","mcpu":"haswell"},"opt_level":1,
+          "input_shapes":{"data":["N",3,224,224],"s":[]},"shape_buckets":{"N":[1,2,4]},"outputs":["a","b"],
+          "tuning_records":null,"pass_config":{"a":true,"b":3,"c":"x"},"disabled_pass":["fuse"],
+          "desired_layout":"NHWC","force":true})");
+  EXPECT_EQ(request.target, R"({"kind":"llvm","mcpu":"haswell"})");
+  EXPECT_EQ(request.opt_level, 1);
+  EXPECT_EQ(to_string(request.input_shapes.at("data")), "[N,3,224,224]");
+  EXPECT_TRUE(request.input_shapes.at("s").empty());
+  EXPECT_EQ(request.shape_buckets.at("N"), (std::vector<int64_t>{1, 2, 4}));
+  EXPECT_EQ(request.outputs, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(request.tuning_records.has_value());
+  EXPECT_EQ(request.pass_config.at("a"), "true");
+  EXPECT_EQ(request.pass_config.at("b"), "3");
+  EXPECT_EQ(request.disabled_pass, Pointers{"fuse"});
+  EXPECT_EQ(request.desired_layout, "NHWC");
+  EXPECT_TRUE(request.force);
+}
+
+TEST(CompileBody, TakesTheTemplateOfTheDocs) {
+  const auto request = read_compile_request(
+      R"({"kind":"compile","model":"N","target":"llvm -mcpu=native","opt_level":3,"input_shapes":{"data":["N",3,224,224]},
+          "shape_buckets":{"N":[1,2,4,8]},"outputs":null,"tuning_records":"auto","pass_config":{},"disabled_pass":[],
+          "desired_layout":null,"force":false})");
+  EXPECT_FALSE(request.outputs.has_value());
+  EXPECT_EQ(request.tuning_records, "auto");
+}
+
+TEST(CompileBody, ReportsAllMistakesAtOnce) {
+  EXPECT_EQ(
+      mistakes([] { read_compile_request(R"({"kind":"compile","opt_level":5,"outpts":[],"force":1})"); }),
+      (Pointers{"/model", "/target", "/opt_level", "/force", "/outpts"}));
+}
+
+TEST(CompileBody, PointsAtEachMistake) {
+  EXPECT_EQ(compile_mistakes(R"("opt_level":"3")"), Pointers{"/opt_level"});
+  EXPECT_EQ(compile_mistakes(R"("opt_level":3.0)"), Pointers{"/opt_level"});
+  EXPECT_EQ(compile_mistakes(R"("opt_level":18446744073709551615)"), Pointers{"/opt_level"});
+  EXPECT_EQ(compile_mistakes(R"("opt_level":null)"), Pointers{"/opt_level"});
+  EXPECT_EQ(compile_mistakes(R"("input_shapes":{"a/b":[1,-1,1.5,null,""]})"),
+            (Pointers{"/input_shapes/a~1b/1", "/input_shapes/a~1b/2", "/input_shapes/a~1b/3",
+                      "/input_shapes/a~1b/4"}));
+  EXPECT_EQ(compile_mistakes(R"("input_shapes":{"a":3})"), Pointers{"/input_shapes/a"});
+  EXPECT_EQ(compile_mistakes(R"("input_shapes":[])"), Pointers{"/input_shapes"});
+  EXPECT_EQ(compile_mistakes(R"("shape_buckets":{"N":[2,2]})"), Pointers{"/shape_buckets/N/1"});
+  EXPECT_EQ(compile_mistakes(R"("shape_buckets":{"N":[]})"), Pointers{"/shape_buckets/N"});
+  EXPECT_EQ(compile_mistakes(R"("outputs":["a",1])"), Pointers{"/outputs/1"});
+  EXPECT_EQ(compile_mistakes(R"("outputs":[])"), Pointers{"/outputs"});
+  EXPECT_EQ(compile_mistakes(R"("tuning_records":"yes")"), Pointers{"/tuning_records"});
+  EXPECT_EQ(compile_mistakes(R"("desired_layout":"NCHW8c")"), Pointers{"/desired_layout"});
+  EXPECT_EQ(compile_mistakes(R"("pass_config":{"a":[]})"), Pointers{"/pass_config/a"});
+}
+
+TEST(CompileBody, RefusesOtherKinds) {
+  EXPECT_EQ(mistakes([] { read_compile_request(R"({"kind":"bake","model":"m","target":"t"})"); }),
+            Pointers{"/kind"});
+  try {
+    read_compile_request(R"({"kind":"tune","model":"m","target":"t"})");
+    FAIL() << "tune is not there yet";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
+  }
+}
+
+TEST(CompileBody, RefusesWhatIsNoObject) {
+  EXPECT_EQ(mistakes([] { read_compile_request("[]"); }), Pointers{""});
+  const std::string nested = std::string(100, '[') + std::string(100, ']');
+  for (const std::string& text : {std::string(), std::string("{"), nested, std::string(R"({"a":1,"a":2})")}) {
+    try {
+      read_compile_request(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidJson) << text;
+    }
+  }
+}
+
+TEST(DeploymentBody, ReadsEverything) {
+  const auto spec = read_deployment_spec(
+      "{\"package\":\"" + Digest::of("x").text() +
+      R"(","version":"12","keep_versions":2,"instances":2,"max_batch":8,"max_delay_us":500,"max_queue":64,
+          "warmup":false,"isolation":"none","labels":["zero","one"],"preprocess":{"resize":256,"crop":224,
+          "mean":[0.485,0.456,0.406],"std":[0.229,0.224,0.225],"scale":0.00392,"layout":"NHWC","color":"gray"},
+          "output":"probabilities"})");
+  EXPECT_EQ(spec.version, "12");
+  EXPECT_EQ(spec.labels, (std::vector<std::string>{"zero", "one"}));
+  ASSERT_TRUE(spec.preprocess.has_value());
+  EXPECT_EQ(spec.preprocess->resize, 256);
+  EXPECT_EQ(spec.preprocess->std[2], 0.225);
+  EXPECT_EQ(spec.preprocess->layout, "NHWC");
+  EXPECT_EQ(spec.output, "probabilities");
+  EXPECT_FALSE(spec.warmup);
+}
+
+TEST(DeploymentBody, PointsAtEachMistake) {
+  EXPECT_EQ(deployment_mistakes(R"("version":"01")"), Pointers{"/version"});
+  EXPECT_EQ(deployment_mistakes(R"("version":1)"), Pointers{"/version"});
+  EXPECT_EQ(deployment_mistakes(R"("labels":"no digest")"), Pointers{"/labels"});
+  EXPECT_EQ(deployment_mistakes(R"("labels":[1])"), Pointers{"/labels/0"});
+  EXPECT_EQ(deployment_mistakes(R"("instances":0)"), Pointers{"/instances"});
+  EXPECT_EQ(deployment_mistakes(R"("output":"softmax")"), Pointers{"/output"});
+  EXPECT_EQ(deployment_mistakes(R"("preprocess":{"std":[0],"mean":[1,2],"size":3,"layout":"CHW"})"),
+            (Pointers{"/preprocess/mean", "/preprocess/std/0", "/preprocess/layout", "/preprocess/size"}));
+  EXPECT_EQ(mistakes([] { read_deployment_spec(R"({"package":"latest"})"); }), Pointers{"/package"});
+}
+
+TEST(Names, FollowTheContract) {
+  EXPECT_TRUE(is_name("resnet-50_v1.5"));
+  EXPECT_TRUE(is_name(std::string(128, 'a')));
+  for (const std::string& bad : {std::string(), std::string("-a"), std::string(".a"), std::string("a/b"),
+                                 std::string("a b"), std::string(129, 'a'), std::string("a\n")}) {
+    EXPECT_FALSE(is_name(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::schema
