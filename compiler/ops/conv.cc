@@ -1,5 +1,5 @@
 /// conv: convolution (cross-correlation) over 1 to 3 spatial dimensions.
-#include <memory>
+#include <algorithm>
 
 #include "compiler/ops/gemm.h"
 #include "compiler/ops/reference_util.h"
@@ -67,7 +67,25 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 class TapTable {
 public:
   TapTable(const Window& window, const Shape& in, const Shape& out)
-      : window_(window), in_(in), out_(out), points_(num_elements(out)) {}
+      : window_(window), in_(in), out_(out), points_(num_elements(out)) {
+    const int64_t taps = num_elements(window.kernel);
+    if (taps > kMaxEntries / std::max<int64_t>(points_, 1)) return;
+    table_.resize(static_cast<size_t>(taps * points_));
+    for (int64_t tap = 0; tap < taps; ++tap) fill(tap, 0, points_, table_.data() + tap * points_);
+  }
+
+  /// The positions of output points j0 .. j0+count of tap `tap` (a row-major index of the kernel), from the
+  /// table or written to `scratch`.
+  const int64_t* positions(int64_t tap, int64_t j0, int64_t count, std::vector<int64_t>& scratch) const {
+    if (!table_.empty()) return table_.data() + tap * points_ + j0;
+    scratch.resize(static_cast<size_t>(count));
+    fill(tap, j0, count, scratch.data());
+    return scratch.data();
+  }
+  int64_t points() const { return points_; }
+
+private:
+  static constexpr int64_t kMaxEntries = int64_t{1} << 22;
 
   /// Fills positions[j] for output points j0 .. j0+count of tap `tap` (a row-major index of the kernel).
   void fill(int64_t tap, int64_t j0, int64_t count, int64_t* positions) const {
@@ -95,13 +113,12 @@ public:
       }
     }
   }
-  int64_t points() const { return points_; }
 
-private:
   const Window& window_;
   const Shape& in_;
   Shape out_;
   int64_t points_;
+  std::vector<int64_t> table_;
 };
 
 void reference(const ir::ReferenceContext& context) {
@@ -123,7 +140,7 @@ void reference(const ir::ReferenceContext& context) {
   gemm.rows = shape.out_channels;
   gemm.columns = taps.points();
   gemm.depth = shape.in_channels * kernel_size;
-  std::vector<int64_t> positions;
+  std::vector<int64_t> scratch;
   for (int64_t image = 0; image < x.shape()[0] * shape.groups; ++image) {
     const int64_t group = image % shape.groups;
     const double* channels = xs.data() + image * shape.in_channels * channel_size;
@@ -133,11 +150,10 @@ void reference(const ir::ReferenceContext& context) {
       std::copy_n(weights + row * gemm.depth + k0, count, block);
     };
     gemm.fill_column_block = [&](int64_t k, int64_t j0, int64_t count, double* block) {
-      positions.resize(static_cast<size_t>(count));
-      taps.fill(k % kernel_size, j0, count, positions.data());
+      const int64_t* positions = taps.positions(k % kernel_size, j0, count, scratch);
       const double* channel = channels + k / kernel_size * channel_size;
       for (int64_t j = 0; j < count; ++j) {
-        const int64_t position = positions[static_cast<size_t>(j)];
+        const int64_t position = positions[j];
         block[j] = position < 0 ? 0.0 : channel[position];
       }
     };

@@ -63,10 +63,13 @@ void pack_a(const GemmOperands& operands, int64_t row, int64_t k0, int64_t depth
 }  // namespace
 
 void gemm_double(const GemmOperands& operands) {
-  const int64_t padded_rows = round_up(operands.rows, kRows);
-  std::vector<double> c(static_cast<size_t>(padded_rows * kWidth));
-  std::vector<double> panel(static_cast<size_t>(kDepth * (kWidth + kColumns)));
-  std::vector<double> strip(static_cast<size_t>(kDepth * kRows));
+  // Small products are many (one a group of a depthwise convolution): buffers are as large as they need to
+  // be.
+  const int64_t stride = round_up(std::min(kWidth, operands.columns), kColumns);
+  const int64_t max_depth = std::min(kDepth, operands.depth);
+  std::vector<double> c(static_cast<size_t>(round_up(operands.rows, kRows) * stride));
+  std::vector<double> panel(static_cast<size_t>(max_depth * stride));
+  std::vector<double> strip(static_cast<size_t>(max_depth * kRows));
   for (int64_t j0 = 0; j0 < operands.columns; j0 += kWidth) {
     const int64_t width = std::min(kWidth, operands.columns - j0);
     std::fill(c.begin(), c.end(), 0.0);
@@ -76,12 +79,12 @@ void gemm_double(const GemmOperands& operands) {
       for (int64_t row = 0; row < operands.rows; row += kRows) {
         pack_a(operands, row, k0, depth, strip.data());
         for (int64_t j = 0; j < width; j += kColumns) {
-          multiply_tile(depth, strip.data(), panel.data() + j * depth, c.data() + row * kWidth + j, kWidth);
+          multiply_tile(depth, strip.data(), panel.data() + j * depth, c.data() + row * stride + j, stride);
         }
       }
     }
     for (int64_t row = 0; row < operands.rows; ++row) {
-      operands.take(row, j0, width, c.data() + row * kWidth);
+      operands.take(row, j0, width, c.data() + row * stride);
     }
   }
 }
