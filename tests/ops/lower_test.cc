@@ -7,7 +7,7 @@
 #include "compiler/schedule/schedule.h"
 #include "compiler/te/interpret.h"
 #include "runtime/base/error.h"
-#include "tests/ops/cases/cases.h"
+#include "tests/ops/cases/random_graph.h"
 
 namespace tensormill {
 namespace {
@@ -80,6 +80,32 @@ std::vector<std::string> operator_names() {
 
 INSTANTIATE_TEST_SUITE_P(Operators, Lower, testing::ValuesIn(operator_names()),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+
+/// Many stages of all kinds in one kernel, as fusion makes them.
+TEST(LowerGraph, RandomGraphsAsOneKernelKeepTheirValues) {
+  const ops_cases::RandomGraphs graphs(
+      {.instances = 3, .smooth = true, .dtypes = {DType::kFloat32, DType::kInt32}});
+  const target::Target target = target::parse_target(targets()[0], target::Target{});
+  ASSERT_GT(graphs.count(), 100u);
+  for (size_t index = 0; index < graphs.count(); index += 2) {
+    SCOPED_TRACE("graph " + std::to_string(index));
+    const ops_cases::RandomGraph random = graphs.make(index);
+    const std::vector<Tensor> expected = ir::evaluate_reference(random.graph, random.inputs);
+    std::vector<Tensor> inputs = random.inputs;
+    for (const Tensor& constant : ops_cases::constants_of(random.graph)) inputs.push_back(constant);
+    const te::Program program = ops_cases::graph_program(random.graph);
+    const schedule::Schedule steps =
+        schedule::default_schedule(program, schedule::KernelClass::kReduction, target);
+    const te::Function lowered = lower::lower(schedule::apply(program, steps, "kernel"), target);
+    std::vector<Tensor> arguments = inputs;
+    for (const Tensor& output : expected) arguments.push_back(Tensor::zeros(output.dtype(), output.shape()));
+    ASSERT_EQ(te::interpret(lowered, arguments).code, 0);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool half = expected[i].dtype() == DType::kFloat16 || expected[i].dtype() == DType::kBFloat16;
+      EXPECT_EQ(ops_cases::difference(arguments[inputs.size() + i], expected[i], half ? 0.05 : 1e-3), "");
+    }
+  }
+}
 
 TEST(LowerHostile, AnIndexOutOfRangeIsReportedByTheKernel) {
   const ops_cases::Case gather = {
