@@ -1,5 +1,6 @@
 #include "storage/blob/blob_store.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -131,6 +132,15 @@ bool BlobStore::remove(const Digest& digest) {
   const bool compressed = env_.remove_file(path_of(digest, BlobForm::kCompressed));
   if (plain || compressed) env_.sync_folder(shard_folder(digest));
   return plain || compressed;
+}
+
+uint64_t BlobStore::keep_only(const std::vector<Digest>& kept) {
+  uint64_t removed = 0;
+  for (const BlobInfo& blob : list()) {
+    if (std::binary_search(kept.begin(), kept.end(), blob.digest)) continue;
+    if (remove(blob.digest)) ++removed;
+  }
+  return removed;
 }
 
 std::vector<BlobInfo> BlobStore::list() {

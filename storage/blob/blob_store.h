@@ -106,6 +106,10 @@ public:
   bool exists(const Digest& digest);
   /// False when it was not there. Durable when it returns.
   bool remove(const Digest& digest);
+  /// Removes every blob that is not in `kept` (sorted) and returns how many went. At start, with the
+  /// catalog's referenced blobs: what an earlier process stored and never published goes. Nothing may be
+  /// written meanwhile.
+  uint64_t keep_only(const std::vector<Digest>& kept);
   /// All blobs, sorted by digest.
   std::vector<BlobInfo> list();
   /// Hashes the stored bytes again, whatever was verified before: Error(kNotFound) or Error(kCorrupt).

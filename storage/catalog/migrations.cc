@@ -57,6 +57,10 @@ CREATE TABLE deployment_packages(
   deployment TEXT NOT NULL REFERENCES deployments(name) ON DELETE CASCADE,
   package TEXT NOT NULL,
   PRIMARY KEY(deployment, package));
+CREATE TABLE deployment_blobs(
+  deployment TEXT NOT NULL REFERENCES deployments(name) ON DELETE CASCADE,
+  digest TEXT NOT NULL,
+  PRIMARY KEY(deployment, digest));
 CREATE INDEX deployment_packages_by_package ON deployment_packages(package);
 
 -- live_key is the action key while the job is queued or running and may be joined, else NULL.

@@ -67,7 +67,8 @@ struct DeploymentRow {
   std::string desired = "{}";
   std::string versions = "{}";
   std::vector<Digest> packages = {};  ///< what it uses: these cannot be removed
-  int64_t updated_ms = 0;        ///< set by the catalog
+  int64_t updated_ms = 0;             ///< set by the catalog
+  std::vector<Digest> blobs = {};     ///< further ones that it needs, such as labels
 };
 
 enum class JobState { kQueued, kRunning, kSucceeded, kFailed, kCancelled };

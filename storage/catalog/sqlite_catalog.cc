@@ -150,7 +150,8 @@ std::vector<Digest> SqliteCatalog::referenced_blobs() {
   const std::lock_guard lock(mutex_);
   const auto row = db_->query(
       "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM packages "
-      "UNION SELECT log FROM jobs WHERE log IS NOT NULL ORDER BY 1");
+      "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL ORDER BY "
+      "1");
   std::vector<Digest> blobs;
   while (row->step()) blobs.push_back(row->digest(0));
   return blobs;

@@ -119,14 +119,22 @@ void SqliteCatalog::put_deployment(const DeploymentRow& deployment) {
     db_->run("INSERT INTO deployment_packages(deployment, package) VALUES(?, ?) ON CONFLICT DO NOTHING",
              deployment.name, package);
   }
+  db_->run("DELETE FROM deployment_blobs WHERE deployment = ?", deployment.name);
+  for (const Digest& blob : deployment.blobs) {
+    db_->run("INSERT INTO deployment_blobs(deployment, digest) VALUES(?, ?) ON CONFLICT DO NOTHING",
+             deployment.name, blob);
+  }
   transaction.commit();
 }
 
 DeploymentRow SqliteCatalog::read_deployment(const Statement& row) {
-  DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3)};
+  DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3), {}};
   const auto use = db_->query("SELECT package FROM deployment_packages WHERE deployment = ? ORDER BY package",
                               deployment.name);
   while (use->step()) deployment.packages.push_back(use->digest(0));
+  const auto blob =
+      db_->query("SELECT digest FROM deployment_blobs WHERE deployment = ? ORDER BY digest", deployment.name);
+  while (blob->step()) deployment.blobs.push_back(blob->digest(0));
   return deployment;
 }
 

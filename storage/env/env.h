@@ -76,7 +76,8 @@ public:
 
 /// Folder part of `path`: "a/b/c" -> "a/b", "/a" -> "/", "a" -> ".".
 std::string parent_folder(std::string_view path);
-/// make_folder of `path` and of all that it lies in, each made durable in its parent, also those that were there.
+/// make_folder of `path` and of all that it lies in, each made durable in its parent, also those that were
+/// there.
 void make_durable_folders(Env& env, const std::string& path);
 /// Removes a folder and everything in it; nothing happens when it is absent.
 void remove_tree(Env& env, const std::string& path);

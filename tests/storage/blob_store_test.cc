@@ -166,6 +166,17 @@ TEST_P(BlobStoreTest, TheListIsSorted) {
   EXPECT_EQ(actual, expected);
 }
 
+TEST_P(BlobStoreTest, OnlyWhatIsNamedIsKept) {
+  std::vector<Digest> kept = {store_->put("a"), store_->put("b", {.form = BlobForm::kCompressed})};
+  store_->put("c");
+  store_->put("d", {.form = BlobForm::kCompressed});
+  kept.push_back(Digest::of("absent"));
+  std::sort(kept.begin(), kept.end());
+  EXPECT_EQ(store_->keep_only(kept), 2U);
+  EXPECT_EQ(store_->list().size(), 2U);
+  EXPECT_EQ(store_->open(Digest::of("b"))->text(), "b");
+}
+
 TEST_P(BlobStoreTest, ConcurrentUploadsOfOneBlobAreHarmless) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

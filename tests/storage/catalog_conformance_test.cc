@@ -101,12 +101,15 @@ TEST_P(CatalogTest, PackagesKeepMembersAndLastUse) {
 TEST_P(CatalogTest, DeploymentsAreDesiredState) {
   catalog_->put_deployment({"d", R"({"version":"1"})", R"({"1":"ready"})", {digest("p"), digest("p")}});
   catalog_->put_deployment({"c"});
+  catalog_->put_deployment({"e", "{}", "{}", {}, 0, {digest("labels")}});
   reopen();
   const DeploymentRow row = *catalog_->find_deployment("d");
   EXPECT_EQ(row.desired, R"({"version":"1"})");
   EXPECT_EQ(row.versions, R"({"1":"ready"})");
   EXPECT_THAT(row.packages, ElementsAre(digest("p")));
   EXPECT_EQ(catalog_->list_deployments()[0].name, "c");
+  EXPECT_THAT(catalog_->find_deployment("e")->blobs, ElementsAre(digest("labels")));
+  EXPECT_THAT(catalog_->referenced_blobs(), ElementsAre(digest("labels")));
   EXPECT_TRUE(catalog_->remove_deployment("d"));
   EXPECT_FALSE(catalog_->remove_deployment("d"));
   EXPECT_FALSE(catalog_->find_deployment("d"));

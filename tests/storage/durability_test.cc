@@ -163,7 +163,11 @@ std::string check(PowerCutEnv& env, const Promises& promises) {
     }
     for (const BlobInfo& blob : store.blobs.list()) store.blobs.open(blob.digest);
     if (!env.list(kRoot + "/tmp").empty()) return "unfinished writes stay";
-    return promises.broken(store);
+    const std::string broken = promises.broken(store);
+    if (!broken.empty()) return broken;
+    const std::vector<Digest> kept = store.catalog.referenced_blobs();
+    store.blobs.keep_only(kept);
+    return store.blobs.list().size() == kept.size() ? "" : "what was never published stays";
   } catch (const Error& error) {
     return error.what();
   }
