@@ -19,6 +19,9 @@
 #include "runtime/base/json.h"
 #include "server/jobs/child_main.h"
 #include "server/jobs/child_process.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/env/posix_env.h"
 
 namespace tensormill::jobs {
 namespace {
@@ -129,6 +132,20 @@ std::string try_walls(ChildChannel&, Arguments) {
   return json.dump();
 }
 
+/// Uploads and publishes for ever in the store at arguments[0], and says so after each.
+std::string publish_for_ever(ChildChannel& channel, Arguments arguments) {
+  storage::PosixEnv env;
+  storage::SqliteCatalog catalog(env, arguments[0] + "/catalog.db");
+  storage::BlobStore blobs(env, arguments[0]);
+  const int round = std::stoi(arguments[1]);
+  for (int i = 0;; ++i) {
+    const std::string bytes = std::to_string(round) + "." + std::to_string(i) + std::string(100'000, 'x');
+    const Digest id = blobs.put(bytes);
+    catalog.put_model({id, {id}, "{}"}, std::nullopt);
+    channel.event("published", "\"" + id.text() + "\"");
+  }
+}
+
 }  // namespace
 
 void run_test_child(const std::string& command, int argc, char** argv) {
@@ -147,6 +164,7 @@ void run_test_child(const std::string& command, int argc, char** argv) {
       {"child-orphan", leave_orphan},
       {"child-dying-parent", dying_parent},
       {"child-walls", try_walls},
+      {"child-publish", publish_for_ever},
   };
   const auto body = bodies.find(command);
   if (body != bodies.end()) run_child(argc, argv, body->second);
