@@ -94,8 +94,7 @@ llvm::Value* KernelEmitter::emit_min_max(bool is_max, llvm::Value* a, llvm::Valu
   llvm::Value* first = is_max ? builder_.CreateFCmpOGT(b, a) : builder_.CreateFCmpOLT(b, a);
   llvm::Value* result = builder_.CreateSelect(first, b, a);
   const bool zero_is_first = scalar->isZero() && scalar->isNegative() != is_max;
-  // max(-0, +0): adding +0 turns the -0 into +0 and changes nothing else. min(+0, -0) likewise, by
-  // subtracting +0 with the sign flipped back, has no such form.
+  // max(-0, +0): adding +0 turns the -0 into +0 and changes nothing else. min(+0, -0) has no such shortcut.
   if (!zero_is_first) return result;
   return is_max ? builder_.CreateFAdd(result, float_like(result, 0.0)) : intrinsic(id, {a, b});
 }
