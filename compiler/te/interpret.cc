@@ -38,6 +38,10 @@ void bind_parameters(const Function& function, std::vector<tensormill::Tensor>& 
     // Two parameters over the same bytes: what one writes the other reads.
     if (!parameter.is_output) shared->second->written.clear();
     state.shadow = shared->second;
+    for (size_t j = 0; j <= i; ++j) {
+      BufferState& other = machine.buffers[builder.buffer_of(function.parameters[j].buffer)];
+      if (other.shadow == state.shadow) other.stored = true;
+    }
   }
 }
 

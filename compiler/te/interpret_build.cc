@@ -233,7 +233,7 @@ uint32_t ActionBuilder::compile_uncached(const Expr& expr, Code& code) {
     in.arg_dtype = expr->args[0]->type.dtype;
     if (op_class(expr->op) == OpClass::kLaneReduce)
       in.lanes = static_cast<uint32_t>(expr->args[0]->type.lanes);
-    in.run = arithmetic_handler(in.op, in.arg_dtype, in.dtype);
+    in.run = arithmetic_handler(in.op, in.arg_dtype);
   }
   in.target = allocate_cells(expr->type.lanes);
   code.push_back(std::move(in));
@@ -260,6 +260,7 @@ ActionPtr ActionBuilder::build_store(const StmtNode& node) {
   in.lanes = static_cast<uint32_t>(node.value->type.lanes);
   in.target = compile(node.value, code);
   in.access = access_of(node.buffer, node.indices, node.mask, code);
+  machine_.buffers[in.access.buffer].stored = true;
   in.run = store_handler(node.buffer->dtype);
   code.push_back(std::move(in));
   return std::make_unique<const Straight>(std::move(code));

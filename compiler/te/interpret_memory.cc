@@ -49,7 +49,7 @@ void note_read(Machine& machine, BufferState& buffer, int64_t offset) {
   if (!shadow.written.empty() && shadow.written[static_cast<size_t>(offset)] == 0) {
     fail("load", buffer, at(offset) + ", which was never written");
   }
-  if (machine.task == 0 || !buffer.outside_parallel) return;
+  if (machine.task == 0 || !buffer.outside_parallel || !buffer.stored) return;
   check_scope(buffer, "load");
   Shadow::Tasks& tasks = tasks_of(buffer, offset);
   if (is_other(machine, tasks.writer)) fail("race: load", buffer, at(offset) + ", which another task writes");

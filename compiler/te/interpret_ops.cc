@@ -137,6 +137,17 @@ struct FloorModulo {
   static int64_t of(int64_t a, int64_t b) { return signed_floormod(a, b); }
 };
 
+// Bitwise operators keep extended integers of every width, and bools, as they are.
+struct And {
+  static int64_t of(int64_t a, int64_t b) { return a & b; }
+};
+struct Or {
+  static int64_t of(int64_t a, int64_t b) { return a | b; }
+};
+struct Xor {
+  static int64_t of(int64_t a, int64_t b) { return a ^ b; }
+};
+
 // ---- any operator on any type
 // ---------------------------------------------------------------------------------
 
@@ -214,7 +225,7 @@ void index_check(Machine& machine, const Instruction& in) {
 
 }  // namespace
 
-Handler arithmetic_handler(ExprOp op, DType arg_dtype, DType) {
+Handler arithmetic_handler(ExprOp op, DType arg_dtype) {
   switch (op) {
     case ExprOp::kSelect:
       return selection;

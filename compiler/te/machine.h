@@ -68,6 +68,7 @@ struct BufferState {
   std::vector<int64_t> extents, strides;
   std::shared_ptr<Shadow> shadow;
   bool outside_parallel = true;  ///< exists across the tasks of a parallel loop
+  bool stored = false;           ///< some statement may write it: only then can its readers race
 };
 
 struct Machine {
@@ -87,8 +88,8 @@ struct Machine {
   void bind(uint32_t buffer, std::vector<int64_t> extents, std::byte* data = nullptr);
 };
 
-/// The handler of an operator on given types.
-Handler arithmetic_handler(ExprOp op, DType arg_dtype, DType dtype);
+/// The handler of an operator on args of a type.
+Handler arithmetic_handler(ExprOp op, DType arg_dtype);
 Handler load_handler(DType dtype);
 Handler store_handler(DType dtype);
 
