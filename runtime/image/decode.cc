@@ -78,7 +78,8 @@ Image decode_png(std::span<const std::byte> file, int64_t max_pixels) {
   }
   check_size(png->width, png->height, max_pixels);
   const bool color = (png->format & PNG_FORMAT_FLAG_COLOR) != 0;
-  // The linear flag of the source's format is dropped: 16-bit samples come out as 8-bit sRGB.
+  // 16-bit samples are cut to 8 bits; without a gamma in the file they are taken as sRGB, as 8-bit ones are.
+  png->flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   png->format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   Image image;
   image.width = png->width;

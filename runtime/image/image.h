@@ -38,14 +38,15 @@ Image convert_channels(const Image& image, int channels);
 /// Bilinear; when shrinking the filter widens with the scale (antialias), as Pillow's resize does: within one
 /// level of it. Separable, in 22-bit fixed point.
 Image resize(const Image& image, int64_t width, int64_t height);
-/// The middle of the image; Error(kInvalidImage) when it is smaller.
+/// The middle of the image, an odd rest split as torchvision does (half to even); Error(kInvalidImage) when
+/// it is smaller.
 Image center_crop(const Image& image, int64_t width, int64_t height);
 
 /// A deployment's "preprocess" object. Sample s of channel c becomes (s × scale − mean[c]) / std[c]. An empty
 /// mean is zeros, an empty std ones; one value serves every channel.
 struct Preprocess {
-  int64_t resize = 0;      ///< shorter side; 0: straight to the crop's size
-  int64_t crop_width = 0;  ///< 0: the model's input
+  int64_t resize = 0;      ///< of the shorter side; 0: none
+  int64_t crop_width = 0;  ///< of the middle; 0: none. What is left is resized to the model's input
   int64_t crop_height = 0;
   std::vector<double> mean;
   std::vector<double> std;

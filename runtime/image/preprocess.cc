@@ -86,11 +86,8 @@ InputSize input_size(const Shape& shape, bool nhwc) {
 Image fit(const Image& image, const Preprocess& options, const InputSize& size) {
   Image result = image;
   if (options.resize > 0) {
-    const double scale =
-        static_cast<double>(options.resize) / static_cast<double>(std::min(image.width, image.height));
-    const auto scaled = [&](int64_t side) {
-      return std::max<int64_t>(options.resize, static_cast<int64_t>(static_cast<double>(side) * scale));
-    };
+    const int64_t shorter = std::min(image.width, image.height);
+    const auto scaled = [&](int64_t side) { return options.resize * side / shorter; };
     // A picture 65,000 by 1 must not become a giant.
     const int64_t width = image.width <= image.height ? options.resize : scaled(image.width);
     const int64_t height = image.width <= image.height ? scaled(image.height) : options.resize;
@@ -101,7 +98,7 @@ Image fit(const Image& image, const Preprocess& options, const InputSize& size) 
     }
     result = resize(result, width, height);
   }
-  if (options.crop_width > 0 && options.resize > 0) {
+  if (options.crop_width > 0) {
     result = center_crop(result, options.crop_width, options.crop_height);
   }
   if (result.width != size.width || result.height != size.height)

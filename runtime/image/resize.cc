@@ -86,8 +86,9 @@ Image center_crop(const Image& image, int64_t width, int64_t height) {
                                               " is larger than the picture, " + std::to_string(image.width) +
                                               "×" + std::to_string(image.height));
   }
-  const int64_t left = (image.width - width) / 2;
-  const int64_t top = (image.height - height) / 2;
+  const auto half = [](int64_t rest) { return rest / 2 + (rest % 4 == 3 ? 1 : 0); };
+  const int64_t left = half(image.width - width);
+  const int64_t top = half(image.height - height);
   Image result{width, height, image.channels, {}};
   for (int64_t y = 0; y < height; ++y) {
     const auto begin = image.pixels.begin() + ((top + y) * image.width + left) * image.channels;

@@ -10,8 +10,8 @@ namespace tensormill::parallel {
 
 namespace {
 
-/// About 20 µs: kernels follow each other faster than a sleeping thread wakes.
-constexpr int kSpins = 4000;
+/// Some tens of microseconds: kernels follow each other faster than a sleeping thread wakes.
+constexpr int kSpins = 1000;
 
 void pause_briefly() {
 #if defined(__x86_64__)

@@ -119,6 +119,7 @@ TEST(Resize, MatchesPillow) {
 TEST(CenterCrop, TakesTheMiddle) {
   const Image source{4, 3, 1, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
   EXPECT_THAT(center_crop(source, 2, 1).pixels, testing::ElementsAre(5, 6));
+  EXPECT_THAT(center_crop(source, 1, 3).pixels, testing::ElementsAre(2, 6, 10)) << "1.5 rounds to 2";
   EXPECT_THROW(center_crop(source, 5, 1), Error);
 }
 
@@ -138,6 +139,20 @@ TEST(ToTensor, LayoutsColorsAndNormalization) {
   EXPECT_NEAR(gray.values<float>()[0], (255 * 0.299 + 51 * 0.114) / 255, 0.005);
   EXPECT_THROW(to_tensor(source, options, DType::kFloat32, {1, 2, 1, 2}), Error);
   EXPECT_THROW(to_tensor(source, options, DType::kInt64, {1, 1, 2, 3}), Error);
+}
+
+TEST(ToTensor, ResizesTheShorterSideThenCrops) {
+  Image source{300, 200, 1, std::vector<uint8_t>(300 * 200, 51)};
+  // A white frame of 40 at the left and right goes with the crop: 300x200 -> 150x100 -> the middle 100.
+  for (size_t i = 0; i < source.pixels.size(); ++i) {
+    if (i % 300 < 40 || i % 300 >= 260) source.pixels[i] = 255;
+  }
+  const Preprocess options = preprocess_from_json("{\"resize\":100,\"crop\":100}");
+  const Tensor tensor = to_tensor(source, options, DType::kFloat32, {1, 3, 100, 100});
+  EXPECT_THAT(tensor.values<float>(), testing::Each(testing::FloatNear(0.2f, 1e-6f)));
+  EXPECT_THROW(to_tensor({65000, 1, 1, std::vector<uint8_t>(65000)},
+                         preprocess_from_json("{\"resize\":8000}"), DType::kFloat32, {1, 1, 4, 4}),
+               Error);
 }
 
 TEST(Preprocess, RefusesWhatItDoesNotKnow) {
