@@ -55,6 +55,8 @@ JobAttempt::~JobAttempt() {
 
 void JobAttempt::run(JobRunner& runner) {
   try {
+    // A cancel that came after the claim and before the constructor's hook is in the row alone.
+    if (queue_.get(job_.id).cancel_requested) kill();
     std::filesystem::create_directories(folder_);
     log_ = FileDescriptor(::open(log_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!log_.valid()) throw_errno(errno, "cannot open " + log_path_);

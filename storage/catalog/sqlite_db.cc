@@ -53,6 +53,9 @@ void SqliteDb::fail(int rc, std::string_view what) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       throw Error(ErrorCode::kCorrupt, message);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw Error(ErrorCode::kUnavailable, message);
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "runtime/base/json.h"
+#include "server/jobs/job_attempt.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/storage/support.h"
@@ -161,6 +162,19 @@ TEST_F(WorkerPoolTest, CancelEndsARunningJobAndItsChild) {
   EXPECT_EQ(wait(id).state, JobState::kCancelled);
   EXPECT_EQ(event_types(id).back(), "end");
   EXPECT_EQ(queue_.cancel(id).job.state, JobState::kCancelled);
+}
+
+TEST_F(WorkerPoolTest, ACancelRightAfterTheClaimIsSeen) {
+  const std::string id = submit();
+  const JobRow claimed = *catalog_.claim_job({"work"}, "owner", 1'000'000);
+  queue_.cancel(id);
+  JobAttempt attempt(queue_, blobs_, options_, claimed, {});
+  FunctionRunner runner([](JobContext& context) {
+    context.run_child(child("child-hang"));
+    return JobFinish{};
+  });
+  attempt.run(runner);
+  EXPECT_EQ(queue_.get(id).state, JobState::kCancelled);
 }
 
 TEST_F(WorkerPoolTest, AShutdownGivesTheJobBackAndTheNextPoolTakesIt) {
