@@ -179,9 +179,10 @@ uint32_t ActionBuilder::constant_cell(const Expr& expr) {
 }
 
 uint32_t ActionBuilder::declare(const Var& var) {
-  auto [it, fresh] = variables_.try_emplace(var.get(), 0);
-  if (fresh) it->second = allocate_cells(var->lanes);
-  return it->second;
+  auto [it, fresh] = variables_.try_emplace(var.get(), Value{0, 0});
+  if (fresh) it->second.cell = allocate_cells(var->lanes);
+  it->second.depth = frames_.size();
+  return it->second.cell;
 }
 
 uint32_t ActionBuilder::buffer_of(const Buffer& buffer) {
@@ -193,16 +194,20 @@ uint32_t ActionBuilder::buffer_of(const Buffer& buffer) {
   return it->second;
 }
 
-uint32_t ActionBuilder::compile(const Expr& expr, Code& code) {
+ActionBuilder::Value ActionBuilder::value_of(const Expr& expr, Code& code) {
   if (expr->op == ExprOp::kVar) {
     const auto found = variables_.find(expr->var.get());
     TM_CHECK(found != variables_.end(), "variable " + expr->var->name + " is not bound");
     return found->second;
   }
   if (const auto found = values_.find(expr.get()); found != values_.end()) return found->second;
-  const uint32_t cell = is_const(expr) ? constant_cell(expr) : compile_uncached(expr, code);
-  values_.emplace(expr.get(), cell);
-  return cell;
+  for (const Frame& frame : frames_) {
+    if (const auto found = frame.values.find(expr.get()); found != frame.values.end()) return found->second;
+  }
+  const Value value = is_const(expr) ? Value{constant_cell(expr), 0} : value_uncached(expr, code);
+  const bool hoisted = !is_const(expr) && value.depth < frames_.size();
+  (hoisted ? frames_[value.depth].values : values_).emplace(expr.get(), value);
+  return value;
 }
 
 Access ActionBuilder::access_of(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask,
@@ -219,25 +224,32 @@ Access ActionBuilder::access_of(const Buffer& buffer, const std::vector<Expr>& i
   return access;
 }
 
-uint32_t ActionBuilder::compile_uncached(const Expr& expr, Code& code) {
+ActionBuilder::Value ActionBuilder::value_uncached(const Expr& expr, Code& code) {
   Instruction in;
   in.op = expr->op;
   in.dtype = expr->type.dtype;
   in.lanes = static_cast<uint32_t>(expr->type.lanes);
+  // Memory changes and a failed check is an effect: these stay where they are.
+  size_t depth = expr->op == ExprOp::kLoad || expr->op == ExprOp::kCheckIndex ? frames_.size() : 0;
   if (expr->op == ExprOp::kLoad) {
     in.access = access_of(expr->buffer, expr->args, expr->mask, code);
     in.run = load_handler(in.dtype);
   } else {
     TM_CHECK(op_class(expr->op) != OpClass::kMemory, "tensor expression in loop IR");
-    for (size_t i = 0; i < expr->args.size(); ++i) in.args[i] = compile(expr->args[i], code);
+    for (size_t i = 0; i < expr->args.size(); ++i) {
+      const Value arg = value_of(expr->args[i], code);
+      in.args[i] = arg.cell;
+      depth = std::max(depth, arg.depth);
+    }
     in.arg_dtype = expr->args[0]->type.dtype;
     if (op_class(expr->op) == OpClass::kLaneReduce)
       in.lanes = static_cast<uint32_t>(expr->args[0]->type.lanes);
     in.run = arithmetic_handler(in.op, in.arg_dtype);
   }
-  in.target = allocate_cells(expr->type.lanes);
-  code.push_back(std::move(in));
-  return code.back().target;
+  const Value value{allocate_cells(expr->type.lanes), depth};
+  in.target = value.cell;
+  (depth < frames_.size() ? frames_[depth].code : code).push_back(std::move(in));
+  return value;
 }
 
 ActionPtr ActionBuilder::build_for(const StmtNode& node) {
@@ -245,8 +257,11 @@ ActionPtr ActionBuilder::build_for(const StmtNode& node) {
   forget();
   loop.min = compile(node.min, loop.code);
   loop.extent = compile(node.extent, loop.code);
+  frames_.emplace_back();
   loop.variable = declare(node.var);
   ActionPtr body = build(node.body);
+  for (Instruction& instruction : frames_.back().code) loop.code.push_back(std::move(instruction));
+  frames_.pop_back();
   if (node.for_kind == ForKind::kParallel) {
     return std::make_unique<const ParallelLoop>(std::move(loop), std::move(body));
   }
@@ -297,7 +312,11 @@ ActionPtr ActionBuilder::build(const Stmt& stmt) {
   Code code;
   forget();
   if (node.op == StmtOp::kLet) {
-    variables_[node.var.get()] = compile(node.value, code);
+    const Value value = value_of(node.value, code);
+    // A variable bound a second time makes other values of the same expressions.
+    if (!variables_.insert_or_assign(node.var.get(), value).second) {
+      for (Frame& frame : frames_) frame.values.clear();
+    }
     std::vector<ActionPtr> actions;
     actions.push_back(std::make_unique<const Straight>(std::move(code)));
     actions.push_back(build(node.body));

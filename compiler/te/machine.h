@@ -106,8 +106,9 @@ class ActionBuilder {
 public:
   explicit ActionBuilder(Machine& machine) : machine_(machine) {}
   ActionPtr build(const Stmt& stmt);
-  /// Code that leaves the expression in the returned cell.
-  uint32_t compile(const Expr& expr, Code& code);
+  /// Code that leaves the expression in the returned cell. What does not change in the loops around it is
+  /// computed before the outermost of these: arithmetic has no effect and no undefined case.
+  uint32_t compile(const Expr& expr, Code& code) { return value_of(expr, code).cell; }
   uint32_t buffer_of(const Buffer& buffer);
   /// The cell of a variable bound outside (dims).
   uint32_t declare(const Var& var);
@@ -115,18 +116,29 @@ public:
   void forget() { values_.clear(); }
 
 private:
+  struct Value {
+    uint32_t cell;
+    size_t depth;  ///< of the innermost loop that it depends on, 0 for none
+  };
+  /// What is computed once when a loop starts.
+  struct Frame {
+    Code code;
+    std::unordered_map<const ExprNode*, Value> values;
+  };
   uint32_t allocate_cells(int lanes);
   uint32_t constant_cell(const Expr& expr);
-  uint32_t compile_uncached(const Expr& expr, Code& code);
+  Value value_of(const Expr& expr, Code& code);
+  Value value_uncached(const Expr& expr, Code& code);
   Access access_of(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, Code& code);
   ActionPtr build_for(const StmtNode& node);
   ActionPtr build_store(const StmtNode& node);
   ActionPtr build_allocate(const StmtNode& node);
 
   Machine& machine_;
-  std::unordered_map<const VarNode*, uint32_t> variables_;
+  std::unordered_map<const VarNode*, Value> variables_;
   std::unordered_map<const BufferNode*, uint32_t> buffers_;
-  std::unordered_map<const ExprNode*, uint32_t> values_;
+  std::unordered_map<const ExprNode*, Value> values_;
+  std::vector<Frame> frames_;  ///< of the loops around the statement, outermost first
 };
 
 }  // namespace tensormill::te

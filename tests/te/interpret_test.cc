@@ -77,6 +77,23 @@ TEST(Interpret, RunsMaskedVectors) {
   EXPECT_THAT(values_of<float>(arguments[1]), ElementsAre(1, 1, 8, 7, 12, 0, 9, 9));
 }
 
+// One variable and one expression node under two lets: what was computed before the loop for one is not the
+// other's.
+TEST(Interpret, RebindsVariables) {
+  Kernel kernel(8);
+  const Var i = make_var("i"), j = make_var("j"), x = make_var("x");
+  const Expr shifted = Expr(x) + 1;
+  const Stmt body =
+      make_for(j, 0, 2, ForKind::kSerial,
+               make_store(kernel.out, {Expr(x) * 2 + j}, cast(DType::kFloat32, shifted * 10 + i)));
+  kernel.function.body = make_for(i, 0, 2, ForKind::kSerial,
+                                  make_seq({make_let(x, Expr(i), body), make_let(x, Expr(i) + 2, body)}));
+  std::vector<HostTensor> arguments = {floats({8}, {0, 1, 2, 3, 4, 5, 6, 7}),
+                                       HostTensor(DType::kFloat32, {8})};
+  EXPECT_EQ(interpret(kernel.function, arguments).code, 0);
+  EXPECT_THAT(values_of<float>(arguments[1]), ElementsAre(10, 10, 21, 21, 30, 30, 41, 41));
+}
+
 TEST(Interpret, FindsOutOfBounds) {
   Kernel kernel(8);
   const Var i = make_var("i");
