@@ -1,8 +1,117 @@
+// Vector math becomes arithmetic (math.h), and an accumulation x = x + a*b becomes a fused multiply-add where
+// the target has one. What the arithmetic uses more than once gets a name.
+#include <unordered_map>
+
+#include "compiler/lower/math.h"
 #include "compiler/lower/passes.h"
 #include "compiler/lower/range_rewriter.h"
+#include "compiler/schedule/naming.h"
 
 namespace tensormill::lower {
 
-te::Function run_legalize(const te::Function& input, const target::Target&) { return input; }
+using te::Expr;
+using te::ExprOp;
+using te::Stmt;
+using te::StmtOp;
+
+namespace {
+
+class Legalizer {
+public:
+  explicit Legalizer(bool use_fma) : use_fma_(use_fma) {}
+
+  Stmt run(const Stmt& stmt) {
+    switch (stmt->op) {
+      case StmtOp::kSeq: {
+        std::vector<Stmt> children;
+        for (const Stmt& child : stmt->children) children.push_back(run(child));
+        return te::make_seq(std::move(children));
+      }
+      case StmtOp::kFor:
+        return te::make_for(stmt->var, stmt->min, stmt->extent, stmt->for_kind, run(stmt->body));
+      case StmtOp::kAllocate:
+        return te::make_allocate(stmt->buffer, run(stmt->body), stmt->offset);
+      case StmtOp::kStore:
+        return store(stmt);
+      case StmtOp::kIf:
+        return named({stmt->condition}, [&](const std::vector<Expr>& values) {
+          return te::make_if(values[0], run(stmt->body), stmt->else_body ? run(stmt->else_body) : Stmt());
+        });
+      case StmtOp::kLet:
+        return named({stmt->value}, [&](const std::vector<Expr>& values) {
+          return te::make_let(stmt->var, values[0], run(stmt->body));
+        });
+    }
+    return stmt;
+  }
+
+private:
+  Stmt named(const std::vector<Expr>& values, const std::function<Stmt(const std::vector<Expr>&)>& make) {
+    std::vector<Expr> legal;
+    bool changed = false;
+    for (const Expr& value : values) {
+      legal.push_back(legalize(value));
+      changed = changed || !legal.back().same_as(value);
+    }
+    done_.clear();
+    return changed ? schedule::name_shared(std::move(legal), make) : make(values);
+  }
+
+  Stmt store(const Stmt& stmt) {
+    const Expr fused = accumulation(stmt);
+    std::vector<Expr> parts = stmt->indices;
+    parts.push_back(fused ? fused : stmt->value);
+    return named(parts, [&](const std::vector<Expr>& values) {
+      return te::make_store(stmt->buffer, {values.begin(), values.end() - 1}, values.back(), stmt->mask);
+    });
+  }
+
+  // x[i] = x[i] + a*b as an fma, or null.
+  Expr accumulation(const Stmt& stmt) const {
+    const Expr& value = stmt->value;
+    if (!use_fma_ || value->op != ExprOp::kAdd || !value->type.is_float()) return {};
+    if (value->type.dtype != DType::kFloat32 && value->type.dtype != DType::kFloat64) return {};
+    for (size_t side = 0; side < 2; ++side) {
+      const Expr& held = value->args[side];
+      const Expr& product = value->args[1 - side];
+      if (held->op != ExprOp::kLoad || held->buffer != stmt->buffer || product->op != ExprOp::kMul) continue;
+      bool same = held->args.size() == stmt->indices.size();
+      for (size_t d = 0; same && d < held->args.size(); ++d)
+        same = te::equal(held->args[d], stmt->indices[d]);
+      if (same) return te::fma(product->args[0], product->args[1], held);
+    }
+    return {};
+  }
+
+  Expr legalize(const Expr& expr) {
+    if (expr->args.empty()) return expr;
+    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& arg : expr->args) {
+      args.push_back(legalize(arg));
+      changed = changed || !args.back().same_as(arg);
+    }
+    Expr result = expr;
+    if (is_vector_math(expr->op)) {
+      result = legalize_math(expr->op, args, use_fma_);
+    } else if (changed) {
+      result = te::with_args(expr, std::move(args), expr->mask);
+    }
+    done_.emplace(expr.get(), result);
+    return result;
+  }
+
+  bool use_fma_;
+  std::unordered_map<const te::ExprNode*, Expr> done_;
+};
+
+}  // namespace
+
+te::Function run_legalize(const te::Function& input, const target::Target& target) {
+  te::Function result = input;
+  result.body = Legalizer(target.facts.fma).run(input.body);
+  return result;
+}
 
 }  // namespace tensormill::lower

@@ -27,6 +27,7 @@ te::Function lower(const te::Function& function, const target::Target& target, c
   if (observer) observer("start", current);
   for (const Pass& pass : kPasses) {
     current = pass.run(current, target);
+    te::verify(current, pass.level);
     if (observer) observer(pass.name, current);
   }
   return current;

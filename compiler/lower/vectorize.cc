@@ -1,5 +1,6 @@
 // A vectorized loop becomes its body with the variable's lanes side by side: affine indices become ramps,
 // guards become masks, lets of lane values become vector lets.
+#include <set>
 #include <unordered_map>
 
 #include "compiler/lower/passes.h"
@@ -21,8 +22,9 @@ namespace {
 // The body of one vectorized loop.
 class LaneRewriter {
 public:
-  LaneRewriter(const te::Var& var, int lanes, schedule::Ranges& ranges)
-      : var_(var), lanes_(lanes), ranges_(ranges) {
+  LaneRewriter(const te::Var& var, int lanes, schedule::Ranges& ranges,
+               const std::set<const te::BufferNode*>& crossed)
+      : var_(var), lanes_(lanes), ranges_(ranges), crossed_(crossed) {
     ranges_.bind(var, {0, lanes - 1});
   }
 
@@ -77,6 +79,7 @@ private:
   }
 
   bool whole_register(const te::Buffer& buffer, const Expr& index) const {
+    if (crossed_.count(buffer.get())) return false;
     if (buffer->scope != te::Scope::kRegister || index->op != ExprOp::kRamp || !te::is_int(index->args[1], 1))
       return false;
     const std::optional<schedule::Range> base = schedule::range_of(index->args[0], ranges_);
@@ -201,11 +204,26 @@ private:
   te::Var var_;
   int lanes_;
   schedule::Ranges& ranges_;
+  const std::set<const te::BufferNode*>& crossed_;  // registers whose lanes are combined: tail lanes count
   Expr first_;  // holds when any lane of the current mask is on; null: no mask
   std::unordered_map<const te::VarNode*, Expr> lets_;
 };
 
+void find_crossed(const Stmt& stmt, std::set<const te::BufferNode*>& crossed) {
+  if (stmt->op == StmtOp::kStore) {
+    te::for_each_expr(stmt->value, [&](const Expr& part) {
+      if (part->op == ExprOp::kLoad && part->type.lanes > 1) crossed.insert(part->buffer.get());
+    });
+  }
+  for (const Stmt& child : stmt->children) find_crossed(child, crossed);
+  if (stmt->body) find_crossed(stmt->body, crossed);
+  if (stmt->else_body) find_crossed(stmt->else_body, crossed);
+}
+
 class Vectorizer : public RangeRewriter {
+public:
+  explicit Vectorizer(const Stmt& body) { find_crossed(body, crossed_); }
+
 protected:
   Stmt rewrite_for(const Stmt& stmt) override {
     if (stmt->for_kind != ForKind::kVectorized) return RangeRewriter::rewrite_for(stmt);
@@ -215,15 +233,18 @@ protected:
     ranges_.bind(stmt->var, {0, lanes - 1});
     Stmt body = rewrite(stmt->body);
     if (lanes == 1) return body;
-    return rewrite(LaneRewriter(stmt->var, static_cast<int>(lanes), ranges_).run(body, Expr()));
+    return rewrite(LaneRewriter(stmt->var, static_cast<int>(lanes), ranges_, crossed_).run(body, Expr()));
   }
+
+private:
+  std::set<const te::BufferNode*> crossed_;  // looked up, never iterated
 };
 
 }  // namespace
 
 te::Function run_vectorize(const te::Function& input, const target::Target&) {
   te::Function result = input;
-  result.body = Vectorizer().rewrite(input.body);
+  result.body = Vectorizer(input.body).rewrite(input.body);
   return result;
 }
 

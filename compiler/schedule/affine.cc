@@ -48,12 +48,11 @@ Affine divide_rest(const Affine& rest, int64_t divisor, const Ranges& ranges) {
     const std::optional<Range> range = range_of(small, ranges);
     if (range && range->low >= 0 && range->high < g) return divide(large, divisor / g, ranges);
   }
-  if (rest.terms.size() == 1 && rest.terms[0].coefficient == 1) {
+  if (rest.terms.size() == 1 && rest.terms[0].coefficient == 1 && rest.constant == 0) {
     const Expr& atom = rest.terms[0].atom;
     if (atom->op == ExprOp::kFloorDiv) {
       if (const int64_t* inner = te::as_int(atom->args[1]); inner && *inner < kLimit / divisor / 2) {
-        Affine numerator = to_affine(atom->args[0], ranges);
-        numerator.constant += rest.constant * *inner;
+        const Affine numerator = to_affine(atom->args[0], ranges);
         return divide(numerator, *inner * divisor, ranges);
       }
     }
@@ -226,25 +225,59 @@ Affine to_affine(const Expr& expr, const Ranges& ranges) {
   }
 }
 
+namespace {
+
+// k such that the terms of `whole` contain k * part; 0 when there is none.
+int64_t multiple_of(const Affine& whole, const Affine& part) {
+  if (part.is_constant()) return 0;
+  int64_t k = 0;
+  for (const Affine::Term& term : part.terms) {
+    const auto found = std::find_if(whole.terms.begin(), whole.terms.end(),
+                                    [&](const Affine::Term& t) { return te::equal(t.atom, term.atom); });
+    if (found == whole.terms.end() || found->coefficient % term.coefficient != 0) return 0;
+    const int64_t ratio = found->coefficient / term.coefficient;
+    if (k != 0 && ratio != k) return 0;
+    k = ratio;
+  }
+  return k;
+}
+
+// Turns k*x + q*floordiv(x, c) into k*floormod(x, c) + (q + k*c)*floordiv(x, c) where that makes q smaller.
+bool fold_division(Affine& affine, size_t index, const Affine& numerator, const Expr x, int64_t c) {
+  const Affine::Term term = affine.terms[index];
+  const int64_t k = multiple_of(affine, numerator);
+  if (k <= 0 || k > kLimit / c || std::abs(k) > std::abs(term.coefficient)) return false;
+  const int64_t left = term.coefficient + k * c;
+  if (std::abs(left) >= std::abs(term.coefficient)) return false;
+  affine.add(numerator, -k);
+  affine.add(term.atom, left - term.coefficient);
+  affine.add(te::floormod(x, Expr(c)), k);
+  return true;
+}
+
+bool fold_one(Affine& affine, size_t index, const Ranges& ranges) {
+  const Expr atom = affine.terms[index].atom;
+  if (atom->op != ExprOp::kFloorDiv) return false;
+  const int64_t* divisor = te::as_int(atom->args[1]);
+  if (!divisor || *divisor <= 0) return false;
+  if (fold_division(affine, index, to_affine(atom->args[0], ranges), atom->args[0], *divisor)) return true;
+  // floordiv(x, c) is floordiv(floordiv(x, d), c/d) too.
+  for (const Affine::Term& other : affine.terms) {
+    if (other.atom->op != ExprOp::kFloorDiv || !te::equal(other.atom->args[0], atom->args[0])) continue;
+    const int64_t* inner = te::as_int(other.atom->args[1]);
+    if (!inner || *inner <= 1 || *inner >= *divisor || *divisor % *inner != 0) continue;
+    Affine quotient;
+    quotient.add(other.atom, 1);
+    if (fold_division(affine, index, quotient, other.atom, *divisor / *inner)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Affine fold_mods(Affine affine, const Ranges& ranges) {
   for (size_t i = 0; i < affine.terms.size(); ++i) {
-    const Affine::Term term = affine.terms[i];
-    if (term.atom->op != ExprOp::kFloorDiv) continue;
-    const int64_t* divisor = te::as_int(term.atom->args[1]);
-    if (!divisor || *divisor <= 0 || term.coefficient % *divisor != 0) continue;
-    const int64_t k = -term.coefficient / *divisor;
-    const Affine numerator = to_affine(term.atom->args[0], ranges);
-    bool contained = !numerator.is_constant();
-    for (const Affine::Term& part : numerator.terms) {
-      const auto found = std::find_if(affine.terms.begin(), affine.terms.end(),
-                                      [&](const Affine::Term& t) { return te::equal(t.atom, part.atom); });
-      contained = contained && found != affine.terms.end() && found->coefficient == k * part.coefficient;
-    }
-    if (!contained) continue;
-    affine.add(numerator, -k);
-    affine.add(term.atom, -term.coefficient);
-    affine.add(te::floormod(term.atom->args[0], term.atom->args[1]), k);
-    i = static_cast<size_t>(-1);
+    if (fold_one(affine, i, ranges)) i = static_cast<size_t>(-1);
   }
   return affine;
 }

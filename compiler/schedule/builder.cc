@@ -151,6 +151,20 @@ std::vector<Access> Builder::accesses(const std::string& name) const {
   return result;
 }
 
+std::vector<std::string> Builder::readers(const std::string& name) const {
+  Ranges ranges;
+  const Plan plan(state_, ranges);
+  std::vector<std::string> result;
+  for (int index : plan.order()) {
+    std::vector<const te::TensorNode*> reads;
+    for (const Expr& expr : plan[index].definition) collect_reads(expr, reads);
+    const te::TensorNode* tensor = stage(name).tensor.get();
+    if (std::find(reads.begin(), reads.end(), tensor) == reads.end()) continue;
+    result.push_back(state_.stages()[static_cast<size_t>(index)].name);
+  }
+  return result;
+}
+
 int64_t Builder::lanes(const std::string& name) const {
   int bits = 32;
   for (DType dtype : stage(name).dtypes) bits = std::max(bits, dtype_info(dtype).bits);

@@ -38,6 +38,8 @@ public:
   void inline_injective(const std::vector<std::string>& keep = {});
   /// Reads of the stage, inlined stages expanded.
   std::vector<Access> accesses(const std::string& stage) const;
+  /// The stages (inlined ones seen through) that read `stage`.
+  std::vector<std::string> readers(const std::string& stage) const;
   /// Lanes of the target's vectors for what the stage computes.
   int64_t lanes(const std::string& stage) const;
   /// True when every read of the stage moves by one element (or not at all) as its flat output index does.
@@ -58,8 +60,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name);
 // -------------
 /// Elementwise and data movement: outer axes fused and parallel, the innermost vectorized.
 void schedule_injective(Builder& builder, const std::string& stage);
-/// Any reduction, with what follows it element by element.
-void schedule_reduction(Builder& builder, const std::string& stage);
+/// Any reduction (products and convolutions too), with what follows it element by element: a tile of results
+/// stays in registers while the reduction runs. Returns the stages that it scheduled.
+std::vector<std::string> schedule_reduction(Builder& builder, const std::string& stage);
+/// Every stage that is not inlined, computed at the root, anchors with their epilogues.
+void schedule_roots(Builder& builder, const std::vector<std::string>& done = {});
 
 #define TM_TEMPLATE(name, kernel_class, function, meaning) bool function(Builder& builder);
 #include "compiler/schedule/templates.def"

@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "compiler/schedule/naming.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -39,51 +40,6 @@ public:
 private:
   const Plan& plan_;
   std::unordered_map<const te::ExprNode*, Expr> done_;
-};
-
-// Names the values that a tree would spell more than once.
-class Naming {
-public:
-  Stmt wrap(std::vector<Expr> values, const std::function<Stmt(const std::vector<Expr>&)>& make) {
-    for (const Expr& value : values) count(value);
-    for (Expr& value : values) value = rewrite(value);
-    Stmt result = make(values);
-    for (size_t i = lets_.size(); i-- > 0;) result = te::make_let(lets_[i].first, lets_[i].second, result);
-    return result;
-  }
-
-private:
-  static bool worth_a_name(const Expr& expr) {
-    if (expr->args.empty() || expr->op == ExprOp::kLoad || expr->type.dtype == DType::kBool) return false;
-    if (expr->op == ExprOp::kBroadcast || expr->op == ExprOp::kRamp) return false;
-    return expr->type.dtype != DType::kInt64 || expr->op == ExprOp::kCheckIndex || expr->op == ExprOp::kCast;
-  }
-  void count(const Expr& expr) {
-    if (++uses_[expr.get()] > 1) return;
-    for (const Expr& arg : expr->args) count(arg);
-  }
-  Expr rewrite(const Expr& expr) {
-    if (expr->args.empty()) return expr;
-    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(rewrite(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = changed ? te::with_args(expr, std::move(args), expr->mask) : expr;
-    if (uses_[expr.get()] > 1 && worth_a_name(result)) {
-      const te::Var name = te::make_var("t", result->type.dtype, result->type.lanes);
-      lets_.emplace_back(name, result);
-      result = Expr(name);
-    }
-    done_.emplace(expr.get(), result);
-    return result;
-  }
-
-  std::unordered_map<const te::ExprNode*, int> uses_;
-  std::unordered_map<const te::ExprNode*, Expr> done_;
-  std::vector<std::pair<te::Var, Expr>> lets_;
 };
 
 std::vector<Expr> values_at(const State& state, const Plan& plan, int index, const Point& point) {
@@ -134,8 +90,7 @@ Expr reduce_lanes(const te::Reduction& reduction, const Expr& value) {
 }  // namespace
 
 Stmt emit_body(const State& state, const Plan& plan, int stage, const Point& point) {
-  Naming naming;
-  return naming.wrap(values_at(state, plan, stage, point),
+  return name_shared(values_at(state, plan, stage, point),
                      [&](const std::vector<Expr>& values) { return store_all(plan, stage, point, values); });
 }
 
@@ -149,14 +104,16 @@ Stmt emit_update(const State& state, const Plan& plan, int index, const Point& p
   const std::vector<Expr> place = plan.place_of(index, point.data);
   std::vector<Expr> held;
   for (const te::Buffer& buffer : plan[index].buffers) held.push_back(te::load(buffer, place));
-  if (sources[0]->type.lanes > 1) sources[0] = reduce_lanes(reduction, sources[0]);
+  if (point.lane) {
+    const Expr lanes = te::ramp(Expr(0), Expr(1), point.lanes);
+    sources[0] = reduce_lanes(reduction, te::substitute(sources[0], point.lane, lanes));
+  }
   std::vector<te::Var> vars = reduction.left;
   vars.insert(vars.end(), reduction.right.begin(), reduction.right.end());
   if (sources.size() == 1) {
     std::vector<Expr> replacement = held;
     replacement.push_back(sources[0]);
-    Naming naming;
-    return naming.wrap(
+    return name_shared(
         {substitute_all(reduction.combine[0], vars, replacement)},
         [&](const std::vector<Expr>& values) { return store_all(plan, index, point, values); });
   }

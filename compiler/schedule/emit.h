@@ -12,13 +12,15 @@ namespace tensormill::schedule {
 struct Point {
   std::vector<te::Expr> data;    ///< positions in the stage's dimensions
   std::vector<te::Expr> reduce;  ///< values of the reduction axes
+  te::Var lane;                  ///< a reduction axis whose iterations are lanes of one vector; or null
+  int lanes = 1;
 };
 
 /// Stores the body's values (a stage without reduction).
 te::Stmt emit_body(const State& state, const Plan& plan, int stage, const Point& point);
 /// Stores the identity.
 te::Stmt emit_init(const State& state, const Plan& plan, int stage, const Point& point);
-/// Combines what is stored with the source at the point; a source of several lanes is reduced to one first.
+/// Combines what is stored with the source at the point; the lanes of a vectorized reduction axis are reduced to one value first.
 te::Stmt emit_update(const State& state, const Plan& plan, int stage, const Point& point);
 
 }  // namespace tensormill::schedule

@@ -66,12 +66,8 @@ private:
     const size_t axis = static_cast<size_t>(leaf);
     const int64_t extent = plan_[loops.index].extent[axis];
     const te::ForKind kind = self.axes[axis].kind;
-    const bool lanes = self.axes[axis].reduce && kind == te::ForKind::kVectorized && extent > 1;
-    if (lanes) {
-      values.bind(leaf, te::ramp(Expr(0), Expr(1), static_cast<int>(extent)));
-    } else {
-      values.bind(leaf, extent == 1 ? Expr(0) : Expr(loops.vars[axis]));
-    }
+    const bool lanes = is_lane_axis(self, leaf) && extent > 1;
+    values.bind(leaf, extent == 1 ? Expr(0) : Expr(loops.vars[axis]));
     std::vector<int> known = values.propagate();
     known.insert(known.begin(), leaf);
     Stmt inner = level(loops, values, depth + 1, initialized);
@@ -80,6 +76,12 @@ private:
     if (extent == 1 || lanes) return inner;
     check_kind(self, self.axes[axis], extent);
     return te::make_for(loops.vars[axis], Expr(0), Expr(extent), kind, inner);
+  }
+
+  // A vectorized reduction axis makes no loop: its iterations are the lanes of the source.
+  static bool is_lane_axis(const Stage& self, int axis) {
+    const StageAxis& it = self.axes[static_cast<size_t>(axis)];
+    return it.reduce && it.kind == te::ForKind::kVectorized;
   }
 
   static void check_kind(const Stage& self, const StageAxis& axis, int64_t extent) {
@@ -108,7 +110,8 @@ private:
     }
     for (size_t g = guards.size(); g-- > 0;) {
       if (!guards[g]) continue;
-      if (guards[g]->type.lanes != 1) reject("the vectorized reduction axis of " + self.name + " has a tail");
+      if (is_lane_axis(self, leaf) && uses_var(guards[g], loops.vars[static_cast<size_t>(leaf)]))
+        reject("the vectorized reduction axis of " + self.name + " has a tail");
       inner = te::make_if(guards[g], inner);
     }
     if (axis != leaf && plan.is_let[i]) inner = te::make_let(loops.vars[i], values.definition(axis), inner);
@@ -121,7 +124,6 @@ private:
   }
   // The condition in normal form, or null when it always holds.
   Expr guard(const Expr& condition) const {
-    if (condition->type.lanes != 1) return condition;
     if (!undecided(condition)) return {};
     return te::make(condition->op,
                     {normalize(condition->args[0], ranges_), normalize(condition->args[1], ranges_)});
@@ -155,6 +157,11 @@ private:
     }
     for (int r = static_cast<int>(self.shape.size()); r < self.num_roots; ++r) {
       if (values.known(r)) point.reduce.push_back(normalize(values.value(r), ranges_));
+    }
+    const int last = self.leaves.empty() ? -1 : self.leaves.back();
+    if (loops.main && last >= 0 && is_lane_axis(self, last) && plan.extent[static_cast<size_t>(last)] > 1) {
+      point.lane = loops.vars[static_cast<size_t>(last)];
+      point.lanes = static_cast<int>(plan.extent[static_cast<size_t>(last)]);
     }
     return point;
   }

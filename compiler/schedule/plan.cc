@@ -86,7 +86,11 @@ std::string identifier(const std::string& name) {
 std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& extent) {
   std::vector<char> is_let(stage.axes.size(), 0);
   for (const AxisRelation& split : stage.relations) {
-    if (!split.is_split || extent[static_cast<size_t>(split.parent)] % split.factor == 0) continue;
+    if (!split.is_split) continue;
+    if (stage.axes[static_cast<size_t>(split.first)].kind == te::ForKind::kParallel) {
+      is_let[static_cast<size_t>(split.parent)] = 1;
+    }
+    if (extent[static_cast<size_t>(split.parent)] % split.factor == 0) continue;
     for (const AxisRelation& fuse : stage.relations) {
       if (fuse.is_split) continue;
       if (fuse.parent == split.parent) is_let[static_cast<size_t>(split.parent)] = 1;

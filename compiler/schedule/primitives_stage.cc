@@ -156,15 +156,20 @@ ReduceRoots reduce_roots(const Stage& stage) {
   ReduceRoots result;
   for (size_t k = stage.relations.size(); k-- > 0;) {
     const AxisRelation& relation = stage.relations[k];
-    const size_t parent = static_cast<size_t>(relation.parent);
-    if (!relation.is_split || !stage.axes[parent].reduce)
-      reject("rfactor needs splits of reduction axes alone");
-    value[parent] = value[static_cast<size_t>(relation.first)] * Expr(relation.factor) +
-                    value[static_cast<size_t>(relation.second)];
+    const size_t parent = static_cast<size_t>(relation.parent), first = static_cast<size_t>(relation.first),
+                 second = static_cast<size_t>(relation.second);
+    if (!stage.axes[parent].reduce) reject("rfactor needs data axes that are not split");
+    if (relation.is_split) {
+      value[parent] = value[first] * Expr(relation.factor) + value[second];
+    } else {
+      const Expr inner(std::max<int64_t>(stage.axes[second].extent, 1));
+      value[first] = te::floordiv(value[parent], inner);
+      value[second] = te::floormod(value[parent], inner);
+    }
   }
   for (const AxisRelation& relation : stage.relations) {
     const StageAxis& parent = stage.axes[static_cast<size_t>(relation.parent)];
-    if (parent.extent % relation.factor == 0) continue;
+    if (!relation.is_split || parent.extent % relation.factor == 0) continue;
     result.guards.push_back(value[static_cast<size_t>(relation.parent)] < Expr(parent.extent));
   }
   for (size_t i = stage.shape.size(); i < static_cast<size_t>(stage.num_roots); ++i)

@@ -36,6 +36,8 @@ public:
         return float_imm(type.dtype, expr->float_value);
       case ExprOp::kBroadcast:
         return expr->args[0];
+      case ExprOp::kVar:
+        return opaque_variable(expr);
       case ExprOp::kRamp: {
         bind_lane(expr->type.lanes);
         const Expr lane = cast(type.dtype, Expr(view_.lane));

@@ -83,7 +83,7 @@ Checked check_schedule(const te::Program& program, const schedule::Schedule& sch
   checked.loops = te::print(loops);
   EXPECT_EQ(schedule::parse_schedule(text), schedule);
   EXPECT_EQ(te::print(schedule::apply(program, schedule::parse_schedule(text), "kernel")), checked.loops);
-  // EXPECT_EQ(te::print(te::parse_function(checked.loops)), checked.loops);
+  EXPECT_EQ(te::print(te::parse_function(checked.loops)), checked.loops);
   const std::vector<Tensor> expected = te::evaluate(program, inputs);
   std::vector<Tensor> before;
   lower::lower(loops, target, [&](std::string_view pass, const te::Function& function) {

@@ -32,16 +32,23 @@ void schedule_injective(Builder& builder, const std::string& name) {
 
 bool template_injective(Builder& builder) {
   builder.inline_injective();
+  schedule_roots(builder);
+  return true;
+}
+
+void schedule_roots(Builder& builder, const std::vector<std::string>& already) {
+  std::vector<std::string> done = already;
   for (const std::string& name : builder.stage_names()) {
     const Stage& stage = builder.stage(name);
-    if (stage.attach == AttachKind::kInline) continue;
-    if (stage.reduction) {
-      schedule_reduction(builder, name);
-    } else {
-      schedule_injective(builder, name);
-    }
+    if (stage.attach == AttachKind::kInline || contains(done, name)) continue;
+    if (!stage.reduction) continue;
+    for (const std::string& covered : schedule_reduction(builder, name)) done.push_back(covered);
   }
-  return true;
+  for (const std::string& name : builder.stage_names()) {
+    const Stage& stage = builder.stage(name);
+    if (stage.attach != AttachKind::kInline && !stage.reduction && !contains(done, name))
+      schedule_injective(builder, name);
+  }
 }
 
 }  // namespace tensormill::schedule

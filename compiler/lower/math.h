@@ -1,0 +1,57 @@
+/// Vector math as arithmetic: each function is a polynomial or rational form on f64 lanes, rounded once to
+/// the result type, so that f32 results are within 1 ulp. Bounds for f64: exp, log, sigmoid, erf, atan, asin,
+/// acos, sinh, cosh, tanh, sin, cos 4 ulp (sin, cos, tan for |x| <= 2^20, tan 4 ulp); pow within 2^-52 * (2 +
+/// |y * log x|) relative. Special cases are C's: NaN, infinities, signed zeros, results that are denormal or
+/// overflow. Thread-safety: pure functions.
+#pragma once
+
+#include "compiler/te/expr.h"
+
+namespace tensormill::lower {
+
+/// Arithmetic for one function's evaluation. `narrow`: 24 bits of precision suffice.
+struct MathContext {
+  bool use_fma = false;
+  bool narrow = false;
+};
+
+bool is_vector_math(te::ExprOp op);
+/// op(args) without vector math operators; the result has the type of args.
+te::Expr legalize_math(te::ExprOp op, const std::vector<te::Expr>& args, bool use_fma);
+
+// Each takes and gives f64 (vectors).
+te::Expr math_exp(const te::Expr& x, const MathContext& context);
+te::Expr math_log(const te::Expr& x, const MathContext& context);
+te::Expr math_tanh(const te::Expr& x, const MathContext& context);
+te::Expr math_sigmoid(const te::Expr& x, const MathContext& context);
+te::Expr math_erf(const te::Expr& x, const MathContext& context);
+te::Expr math_sin(const te::Expr& x, const MathContext& context);
+te::Expr math_cos(const te::Expr& x, const MathContext& context);
+te::Expr math_tan(const te::Expr& x, const MathContext& context);
+te::Expr math_asin(const te::Expr& x, const MathContext& context);
+te::Expr math_acos(const te::Expr& x, const MathContext& context);
+te::Expr math_atan(const te::Expr& x, const MathContext& context);
+te::Expr math_sinh(const te::Expr& x, const MathContext& context);
+te::Expr math_cosh(const te::Expr& x, const MathContext& context);
+te::Expr math_pow(const te::Expr& x, const te::Expr& y, const MathContext& context);
+
+// ---- what they share
+// ------------------------------------------------------------------------------------------
+/// a constant as wide as `like`
+te::Expr f64(const te::Expr& like, double value);
+te::Expr i64(const te::Expr& like, int64_t value);
+te::Expr multiply_add(const te::Expr& a, const te::Expr& b, const te::Expr& c, const MathContext& context);
+/// coefficients[0] + x*(coefficients[1] + ...)
+te::Expr polynomial(const te::Expr& x, const double* coefficients, int count, const MathContext& context);
+te::Expr magnitude(const te::Expr& x);
+/// |value| with the sign of `sign`; value >= 0.
+te::Expr with_sign(const te::Expr& value, const te::Expr& sign);
+/// The integer that a float of small magnitude rounds to (half to even): as float and as bits of x + 1.5 *
+/// 2^52.
+struct Rounded {
+  te::Expr value;
+  te::Expr bits;
+};
+Rounded round_small(const te::Expr& x);
+
+}  // namespace tensormill::lower
