@@ -96,7 +96,9 @@ TEST(LowerGraph, RandomGraphsAsOneKernelKeepTheirValues) {
     const te::Program program = ops_cases::graph_program(random.graph);
     const schedule::Schedule steps =
         schedule::default_schedule(program, schedule::KernelClass::kReduction, target);
-    const te::Function lowered = lower::lower(schedule::apply(program, steps, "kernel"), target);
+    te::Function lowered;
+    EXPECT_NO_THROW(lowered = lower::lower(schedule::apply(program, steps, "kernel"), target));
+    if (!lowered.body) continue;
     std::vector<Tensor> arguments = inputs;
     for (const Tensor& output : expected) arguments.push_back(Tensor::zeros(output.dtype(), output.shape()));
     ASSERT_EQ(te::interpret(lowered, arguments).code, 0);
