@@ -99,16 +99,31 @@ void Connection::continue_body() {
     return finish_body_read(failure(ErrorCode::kInvalidRequest, "a chunk header of the body is too long"));
   }
   arm_timer(state_.options.body_timeout);
+  body_wait_start_ = std::chrono::steady_clock::now();
   socket_.async_read_some(
       buffer_.prepare(kBodyRead),
       [self = shared_from_this()](ErrorCodeIo error, size_t count) { self->on_body_bytes(error, count); });
+}
+
+/// A client that sends a byte now and then would hold a worker for ever. Only the time that was spent waiting
+/// for it counts, not that of a slow handler.
+bool Connection::body_is_too_slow(size_t count) {
+  body_received_ += count;
+  body_waited_ += std::chrono::steady_clock::now() - body_wait_start_;
+  const double seconds = std::chrono::duration<double>(body_waited_).count();
+  return body_waited_ > state_.options.body_timeout &&
+         static_cast<double>(body_received_) < seconds * static_cast<double>(state_.options.min_body_rate);
 }
 
 void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
   disarm_timer();
   if (!error) {
     buffer_.commit(count);
-    return continue_body();
+    if (!body_is_too_slow(count)) return continue_body();
+    framing_broken_ = true;
+    return finish_body_read(failure(
+        ErrorCode::kRequestTimeout,
+        "the body comes with less than " + std::to_string(state_.options.min_body_rate) + " bytes a second"));
   }
   framing_broken_ = true;
   if (timed_out_) {
@@ -123,6 +138,7 @@ void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
 void Connection::finish_body_read(std::exception_ptr error) {
   const size_t count = error ? 0 : body_buffer_.size() - parser_->get().body().size;
   body_buffer_ = {};
+  body_taken_ += count;
   const BodyCallback done = std::move(body_done_);
   body_done_ = nullptr;
   if (!error && body_is_done() && exchange_ && !watching_ && !closed_) watch_for_disconnect(exchange_);

@@ -178,6 +178,10 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   }
   http_1_1_ = message.version() >= 11;
   const Framing framing = check_framing(request.headers, http_1_1_);
+  body_length_ = framing.content_length;
+  body_taken_ = 0;
+  body_received_ = 0;
+  body_waited_ = {};
   const auto method = message.method_string();
   const auto target = message.target();
   request.method.assign(method.data(), method.size());

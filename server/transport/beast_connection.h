@@ -77,6 +77,7 @@ private:
   void send_continue();
   void continue_body();
   void on_body_bytes(ErrorCodeIo error, size_t count);
+  bool body_is_too_slow(size_t count);
   bool parse_body_bytes();
   void finish_body_read(std::exception_ptr error);
   bool body_is_done() const { return parser_->is_done(); }
@@ -114,6 +115,11 @@ private:
   bool continue_expected_ = false;  ///< the client waits for 100 before it sends its body
   std::shared_ptr<Exchange> exchange_;
 
+  std::optional<uint64_t> body_length_;  ///< as announced
+  uint64_t body_taken_ = 0;
+  uint64_t body_received_ = 0;  ///< framing included
+  std::chrono::steady_clock::time_point body_wait_start_;
+  std::chrono::steady_clock::duration body_waited_{0};
   std::span<std::byte> body_buffer_;
   BodyCallback body_done_;
 

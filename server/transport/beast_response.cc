@@ -39,8 +39,7 @@ bool Connection::may_keep_alive() const {
     return false;
   }
   if (body_is_done()) return true;
-  const auto remaining = parser_->content_length_remaining();
-  return !continue_expected_ && remaining && *remaining <= kMaxDrain;
+  return !continue_expected_ && body_length_ && *body_length_ - body_taken_ <= kMaxDrain;
 }
 
 void Connection::send_response(http::Response response, bool head_only) {

@@ -29,6 +29,8 @@ struct TransportOptions {
   std::chrono::milliseconds header_timeout{
       10'000};  ///< from the first byte of a request to the end of its head
   std::chrono::milliseconds body_timeout{30'000};  ///< without a single byte of a body that is being read
+  uint64_t min_body_rate =
+      256;  ///< bytes a second that a body brings on average once body_timeout was waited for it
   std::chrono::milliseconds keep_alive_timeout{60'000};  ///< between requests
   std::chrono::milliseconds write_timeout{30'000};       ///< without a single byte taken by the client
   std::chrono::milliseconds linger_timeout{2'000};       ///< of reading what a refused client still sends

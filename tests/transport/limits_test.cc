@@ -143,6 +143,16 @@ TEST_P(Limits, TimesOutStalledBodies) {
   EXPECT_TRUE(client.at_end());
 }
 
+TEST_P(Limits, TimesOutTricklingBodies) {
+  options_.body_timeout = milliseconds(50);
+  options_.min_body_rate = uint64_t{1} << 40;
+  start();
+  RawClient client = connect();
+  client.send(post("/echo", "Content-Length: 1000000000\r\n"));
+  while (events().count("request_timeout") == 0 && client.send("x")) continue;
+  EXPECT_EQ(client.read_response().status, 408);
+}
+
 TEST_P(Limits, TimesOutClientsThatDoNotRead) {
   options_.write_timeout = milliseconds(50);
   start();
