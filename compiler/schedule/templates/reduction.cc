@@ -331,12 +331,35 @@ void inline_all_but_padding(Builder& builder) {
   builder.inline_injective(keep);
 }
 
+// A padded copy that is read with a stride along its rows is stored by residue, so that the reader's vectors
+// are contiguous.
+void store_by_stride(Builder& builder) {
+  for (const std::string& name : builder.stage_names()) {
+    const Stage& stage = builder.stage(name);
+    if (!stage.reduction || stage.shape.empty()) continue;
+    const size_t last = stage.shape.size() - 1;
+    for (const Access& access : builder.accesses(name)) {
+      const int source = builder.state().stage_of(access.tensor);
+      if (source < 0 || access.irregular[last] || access.stride[last] < 2 || access.stride[last] > 4)
+        continue;
+      const Stage& producer = builder.state().stages()[static_cast<size_t>(source)];
+      if (producer.is_output || producer.reduction || !producer.layout.empty() || producer.shape.empty())
+        continue;
+      if (builder.readers(producer.name).size() != 1) continue;
+      const std::string dimension = axis_name(static_cast<int>(producer.shape.size()) - 1);
+      const std::string producer_name = producer.name;
+      builder.step("storage_layout", {producer_name, dimension, std::to_string(access.stride[last])});
+    }
+  }
+}
+
 }  // namespace
 
 bool template_reduction(Builder& builder) { return template_injective(builder); }
 
 bool template_conv(Builder& builder) {
   inline_all_but_padding(builder);
+  store_by_stride(builder);
   schedule_roots(builder);
   return true;
 }
