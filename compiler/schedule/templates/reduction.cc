@@ -339,8 +339,11 @@ void store_by_stride(Builder& builder) {
     if (!stage.reduction || stage.shape.empty()) continue;
     const size_t last = stage.shape.size() - 1;
     for (const Access& access : builder.accesses(name)) {
+      bool reused = false;
+      for (size_t d = 0; d <= last; ++d) reused = reused || (stage.shape[d] > 1 && access.stride[d] == 0);
       const int source = builder.state().stage_of(access.tensor);
-      if (source < 0 || access.irregular[last] || access.stride[last] < 2 || access.stride[last] > 4)
+      if (source < 0 || !reused || access.irregular[last] || access.stride[last] < 2 ||
+          access.stride[last] > 4)
         continue;
       const Stage& producer = builder.state().stages()[static_cast<size_t>(source)];
       if (producer.is_output || producer.reduction || !producer.layout.empty() || producer.shape.empty())
