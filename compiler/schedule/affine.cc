@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/te/stmt.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -444,8 +445,57 @@ std::optional<bool> decide(const Expr& condition, const Ranges& ranges) {
   }
 }
 
+namespace {
+
+// Bounds by plain interval arithmetic over the tree, as a reader without a normal form finds them.
+std::optional<Range> tree_range(const Expr& expr, const Ranges& ranges) {
+  if (expr->op == ExprOp::kIntImm) return Range{expr->int_value, expr->int_value};
+  if (expr->op != ExprOp::kAdd && expr->op != ExprOp::kSub && expr->op != ExprOp::kMul &&
+      expr->op != ExprOp::kFloorDiv && expr->op != ExprOp::kFloorMod) {
+    return range_of_atom(expr, ranges);
+  }
+  const std::optional<Range> a = tree_range(expr->args[0], ranges), b = tree_range(expr->args[1], ranges);
+  if (!a || !b) return std::nullopt;
+  switch (expr->op) {
+    case ExprOp::kAdd:
+      return checked(static_cast<__int128>(a->low) + b->low, static_cast<__int128>(a->high) + b->high);
+    case ExprOp::kSub:
+      return checked(static_cast<__int128>(a->low) - b->high, static_cast<__int128>(a->high) - b->low);
+    case ExprOp::kMul: {
+      const __int128 p[4] = {static_cast<__int128>(a->low) * b->low, static_cast<__int128>(a->low) * b->high,
+                             static_cast<__int128>(a->high) * b->low,
+                             static_cast<__int128>(a->high) * b->high};
+      return checked(*std::min_element(p, p + 4), *std::max_element(p, p + 4));
+    }
+    default:
+      break;
+  }
+  if (b->low != b->high || b->low <= 0) return std::nullopt;
+  if (expr->op == ExprOp::kFloorDiv)
+    return Range{floor_divide(a->low, b->low), floor_divide(a->high, b->low)};
+  return a->low >= 0 && a->high < b->low ? *a : Range{0, b->low - 1};
+}
+
+bool has_division(const Expr& expr) {
+  bool found = false;
+  te::for_each_expr(expr, [&](const Expr& part) {
+    found = found || part->op == ExprOp::kFloorDiv || part->op == ExprOp::kFloorMod;
+  });
+  return found;
+}
+
+}  // namespace
+
+Expr bounded_form(const Expr& expr, const Ranges& ranges) {
+  const Expr normal = to_expr(to_affine(expr, ranges), ranges);
+  if (!has_division(normal)) return normal;
+  const std::optional<Range> own = tree_range(expr, ranges), other = tree_range(normal, ranges);
+  if (!own || (other && other->low >= own->low && other->high <= own->high)) return normal;
+  return rebuild(expr, ranges);
+}
+
 Expr normalize(const Expr& expr, const Ranges& ranges) {
-  if (scalar_index(expr)) return to_expr(to_affine(expr, ranges), ranges);
+  if (scalar_index(expr)) return bounded_form(expr, ranges);
   if (expr->type.dtype == DType::kBool && expr->op != ExprOp::kIntImm) {
     if (std::optional<bool> known = decide(expr, ranges))
       return te::int_imm(DType::kBool, *known, expr->type.lanes);

@@ -49,7 +49,10 @@ Affine to_affine(const te::Expr& expr, const Ranges& ranges);
 te::Expr to_expr(const Affine& affine, const Ranges& ranges);
 /// The same value with k*x - k*c*floordiv(x, c) written as k*floormod(x, c).
 Affine fold_mods(Affine affine, const Ranges& ranges);
-/// to_expr(to_affine(expr)) for scalar int64 and bool expressions; other types are returned unchanged.
+/// The normal form, or the expression as it stands where the normal form says less about its bounds (divisions that
+/// don't cancel): what follows must be able to show that an index is in bounds.
+te::Expr bounded_form(const te::Expr& expr, const Ranges& ranges);
+/// bounded_form for scalar int64 and bool expressions; other types are returned unchanged.
 te::Expr normalize(const te::Expr& expr, const Ranges& ranges);
 /// Bounds; nothing when an end is not known.
 std::optional<Range> range_of(const te::Expr& expr, const Ranges& ranges);
