@@ -12,25 +12,19 @@ namespace {
 constexpr size_t kBodyRead = 32 * 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-std::exception_ptr failure(ErrorCode code, const std::string& message) {
-  return std::make_exception_ptr(Error(code, message));
-}
-
 }  // namespace
 
 size_t BeastBody::read(std::span<std::byte> buffer) {
   if (buffer.empty()) return 0;
   const auto connection = connection_.lock();
   if (!connection) throw Error(ErrorCode::kInvalidRequest, "the connection is closed");
-  std::promise<size_t> result;
-  connection->read_body(buffer, [&result](size_t count, const std::exception_ptr& error) {
-    if (error) {
-      result.set_exception(error);
-    } else {
-      result.set_value(count);
-    }
-  });
-  return result.get_future().get();
+  // Shared, because the strand may still be in set_value() when this thread has its answer. The error crosses
+  // as a value and is thrown here.
+  auto result = std::make_shared<std::promise<Connection::BodyRead>>();
+  connection->read_body(buffer, [result](Connection::BodyRead read) { result->set_value(std::move(read)); });
+  const Connection::BodyRead read = result->get_future().get();
+  if (read.error) throw Error(*read.error);
+  return read.count;
 }
 
 void Connection::read_body(std::span<std::byte> buffer, BodyCallback done) {
@@ -62,7 +56,7 @@ bool Connection::parse_body_bytes() {
   while (true) {
     const bool got = parser_->get().body().size < body_buffer_.size();
     if (got || body_is_done()) {
-      finish_body_read(nullptr);
+      finish_body_read(std::nullopt);
       return true;
     }
     if (buffer_.size() == 0) return false;
@@ -77,9 +71,9 @@ bool Connection::parse_body_bytes() {
       framing_broken_ = true;
       const bool limit = error == beast::http::error::body_limit;
       finish_body_read(
-          limit ? failure(ErrorCode::kTooLarge, "the body is larger than http.max_body_bytes, which is " +
-                                                    std::to_string(state_.options.max_body_bytes))
-                : failure(ErrorCode::kInvalidRequest, "the body is malformed: " + error.message()));
+          limit ? Error(ErrorCode::kTooLarge, "the body is larger than http.max_body_bytes, which is " +
+                                                  std::to_string(state_.options.max_body_bytes))
+                : Error(ErrorCode::kInvalidRequest, "the body is malformed: " + error.message()));
       return true;
     }
     if (used > 0 && !incomplete) continue;
@@ -91,12 +85,12 @@ bool Connection::parse_body_bytes() {
 void Connection::continue_body() {
   if (closed_) {
     framing_broken_ = true;
-    return finish_body_read(failure(ErrorCode::kUnavailable, "the connection is closed"));
+    return finish_body_read(Error(ErrorCode::kUnavailable, "the connection is closed"));
   }
   if (parse_body_bytes()) return;
   if (buffer_.size() + kBodyRead > buffer_.max_size()) {
     framing_broken_ = true;
-    return finish_body_read(failure(ErrorCode::kInvalidRequest, "a chunk header of the body is too long"));
+    return finish_body_read(Error(ErrorCode::kInvalidRequest, "a chunk header of the body is too long"));
   }
   arm_timer(state_.options.body_timeout);
   body_wait_start_ = std::chrono::steady_clock::now();
@@ -121,28 +115,28 @@ void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
     buffer_.commit(count);
     if (!body_is_too_slow(count)) return continue_body();
     framing_broken_ = true;
-    return finish_body_read(failure(
+    return finish_body_read(Error(
         ErrorCode::kRequestTimeout,
         "the body comes with less than " + std::to_string(state_.options.min_body_rate) + " bytes a second"));
   }
   framing_broken_ = true;
   if (timed_out_) {
-    return finish_body_read(failure(
-        ErrorCode::kRequestTimeout,
-        "no byte of the body came for " + std::to_string(state_.options.body_timeout.count()) + " ms"));
+    return finish_body_read(
+        Error(ErrorCode::kRequestTimeout,
+              "no byte of the body came for " + std::to_string(state_.options.body_timeout.count()) + " ms"));
   }
   if (exchange_) exchange_->stop.request_stop();
-  finish_body_read(failure(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
+  finish_body_read(Error(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
 }
 
-void Connection::finish_body_read(std::exception_ptr error) {
+void Connection::finish_body_read(std::optional<Error> error) {
   const size_t count = error ? 0 : body_buffer_.size() - parser_->get().body().size;
   body_buffer_ = {};
   body_taken_ += count;
   const BodyCallback done = std::move(body_done_);
   body_done_ = nullptr;
   if (!error && body_is_done() && exchange_ && !watching_ && !closed_) watch_for_disconnect(exchange_);
-  done(count, error);
+  done({count, std::move(error)});
 }
 
 }  // namespace tensormill::transport

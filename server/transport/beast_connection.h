@@ -12,7 +12,6 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,7 +39,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 public:
   using Socket = asio::ip::tcp::socket;
   /// Bytes that were read, or why none could be.
-  using BodyCallback = std::function<void(size_t count, std::exception_ptr error)>;
+  struct BodyRead {
+    size_t count = 0;
+    std::optional<Error> error;
+  };
+  using BodyCallback = std::function<void(BodyRead)>;
 
   Connection(Socket socket, BeastState& state);
   ~Connection();
@@ -79,7 +82,7 @@ private:
   void on_body_bytes(ErrorCodeIo error, size_t count);
   bool body_is_too_slow(size_t count);
   bool parse_body_bytes();
-  void finish_body_read(std::exception_ptr error);
+  void finish_body_read(std::optional<Error> error);
   bool body_is_done() const { return parser_->is_done(); }
 
   // beast_response.cc: responses

@@ -116,11 +116,11 @@ void Connection::start_stream() {
   auto stream = std::get<std::shared_ptr<http::ResponseStream>>(response_.body);
   const bool accepted = state_.streams.submit([self = shared_from_this(), stream, chunked = http_1_1_] {
     const auto send = [&self](std::string piece) {
-      std::promise<bool> sent;
-      asio::post(self->socket_.get_executor(), [&self, &sent, &piece] {
-        self->write_piece(std::move(piece), [&sent](bool ok) { sent.set_value(ok); });
+      auto sent = std::make_shared<std::promise<bool>>();
+      asio::post(self->socket_.get_executor(), [self, sent, piece = std::move(piece)] {
+        self->write_piece(piece, [sent](bool ok) { sent->set_value(ok); });
       });
-      return sent.get_future().get();
+      return sent->get_future().get();
     };
     bool alive = true;
     std::string piece;
@@ -166,8 +166,8 @@ void Connection::response_sent(bool sent) {
 /// Reads what a handler left of a short body, so that the next request begins where it should.
 void Connection::drain_body() {
   content_buffer_.resize(kMaxDrain);
-  read_body(content_buffer_, [self = shared_from_this()](size_t, const std::exception_ptr& error) {
-    if (error) return self->linger();
+  read_body(content_buffer_, [self = shared_from_this()](const BodyRead& read) {
+    if (read.error) return self->linger();
     if (!self->body_is_done()) return self->drain_body();
     self->next_request();
   });
