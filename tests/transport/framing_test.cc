@@ -1,6 +1,7 @@
 // Message boundaries: what is refused because others could read it differently, and what must be understood.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "tests/transport/fixture.h"
@@ -151,6 +152,28 @@ TEST_P(Framing, PassesOverEmptyLinesBeforeARequest) {
 TEST_P(Framing, KeepsFieldsAsTheyAre) {
   const RawResponse response = exchange(get("/echo", "x-fIELD:   two  words \t\r\n"));
   EXPECT_EQ(response.header("x-field"), "two  words");
+}
+
+TEST_P(Framing, SurvivesMutatedRequests) {
+  start();
+  const std::string good =
+      post("/echo", kChunked + "X-Field: a\r\n", "5;x=y\r\nhello\r\n0\r\nX-Trailer: b\r\n\r\n") +
+      post("/limit", "Content-Length: 3\r\nConnection: close\r\n", "abc");
+  std::mt19937 random(1);
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = good;
+    for (int change = 0; change < 1 + round % 4; ++change)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 5 == 0) bytes.resize(random() % bytes.size());
+    RawClient client = connect();
+    client.send(bytes);
+    client.shutdown_write();
+    for (RawResponse response = client.read_response(); response.status != 0;
+         response = client.read_response()) {
+      EXPECT_LT(response.status, 500 + 2) << round;
+    }
+  }
+  EXPECT_EQ(exchange(post("/echo", "Content-Length: 2\r\n", "ok")).body, "ok");
 }
 
 TM_BOTH_ADAPTERS(Framing);
