@@ -15,18 +15,20 @@ std::string format_of(const http::Request& request) {
               "model format \"" + format + "\" is not known, expected onnx or onnx-archive");
 }
 
+std::string name_of(const http::Request& request) {
+  const auto name = request.query_value("name");
+  if (!name) throw Error(ErrorCode::kInvalidRequest, "query parameter name is missing");
+  if (schema::is_name(*name)) return std::string(*name);
+  throw Error(ErrorCode::kInvalidArgument, "name \"" + std::string(*name) +
+                                               "\" is not 1 to 128 letters, digits, dots, dashes and "
+                                               "underscores that begin with a letter or digit");
+}
+
 }  // namespace
 
 http::Response import_model(const Context& context, http::Request& request) {
   services::ImportOptions options;
-  options.name = request.query_value("name").value_or("");
-  if (!schema::is_name(options.name)) {
-    throw Error(
-        ErrorCode::kInvalidRequest,
-        "query parameter name is \"" + options.name +
-            "\", expected 1 to 128 letters, digits, dots, dashes and underscores, the first of them a letter "
-            "or digit");
-  }
+  options.name = name_of(request);
   options.format = format_of(request);
   options.replace = request.query_flag("replace");
   if (const auto upload = request.query_value("upload")) options.upload = std::string(*upload);

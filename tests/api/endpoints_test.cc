@@ -67,7 +67,7 @@ TEST_F(Endpoints, ImportsModels) {
 
 TEST_F(Endpoints, RefusesWrongImports) {
   for (const char* name : {"", "-a", "a b", "a%2Fb", ".."}) {
-    expect_problem(send("POST", "/v1/models?name=" + std::string(name), {}, "b"), 400, "invalid_request");
+    expect_problem(send("POST", "/v1/models?name=" + std::string(name), {}, "b"), 422, "invalid_argument");
   }
   expect_problem(send("POST", "/v1/models", {}, "b"), 400, "invalid_request");
   expect_problem(send("POST", "/v1/models?name=m&format=tflite", {}, "b"), 422, "not_supported");
