@@ -1,3 +1,9 @@
+#include "server/cli/child_commands.h"
 #include "server/cli/cli.h"
 
-int main(int argc, char** argv) { return tensormill::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  if (argc > 2) {
+    if (const auto child = tensormill::cli::find_child(argv[1])) tensormill::jobs::run_child(argc, argv, child);
+  }
+  return tensormill::cli::run(argc, argv);
+}

@@ -25,13 +25,14 @@ using ArchiveReader = std::unique_ptr<archive, FreeArchive>;
   throw Error(ErrorCode::kInvalidModel, "archive: " + what);
 }
 
-ArchiveReader open_reader(const std::string& path) {
+ArchiveReader open_reader(int fd) {
   ArchiveReader reader(archive_read_new());
   TM_CHECK(reader != nullptr, "libarchive has no memory");
   // Plain tar and zip only: a compressed tar would be a second place to hide a bomb in.
   archive_read_support_format_tar(reader.get());
   archive_read_support_format_zip(reader.get());
-  if (archive_read_open_filename(reader.get(), path.c_str(), 1 << 16) != ARCHIVE_OK) {
+  if (::lseek(fd, 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind the archive");
+  if (archive_read_open_fd(reader.get(), fd, 1 << 16) != ARCHIVE_OK) {
     invalid("neither a tar nor a zip");
   }
   return reader;
@@ -74,7 +75,13 @@ bool ends_with(const std::string& text, std::string_view suffix) {
 }  // namespace
 
 ModelSource open_archive(const std::string& path, const std::string& folder, int64_t max_bytes) {
-  const ArchiveReader reader = open_reader(path);
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) throw_errno(errno, "cannot open " + path);
+  return open_archive(fd.get(), folder, max_bytes);
+}
+
+ModelSource open_archive(int fd, const std::string& folder, int64_t max_bytes) {
+  const ArchiveReader reader = open_reader(fd);
   std::string model;
   int64_t left = max_bytes;
   int members = 0;

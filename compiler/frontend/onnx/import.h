@@ -35,6 +35,8 @@ ModelSource open_model(const std::string& path);
 /// is empty and belongs to the caller. Relative names without "..", regular files, at most `max_bytes` in
 /// all.
 ModelSource open_archive(const std::string& path, const std::string& folder, int64_t max_bytes);
+/// The same of an open regular file, whose offset moves.
+ModelSource open_archive(int fd, const std::string& folder, int64_t max_bytes);
 
 struct SignatureValue {
   std::string name;

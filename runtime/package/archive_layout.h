@@ -1,0 +1,30 @@
+/// Where everything stands in a package's archive: one place for the compiler, which writes archives, and the
+/// store, which puts them together from members. USTAR, fixed owner and time; mod.params starts at a page
+/// boundary. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensormill::package {
+
+/// A stretch of the archive: fixed bytes, or all bytes of a member.
+struct ArchivePiece {
+  std::string bytes;        ///< when `member` is empty
+  std::string_view member;  ///< one of the names in metadata.h
+  int64_t size = 0;         ///< of this stretch
+};
+
+struct MemberSizes {
+  int64_t metadata = 0;
+  int64_t plan = 0;
+  int64_t code = 0;
+  int64_t params = 0;
+};
+
+/// The pieces in order; the archive is their concatenation.
+std::vector<ArchivePiece> archive_layout(const MemberSizes& sizes);
+
+}  // namespace tensormill::package

@@ -1,0 +1,29 @@
+/// The children of the server: this program under another command name, started by server/jobs' ChildProcess
+/// and never by people. Each gets its work as one JSON argument and inherited descriptors (listed at each),
+/// and confines itself before it looks at them. Thread-safety: called once, from main.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/jobs/child_main.h"
+
+namespace tensormill::cli {
+
+/// {"mode":"facts"|"bundle"|"graph","format","max_bytes","input_shapes","outputs","stage"} -> the model's
+/// facts, {"digest"}, or the graph as JSON. Descriptors: the model; for "bundle" also the text and the
+/// constants to write.
+std::string child_import(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+/// {"target","opt_level","disabled_pass","verify","host_runs_target","model_digest","model_format",
+/// "recorded_options","dumps","threads"} -> {"times":{…}}. Descriptors: the bundle's text and constants; to
+/// write: metadata.json, mod.json, mod.so, mod.params, the dumps as one JSON object.
+std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+/// {"fill_mode","seed","repeat","number","profile","threads","memory_budget"} -> the timing. Descriptors:
+/// metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.
+std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+
+/// The child that `command` names; null when it is no child's name.
+jobs::ChildBody find_child(std::string_view command);
+
+}  // namespace tensormill::cli

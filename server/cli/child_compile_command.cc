@@ -1,0 +1,59 @@
+#include <unistd.h>
+
+#include "compiler/driver/compile.h"
+#include "compiler/ir/bundle.h"
+#include "compiler/ops/ops.h"
+#include "compiler/package/writer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/cli/child_commands.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+/// Where the parent put what this child writes.
+enum Target : int { kMetadataFd = jobs::kFirstInheritedFd + 2, kPlanFd, kCodeFd, kParamsFd, kDumpsFd };
+
+driver::CompileOptions options_from(const Json& request) {
+  driver::CompileOptions options;
+  // The string is canonical, so no host is needed to read it.
+  options.target = target::parse_target(request.at("target").get<std::string>(), {});
+  request.at("opt_level").get_to(options.opt_level);
+  request.at("disabled_pass").get_to(options.disabled_passes);
+  options.verify = driver::parse_verify_mode(request.at("verify").get<std::string>());
+  request.at("host_runs_target").get_to(options.host_runs_target);
+  request.at("model_digest").get_to(options.model_digest);
+  request.at("model_format").get_to(options.model_format);
+  request.at("recorded_options").get_to(options.recorded_options);
+  request.at("dumps").get_to(options.dumps);
+  request.at("threads").get_to(options.threads);
+  return options;
+}
+
+}  // namespace
+
+std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments) {
+  TM_CHECK(arguments.size() == 1, "child-compile needs its request");
+  const driver::CompileOptions options = options_from(parse_json(arguments[0]));
+  const auto text = MappedFile::map(jobs::kFirstInheritedFd, "graph");
+  const auto constants = MappedFile::map(jobs::kFirstInheritedFd + 1, "graph constants");
+  const ir::Graph graph = ir::read_bundle(*text, constants, ops::standard_ops());
+  driver::CompileHooks hooks;
+  hooks.progress = [&](const driver::Progress& progress) {
+    channel.progress(
+        Json{{"stage", progress.stage}, {"done", progress.done}, {"total", progress.total}}.dump());
+  };
+  const driver::CompileResult result = driver::compile(graph, options, hooks);
+  write_all(kMetadataFd, result.metadata_json, package::kMetadataMember);
+  write_all(kPlanFd, result.plan_json, package::kPlanMember);
+  write_all(kCodeFd, result.code, package::kCodeMember);
+  package::write_params(kParamsFd, result.params, result.params_bytes, package::kParamsMember);
+  write_all(kDumpsFd, Json(result.dumps).dump(-1, ' ', false, Json::error_handler_t::replace), "dumps");
+  Json times = Json::object();
+  for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
+  return Json{{"times_ms", std::move(times)}}.dump();
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,137 @@
+#include <unistd.h>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ir/bundle.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "server/cli/child_commands.h"
+#include "server/services/forms.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+using frontend::onnx::ModelFacts;
+using frontend::onnx::ModelSource;
+
+ModelSource open_source(const Json& request) {
+  const int fd = jobs::kFirstInheritedFd;
+  if (request.at("format") == "onnx-archive") {
+    return frontend::onnx::open_archive(fd, ".", request.at("max_bytes").get<int64_t>());
+  }
+  ModelSource source;
+  source.model = MappedFile::map(fd, "model");
+  source.digest = Digest::of(source.model->bytes());
+  return source;
+}
+
+Json values_json(const std::vector<frontend::onnx::SignatureValue>& values) {
+  std::vector<services::TensorSpec> specs;
+  for (const auto& value : values) specs.push_back({value.name, value.dtype, value.shape});
+  return server::specs_to_json(specs);
+}
+
+bool is_static(const ModelFacts& facts) {
+  for (const auto& input : facts.inputs) {
+    for (const Dim& dim : input.shape) {
+      const int64_t* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) return false;
+    }
+  }
+  return true;
+}
+
+/// Also refuses what compilation would refuse for whatever shapes it is asked for.
+std::string facts_of(const ModelSource& source) {
+  const ModelFacts facts = frontend::onnx::read_facts(source);
+  // import_model throws with all unsupported nodes before it looks at shapes.
+  if (is_static(facts) || !frontend::onnx::unsupported_nodes(source).empty()) {
+    frontend::onnx::import_model(source, {}, ops::standard_ops());
+  }
+  const Json json = {{"digest", source.digest.text()},
+                     {"producer", facts.producer},
+                     {"ir_version", facts.ir_version},
+                     {"opsets", facts.opsets},
+                     {"inputs", values_json(facts.inputs)},
+                     {"outputs", values_json(facts.outputs)},
+                     {"ops", facts.ops},
+                     {"parameters", facts.parameters},
+                     {"weight_bytes", facts.weight_bytes}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+frontend::onnx::ImportOptions import_options(const Json& request) {
+  frontend::onnx::ImportOptions options;
+  for (const auto& [name, shape] : request.at("input_shapes").items()) {
+    options.input_shapes[name] = server::shape_from_json(shape);
+  }
+  options.outputs = request.at("outputs").get<std::vector<std::string>>();
+  return options;
+}
+
+std::string write_bundle(const ModelSource& source, const Json& request) {
+  const ir::Graph graph =
+      frontend::onnx::import_model(source, import_options(request), ops::standard_ops());
+  ir::write_bundle(graph, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
+  return Json{{"digest", source.digest.text()}}.dump();
+}
+
+Json names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  Json names = Json::array();
+  for (const ir::ValueId value : values) {
+    names.push_back(value == ir::kAbsent ? std::string() : graph.value(value).name);
+  }
+  return names;
+}
+
+/// Free dims are bound to 1: the picture of the graph does not depend on them.
+std::string graph_of(const ModelSource& source, const Json& request) {
+  if (request.at("stage") != "imported") {
+    throw Error(ErrorCode::kNotSupported,
+                "the optimized graph depends on target and level: GET /v1/packages/{id}/code?stage=relay");
+  }
+  frontend::onnx::ImportOptions options;
+  for (const auto& input : frontend::onnx::read_facts(source).inputs) {
+    DimShape shape = input.shape;
+    for (Dim& dim : shape) {
+      const int64_t* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) dim = int64_t{1};
+    }
+    options.input_shapes[input.name] = shape;
+  }
+  const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
+  Json nodes = Json::array();
+  for (const ir::Node& node : graph.nodes()) {
+    nodes.push_back({{"op", node.op},
+                     {"inputs", names_of(graph, node.inputs)},
+                     {"outputs", names_of(graph, node.outputs)},
+                     {"origins", node.origins}});
+  }
+  Json values = Json::object();
+  for (const ir::Value& value : graph.values()) {
+    values[value.name] = {{"type", ir::to_string(value.type)}, {"constant", value.constant.has_value()}};
+  }
+  const Json json = {{"name", graph.name()},
+                     {"stage", "imported"},
+                     {"inputs", names_of(graph, graph.inputs())},
+                     {"outputs", names_of(graph, graph.outputs())},
+                     {"nodes", std::move(nodes)},
+                     {"values", std::move(values)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string child_import(jobs::ChildChannel&, std::span<const std::string> arguments) {
+  TM_CHECK(arguments.size() == 1, "child-import needs its request");
+  const Json request = parse_json(arguments[0]);
+  const ModelSource source = open_source(request);
+  const std::string mode = request.at("mode").get<std::string>();
+  if (mode == "facts") return facts_of(source);
+  if (mode == "bundle") return write_bundle(source, request);
+  TM_CHECK(mode == "graph", "unknown mode " + mode);
+  return graph_of(source, request);
+}
+
+}  // namespace tensormill::cli

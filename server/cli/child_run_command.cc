@@ -1,0 +1,68 @@
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/npz/npz.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+#include "server/cli/child_commands.h"
+#include "server/services/run_package.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+services::RunOptions options_from(const Json& request) {
+  services::RunOptions options;
+  request.at("seed").get_to(options.seed);
+  request.at("repeat").get_to(options.repeat);
+  request.at("number").get_to(options.number);
+  request.at("profile").get_to(options.profile);
+  const std::string fill = request.value("fill_mode", "");
+  if (fill == "zeros") options.fill_mode = services::FillMode::kZeros;
+  if (fill == "ones") options.fill_mode = services::FillMode::kOnes;
+  if (fill == "random") options.fill_mode = services::FillMode::kRandom;
+  return options;
+}
+
+std::shared_ptr<const package::Package> open_package() {
+  std::map<std::string, std::shared_ptr<const MappedFile>> members;
+  int fd = jobs::kFirstInheritedFd;
+  for (const std::string_view name :
+       {package::kMetadataMember, package::kPlanMember, package::kCodeMember, package::kParamsMember}) {
+    members[std::string(name)] = MappedFile::map(fd++, std::string(name));
+  }
+  return package::Package::open_members(std::move(members));
+}
+
+}  // namespace
+
+std::string child_run(jobs::ChildChannel&, std::span<const std::string> arguments) {
+  constexpr int kFeedFd = jobs::kFirstInheritedFd + 4;
+  constexpr int kAnswerFd = kFeedFd + 1;
+  TM_CHECK(arguments.size() == 1, "child-run needs its request");
+  const Json request = parse_json(arguments[0]);
+  const int threads = request.at("threads").get<int>();
+  parallel::ThreadPool pool(threads);
+  exec::GraphExecutor executor(package::LoadedPackage::load(open_package()),
+                               {threads, request.at("memory_budget").get<int64_t>()});
+  services::NamedTensors inputs;
+  const auto feed = MappedFile::map(kFeedFd, "inputs");
+  for (npz::NamedTensor& tensor : npz::read_npz(feed->bytes())) {
+    inputs.emplace_back(std::move(tensor.name), std::move(tensor.tensor));
+  }
+  exec::RunOptions run_options;
+  run_options.threads = threads;
+  run_options.deadline = std::chrono::steady_clock::now() +
+                         std::chrono::milliseconds(request.at("timeout_ms").get<int64_t>());
+  const services::RunResult result =
+      server::run_executor(executor, inputs, options_from(request), pool, run_options);
+  std::vector<npz::NamedTensor> outputs;
+  for (const auto& [name, tensor] : result.outputs) outputs.push_back({name, tensor});
+  write_all(kAnswerFd, npz::write_npz(outputs), "outputs");
+  Json timing = {{"compute_ms", result.timing.compute_ms}, {"runs_ms", result.timing.runs_ms}};
+  if (!result.timing.profile_json.empty()) timing["profile"] = parse_json(result.timing.profile_json);
+  return timing.dump();
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,168 @@
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iostream>
+#include <memory>
+
+#include "api/endpoints/api.h"
+#include "api/http/message.h"
+#include "compiler/driver/compile.h"
+#include "config/settings.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/cli/cli.h"
+#include "server/metrics/request_log.h"
+#include "server/services/server.h"
+#include "server/transport/transport.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+struct ServeArguments {
+  std::string listen;
+  std::string data;
+  std::string config;
+  std::vector<std::string> settings;  ///< NAME=VALUE
+};
+
+/// SIGINT and SIGTERM as a descriptor; blocked in all threads that are made later.
+FileDescriptor stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  if (::pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) throw_errno(errno, "cannot block signals");
+  FileDescriptor fd(::signalfd(-1, &set, SFD_CLOEXEC));
+  if (!fd.valid()) throw_errno(errno, "cannot watch signals");
+  ::signal(SIGPIPE, SIG_IGN);
+  return fd;
+}
+
+void wait_for_signal(const FileDescriptor& signals) {
+  pollfd watched{signals.get(), POLLIN, 0};
+  while (::poll(&watched, 1, -1) < 0) {
+    if (errno != EINTR) throw_errno(errno, "cannot wait for signals");
+  }
+}
+
+config::Settings settings_of(const ServeArguments& arguments) {
+  config::SettingSources sources;
+  sources.environment = config::tensormill_environment(environ);
+  if (!arguments.config.empty()) {
+    sources.file_name = arguments.config;
+    try {
+      sources.file_text = read_file(arguments.config);
+    } catch (const Error& error) {
+      throw Error(ErrorCode::kUsage, "--config: " + error.message());
+    }
+  }
+  if (!arguments.listen.empty()) sources.flags.emplace_back("listen", arguments.listen);
+  if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
+  for (const std::string& setting : arguments.settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) throw Error(ErrorCode::kUsage, "--set " + setting + ": expected NAME=VALUE");
+    sources.flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return config::load_settings(sources);
+}
+
+/// What is named but not there yet is refused, never ignored.
+void refuse_unsupported(const config::Settings& settings) {
+  if (!settings.keys_file.empty()) {
+    throw Error(ErrorCode::kNotSupported, "keys_file: API keys are not implemented yet");
+  }
+  if (!settings.ops_listen.empty()) {
+    throw Error(ErrorCode::kNotSupported, "ops_listen: metrics are not implemented yet");
+  }
+}
+
+transport::TransportOptions transport_options(const config::Settings& settings) {
+  transport::TransportOptions options;
+  transport::parse_listen_address(settings.listen, options);
+  if (!transport::is_loopback_address(options.address)) {
+    throw Error(ErrorCode::kUsage, "listen " + settings.listen +
+                                       " is not loopback and there are no keys: listen on 127.0.0.1, or "
+                                       "configure keys_file");
+  }
+  options.io_threads = settings.http_io_threads;
+  options.workers = settings.http_workers;
+  options.queue = settings.http_queue;
+  options.max_connections = settings.max_connections;
+  options.max_header_bytes = static_cast<uint32_t>(settings.max_header_bytes);
+  options.header_timeout = settings.header_timeout;
+  options.body_timeout = settings.body_timeout;
+  options.keep_alive_timeout = settings.keep_alive_timeout;
+  options.write_timeout = settings.write_timeout;
+  return options;
+}
+
+transport::TransportKind transport_kind(const config::Settings& settings) {
+  if (settings.transport == "beast") return transport::TransportKind::kBeast;
+  if (settings.transport == "cpprest") return transport::TransportKind::kCpprest;
+  throw Error(ErrorCode::kUsage, "http.transport is \"" + settings.transport + "\", expected beast or cpprest");
+}
+
+endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log) {
+  endpoints::ApiOptions options;
+  options.allowed_hosts = settings.allowed_hosts;
+  options.allowed_origins = settings.allowed_origins;
+  options.max_json_bytes = settings.max_json_bytes;
+  options.max_image_bytes = settings.max_image_bytes;
+  options.max_tensor_bytes = settings.max_tensor_bytes;
+  options.max_model_bytes = settings.max_model_bytes;
+  options.version = driver::compiler_version();
+  options.on_response = [&log](const http::Request& request, const http::Response& response,
+                               const std::string& route) {
+    log.answered({request.request_id, request.method, request.target, route, request.caller, request.peer,
+                  response.status});
+  };
+  return options;
+}
+
+void print_settings(const config::Settings& settings) {
+  for (const config::SettingInfo& info : config::all_settings()) {
+    std::cout << info.name << " = " << settings.get(info.name) << "\n";
+  }
+}
+
+int serve(const ServeArguments& arguments) {
+  const config::Settings settings = settings_of(arguments);
+  refuse_unsupported(settings);
+  transport::TransportOptions options = transport_options(settings);
+  const FileDescriptor signals = stop_signals();
+  metrics::RequestLog log(settings.log_level);
+  server::Server server(settings);
+  const std::unique_ptr<http::Handler> api = endpoints::make_api(server.services(), api_options(settings, log));
+  const auto transport = transport::make_transport(transport_kind(settings), options);
+  transport->start(*api);
+  print_settings(settings);
+  const std::string host = options.address.find(':') == std::string::npos ? options.address
+                                                                          : "[" + options.address + "]";
+  std::cout << "listening on http://" << host << ":" << transport->port() << std::endl;
+  log.note("listening", {{"address", host}, {"port", std::to_string(transport->port())}});
+  wait_for_signal(signals);
+  log.note("draining", {});
+  server.set_draining();
+  transport->stop(settings.drain_timeout);
+  server.stop();
+  log.note("stopped", {});
+  return 0;
+}
+
+}  // namespace
+
+Action serve_command(CLI::App& app) {
+  const auto arguments = std::make_shared<ServeArguments>();
+  app.add_option("--listen", arguments->listen, "address and port; default 127.0.0.1:8080");
+  app.add_option("--data", arguments->data, "folder of the store");
+  app.add_option("--config", arguments->config, "file of settings");
+  app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
+  return [arguments](const GlobalOptions&) { return serve(*arguments); };
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,56 @@
+#include "server/metrics/request_log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::metrics {
+
+struct RequestLog::Sink {
+  spdlog::logger logger{"tensormill", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
+
+  void write(spdlog::level::level_enum level, const std::string& message, Json fields) {
+    if (!logger.should_log(level)) return;
+    fields["msg"] = message;
+    std::string text = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
+    // The object's own braces come from the pattern.
+    logger.log(level, spdlog::string_view_t(text.data() + 1, text.size() - 2));
+  }
+};
+
+RequestLog::RequestLog(const std::string& level) : sink_(std::make_unique<Sink>()) {
+  const auto parsed = spdlog::level::from_str(level);
+  if (parsed == spdlog::level::off) {
+    throw Error(ErrorCode::kUsage,
+                "log_level is \"" + level + "\", expected trace, debug, info, warn or error");
+  }
+  sink_->logger.set_level(parsed);
+  sink_->logger.set_pattern(R"({"ts":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})",
+                            spdlog::pattern_time_type::utc);
+  sink_->logger.flush_on(spdlog::level::info);
+}
+
+RequestLog::~RequestLog() = default;
+
+void RequestLog::answered(const AnsweredRequest& request) noexcept {
+  const bool failed = request.status >= 500;
+  sink_->write(failed ? spdlog::level::err : spdlog::level::info, "answered",
+               {{"request_id", request.request_id},
+                {"method", request.method},
+                {"target", request.target},
+                {"route", request.route},
+                {"caller", request.caller},
+                {"peer", request.peer},
+                {"status", request.status}});
+}
+
+void RequestLog::note(const std::string& message,
+                      const std::vector<std::pair<std::string, std::string>>& fields) noexcept {
+  Json json = Json::object();
+  for (const auto& [name, value] : fields) json[name] = value;
+  sink_->write(spdlog::level::info, message, std::move(json));
+}
+
+}  // namespace tensormill::metrics

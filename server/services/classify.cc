@@ -1,0 +1,57 @@
+#include <chrono>
+
+#include "runtime/base/error.h"
+#include "runtime/image/image.h"
+#include "server/services/deployment_service.h"
+
+namespace tensormill::server {
+
+namespace {
+
+image::Preprocess preprocess_of(const std::optional<services::Preprocess>& given) {
+  image::Preprocess options;
+  if (!given) return options;
+  options.resize = given->resize.value_or(0);
+  options.crop_width = given->crop.value_or(0);
+  options.crop_height = options.crop_width;
+  options.mean = given->mean;
+  options.std = given->std;
+  if (given->scale) options.scale = *given->scale;
+  options.nhwc = given->layout == "NHWC";
+  options.bgr = given->color == "bgr";
+  return options;
+}
+
+}  // namespace
+
+services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image, int top,
+                                                         const services::CallContext& context) {
+  const LivePtr live = require_ready(name);
+  const std::vector<services::TensorSpec>& inputs = live->package->inputs();
+  if (inputs.size() != 1) {
+    throw Error(ErrorCode::kInvalidTensor, "the package has " + std::to_string(inputs.size()) +
+                                               " inputs; a picture can be the input of one alone");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const image::Image picture = image::decode(std::as_bytes(std::span(image.data(), image.size())));
+  Tensor tensor = image::to_tensor(picture, preprocess_of(live->spec.preprocess), inputs.front().dtype,
+                                   concrete_shape(inputs.front().shape));
+  const std::chrono::duration<double, std::milli> decoded = std::chrono::steady_clock::now() - start;
+  services::NamedTensors feed;
+  feed.emplace_back(inputs.front().name, std::move(tensor));
+  const services::RunResult run = live->package->run(feed, {}, context);
+  const Tensor& scores = run.outputs.front().second;
+  services::ClassifyResult result;
+  result.timing = run.timing;
+  result.timing.decode_ms = decoded.count();
+  const bool logits = live->spec.output == "logits";
+  for (const image::Score& score :
+       image::top_k({scores.dtype(), scores.shape(), scores.data()}, top, logits)) {
+    const auto index = static_cast<size_t>(score.index);
+    const std::string label = index < live->labels.size() ? live->labels[index] : "";
+    result.top.push_back({label, score.index, score.probability});
+  }
+  return result;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,50 @@
+/// Where deployed packages run. The server uses the in-process host; an isolated one can follow behind the
+/// same interface. Thread-safety: all methods from many threads.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "api/services/package_service.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::server {
+
+struct HostOptions {
+  int instances = 1;  ///< runs at once
+  int max_queue = 64;  ///< runs that wait; past it Error(kUnavailable)
+  bool warmup = true;
+};
+
+/// A package that is ready to run; unloaded at the end of its life.
+class HostedPackage {
+public:
+  virtual ~HostedPackage() = default;
+  virtual const std::vector<services::TensorSpec>& inputs() const = 0;
+  virtual const std::vector<services::TensorSpec>& outputs() const = 0;
+  /// As services::DeploymentService::infer.
+  virtual services::RunResult run(const services::NamedTensors& inputs, const services::RunOptions& options,
+                                  const services::CallContext& context) = 0;
+};
+
+class ExecutorHost {
+public:
+  virtual ~ExecutorHost() = default;
+  /// Returns when it can run. Throws what LoadedPackage::load and GraphExecutor throw, with the stage in
+  /// front ("load", "bind", "warm-up").
+  virtual std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
+                                              const HostOptions& options) = 0;
+};
+
+struct InProcessOptions {
+  int threads = 1;  ///< of one run
+  int64_t memory_budget = int64_t{8} << 30;  ///< of one executor
+  std::chrono::milliseconds run_timeout{30'000};
+};
+
+/// Never null; `pool` outlives what the host loads.
+std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool, const InProcessOptions& options);
+
+}  // namespace tensormill::server

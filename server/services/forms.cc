@@ -1,0 +1,125 @@
+#include "server/services/forms.h"
+
+#include <charconv>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::server {
+
+Json shape_to_json(const DimShape& shape) {
+  Json json = Json::array();
+  for (const Dim& dim : shape) {
+    if (const auto* extent = std::get_if<int64_t>(&dim)) {
+      json.push_back(*extent);
+    } else {
+      json.push_back(std::get<std::string>(dim));
+    }
+  }
+  return json;
+}
+
+DimShape shape_from_json(const Json& json) {
+  DimShape shape;
+  for (const Json& dim : json) {
+    if (dim.is_string()) {
+      shape.emplace_back(dim.get<std::string>());
+    } else if (dim.get<int64_t>() < 0) {
+      shape.emplace_back(std::string());
+    } else {
+      shape.emplace_back(dim.get<int64_t>());
+    }
+  }
+  return shape;
+}
+
+Json specs_to_json(const std::vector<services::TensorSpec>& specs) {
+  Json json = Json::array();
+  for (const services::TensorSpec& spec : specs) {
+    json.push_back(
+        {{"name", spec.name}, {"dtype", dtype_name(spec.dtype)}, {"shape", shape_to_json(spec.shape)}});
+  }
+  return json;
+}
+
+std::vector<services::TensorSpec> specs_from_json(const Json& json) {
+  std::vector<services::TensorSpec> specs;
+  for (const Json& one : json) {
+    const auto dtype = dtype_from_name(one.at("dtype").get<std::string>());
+    if (!dtype) throw Error(ErrorCode::kInvalidJson, "unknown dtype " + one.at("dtype").dump());
+    specs.push_back({one.at("name").get<std::string>(), *dtype, shape_from_json(one.at("shape"))});
+  }
+  return specs;
+}
+
+std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo>& infos) {
+  std::vector<services::TensorSpec> specs;
+  for (const package::TensorInfo& info : infos) specs.push_back({info.name, info.dtype, info.shape});
+  return specs;
+}
+
+Json spec_to_json(const services::DeploymentSpec& spec) {
+  Json json = {{"package", spec.package},
+               {"version", spec.version},
+               {"keep_versions", spec.keep_versions},
+               {"instances", spec.instances},
+               {"max_batch", spec.max_batch},
+               {"max_delay_us", spec.max_delay_us},
+               {"max_queue", spec.max_queue},
+               {"warmup", spec.warmup},
+               {"isolation", spec.isolation},
+               {"labels", spec.labels},
+               {"output", spec.output}};
+  if (spec.labels_blob) json["labels_blob"] = *spec.labels_blob;
+  if (spec.preprocess) {
+    const services::Preprocess& pre = *spec.preprocess;
+    Json& target = json["preprocess"];
+    target = {{"mean", pre.mean}, {"std", pre.std}, {"layout", pre.layout}, {"color", pre.color}};
+    if (pre.resize) target["resize"] = *pre.resize;
+    if (pre.crop) target["crop"] = *pre.crop;
+    if (pre.scale) target["scale"] = *pre.scale;
+  }
+  return json;
+}
+
+services::DeploymentSpec spec_from_json(const Json& json) {
+  services::DeploymentSpec spec;
+  json.at("package").get_to(spec.package);
+  json.at("version").get_to(spec.version);
+  json.at("keep_versions").get_to(spec.keep_versions);
+  json.at("instances").get_to(spec.instances);
+  json.at("max_batch").get_to(spec.max_batch);
+  json.at("max_delay_us").get_to(spec.max_delay_us);
+  json.at("max_queue").get_to(spec.max_queue);
+  json.at("warmup").get_to(spec.warmup);
+  json.at("isolation").get_to(spec.isolation);
+  json.at("labels").get_to(spec.labels);
+  json.at("output").get_to(spec.output);
+  if (json.contains("labels_blob")) spec.labels_blob = json.at("labels_blob").get<std::string>();
+  if (json.contains("preprocess")) {
+    const Json& source = json.at("preprocess");
+    services::Preprocess pre;
+    source.at("mean").get_to(pre.mean);
+    source.at("std").get_to(pre.std);
+    source.at("layout").get_to(pre.layout);
+    source.at("color").get_to(pre.color);
+    if (source.contains("resize")) pre.resize = source.at("resize").get<int>();
+    if (source.contains("crop")) pre.crop = source.at("crop").get<int>();
+    if (source.contains("scale")) pre.scale = source.at("scale").get<double>();
+    spec.preprocess = std::move(pre);
+  }
+  return spec;
+}
+
+std::string cursor_text(int64_t next) { return next == 0 ? std::string() : std::to_string(next); }
+
+int64_t cursor_from_text(const std::string& text) {
+  if (text.empty()) return 0;
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || value <= 0) {
+    throw Error(ErrorCode::kInvalidRequest, "query parameter cursor is \"" + text + "\", which no list gave");
+  }
+  return value;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,43 @@
+/// What this server is: versions, host, limits, targets, readiness.
+/// Thread-safety: as the services' interfaces.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "api/services/info_service.h"
+#include "compiler/target/target.h"
+
+namespace tensormill::server {
+
+class InfoServiceImpl final : public services::InfoService {
+public:
+  InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits);
+  services::ServerInfo info() override { return info_; }
+
+private:
+  services::ServerInfo info_;
+};
+
+class TargetServiceImpl final : public services::TargetService {
+public:
+  explicit TargetServiceImpl(target::Target host) : host_(std::move(host)) {}
+  std::vector<services::TargetPreset> list() override;
+  services::ParsedTarget parse(const std::string& target) override;
+
+private:
+  target::Target host_;
+};
+
+class HealthServiceImpl final : public services::HealthService {
+public:
+  bool live() override { return true; }
+  services::Readiness ready() override;
+  void set_draining() { draining_ = true; }
+
+private:
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace tensormill::server

@@ -1,0 +1,212 @@
+#include "server/services/job_service.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/driver/compile.h"
+#include "runtime/base/error.h"
+#include "runtime/package/metadata.h"
+#include "server/services/forms.h"
+#include "server/services/model_service.h"
+
+namespace tensormill::server {
+
+namespace {
+
+constexpr int kMaxAttempts = 3;
+
+/// A member of the body that is wrong, with the pointer to it.
+[[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
+  throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
+}
+
+void refuse_unsupported(const services::CompileRequest& request) {
+  const auto unless = [](bool absent, const char* pointer) {
+    if (!absent) refuse(ErrorCode::kNotSupported, pointer, "is not implemented yet");
+  };
+  unless(!request.mixed_precision, "/mixed_precision");
+  unless(request.shape_buckets.empty(), "/shape_buckets");
+  unless(!request.desired_layout, "/desired_layout");
+  if (!request.pass_config.empty()) {
+    refuse(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
+           "no pass has options");
+  }
+  if (request.tuning_records && *request.tuning_records != "auto") {
+    refuse(ErrorCode::kInvalidArgument, "/tuning_records", "there are no records " + *request.tuning_records);
+  }
+}
+
+void check_shapes(const services::CompileRequest& request, const Json& facts) {
+  const auto inputs = specs_from_json(facts.at("inputs"));
+  for (const auto& [name, shape] : request.input_shapes) {
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const auto& one) { return one.name == name; });
+    if (input != inputs.end()) continue;
+    std::string known;
+    for (const auto& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
+    refuse(ErrorCode::kInvalidArgument, "/input_shapes/" + name, "the model has no such input; it has " + known);
+  }
+}
+
+services::JobState state_of(storage::JobState state) {
+  return services::job_state_from_name(storage::job_state_name(state)).value();
+}
+
+services::JobProgress progress_of(const std::string& text) {
+  services::JobProgress progress;
+  const Json json = parse_json(text);
+  progress.stage = json.value("stage", "");
+  progress.done = json.value("done", int64_t{0});
+  progress.total = json.value("total", int64_t{0});
+  return progress;
+}
+
+services::JobError error_of(const std::string& text) {
+  const Json json = parse_json(text);
+  services::JobError error;
+  error.code = error_code_from_name(json.at("code").get<std::string>());
+  json.at("message").get_to(error.message);
+  if (json.contains("details")) {
+    for (const Json& detail : json.at("details")) {
+      error.details.push_back(
+          {detail.at("pointer").get<std::string>(), detail.at("detail").get<std::string>()});
+    }
+  }
+  error.extra_json = json.value("extra", "");
+  return error;
+}
+
+services::Job job_of(const storage::JobRow& row) {
+  services::Job job;
+  job.id = row.id;
+  job.kind = row.kind;
+  job.state = state_of(row.state);
+  job.attempt = std::max(row.attempt, 1);
+  job.resolved_json = row.resolved;
+  job.progress = progress_of(row.progress);
+  job.result_json = row.result;
+  if (!row.error.empty()) job.error = error_of(row.error);
+  job.created_at = {row.created_ms};
+  if (row.started_ms != 0) job.started_at = services::Timestamp{row.started_ms};
+  if (row.finished_ms != 0) job.finished_at = services::Timestamp{row.finished_ms};
+  return job;
+}
+
+target::Target target_of(const std::string& text, const target::Target& host) {
+  try {
+    return target::parse_target(text, host);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), {{"/target", error.message()}});
+  }
+}
+
+}  // namespace
+
+Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) const {
+  const Json facts = parse_json(model.facts, 128);
+  check_shapes(request, facts);
+  const target::Target target = target_of(request.target, host_);
+  const std::vector<std::string> have = host_.required_features();
+  const std::vector<std::string> need = target.required_features();
+  const bool host_runs = target.is_x86() == host_.is_x86() &&
+                         std::includes(have.begin(), have.end(), need.begin(), need.end());
+  Json shapes = Json::object();
+  for (const auto& [name, shape] : request.input_shapes) shapes[name] = shape_to_json(shape);
+  const std::set<std::string> disabled(request.disabled_pass.begin(), request.disabled_pass.end());
+  return {{"kind", "compile"},
+          {"model", model.id.text()},
+          {"model_format", facts.at("format")},
+          {"target", target.canonical()},
+          {"opt_level", request.opt_level},
+          {"input_shapes", std::move(shapes)},
+          {"outputs", request.outputs.value_or(std::vector<std::string>{})},
+          {"tuning_records", Json::array()},
+          {"disabled_pass", disabled},
+          {"verify", "sample"},
+          {"host_runs_target", host_runs},
+          {"compiler", driver::compiler_build()}};
+}
+
+services::Submission JobServiceImpl::submit_compile(const services::CompileRequest& request,
+                                                    const services::SubmitOptions& options,
+                                                    const services::CallContext&) {
+  refuse_unsupported(request);
+  const auto model = find_model(catalog_, request.model);
+  if (!model) {
+    refuse(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
+  }
+  const std::string resolved = canonical_json(resolve(request, *model));
+  storage::JobSubmission submission;
+  submission.kind = "compile";
+  submission.subject = model->id.text();
+  submission.action_key = Digest::of(resolved).text();
+  submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
+  submission.resolved = resolved;
+  submission.max_attempts = kMaxAttempts;
+  submission.force = request.force;
+  submission.max_queued = options_.max_queued;
+  submission.idempotency_key = options.idempotency_key.value_or("");
+  submission.request_hash = Digest::of(resolved + (request.force ? "!" : "")).text();
+  submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
+  const storage::Submitted submitted = queue_.submit(submission);
+  return {job_of(submitted.job), submitted.outcome == storage::SubmitOutcome::kCached};
+}
+
+/// Asks the blobs alone: it runs inside a transaction of the catalog.
+bool JobServiceImpl::is_whole(const storage::JobRow& job) {
+  if (!job.package || !blobs_.exists(*job.package)) return false;
+  const package::Metadata metadata = package::metadata_from_json(blobs_.open(*job.package)->text());
+  return std::all_of(metadata.members.begin(), metadata.members.end(),
+                     [&](const auto& member) { return blobs_.exists(member.second.digest); });
+}
+
+services::Page<services::Job> JobServiceImpl::list(const services::JobQuery& query) {
+  storage::JobFilter filter;
+  filter.kind = query.kind;
+  if (query.state) filter.state = storage::job_state_from_name(services::job_state_name(*query.state));
+  if (!query.model.empty()) {
+    const auto model = find_model(catalog_, query.model);
+    // No job has this subject.
+    filter.subject = model ? model->id.text() : "unknown model";
+  }
+  const auto rows = catalog_.list_jobs(filter, {cursor_from_text(query.page.cursor), query.page.limit});
+  services::Page<services::Job> page;
+  for (const storage::JobRow& row : rows.items) page.items.push_back(job_of(row));
+  page.next_cursor = cursor_text(rows.next);
+  return page;
+}
+
+services::Job JobServiceImpl::get(const std::string& id) { return job_of(queue_.get(id)); }
+
+services::Job JobServiceImpl::wait(const std::string& id, std::chrono::milliseconds timeout,
+                                   const services::CallContext& context) {
+  return job_of(queue_.wait(id, timeout, context.cancelled));
+}
+
+services::CancelResult JobServiceImpl::cancel(const std::string& id, const services::CallContext&) {
+  const storage::CancelOutcome outcome = queue_.cancel(id);
+  const bool stopped = !outcome.withdrawn_only && storage::is_final(outcome.job.state);
+  return {job_of(outcome.job), stopped};
+}
+
+services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext&) {
+  return job_of(queue_.retry(id));
+}
+
+services::JobEvents JobServiceImpl::events(const std::string& id, int64_t after,
+                                           std::chrono::milliseconds timeout,
+                                           const services::CallContext& context) {
+  const jobs::JobEvents found = queue_.events(id, after, timeout, context.cancelled);
+  services::JobEvents events;
+  for (const storage::JobEventRow& row : found.events) {
+    events.events.push_back({row.sequence, row.type, row.data});
+  }
+  events.ended = found.ended;
+  return events;
+}
+
+std::shared_ptr<http::Content> JobServiceImpl::log(const std::string& id) {
+  return std::make_shared<http::BytesContent>(workers_.log_text(queue_.get(id)));
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,59 @@
+/// Jobs over the durable queue: submission resolves what was asked for, so that the action key covers what
+/// will really be done. Thread-safety: as services::JobService.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/services/job_service.h"
+#include "compiler/target/target.h"
+#include "runtime/base/json.h"
+#include "server/jobs/job_queue.h"
+#include "server/jobs/worker_pool.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+struct JobServiceOptions {
+  int64_t max_queued = 256;
+};
+
+class JobServiceImpl final : public services::JobService {
+public:
+  JobServiceImpl(jobs::JobQueue& queue, jobs::WorkerPool& workers, storage::BlobStore& blobs,
+                 storage::Catalog& catalog, target::Target host, JobServiceOptions options)
+      : queue_(queue),
+        workers_(workers),
+        blobs_(blobs),
+        catalog_(catalog),
+        host_(std::move(host)),
+        options_(options) {}
+
+  services::Submission submit_compile(const services::CompileRequest& request,
+                                      const services::SubmitOptions& options,
+                                      const services::CallContext& context) override;
+  services::Page<services::Job> list(const services::JobQuery& query) override;
+  services::Job get(const std::string& id) override;
+  services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
+                     const services::CallContext& context) override;
+  services::CancelResult cancel(const std::string& id, const services::CallContext& context) override;
+  services::Job retry(const std::string& id, const services::CallContext& context) override;
+  services::JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
+                             const services::CallContext& context) override;
+  std::shared_ptr<http::Content> log(const std::string& id) override;
+
+private:
+  Json resolve(const services::CompileRequest& request, const storage::ModelRow& model) const;
+  bool is_whole(const storage::JobRow& job);
+
+  jobs::JobQueue& queue_;
+  jobs::WorkerPool& workers_;
+  storage::BlobStore& blobs_;
+  storage::Catalog& catalog_;
+  target::Target host_;
+  JobServiceOptions options_;
+};
+
+}  // namespace tensormill::server

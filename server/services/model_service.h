@@ -1,0 +1,63 @@
+/// Models in the store: streamed to a blob, understood by an import child, published as a catalog row.
+/// Thread-safety: as services::ModelService.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+#include "api/services/model_service.h"
+#include "runtime/base/json.h"
+#include "server/services/child_runner.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+/// What the catalog calls the names of models.
+inline constexpr const char* kModelNames = "model";
+
+struct ModelServiceOptions {
+  uint64_t max_model_bytes = uint64_t{16} << 30;
+  std::chrono::milliseconds import_timeout{120'000};
+  uint64_t import_memory = uint64_t{4} << 30;
+};
+
+class ModelServiceImpl final : public services::ModelService {
+public:
+  ModelServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
+                   ModelServiceOptions options)
+      : blobs_(blobs), catalog_(catalog), children_(children), options_(options) {}
+
+  services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
+                                      const services::CallContext& context) override;
+  services::Page<services::ModelInfo> list(const services::PageQuery& page) override;
+  services::ModelInfo get(const std::string& reference) override;
+  void remove(const std::string& reference) override;
+  std::string graph_json(const std::string& reference, services::GraphStage stage) override;
+
+private:
+  class Upload;
+  std::string run_import(const Digest& blob, const Json& request, const std::stop_token& cancelled);
+  services::ImportResult publish(const services::ImportOptions& options, const storage::ModelRow& row);
+  void check_name(const services::ImportOptions& options, const Digest& id);
+  services::ModelInfo info_of(const storage::ModelRow& row, const std::string& name);
+  storage::ModelRow require(const std::string& reference);
+  void remove_unreferenced(const std::vector<Digest>& blobs);
+
+  storage::BlobStore& blobs_;
+  storage::Catalog& catalog_;
+  ChildRunner& children_;
+  ModelServiceOptions options_;
+  // Shared: a blob is being written or counted. Exclusive: blobs that nothing refers to are removed.
+  std::shared_mutex blobs_mutex_;
+  std::mutex uploads_mutex_;
+  std::map<Digest, int> uploads_;  ///< blobs of imports under way
+};
+
+/// The row behind a name or an id; nothing when there is none.
+std::optional<storage::ModelRow> find_model(storage::Catalog& catalog, const std::string& reference);
+
+}  // namespace tensormill::server

@@ -1,0 +1,45 @@
+/// A package's archive put together from its member blobs while it is read: the bytes that `tensormill
+/// compile` writes. Thread-safety: as http::Content; the blobs are verified and stay readable.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/body.h"
+#include "runtime/package/archive_layout.h"
+#include "runtime/package/package_reader.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/rows.h"
+
+namespace tensormill::server {
+
+/// Members with this prefix are texts of the compiler's stages ("code.relay"), not part of the archive.
+inline constexpr std::string_view kCodePrefix = "code.";
+
+using MemberBlobs = std::map<std::string, std::shared_ptr<const storage::Blob>, std::less<>>;
+
+/// The blobs of the four members. Throws Error(kCorrupt) when one is damaged or absent.
+MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& package);
+/// The package behind these blobs. Throws Error(kInvalidPackage).
+std::shared_ptr<const package::Package> open_package(const MemberBlobs& members);
+
+class PackageArchive final : public http::Content {
+public:
+  PackageArchive(storage::BlobStore& blobs, const storage::PackageRow& package);
+  uint64_t size() const override { return size_; }
+  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override;
+  /// SHA-256 of the whole archive.
+  Digest digest() const;
+
+private:
+  std::string_view bytes_of(const package::ArchivePiece& piece) const;
+
+  MemberBlobs members_;
+  std::vector<package::ArchivePiece> pieces_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace tensormill::server

@@ -1,0 +1,154 @@
+#include "server/services/package_service.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/npz/npz.h"
+#include "server/services/forms.h"
+#include "server/services/model_service.h"
+#include "server/services/package_archive.h"
+
+namespace tensormill::server {
+
+namespace {
+
+std::string_view stage_name(services::CodeStage stage) {
+  constexpr std::array<std::string_view, 5> kNames = {"relay", "te", "tir", "ll", "asm"};
+  return kNames[static_cast<size_t>(stage)];
+}
+
+const char* fill_name(services::FillMode mode) {
+  constexpr std::array<const char*, 3> kNames = {"zeros", "ones", "random"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
+Json run_request(const services::RunOptions& options, const PackageServiceOptions& limits) {
+  Json request = {{"seed", options.seed},     {"repeat", options.repeat},
+                  {"number", options.number}, {"profile", options.profile},
+                  {"threads", limits.threads}, {"memory_budget", limits.run_memory},
+                  {"timeout_ms", limits.run_timeout.count()}};
+  if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
+  return request;
+}
+
+/// A page that is filtered here: the catalog does not read facts.
+bool matches(const storage::PackageRow& row, const std::string& model, const std::string& target) {
+  if (model.empty() && target.empty()) return true;
+  const Json facts = parse_json(row.facts);
+  return (model.empty() || facts.at("model") == model) && (target.empty() || facts.at("target") == target);
+}
+
+}  // namespace
+
+storage::PackageRow require_package(storage::Catalog& catalog, const std::string& id) {
+  const auto digest = Digest::parse(id);
+  auto row = digest ? catalog.find_package(*digest) : std::nullopt;
+  if (!row) throw Error(ErrorCode::kNotFound, "there is no package \"" + id + "\"");
+  return *std::move(row);
+}
+
+services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row,
+                                                  const std::vector<storage::DeploymentRow>& deployments) {
+  services::PackageInfo info;
+  const Json facts = parse_json(row.facts);
+  info.id = row.id;
+  info.archive_digest = row.archive;
+  info.archive_size = row.archive_bytes;
+  info.metadata_json = blobs_.open(row.id)->text();
+  info.inputs = specs_from_json(facts.at("inputs"));
+  info.outputs = specs_from_json(facts.at("outputs"));
+  info.created_at = {row.created_ms};
+  for (const storage::DeploymentRow& deployment : deployments) {
+    const auto& used = deployment.packages;
+    if (std::find(used.begin(), used.end(), row.id) != used.end()) info.deployments.push_back(deployment.name);
+  }
+  return info;
+}
+
+services::Page<services::PackageInfo> PackageServiceImpl::list(const services::PackageQuery& query) {
+  std::string model = query.model;
+  if (!model.empty()) {
+    const auto row = find_model(catalog_, model);
+    model = row ? row->id.text() : "unknown model";
+  }
+  services::Page<services::PackageInfo> page;
+  const auto deployments = catalog_.list_deployments();
+  int64_t cursor = cursor_from_text(query.page.cursor);
+  do {
+    const auto wanted = query.page.limit - static_cast<int>(page.items.size());
+    const auto rows = catalog_.list_packages({cursor, wanted});
+    for (const storage::PackageRow& row : rows.items) {
+      if (matches(row, model, query.target)) page.items.push_back(info_of(row, deployments));
+    }
+    cursor = rows.next;
+  } while (cursor != 0 && static_cast<int>(page.items.size()) < query.page.limit);
+  page.next_cursor = cursor_text(cursor);
+  return page;
+}
+
+services::PackageInfo PackageServiceImpl::get(const std::string& id) {
+  return info_of(require_package(catalog_, id), catalog_.list_deployments());
+}
+
+services::Archive PackageServiceImpl::archive(const std::string& id) {
+  const storage::PackageRow row = require_package(catalog_, id);
+  catalog_.touch_package(row.id);
+  return {std::make_shared<PackageArchive>(blobs_, row), row.archive};
+}
+
+std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, services::CodeStage stage) {
+  const storage::PackageRow row = require_package(catalog_, id);
+  const std::string name = std::string(kCodePrefix) + std::string(stage_name(stage));
+  for (const storage::MemberRow& member : row.members) {
+    if (member.name != name) continue;
+    return std::make_shared<http::BytesContent>(std::string(blobs_.open(member.digest)->text()));
+  }
+  throw Error(ErrorCode::kNotFound, "the " + std::string(stage_name(stage)) +
+                                        " text was not kept; `tensormill compile --dump-code` makes it");
+}
+
+void PackageServiceImpl::remove(const std::string& id) {
+  // The blobs go with the next collection: a job under way may be about to publish the same ones.
+  const storage::PackageRow row = require_package(catalog_, id);
+  if (!catalog_.remove_package(row.id)) require_package(catalog_, id);
+}
+
+services::RunResult PackageServiceImpl::run(const std::string& id, services::NamedTensors inputs,
+                                            const services::RunOptions& options,
+                                            const services::CallContext& context) {
+  const storage::PackageRow row = require_package(catalog_, id);
+  catalog_.touch_package(row.id);
+  const MemberBlobs members = open_members(blobs_, row);
+  std::vector<npz::NamedTensor> tensors;
+  for (auto& [name, tensor] : inputs) tensors.push_back({name, std::move(tensor)});
+  const FileDescriptor feed = memory_file("inputs", npz::write_npz(tensors));
+  const FileDescriptor answer = memory_file("outputs");
+  jobs::ChildSpec spec;
+  spec.command = "child-run";
+  spec.arguments = {run_request(options, options_).dump()};
+  spec.descriptors = {members.at(std::string(package::kMetadataMember))->fd(),
+                      members.at(std::string(package::kPlanMember))->fd(),
+                      members.at(std::string(package::kCodeMember))->fd(),
+                      members.at(std::string(package::kParamsMember))->fd(),
+                      feed.get(),
+                      answer.get()};
+  spec.limits.data_bytes = options_.run_memory;
+  spec.limits.files = false;
+  spec.limits.nice = 0;
+  // The start of the process and the transfers are not the run's.
+  spec.time_limit = options_.run_timeout + std::chrono::seconds(5);
+  const Json timing = parse_json(children_.run(std::move(spec), context.cancelled));
+  services::RunResult result;
+  result.timing.compute_ms = timing.at("compute_ms").get<double>();
+  result.timing.runs_ms = timing.at("runs_ms").get<std::vector<double>>();
+  if (timing.contains("profile")) result.timing.profile_json = timing.at("profile").dump();
+  const auto file = MappedFile::map(answer.get(), "outputs");
+  for (npz::NamedTensor& tensor : npz::read_npz(file->bytes())) {
+    result.outputs.emplace_back(std::move(tensor.name), std::move(tensor.tensor));
+  }
+  return result;
+}
+
+}  // namespace tensormill::server

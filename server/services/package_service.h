@@ -1,0 +1,48 @@
+/// Compiled packages in the store. Thread-safety: as services::PackageService.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "api/services/package_service.h"
+#include "server/services/child_runner.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+struct PackageServiceOptions {
+  std::chrono::milliseconds run_timeout{30'000};
+  uint64_t run_memory = uint64_t{8} << 30;
+  uint64_t max_tensor_bytes = uint64_t{256} << 20;
+  int threads = 1;
+};
+
+class PackageServiceImpl final : public services::PackageService {
+public:
+  PackageServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
+                     PackageServiceOptions options)
+      : blobs_(blobs), catalog_(catalog), children_(children), options_(options) {}
+
+  services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
+  services::PackageInfo get(const std::string& id) override;
+  services::Archive archive(const std::string& id) override;
+  std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
+  void remove(const std::string& id) override;
+  services::RunResult run(const std::string& id, services::NamedTensors inputs,
+                          const services::RunOptions& options, const services::CallContext& context) override;
+
+private:
+  services::PackageInfo info_of(const storage::PackageRow& row,
+                                const std::vector<storage::DeploymentRow>& deployments);
+
+  storage::BlobStore& blobs_;
+  storage::Catalog& catalog_;
+  ChildRunner& children_;
+  PackageServiceOptions options_;
+};
+
+/// Throws Error(kNotFound), also for a text that is no digest.
+storage::PackageRow require_package(storage::Catalog& catalog, const std::string& id);
+
+}  // namespace tensormill::server

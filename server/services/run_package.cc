@@ -1,0 +1,114 @@
+#include "server/services/run_package.h"
+
+#include <chrono>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::server {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// splitmix64 (Steele, Lea, Flood 2014).
+uint64_t next_random(uint64_t& state) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+void set_inputs(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
+                const services::RunOptions& options) {
+  executor.clear_inputs();
+  std::vector<bool> given(executor.inputs().size());
+  for (const auto& [name, tensor] : inputs) {
+    const size_t index = executor.input_index(name);
+    if (given[index]) {
+      throw Error(ErrorCode::kInvalidTensor,
+                  "input \"" + executor.inputs()[index].name + "\" is given twice, once as \"" + name + "\"");
+    }
+    executor.set_input(index, {tensor.dtype(), tensor.shape(), tensor.data()});
+    given[index] = true;
+  }
+  if (!options.fill_mode) return;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i]) continue;
+    const package::Port& port = executor.inputs()[i];
+    const Tensor tensor =
+        filled_tensor(port.dtype, concrete_shape(port.shape), *options.fill_mode, options.seed + i);
+    executor.set_input(i, {tensor.dtype(), tensor.shape(), tensor.data()});
+  }
+}
+
+std::string profile_json(const exec::GraphExecutor& executor, const std::vector<exec::StepTime>& profile) {
+  Json steps = Json::array();
+  for (const exec::StepTime& time : profile) {
+    const package::Step& step = executor.package().plan().steps[time.step];
+    steps.push_back({{"step", step.name},
+                     {"origins", step.origins},
+                     {"start_us", static_cast<double>(time.start_ns) / 1e3},
+                     {"duration_us", static_cast<double>(time.duration_ns) / 1e3},
+                     {"flops", step.flops},
+                     {"bytes", step.bytes}});
+  }
+  return steps.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed) {
+  Tensor tensor = Tensor::zeros(dtype, shape);
+  if (mode == services::FillMode::kZeros) return tensor;
+  uint64_t state = seed;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    if (mode == services::FillMode::kOnes) {
+      tensor.set_element(i, 1.0);
+      continue;
+    }
+    const uint64_t bits = next_random(state) >> 40;
+    if (is_float(dtype)) {
+      tensor.set_element(i, static_cast<double>(bits) * 0x1p-23 - 1.0);
+    } else {
+      tensor.set_element_int(i, static_cast<int64_t>(dtype == DType::kBool ? bits & 1 : bits & 127));
+    }
+  }
+  return tensor;
+}
+
+services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
+                                 const services::RunOptions& options, parallel::ThreadPool& pool,
+                                 const exec::RunOptions& run_options) {
+  set_inputs(executor, inputs, options);
+  const bool measured = options.repeat > 1 || options.number > 1;
+  exec::RunOptions plain = run_options;
+  plain.profile = nullptr;
+  // The first run pays for page faults; a measurement does not count it.
+  if (measured) executor.run(pool, plain);
+  services::RunResult result;
+  for (int i = 0; i < options.repeat; ++i) {
+    const Clock::time_point start = Clock::now();
+    for (int k = 0; k < options.number; ++k) executor.run(pool, plain);
+    const double each = milliseconds_since(start) / options.number;
+    if (measured) result.timing.runs_ms.push_back(each);
+    result.timing.compute_ms = each;
+  }
+  if (options.profile) {
+    std::vector<exec::StepTime> profile;
+    exec::RunOptions profiled = run_options;
+    profiled.profile = &profile;
+    executor.run(pool, profiled);
+    result.timing.profile_json = profile_json(executor, profile);
+  }
+  for (size_t i = 0; i < executor.outputs().size(); ++i) {
+    result.outputs.emplace_back(executor.outputs()[i].name, executor.copy_output(i));
+  }
+  return result;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,19 @@
+/// One run of an executor as the API describes it: inputs by name, filled where allowed, repeated, timed.
+/// Used by the in-process host and by the runner child. Thread-safety: as GraphExecutor.
+#pragma once
+
+#include "api/services/package_service.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::server {
+
+/// Random: floats uniform in [-1,1), integers in [0,128) cut to the type, bools fair.
+Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed);
+/// Fills the inputs from `inputs` and `options`, runs, and copies the outputs. Throws Error(kInvalidTensor),
+/// Error(kTensorData), and what GraphExecutor::run throws.
+services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
+                                 const services::RunOptions& options, parallel::ThreadPool& pool,
+                                 const exec::RunOptions& run_options);
+
+}  // namespace tensormill::server

@@ -1,0 +1,127 @@
+#include "server/services/server.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api/services/services.h"
+#include "runtime/base/error.h"
+#include "runtime/parallel/thread_pool.h"
+#include "server/jobs/worker_pool.h"
+#include "server/services/compile_runner.h"
+#include "server/services/deployment_service.h"
+#include "server/services/info_service.h"
+#include "server/services/job_service.h"
+#include "server/services/model_service.h"
+#include "server/services/package_service.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/env/posix_env.h"
+
+namespace tensormill::server {
+
+namespace {
+
+std::string make_root(storage::Env& env, const std::string& path) {
+  storage::make_durable_folders(env, path);
+  return path;
+}
+
+/// At start nothing runs, so what no row names is what an earlier process did not finish.
+void remove_unreferenced(storage::BlobStore& blobs, storage::Catalog& catalog) {
+  const std::vector<Digest> referenced = catalog.referenced_blobs();
+  for (const storage::BlobInfo& blob : blobs.list()) {
+    if (!std::binary_search(referenced.begin(), referenced.end(), blob.digest)) blobs.remove(blob.digest);
+  }
+}
+
+int run_threads(const config::Settings& settings, const target::Target& host) {
+  return settings.run_threads > 0 ? settings.run_threads : std::max(1, host.facts.num_cores);
+}
+
+CompileRunnerOptions compile_options(const config::Settings& settings, const target::Target& host) {
+  CompileRunnerOptions options;
+  options.import_timeout = settings.import_timeout;
+  options.import_memory = settings.import_memory;
+  options.timeout = settings.job_timeout;
+  options.memory = settings.job_memory;
+  options.max_model_bytes = settings.max_model_bytes;
+  options.threads = std::max(1, host.facts.num_cores / settings.job_workers);
+  return options;
+}
+
+std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
+  return {{"limits.json_bytes", settings.max_json_bytes},
+          {"limits.image_bytes", settings.max_image_bytes},
+          {"limits.tensor_bytes", settings.max_tensor_bytes},
+          {"limits.model_bytes", settings.max_model_bytes},
+          {"jobs.queue", settings.job_queue},
+          {"jobs.workers", settings.job_workers}};
+}
+
+}  // namespace
+
+/// In the order of construction: what stands below uses what stands above.
+struct Server::Parts {
+  explicit Parts(const config::Settings& settings)
+      : host(target::host_target()),
+        root(make_root(env, settings.data)),
+        catalog(env, root + "/catalog.db"),
+        blobs(env, root),
+        children(root + "/children"),
+        pool(run_threads(settings, host)),
+        executors(make_in_process_host(
+            pool, {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
+        info(host, limits_of(settings)),
+        targets(host),
+        models(blobs, catalog, children,
+               {settings.max_model_bytes, settings.import_timeout, settings.import_memory}),
+        packages(blobs, catalog, children,
+                 {settings.run_timeout, settings.run_memory, settings.max_tensor_bytes,
+                  run_threads(settings, host)}),
+        deployments(blobs, catalog, *executors),
+        compile(blobs, catalog, compile_options(settings, host)),
+        queue(catalog) {
+    remove_unreferenced(blobs, catalog);
+    deployments.restore();
+    jobs::WorkerPoolOptions options;
+    options.threads = settings.job_workers;
+    options.folder = root + "/jobs";
+    workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&compile}, options);
+    jobs.emplace(queue, *workers, blobs, catalog, host, JobServiceOptions{settings.job_queue});
+    services = {&info, &targets, &health, &models, &*jobs, &packages, &deployments, nullptr};
+  }
+
+  storage::PosixEnv env;
+  target::Target host;
+  std::string root;
+  storage::SqliteCatalog catalog;
+  storage::BlobStore blobs;
+  ChildRunner children;
+  parallel::ThreadPool pool;
+  std::unique_ptr<ExecutorHost> executors;
+  InfoServiceImpl info;
+  TargetServiceImpl targets;
+  HealthServiceImpl health;
+  ModelServiceImpl models;
+  PackageServiceImpl packages;
+  DeploymentServiceImpl deployments;
+  CompileRunner compile;
+  jobs::JobQueue queue;
+  std::optional<jobs::WorkerPool> workers;
+  std::optional<JobServiceImpl> jobs;
+  services::Services services;
+};
+
+Server::Server(const config::Settings& settings) {
+  jobs::become_subreaper();
+  parts_ = std::make_unique<Parts>(settings);
+}
+
+Server::~Server() = default;
+
+const services::Services& Server::services() const { return parts_->services; }
+
+void Server::set_draining() { parts_->health.set_draining(); }
+
+void Server::stop() { parts_->workers->stop(); }
+
+}  // namespace tensormill::server

@@ -1,0 +1,42 @@
+/// The whole process behind `tensormill serve`: store, workers, services, transport.
+/// Thread-safety: one thread starts and stops it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "config/settings.h"
+
+namespace tensormill::http {
+class Handler;
+}
+namespace tensormill::services {
+struct Services;
+}
+
+namespace tensormill::server {
+
+/// Store, workers and services; what is in front of them (API and transport) is server/cli's.
+class Server {
+public:
+  /// Opens the store, takes up what an earlier process left, loads the deployments. Throws Error(kInUse) when
+  /// another process has the store.
+  explicit Server(const config::Settings& settings);
+  /// As stop.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  const services::Services& services() const;
+  /// From now on not ready; requests are still answered.
+  void set_draining();
+  /// Ends the workers; running jobs are given back to the queue.
+  void stop();
+
+private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tensormill::server
