@@ -71,8 +71,7 @@ frontend::onnx::ImportOptions import_options(const Json& request) {
 }
 
 std::string write_bundle(const ModelSource& source, const Json& request) {
-  const ir::Graph graph =
-      frontend::onnx::import_model(source, import_options(request), ops::standard_ops());
+  const ir::Graph graph = frontend::onnx::import_model(source, import_options(request), ops::standard_ops());
   ir::write_bundle(graph, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
   return Json{{"digest", source.digest.text()}}.dump();
 }

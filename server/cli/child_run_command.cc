@@ -53,8 +53,8 @@ std::string child_run(jobs::ChildChannel&, std::span<const std::string> argument
   }
   exec::RunOptions run_options;
   run_options.threads = threads;
-  run_options.deadline = std::chrono::steady_clock::now() +
-                         std::chrono::milliseconds(request.at("timeout_ms").get<int64_t>());
+  run_options.deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(request.at("timeout_ms").get<int64_t>());
   const services::RunResult result =
       server::run_executor(executor, inputs, options_from(request), pool, run_options);
   std::vector<npz::NamedTensor> outputs;

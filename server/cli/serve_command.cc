@@ -65,7 +65,8 @@ config::Settings settings_of(const ServeArguments& arguments) {
   if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
-    if (equals == std::string::npos) throw Error(ErrorCode::kUsage, "--set " + setting + ": expected NAME=VALUE");
+    if (equals == std::string::npos)
+      throw Error(ErrorCode::kUsage, "--set " + setting + ": expected NAME=VALUE");
     sources.flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
   return config::load_settings(sources);
@@ -104,7 +105,8 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
 transport::TransportKind transport_kind(const config::Settings& settings) {
   if (settings.transport == "beast") return transport::TransportKind::kBeast;
   if (settings.transport == "cpprest") return transport::TransportKind::kCpprest;
-  throw Error(ErrorCode::kUsage, "http.transport is \"" + settings.transport + "\", expected beast or cpprest");
+  throw Error(ErrorCode::kUsage,
+              "http.transport is \"" + settings.transport + "\", expected beast or cpprest");
 }
 
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log) {
@@ -137,12 +139,13 @@ int serve(const ServeArguments& arguments) {
   const FileDescriptor signals = stop_signals();
   metrics::RequestLog log(settings.log_level);
   server::Server server(settings);
-  const std::unique_ptr<http::Handler> api = endpoints::make_api(server.services(), api_options(settings, log));
+  const std::unique_ptr<http::Handler> api =
+      endpoints::make_api(server.services(), api_options(settings, log));
   const auto transport = transport::make_transport(transport_kind(settings), options);
   transport->start(*api);
   print_settings(settings);
-  const std::string host = options.address.find(':') == std::string::npos ? options.address
-                                                                          : "[" + options.address + "]";
+  const std::string host =
+      options.address.find(':') == std::string::npos ? options.address : "[" + options.address + "]";
   std::cout << "listening on http://" << host << ":" << transport->port() << std::endl;
   log.note("listening", {{"address", host}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);

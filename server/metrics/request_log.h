@@ -29,7 +29,8 @@ public:
   /// At info; from status 500 on at error.
   void answered(const AnsweredRequest& request) noexcept;
   /// A line of the process itself, at info.
-  void note(const std::string& message, const std::vector<std::pair<std::string, std::string>>& fields) noexcept;
+  void note(const std::string& message,
+            const std::vector<std::pair<std::string, std::string>>& fields) noexcept;
 
 private:
   struct Sink;

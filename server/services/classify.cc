@@ -24,8 +24,8 @@ image::Preprocess preprocess_of(const std::optional<services::Preprocess>& given
 
 }  // namespace
 
-services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image, int top,
-                                                         const services::CallContext& context) {
+services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image,
+                                                         int top, const services::CallContext& context) {
   const LivePtr live = require_ready(name);
   const std::vector<services::TensorSpec>& inputs = live->package->inputs();
   if (inputs.size() != 1) {

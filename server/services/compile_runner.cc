@@ -75,17 +75,18 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
 jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& resolved, const Files& files) {
   jobs::ChildSpec spec;
   spec.command = "child-compile";
-  spec.arguments = {Json{{"target", resolved.at("target")},
-                         {"opt_level", resolved.at("opt_level")},
-                         {"disabled_pass", resolved.at("disabled_pass")},
-                         {"verify", resolved.at("verify")},
-                         {"host_runs_target", resolved.at("host_runs_target")},
-                         {"model_digest", resolved.at("model")},
-                         {"model_format", "onnx"},
-                         {"recorded_options", recorded_options(resolved)},
-                         {"dumps", kDumps},
-                         {"threads", options.threads}}
-                        .dump()};
+  spec.arguments = {Json{
+      {"target", resolved.at("target")},
+      {"opt_level", resolved.at("opt_level")},
+      {"disabled_pass", resolved.at("disabled_pass")},
+      {"verify", resolved.at("verify")},
+      {"host_runs_target", resolved.at("host_runs_target")},
+      {"model_digest", resolved.at("model")},
+      {"model_format", "onnx"},
+      {"recorded_options", recorded_options(resolved)},
+      {"dumps", kDumps},
+      {"threads",
+       options.threads}}.dump()};
   spec.descriptors = {files.text.get(), files.constants.get(), files.metadata.get(), files.plan.get(),
                       files.code.get(), files.params.get(),    files.dumps.get()};
   spec.limits.data_bytes = options.memory;
@@ -98,7 +99,8 @@ storage::MemberRow store_member(storage::BlobStore& blobs, jobs::JobContext& con
   constexpr size_t kPart = size_t{4} << 20;
   const auto mapped = MappedFile::map(file.get(), std::string(name));
   const auto writer = blobs.writer({.expected = expected.digest});
-  for (std::string_view rest = mapped->text(); !rest.empty(); rest.remove_prefix(std::min(kPart, rest.size()))) {
+  for (std::string_view rest = mapped->text(); !rest.empty();
+       rest.remove_prefix(std::min(kPart, rest.size()))) {
     writer->write(rest.substr(0, kPart));
     context.keep_alive();
   }
@@ -111,7 +113,8 @@ storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& c
   const package::Metadata metadata = package::metadata_from_json(text->text());
   storage::PackageRow row;
   row.id = package::package_id(text->text());
-  const auto add = [&](std::string_view name, const FileDescriptor& file, const package::MemberInfo& expected) {
+  const auto add = [&](std::string_view name, const FileDescriptor& file,
+                       const package::MemberInfo& expected) {
     row.members.push_back(store_member(blobs, context, name, file, expected));
   };
   add(package::kMetadataMember, files.metadata, {row.id, static_cast<int64_t>(text->bytes().size())});

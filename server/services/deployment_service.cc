@@ -60,8 +60,8 @@ DeploymentServiceImpl::LivePtr DeploymentServiceImpl::require_ready(const std::s
   LivePtr live = require(name);
   if (live->state != services::DeploymentState::kReady) {
     throw Error(ErrorCode::kUnavailable, "deployment \"" + name + "\" is " +
-                                             std::string(services::deployment_state_name(live->state)) + ": " +
-                                             live->reason);
+                                             std::string(services::deployment_state_name(live->state)) +
+                                             ": " + live->reason);
   }
   return live;
 }
@@ -93,8 +93,8 @@ DeploymentServiceImpl::LivePtr DeploymentServiceImpl::load(const services::Deplo
   live->spec = spec;
   live->created_at = created_at;
   live->labels = read_labels(spec);
-  live->package = host_.load(open_package(open_members(blobs_, *row)),
-                             {spec.instances, spec.max_queue, spec.warmup});
+  live->package =
+      host_.load(open_package(open_members(blobs_, *row)), {spec.instances, spec.max_queue, spec.warmup});
   check_batch(spec, live->package->inputs());
   return live;
 }
@@ -105,10 +105,10 @@ void DeploymentServiceImpl::store(const std::string& name, const Live& live, int
   row.desired = canonical_json({{"spec", spec_to_json(live.spec)},
                                 {"created_ms", live.created_at.ms},
                                 {"load_attempts", load_attempts}});
-  row.versions = canonical_json(
-      {{live.spec.version, {{"package", live.spec.package},
-                            {"state", services::deployment_state_name(live.state)},
-                            {"reason", live.reason}}}});
+  row.versions = canonical_json({{live.spec.version,
+                                  {{"package", live.spec.package},
+                                   {"state", services::deployment_state_name(live.state)},
+                                   {"reason", live.reason}}}});
   row.packages = {Digest::parse(live.spec.package).value()};
   catalog_.put_deployment(row);
 }

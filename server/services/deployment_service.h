@@ -1,5 +1,5 @@
-/// Deployments: what the catalog says shall serve, and the packages that do. One version of a name serves at a
-/// time; the next one is loaded before it takes over. Thread-safety: as services::DeploymentService.
+/// Deployments: what the catalog says shall serve, and the packages that do. One version of a name serves at
+/// a time; the next one is loaded before it takes over. Thread-safety: as services::DeploymentService.
 #pragma once
 
 #include <map>
@@ -32,7 +32,8 @@ public:
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
   services::RunResult infer(const std::string& name, services::NamedTensors inputs,
-                            const services::RunOptions& options, const services::CallContext& context) override;
+                            const services::RunOptions& options,
+                            const services::CallContext& context) override;
   services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
                                     const services::CallContext& context) override;
 

@@ -77,7 +77,8 @@ private:
   /// An executor for one run, waited for in a bounded queue.
   class Turn {
   public:
-    Turn(InProcessPackage& owner, Clock::time_point deadline, const std::stop_token& cancelled) : owner_(owner) {
+    Turn(InProcessPackage& owner, Clock::time_point deadline, const std::stop_token& cancelled)
+        : owner_(owner) {
       std::unique_lock lock(owner.mutex_);
       if (owner.free_.empty() && owner.waiting_ >= owner.options_.max_queue) {
         throw Error(ErrorCode::kUnavailable, "the queue is full: " + std::to_string(owner.waiting_) +
@@ -85,7 +86,8 @@ private:
                                                  std::to_string(owner.options_.max_queue));
       }
       ++owner.waiting_;
-      const bool got = owner.freed_.wait_until(lock, cancelled, deadline, [&] { return !owner.free_.empty(); });
+      const bool got =
+          owner.freed_.wait_until(lock, cancelled, deadline, [&] { return !owner.free_.empty(); });
       --owner.waiting_;
       if (!got) {
         const bool gone = cancelled.stop_requested();
@@ -125,7 +127,8 @@ private:
 
 class InProcessHost final : public ExecutorHost {
 public:
-  InProcessHost(parallel::ThreadPool& pool, const InProcessOptions& options) : pool_(pool), options_(options) {}
+  InProcessHost(parallel::ThreadPool& pool, const InProcessOptions& options)
+      : pool_(pool), options_(options) {}
 
   std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
                                       const HostOptions& options) override {
@@ -143,7 +146,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool, const InProcessOptions& options) {
+std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool,
+                                                   const InProcessOptions& options) {
   return std::make_unique<InProcessHost>(pool, options);
 }
 

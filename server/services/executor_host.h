@@ -13,7 +13,7 @@
 namespace tensormill::server {
 
 struct HostOptions {
-  int instances = 1;  ///< runs at once
+  int instances = 1;   ///< runs at once
   int max_queue = 64;  ///< runs that wait; past it Error(kUnavailable)
   bool warmup = true;
 };
@@ -39,12 +39,13 @@ public:
 };
 
 struct InProcessOptions {
-  int threads = 1;  ///< of one run
+  int threads = 1;                           ///< of one run
   int64_t memory_budget = int64_t{8} << 30;  ///< of one executor
   std::chrono::milliseconds run_timeout{30'000};
 };
 
 /// Never null; `pool` outlives what the host loads.
-std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool, const InProcessOptions& options);
+std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool,
+                                                   const InProcessOptions& options);
 
 }  // namespace tensormill::server

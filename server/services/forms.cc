@@ -58,17 +58,11 @@ std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo
 }
 
 Json spec_to_json(const services::DeploymentSpec& spec) {
-  Json json = {{"package", spec.package},
-               {"version", spec.version},
-               {"keep_versions", spec.keep_versions},
-               {"instances", spec.instances},
-               {"max_batch", spec.max_batch},
-               {"max_delay_us", spec.max_delay_us},
-               {"max_queue", spec.max_queue},
-               {"warmup", spec.warmup},
-               {"isolation", spec.isolation},
-               {"labels", spec.labels},
-               {"output", spec.output}};
+  Json json = {
+      {"package", spec.package},     {"version", spec.version},     {"keep_versions", spec.keep_versions},
+      {"instances", spec.instances}, {"max_batch", spec.max_batch}, {"max_delay_us", spec.max_delay_us},
+      {"max_queue", spec.max_queue}, {"warmup", spec.warmup},       {"isolation", spec.isolation},
+      {"labels", spec.labels},       {"output", spec.output}};
   if (spec.labels_blob) json["labels_blob"] = *spec.labels_blob;
   if (spec.preprocess) {
     const services::Preprocess& pre = *spec.preprocess;

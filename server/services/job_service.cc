@@ -44,7 +44,8 @@ void check_shapes(const services::CompileRequest& request, const Json& facts) {
     if (input != inputs.end()) continue;
     std::string known;
     for (const auto& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
-    refuse(ErrorCode::kInvalidArgument, "/input_shapes/" + name, "the model has no such input; it has " + known);
+    refuse(ErrorCode::kInvalidArgument, "/input_shapes/" + name,
+           "the model has no such input; it has " + known);
   }
 }
 
@@ -108,8 +109,8 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
   const target::Target target = target_of(request.target, host_);
   const std::vector<std::string> have = host_.required_features();
   const std::vector<std::string> need = target.required_features();
-  const bool host_runs = target.is_x86() == host_.is_x86() &&
-                         std::includes(have.begin(), have.end(), need.begin(), need.end());
+  const bool host_runs =
+      target.is_x86() == host_.is_x86() && std::includes(have.begin(), have.end(), need.begin(), need.end());
   Json shapes = Json::object();
   for (const auto& [name, shape] : request.input_shapes) shapes[name] = shape_to_json(shape);
   const std::set<std::string> disabled(request.disabled_pass.begin(), request.disabled_pass.end());

@@ -25,9 +25,12 @@ const char* fill_name(services::FillMode mode) {
 }
 
 Json run_request(const services::RunOptions& options, const PackageServiceOptions& limits) {
-  Json request = {{"seed", options.seed},     {"repeat", options.repeat},
-                  {"number", options.number}, {"profile", options.profile},
-                  {"threads", limits.threads}, {"memory_budget", limits.run_memory},
+  Json request = {{"seed", options.seed},
+                  {"repeat", options.repeat},
+                  {"number", options.number},
+                  {"profile", options.profile},
+                  {"threads", limits.threads},
+                  {"memory_budget", limits.run_memory},
                   {"timeout_ms", limits.run_timeout.count()}};
   if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
   return request;
@@ -62,7 +65,8 @@ services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row
   info.created_at = {row.created_ms};
   for (const storage::DeploymentRow& deployment : deployments) {
     const auto& used = deployment.packages;
-    if (std::find(used.begin(), used.end(), row.id) != used.end()) info.deployments.push_back(deployment.name);
+    if (std::find(used.begin(), used.end(), row.id) != used.end())
+      info.deployments.push_back(deployment.name);
   }
   return info;
 }

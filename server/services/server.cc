@@ -69,7 +69,8 @@ struct Server::Parts {
         children(root + "/children"),
         pool(run_threads(settings, host)),
         executors(make_in_process_host(
-            pool, {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
+            pool,
+            {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
         info(host, limits_of(settings)),
         targets(host),
         models(blobs, catalog, children,
