@@ -1,0 +1,164 @@
+"""kill -9 of the server in the middle of uploads, compiles and publishes: what was acknowledged is there and sound after
+the restart, jobs are taken up again, and nothing else stays.
+
+Each round starts work in a thread and kills at a point that a seeded generator chooses: after so many bytes of an upload,
+or once a job has come so far.
+"""
+
+import hashlib
+import os
+import random
+import signal
+import socket
+import threading
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import serving
+
+ROUNDS = 20
+STAGES = ["queued", "import", "passes", "kernels", "link", "plan", "publish"]
+
+
+def layered_model(seed, layers=40):
+    """A model whose bytes depend on the seed, with a kernel of its own for each layer, so that a compile takes a while."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, value = [], [], "x"
+    for i in range(layers):
+        shape = (32 + i, 33 + i)
+        weights.append(numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [value, f"w{i}"], [f"m{i}"]))
+        nodes.append(helper.make_node("Relu", [f"m{i}"], [f"r{i}"]))
+        value = f"r{i}"
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 32])],
+                              [helper.make_tensor_value_info(value, TensorProto.FLOAT, [2, 32 + layers])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Kill(unittest.TestCase):
+    def setUp(self):
+        self.server = serving.make_server(self)
+        self.rng = random.Random(20)
+        self.models = {}    # name -> id of the acknowledged
+        self.jobs = {}      # acknowledged jobs: id -> known package, or None while it was not seen finished
+        self.archives = {}  # package -> digest of its archive
+        self.repeated = set()  # jobs that a second attempt finished
+
+    def partial_upload(self, name, data):
+        """Sends a part of an upload and leaves the connection open."""
+        link = socket.create_connection(("127.0.0.1", self.server.port), timeout=30)
+        self.addCleanup(link.close)
+        head = (f"POST /v1/models?name={name} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
+                f"Content-Length: {len(data)}\r\n\r\n").encode()
+        link.sendall(head + data[:self.rng.randrange(1, len(data))])
+        serving.wait_for(lambda: os.listdir(self.server.folder / "data/tmp"), "the upload's temporary file")
+
+    def upload_in_thread(self, name, data):
+        """An upload that may or may not be acknowledged before the kill."""
+        def upload():
+            try:
+                answer = self.server.upload(name, data)
+            except (OSError, serving.http.client.HTTPException):
+                return
+            if answer.status == 201:
+                self.models[name] = answer.json()["id"]
+        thread = threading.Thread(target=upload)
+        thread.start()
+        return thread
+
+    def wait_for_upload(self, thread, point):
+        """Until the upload has a temporary file, then a child at its import, or is answered; it may be past it already."""
+        data = self.server.folder / "data"
+        reached = [lambda: os.listdir(data / "tmp"), lambda: os.listdir(data / "children"), lambda: False][point]
+        serving.wait_for(lambda: reached() or not thread.is_alive(), "the upload's progress")
+
+    def start_job(self, name):
+        answer = self.server.submit(name)
+        self.assertEqual(answer.status, 202, answer.body)
+        job = answer.json()["id"]
+        self.jobs[job] = None
+        return job
+
+    def wait_for_stage(self, job, stage):
+        wanted = STAGES.index(stage)
+
+        def reached():
+            found = self.server.request("GET", f"/v1/jobs/{job}").json()
+            at = found["progress"]["stage"]
+            return found["state"] == "succeeded" or (at in STAGES and STAGES.index(at) >= wanted)
+        if wanted:
+            serving.wait_for(reached, f"job {job} at {stage}")
+
+    def kill_and_restart(self, threads):
+        children = self.server.children()
+        self.server.stop(signal.SIGKILL)
+        for thread in threads:
+            thread.join(60)
+        serving.wait_for(lambda: not any(map(is_alive, children)), "the end of the children")
+        self.server.start()
+
+    def check_everything(self):
+        for name, model in self.models.items():
+            self.assertEqual(self.server.request("GET", f"/v1/models/{name}").json()["id"], model)
+        for job in self.jobs:
+            final = self.server.finished(job)
+            self.assertEqual(final["state"], "succeeded", final["error"])
+            if final["attempt"] > 1:
+                self.repeated.add(job)
+            package = final["result"]["package"]
+            self.assertIn(self.jobs[job], (None, package))
+            self.jobs[job] = package
+            archive = self.server.request("GET", f"/v1/packages/{package}/archive")
+            digest = hashlib.sha256(archive.body).hexdigest()
+            self.assertEqual(archive.headers["ETag"], f'"sha256:{digest}"')
+            self.assertEqual(self.archives.setdefault(package, digest), digest)
+        data = self.server.folder / "data"
+        self.assertEqual(os.listdir(data / "tmp"), [])
+        self.assertEqual(os.listdir(data / "children"), [])
+        serving.wait_for(lambda: not os.listdir(data / "jobs"), "the end of the attempts' folders")
+        self.assertEqual(self.server.children(), [])
+
+    def one_round(self, number):
+        name, data, threads = f"model{number}", layered_model(number), []
+        kind = number % 3
+        if kind == 0:
+            self.partial_upload(name, data)
+        elif kind == 1:
+            threads.append(self.upload_in_thread(name, data))
+            self.wait_for_upload(threads[0], self.rng.randrange(3))
+        else:
+            answer = self.server.upload(name, data)
+            self.models[name] = answer.json()["id"]
+            job = self.start_job(name)
+            self.wait_for_stage(job, self.rng.choice(STAGES))
+        self.kill_and_restart(threads)
+        self.check_everything()
+
+    def test_rounds(self):
+        for number in range(ROUNDS):
+            with self.subTest(round=number):
+                self.one_round(number)
+        self.assertGreaterEqual(len(self.jobs), ROUNDS // 3)
+        self.assertGreaterEqual(len(self.repeated), 1, "no kill hit a running job")
+
+    def test_what_was_not_acknowledged_leaves_no_blob(self):
+        before = serving.blobs(self.server)
+        self.partial_upload("unfinished", layered_model(99))
+        self.kill_and_restart([])
+        self.assertEqual(serving.blobs(self.server), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,223 @@
+"""The whole path through HTTP: upload, compile, run, deploy, infer, classify; and what a stranger may send."""
+
+import hashlib
+import random
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import mill
+import serving
+
+MUTATIONS = 50
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+LABELS = (mill.ROOT / "tests/models/digits.labels.txt").read_text().split()
+PICTURES = mill.ROOT / "tests/models/pictures"
+
+
+def one_node_model(op, inputs, output, constants=(), **attributes):
+    """A model of one node; inputs and output as (name, dtype, shape)."""
+    node = helper.make_node(op, [i[0] for i in inputs] + [c[0] for c in constants], [output[0]], name="the_node",
+                            **attributes)
+    values = [helper.make_tensor_value_info(*i) for i in inputs]
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants]
+    graph = helper.make_graph([node], "g", values, [helper.make_tensor_value_info(*output)], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def mutated(data, rng):
+    kind = rng.randrange(3)
+    if kind == 0:
+        return data[:rng.randrange(1, len(data))]
+    data = bytearray(data)
+    for _ in range(rng.randrange(1, 8)):
+        at = rng.randrange(min(len(data), 4096)) if kind == 1 else rng.randrange(len(data))
+        data[at] ^= 1 << rng.randrange(8)
+    return bytes(data)
+
+
+class ServerTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        answer = cls.server.upload("digits", DIGITS.read_bytes())
+        if answer.status != 201:
+            raise AssertionError(answer.body)
+        cls.model = answer.json()["id"]
+        cls.package = cls.server.compile("digits", {"image": [1, 1, 28, 28]})
+
+    def tearDown(self):
+        self.assertIsNone(self.server.process.poll(), self.server.log_tail())
+        self.assertEqual(self.server.request("GET", "/readyz").status, 200)
+
+    def problem(self, answer, status, code):
+        self.assertEqual((answer.status, answer.json().get("code")), (status, code), answer.body)
+        self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
+        return answer.json()
+
+    def test_uploading_the_same_again_is_200_and_other_bytes_need_replace(self):
+        self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 200)
+        other = one_node_model("Relu", [("x", TensorProto.FLOAT, [2])], ("y", TensorProto.FLOAT, [2]))
+        before = serving.blobs(self.server)
+        self.problem(self.server.upload("digits", other), 409, "name_taken")
+        self.assertEqual(serving.blobs(self.server), before)
+        self.assertEqual(self.server.upload("movable", other).status, 201)
+        self.assertEqual(self.server.upload("movable", DIGITS.read_bytes(), "&replace=1").status, 201)
+        self.assertEqual(self.server.request("GET", "/v1/models/movable").json()["id"], self.model)
+        self.assertEqual(self.server.request("DELETE", "/v1/models/movable").status, 204)
+        self.problem(self.server.request("DELETE", f"/v1/models/{self.model}"), 409, "in_use")
+
+    def test_a_second_compile_is_answered_from_the_first(self):
+        answer = self.server.submit("digits", {"image": [1, 1, 28, 28]})
+        self.assertEqual((answer.status, answer.json()["cached"]), (200, True))
+        self.assertEqual(answer.json()["result"]["package"], self.package)
+
+    def test_the_archive_is_what_the_command_line_writes(self):
+        archive = self.server.request("GET", f"/v1/packages/{self.package}/archive")
+        digest = "sha256:" + hashlib.sha256(archive.body).hexdigest()
+        self.assertEqual(archive.headers["ETag"], f'"{digest}"')
+        path = self.server.folder / "cli.tar"
+        mill.check_program(self, "compile", DIGITS, "--input-shapes", "image:[1,1,28,28]", "-o", path)
+        self.assertEqual(path.read_bytes(), archive.body)
+
+    def test_run_infer_and_classify_agree(self):
+        image = np.random.default_rng(1).random((1, 1, 28, 28), dtype=np.float32)
+        run = self.server.run(self.package, {"image": image})
+        self.assertEqual(run.status, 200, run.body)
+        put = self.server.deploy("digits", self.package, labels=LABELS, preprocess={"resize": 28, "crop": 28, "color": "gray"})
+        self.assertIn(put.status, (200, 201), put.body)
+        infer = self.server.infer("digits", {"image": image})
+        np.testing.assert_array_equal(serving.from_npz(run.body)["logits"], serving.from_npz(infer.body)["logits"])
+        for picture in sorted(PICTURES.glob("*.png")):
+            answer = self.server.request("POST", "/v1/deployments/digits/classify?top=3", picture.read_bytes(),
+                                         {"Content-Type": "image/png"})
+            self.assertEqual(answer.json()["top"][0]["label"], picture.stem)
+        broken = self.server.request("POST", "/v1/deployments/digits/classify", b"\x89PNG\r\n\x1a\nno",
+                                     {"Content-Type": "image/png"})
+        self.problem(broken, 422, "invalid_image")
+
+    def test_unknown_names(self):
+        unknown = "sha256:" + "0" * 64
+        for path in ("/v1/models/nothing", f"/v1/packages/{unknown}", "/v1/packages/nothing", "/v1/deployments/nothing",
+                     "/v1/jobs/01890a5d-ac96-774b-bcce-b302099a8057"):
+            self.problem(self.server.request("GET", path), 404, "not_found")
+        error = self.problem(self.server.submit("nothing"), 422, "invalid_argument")
+        self.assertEqual(error["errors"][0]["pointer"], "/model")
+        error = self.problem(self.server.submit("digits", {"picture": [1]}), 422, "invalid_argument")
+        self.assertEqual(error["errors"][0]["pointer"], "/input_shapes/picture")
+        self.problem(self.server.submit("digits", target="llvm -mcpu=z80"), 422, "invalid_target")
+        self.problem(self.server.deploy("x", unknown), 422, "invalid_argument")
+
+    def test_a_string_for_a_number(self):
+        self.problem(self.server.submit("digits", {}, opt_level="3"), 422, "invalid_argument")
+        self.problem(self.server.send_json("POST", "/v1/jobs", "{"), 400, "invalid_json")
+
+    def test_wrong_tensors(self):
+        for inputs in ({"image": np.zeros((1, 1, 28, 27), np.float32)}, {"image": np.zeros((1, 1, 28, 28), np.float64)},
+                       {"picture": np.zeros(1, np.float32)}, {}):
+            self.problem(self.server.run(self.package, inputs), 422, "invalid_tensor")
+
+    def test_shapes_past_all_memory(self):
+        answer = self.server.submit("digits", {"image": [1000000000, 1, 28, 28]})
+        self.assertEqual(answer.status, 202, answer.body)
+        job = self.server.finished(answer.json()["id"])
+        self.assertEqual(job["state"], "failed")
+        self.assertIn(job["error"]["code"], ("invalid_model", "invalid_tensor", "memory_budget", "invalid_argument"))
+
+    def test_an_unsupported_model_lists_all_nodes(self):
+        nodes = [helper.make_node("Frobnicate", ["x"], ["a"], name="one"), helper.make_node("Twirl", ["a"], ["y"], name="two")]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [2])],
+                                  [helper.make_tensor_value_info("y", 1, [2])])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString()
+        before = serving.blobs(self.server)
+        error = self.problem(self.server.upload("strange", data), 422, "operator_not_implemented")
+        self.assertEqual([e["pointer"] for e in error["errors"]], ["one", "two"])
+        self.assertEqual(serving.blobs(self.server), before)
+
+    def check_hostile(self, name, model, inputs):
+        answer = self.server.upload(name, model)
+        self.assertEqual(answer.status, 201, answer.body)
+        package = self.server.compile(name)
+        answer = self.server.deploy(name, package)
+        self.assertIn(answer.status, (200, 201), answer.body)
+        run, infer = self.server.run(package, inputs), self.server.infer(name, inputs)
+        self.assertEqual(run.status, infer.status)
+        return infer
+
+    def test_an_index_out_of_range(self):
+        data = ("d", TensorProto.FLOAT, [4, 3])
+        model = one_node_model("Gather", [data, ("i", TensorProto.INT64, [2])], ("y", TensorProto.FLOAT, [2, 3]), axis=0)
+        inputs = {"d": np.arange(12, dtype=np.float32).reshape(4, 3), "i": np.array([1, 1 << 40])}
+        self.problem(self.check_hostile("gather", model, inputs), 422, "tensor_data")
+
+    def test_division_by_zero_and_the_smallest_integer(self):
+        shape = [3]
+        model = one_node_model("Div", [("a", TensorProto.INT32, shape), ("b", TensorProto.INT32, shape)],
+                               ("y", TensorProto.INT32, shape))
+        low = np.iinfo(np.int32).min
+        answer = self.check_hostile("div", model, {"a": np.array([1, low, 7], np.int32), "b": np.array([0, -1, 2], np.int32)})
+        if answer.status == 200:
+            self.assertEqual(serving.from_npz(answer.body)["y"][2], 3)
+        else:
+            self.problem(answer, 422, "tensor_data")
+
+    def test_nan_to_integer(self):
+        model = one_node_model("Cast", [("x", TensorProto.FLOAT, [3])], ("y", TensorProto.INT32, [3]), to=TensorProto.INT32)
+        answer = self.check_hostile("cast", model, {"x": np.array([np.nan, np.inf, 5], np.float32)})
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual(serving.from_npz(answer.body)["y"][2], 5)
+
+    def test_mutated_models(self):
+        rng, data = random.Random(7), DIGITS.read_bytes()
+        before = serving.blobs(self.server)
+        refused = 0
+        for i in range(MUTATIONS):
+            answer = self.server.upload(f"mutant{i}", mutated(data, rng))
+            self.assertIn(answer.status, (200, 201, 422), answer.body)
+            if answer.status == 422:
+                refused += 1
+                self.assertIn(answer.json()["code"], ("invalid_model", "operator_not_implemented",
+                                                      "operator_attribute_not_implemented"), answer.body)
+            else:
+                self.assertEqual(self.server.request("DELETE", f"/v1/models/mutant{i}").status, 204)
+                gone = self.server.request("DELETE", f"/v1/models/{answer.json()['id']}").status
+                self.assertEqual(gone, 409 if answer.json()["id"] == self.model else 204)
+        self.assertGreater(refused, MUTATIONS // 3)
+        self.assertEqual(serving.blobs(self.server), before)
+
+    def test_mutated_tensors(self):
+        self.server.deploy("digits", self.package)
+        rng = random.Random(8)
+        data = serving.npz({"image": np.ones((1, 1, 28, 28), np.float32)})
+        for _ in range(MUTATIONS):
+            answer = self.server.request("POST", "/v1/deployments/digits/infer", mutated(data, rng),
+                                         {"Content-Type": "application/x-npz"})
+            self.assertIn(answer.status, (200, 400, 413, 422), answer.body)
+
+    def test_a_busy_port_and_a_public_address_are_refused(self):
+        for address in (f"127.0.0.1:{self.server.port}", "0.0.0.0:0"):
+            done = mill.run_program("serve", "--listen", address, "--data", self.server.folder / "other")
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(mill.run_program("serve", "--set", "no.such=1").returncode, 2)
+
+
+class RestartTest(unittest.TestCase):
+    def test_deployments_come_back(self):
+        server = serving.make_server(self)
+        server.upload("digits", DIGITS.read_bytes())
+        package = server.compile("digits", {"image": [1, 1, 28, 28]})
+        self.assertEqual(server.deploy("digits", package).status, 201)
+        self.assertEqual(server.request("DELETE", f"/v1/packages/{package}").status, 409)
+        self.assertEqual(server.stop(), 0)
+        server.start()
+        answer = server.infer("digits", {"image": np.zeros((1, 1, 28, 28), np.float32)})
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual(server.request("DELETE", "/v1/deployments/digits").status, 204)
+        self.assertEqual(server.request("DELETE", f"/v1/packages/{package}").status, 204)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,162 @@
+"""A server of the test's own on a free port, and HTTP requests to it."""
+
+import http.client
+import io
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import mill
+
+DEADLINE = 120
+
+
+def wait_for(condition, what, seconds=DEADLINE):
+    """Polls until condition() is true; returns its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        threading.Event().wait(0.02)
+
+
+def npz(tensors):
+    buffer = io.BytesIO()
+    np.savez(buffer, **tensors)
+    return buffer.getvalue()
+
+
+def from_npz(body):
+    with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Server:
+    """`tensormill serve` on 127.0.0.1 with its own store."""
+
+    def __init__(self, folder, *options):
+        self.folder = Path(folder)
+        self.options = options
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.log = open(self.folder / "server.log", "ab")
+        command = [str(mill.PROGRAM), "serve", "--listen", "127.0.0.1:0", "--data", str(self.folder / "data")]
+        self.process = subprocess.Popen(command + list(self.options), stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                        stdin=subprocess.DEVNULL)
+        self.settings = []
+        for line in self.process.stdout:
+            self.settings.append(line.strip())
+            if line.startswith("listening on http://"):
+                self.port = int(line.rsplit(":", 1)[1])
+                return
+        raise AssertionError(f"the server ended with {self.process.wait()}: {self.log_tail()}")
+
+    def log_tail(self):
+        return (self.folder / "server.log").read_text()[-2000:]
+
+    def stop(self, how=signal.SIGTERM):
+        """Returns the exit code."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        self.log.close()
+        self.process = None
+        return code
+
+    def children(self):
+        """Pids of the children that live now."""
+        path = Path(f"/proc/{self.process.pid}/task")
+        pids = []
+        for task in path.iterdir():
+            try:
+                pids += [int(pid) for pid in (task / "children").read_text().split()]
+            except OSError:
+                continue
+        return pids
+
+    def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def send_json(self, method, path, value, headers=None):
+        text = value if isinstance(value, str) else json.dumps(value)
+        return self.request(method, path, text, {"Content-Type": "application/json", **(headers or {})})
+
+    def upload(self, name, data, query=""):
+        return self.request("POST", f"/v1/models?name={name}{query}", data, {"Content-Type": "application/octet-stream"})
+
+    def submit(self, model, shapes=None, **more):
+        body = {"kind": "compile", "model": model, "target": "llvm -mcpu=native", "opt_level": 3,
+                "input_shapes": shapes or {}, **more}
+        return self.send_json("POST", "/v1/jobs", body)
+
+    def finished(self, job, seconds=DEADLINE):
+        """The job once it is final."""
+        def final():
+            found = self.request("GET", f"/v1/jobs/{job}").json()
+            return found if found["state"] in ("succeeded", "failed", "cancelled") else None
+        return wait_for(final, f"job {job}", seconds)
+
+    def compile(self, model, shapes=None, **more):
+        """The package's id."""
+        answer = self.submit(model, shapes, **more)
+        if answer.status not in (200, 202):
+            raise AssertionError(answer.body)
+        job = self.finished(answer.json()["id"])
+        if job["state"] != "succeeded":
+            raise AssertionError(job["error"])
+        return job["result"]["package"]
+
+    def run(self, package, inputs, query=""):
+        return self.request("POST", f"/v1/packages/{package}/run{query}", npz(inputs), {"Content-Type": "application/x-npz"})
+
+    def deploy(self, name, package, **more):
+        return self.send_json("PUT", f"/v1/deployments/{name}", {"package": package, **more})
+
+    def infer(self, name, inputs):
+        return self.request("POST", f"/v1/deployments/{name}/infer", npz(inputs), {"Content-Type": "application/x-npz"})
+
+
+def make_server(test, *options):
+    """A server for a test or, given a class, for all of its tests."""
+    add = test.addClassCleanup if isinstance(test, type) else test.addCleanup
+    folder = tempfile.TemporaryDirectory()
+    add(folder.cleanup)
+    server = Server(folder.name, *options)
+    add(server.stop, signal.SIGKILL)
+    return server
+
+
+def blobs(server):
+    """Names of all blobs, and of unfinished writes."""
+    data = server.folder / "data"
+    found = sorted(str(p.relative_to(data)) for p in (data / "blobs").rglob("*") if p.is_file())
+    return found, sorted(os.listdir(data / "tmp"))
