@@ -1,7 +1,10 @@
 """The whole path through HTTP: upload, compile, run, deploy, infer, classify; and what a stranger may send."""
 
 import hashlib
+import io
 import random
+import tarfile
+import threading
 import unittest
 
 import numpy as np
@@ -26,6 +29,38 @@ def one_node_model(op, inputs, output, constants=(), **attributes):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     return model.SerializeToString()
+
+
+def archive(members, links=()):
+    """A tar of (name, bytes) and of symbolic links (name, target)."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for name, target in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+    return buffer.getvalue()
+
+
+def external_model(location):
+    """y = x + w with w in a file; the model's bytes and those of the file."""
+    weights = np.arange(4, dtype=np.float32)
+    tensor = helper.make_tensor("w", TensorProto.FLOAT, [4], weights.tobytes(), raw=True)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", 1, [4])], [helper.make_tensor_value_info("y", 1, [4])],
+                              [tensor])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    return model.SerializeToString(), weights.tobytes()
 
 
 def mutated(data, rng):
@@ -196,6 +231,67 @@ class ServerTest(unittest.TestCase):
             answer = self.server.request("POST", "/v1/deployments/digits/infer", mutated(data, rng),
                                          {"Content-Type": "application/x-npz"})
             self.assertIn(answer.status, (200, 400, 413, 422), answer.body)
+
+    def test_weights_beside_the_model(self):
+        model, weights = external_model("w.bin")
+        answer = self.server.upload("outside", archive([("m.onnx", model), ("w.bin", weights)]), "&format=onnx-archive")
+        self.assertEqual((answer.status, answer.json()["format"]), (201, "onnx-archive"), answer.body)
+        package = self.server.compile("outside")
+        run = self.server.run(package, {"x": np.ones(4, np.float32)})
+        np.testing.assert_array_equal(serving.from_npz(run.body)["y"], [1, 2, 3, 4])
+
+    def test_archives_that_reach_outside(self):
+        plain, weights = external_model("w.bin")
+        up, _ = external_model("../w.bin")
+        absolute, _ = external_model("/etc/passwd")
+        before = serving.blobs(self.server)
+        for data in (archive([("m.onnx", plain)]), archive([("m.onnx", plain)], [("w.bin", "/etc/passwd")]),
+                     archive([("m.onnx", up), ("w.bin", weights)]), archive([("m.onnx", absolute)]),
+                     archive([("m.onnx", plain), ("../w.bin", weights)]), archive([("m.onnx", plain), ("w.bin", b"1234")]),
+                     archive([("w.bin", weights)])):
+            self.problem(self.server.upload("reaching", data), 422, "invalid_model")
+        self.problem(self.server.upload("reaching", plain), 422, "invalid_model")
+        self.assertEqual(serving.blobs(self.server), before)
+
+    def test_the_same_upload_many_times_at_once(self):
+        data = one_node_model("Abs", [("x", TensorProto.FLOAT, [5])], ("y", TensorProto.FLOAT, [5]))
+        answers = []
+        threads = [threading.Thread(target=lambda i=i: answers.append(self.server.upload(f"twin{i % 3}", data)))
+                   for i in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({a.status for a in answers} - {200, 201}, set())
+        self.assertEqual(len({a.json()["id"] for a in answers}), 1)
+        self.assertIsNotNone(self.server.compile("twin0"))
+
+    def test_many_requests_at_once_get_their_own_answers(self):
+        self.server.deploy("digits", self.package)
+        images = [np.full((1, 1, 28, 28), i / 16, np.float32) for i in range(16)]
+        expected = [serving.from_npz(self.server.infer("digits", {"image": i}).body)["logits"] for i in images]
+        actual = [None] * len(images)
+
+        def infer(index):
+            actual[index] = serving.from_npz(self.server.infer("digits", {"image": images[index]}).body)["logits"]
+        threads = [threading.Thread(target=infer, args=(i,)) for i in range(len(images))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        np.testing.assert_array_equal(actual, expected)
+
+    def test_a_cancelled_job_leaves_no_process_and_can_be_retried(self):
+        answer = self.server.upload("cancelled", mill.generated("resnet18").read_bytes())
+        self.assertEqual(answer.status, 201, answer.body)
+        name = answer.json()["inputs"][0]["name"]
+        job = self.server.submit("cancelled", {name: [1, 3, 224, 224]}).json()["id"]
+        serving.wait_for(self.server.children, "the compile's child")
+        self.server.request("POST", f"/v1/jobs/{job}/cancel")
+        self.assertEqual(self.server.finished(job)["state"], "cancelled")
+        serving.wait_for(lambda: not self.server.children(), "the end of the child", 2)
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/retry").status, 202)
+        self.assertEqual(self.server.finished(job)["state"], "succeeded")
 
     def test_a_busy_port_and_a_public_address_are_refused(self):
         for address in (f"127.0.0.1:{self.server.port}", "0.0.0.0:0"):
