@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include "compiler/driver/compile.h"
 #include "compiler/ir/bundle.h"
 #include "compiler/ops/ops.h"

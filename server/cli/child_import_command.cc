@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ir/bundle.h"
 #include "compiler/ops/ops.h"

@@ -14,7 +14,6 @@ namespace tensormill::server {
 struct PackageServiceOptions {
   std::chrono::milliseconds run_timeout{30'000};
   uint64_t run_memory = uint64_t{8} << 30;
-  uint64_t max_tensor_bytes = uint64_t{256} << 20;
   int threads = 1;
 };
 

@@ -76,8 +76,7 @@ struct Server::Parts {
         models(blobs, catalog, children,
                {settings.max_model_bytes, settings.import_timeout, settings.import_memory}),
         packages(blobs, catalog, children,
-                 {settings.run_timeout, settings.run_memory, settings.max_tensor_bytes,
-                  run_threads(settings, host)}),
+                 {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
         deployments(blobs, catalog, *executors),
         compile(blobs, catalog, compile_options(settings, host)),
         queue(catalog) {
