@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+#include "compiler/target/target.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/npz/npz.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+#include "server/cli/cli.h"
+#include "server/cli/fill.h"
+#include "server/cli/model_input.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct RunArguments {
+  std::string package;
+  std::string input;
+  std::string output;
+  std::string fill_mode = "random";
+  uint64_t seed = 0;
+  bool print_time = false;
+  int repeat = 1;
+  int number = 1;
+  int warmup = 1;
+  int print_top = 0;
+  bool profile = false;
+  std::string profile_file;
+  std::string outputs;
+  int threads = 0;
+  bool end_to_end = false;
+};
+
+struct Inputs {
+  std::shared_ptr<const MappedFile> file;  ///< must outlive the tensors' use
+  std::vector<Tensor> tensors;             ///< one per input of the package
+};
+
+Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& executor) {
+  Inputs inputs;
+  std::vector<std::optional<Tensor>> given(executor.inputs().size());
+  if (!arguments.input.empty()) {
+    inputs.file = MappedFile::open(arguments.input);
+    for (npz::NamedTensor& entry : npz::read_npz(inputs.file->bytes())) {
+      std::optional<Tensor>& slot = given[executor.input_index(entry.name)];
+      if (slot) throw Error(ErrorCode::kInvalidTensor, "input \"" + entry.name + "\" is given twice");
+      slot = std::move(entry.tensor);
+    }
+  }
+  const FillMode mode = parse_fill_mode(arguments.fill_mode);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const package::Port& port = executor.inputs()[i];
+    if (!given[i] && !arguments.input.empty()) {
+      throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not in " + arguments.input);
+    }
+    inputs.tensors.push_back(
+        given[i] ? *given[i]
+                 : filled_tensor(port.dtype, concrete_shape(port.shape), mode, arguments.seed + i));
+  }
+  return inputs;
+}
+
+void set_inputs(exec::GraphExecutor& executor, const Inputs& inputs) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) {
+    const Tensor& tensor = inputs.tensors[i];
+    executor.set_input(i, {tensor.dtype(), tensor.shape(), tensor.data()});
+  }
+}
+
+std::vector<size_t> wanted_outputs(const RunArguments& arguments, const exec::GraphExecutor& executor) {
+  std::vector<size_t> wanted;
+  for (const std::string& name : split_list(arguments.outputs)) wanted.push_back(executor.output_index(name));
+  if (wanted.empty()) {
+    wanted.resize(executor.outputs().size());
+    std::iota(wanted.begin(), wanted.end(), 0);
+  }
+  return wanted;
+}
+
+/// Milliseconds per run, one value for each repeat.
+std::vector<double> measure(const RunArguments& arguments, exec::GraphExecutor& executor,
+                            parallel::ThreadPool& pool, const exec::RunOptions& options, const Inputs& inputs,
+                            const std::vector<size_t>& outputs) {
+  std::vector<double> times;
+  for (int i = 0; i < arguments.repeat; ++i) {
+    const Clock::time_point start = Clock::now();
+    for (int k = 0; k < arguments.number; ++k) {
+      if (arguments.end_to_end) set_inputs(executor, inputs);
+      executor.run(pool, options);
+      for (size_t output : outputs) {
+        if (arguments.end_to_end) executor.copy_output(output);
+      }
+    }
+    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
+    times.push_back(elapsed.count() / arguments.number);
+  }
+  return times;
+}
+
+struct TimeSummary {
+  double mean = 0, median = 0, max = 0, min = 0, std = 0;
+};
+
+TimeSummary summarize(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  TimeSummary summary;
+  const double count = static_cast<double>(times.size());
+  summary.mean = std::accumulate(times.begin(), times.end(), 0.0) / count;
+  const size_t middle = times.size() / 2;
+  summary.median = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+  summary.min = times.front();
+  summary.max = times.back();
+  for (double time : times) summary.std += (time - summary.mean) * (time - summary.mean) / count;
+  summary.std = std::sqrt(summary.std);
+  return summary;
+}
+
+void print_top(const exec::GraphExecutor& executor, const std::vector<size_t>& outputs, int count) {
+  for (size_t index : outputs) {
+    const Tensor tensor = executor.copy_output(index);
+    std::vector<int64_t> order(static_cast<size_t>(tensor.num_elements()));
+    std::iota(order.begin(), order.end(), 0);
+    const auto larger = [&](int64_t a, int64_t b) {
+      return tensor.element_as_double(a) > tensor.element_as_double(b);
+    };
+    std::stable_sort(order.begin(), order.end(), larger);
+    std::cout << executor.outputs()[index].name << "\n";
+    for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i) {
+      std::cout << std::setw(8) << order[i] << "  " << tensor.element_as_double(order[i]) << "\n";
+    }
+  }
+}
+
+void print_profile(const exec::GraphExecutor& executor, const std::vector<exec::StepTime>& profile,
+                   const std::string& file) {
+  int64_t total = 0;
+  for (const exec::StepTime& time : profile) total += time.duration_ns;
+  std::cout << std::setw(10) << "us" << std::setw(7) << "%" << std::setw(10) << "GFLOP/s"
+            << "  step\n"
+            << std::fixed;
+  Json events = Json::array();
+  for (const exec::StepTime& time : profile) {
+    const package::Step& step = executor.package().plan().steps[time.step];
+    const double us = static_cast<double>(time.duration_ns) / 1e3;
+    std::cout << std::setw(10) << std::setprecision(1) << us << std::setw(7)
+              << 100.0 * static_cast<double>(time.duration_ns) /
+                     static_cast<double>(std::max<int64_t>(total, 1))
+              << std::setw(10)
+              << static_cast<double>(step.flops) / static_cast<double>(std::max<int64_t>(time.duration_ns, 1))
+              << "  " << step.name << "\n";
+    events.push_back({{"name", step.name},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"ts", static_cast<double>(time.start_ns) / 1e3},
+                      {"dur", us},
+                      {"args", {{"nodes", step.origins}}}});
+  }
+  if (!file.empty()) write_file(file, Json{{"traceEvents", events}}.dump());
+}
+
+void write_outputs(const exec::GraphExecutor& executor, const std::vector<size_t>& outputs,
+                   const std::string& path) {
+  std::vector<npz::NamedView> views;
+  for (size_t index : outputs) views.push_back({executor.outputs()[index].name, executor.output(index)});
+  write_file(path, npz::write_npz(views));
+}
+
+void print_times(const std::vector<double>& times, bool json) {
+  const TimeSummary summary = summarize(times);
+  if (json) {
+    std::cout << Json{{"mean_ms", summary.mean}, {"median_ms", summary.median}, {"max_ms", summary.max},
+                      {"min_ms", summary.min},   {"std_ms", summary.std},       {"runs_ms", times}}
+                     .dump()
+              << std::endl;
+    return;
+  }
+  std::cout << "Execution time summary:\n" << std::fixed << std::setprecision(4);
+  for (const char* title : {"mean (ms)", "median (ms)", "max (ms)", "min (ms)", "std (ms)"})
+    std::cout << std::setw(14) << title;
+  std::cout << "\n";
+  for (double value : {summary.mean, summary.median, summary.max, summary.min, summary.std})
+    std::cout << std::setw(14) << value;
+  std::cout << std::endl;
+}
+
+int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
+  const auto loaded = package::LoadedPackage::load(package::Package::open(arguments.package));
+  const int cores = std::max(1, target::host_target().facts.num_cores);
+  const int threads = arguments.threads > 0 ? arguments.threads : cores;
+  parallel::ThreadPool pool(threads);
+  exec::ExecutorOptions executor_options;
+  executor_options.max_threads = threads;
+  exec::GraphExecutor executor(loaded, executor_options);
+  const std::vector<size_t> outputs = wanted_outputs(arguments, executor);
+  const Inputs inputs = read_inputs(arguments, executor);
+  set_inputs(executor, inputs);
+  exec::RunOptions options;
+  options.threads = threads;
+  for (int i = 0; i < arguments.warmup; ++i) executor.run(pool, options);
+  const std::vector<double> times = measure(arguments, executor, pool, options, inputs, outputs);
+  if (arguments.profile) {
+    std::vector<exec::StepTime> profile;
+    options.profile = &profile;
+    executor.run(pool, options);
+    print_profile(executor, profile, arguments.profile_file);
+  }
+  if (!arguments.output.empty()) write_outputs(executor, outputs, arguments.output);
+  if (arguments.print_top > 0) print_top(executor, outputs, arguments.print_top);
+  if (arguments.print_time || globals.json) print_times(times, globals.json);
+  return 0;
+}
+
+}  // namespace
+
+Action run_command(CLI::App& app) {
+  const auto arguments = std::make_shared<RunArguments>();
+  app.add_option("PACKAGE.tar", arguments->package, "package file")->required();
+  app.add_option("-i,--inputs", arguments->input, "NPZ with the inputs; without it they are filled");
+  app.add_option("-o,--output", arguments->output, "NPZ to write the outputs to");
+  app.add_option("--fill-mode", arguments->fill_mode, "zeros, ones or random")
+      ->check(CLI::IsMember({"zeros", "ones", "random"}));
+  app.add_option("--seed", arguments->seed, "of the random fill");
+  app.add_flag("--print-time", arguments->print_time, "print mean, median, max, min and std in ms");
+  app.add_option("--repeat", arguments->repeat, "measurements")->check(CLI::Range(1, 1000000));
+  app.add_option("--number", arguments->number, "runs in each measurement")->check(CLI::Range(1, 1000000));
+  app.add_option("--warmup", arguments->warmup, "runs before the first measurement")
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("--print-top", arguments->print_top, "print the N largest elements of each output")
+      ->check(CLI::Range(0, 1000000));
+  CLI::Option* profile = app.add_option("--profile", arguments->profile_file,
+                                        "print the time of each step; write a Chrome trace to the file");
+  profile->expected(0, 1);
+  app.add_option("--outputs", arguments->outputs, "only these outputs: A,B");
+  app.add_option("--threads", arguments->threads, "default: all cores")->check(CLI::Range(0, 1024));
+  app.add_flag("--end-to-end", arguments->end_to_end, "measure with copies of inputs and outputs");
+  return [arguments, profile](const GlobalOptions& globals) {
+    arguments->profile = profile->count() != 0;
+    return run_package(*arguments, globals);
+  };
+}
+
+}  // namespace tensormill::cli
