@@ -60,6 +60,9 @@ public:
   /// `axis` in [0, rank), from one that may be negative.
   int64_t normalize_axis(int64_t axis, int64_t rank) const;
 
+  /// a * b; the numbers come from the model, so that an overflow is its fault: Error(kInvalidModel).
+  int64_t product(int64_t a, int64_t b) const;
+
   /// A node of the graph with this node as its origin; its first output.
   ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
   std::vector<ir::ValueId> add_many(const std::string& op, std::vector<ir::ValueId> inputs,

@@ -96,6 +96,13 @@ int64_t NodeContext::normalize_axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
+int64_t NodeContext::product(int64_t a, int64_t b) const {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result))
+    invalid(std::to_string(a) + " * " + std::to_string(b) + " is too large");
+  return result;
+}
+
 std::string NodeContext::temporary_name() {
   // Names that the model uses must stay free for their own values.
   const std::string base = node_.outputs.empty() ? label_ : node_.outputs.front();

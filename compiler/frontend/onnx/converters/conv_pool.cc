@@ -6,6 +6,9 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+/// Larger numbers are no geometry; below it products of two stay inside int64.
+constexpr int64_t kMaxWindow = int64_t{1} << 30;
+
 struct Windows {
   std::vector<int64_t> kernel;
   std::vector<int64_t> strides;
@@ -47,8 +50,9 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   check_length(context, "strides", windows.strides, rank);
   check_length(context, "dilations", windows.dilations, rank);
   for (size_t d = 0; d < rank; ++d) {
-    if (windows.kernel[d] < 1 || windows.strides[d] < 1 || windows.dilations[d] < 1) {
-      context.invalid("kernel_shape, strides and dilations must be at least 1");
+    for (int64_t value : {windows.kernel[d], windows.strides[d], windows.dilations[d]}) {
+      if (value >= 1 && value <= kMaxWindow) continue;
+      context.invalid("kernel_shape, strides and dilations must be 1 to " + std::to_string(kMaxWindow));
     }
   }
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
@@ -59,7 +63,8 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
                                        : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
   }
   check_length(context, "pads", windows.pads, 2 * rank);
-  if (std::any_of(windows.pads.begin(), windows.pads.end(), [](int64_t pad) { return pad < 0; }))
+  if (std::any_of(windows.pads.begin(), windows.pads.end(),
+                  [](int64_t pad) { return pad < 0 || pad > kMaxWindow; }))
     context.invalid("pads must not be negative");
   return windows;
 }

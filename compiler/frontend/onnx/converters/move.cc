@@ -11,6 +11,8 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+constexpr int64_t kMaxBlock = 1 << 15;
+
 /// One axis of ONNX Slice, normalized as the standard says.
 struct AxisSlice {
   int64_t start = 0;
@@ -192,7 +194,7 @@ void convert_trilu(NodeContext& context) {
 void convert_depth_to_space(NodeContext& context) {
   const Shape shape = context.type(context.input(0)).shape;
   const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || shape[1] % (block * block) != 0) {
+  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[1] % (block * block) != 0) {
     context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
   }
   const bool depth_first = context.string_attr("mode", "DCR") == "DCR";
@@ -209,7 +211,7 @@ void convert_depth_to_space(NodeContext& context) {
 void convert_space_to_depth(NodeContext& context) {
   const Shape shape = context.type(context.input(0)).shape;
   const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || shape[2] % block != 0 || shape[3] % block != 0) {
+  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[2] % block != 0 || shape[3] % block != 0) {
     context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
   }
   const int64_t height = shape[2] / block;

@@ -66,7 +66,10 @@ void convert_softmax_flat(NodeContext& context) {
   const int64_t rank = static_cast<int64_t>(shape.size());
   const int64_t axis = rank == 0 ? 0 : context.normalize_axis(context.int_attr("axis", 1), rank + 1);
   Shape matrix{1, 1};
-  for (int64_t i = 0; i < rank; ++i) matrix[i < axis ? 0 : 1] *= shape[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t& extent = matrix[i < axis ? 0 : 1];
+    extent = context.product(extent, shape[static_cast<size_t>(i)]);
+  }
   const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";
   const ir::ValueId flat = context.reshape(context.input(0), matrix);
   context.set_output(0, context.reshape(context.add(op, {flat}, {{"axis", int64_t{1}}}), shape));

@@ -154,7 +154,10 @@ void convert_flatten(NodeContext& context) {
     context.invalid("axis " + std::to_string(axis) + " does not fit rank " + std::to_string(rank));
   if (axis < 0) axis += rank;
   Shape matrix{1, 1};
-  for (int64_t i = 0; i < rank; ++i) matrix[i < axis ? 0 : 1] *= shape[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t& extent = matrix[i < axis ? 0 : 1];
+    extent = context.product(extent, shape[static_cast<size_t>(i)]);
+  }
   context.set_output(0, context.reshape(context.input(0), matrix));
 }
 
