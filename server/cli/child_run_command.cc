@@ -19,9 +19,7 @@ services::RunOptions options_from(const Json& request) {
   request.at("number").get_to(options.number);
   request.at("profile").get_to(options.profile);
   const std::string fill = request.value("fill_mode", "");
-  if (fill == "zeros") options.fill_mode = services::FillMode::kZeros;
-  if (fill == "ones") options.fill_mode = services::FillMode::kOnes;
-  if (fill == "random") options.fill_mode = services::FillMode::kRandom;
+  if (!fill.empty()) options.fill_mode = server::parse_fill_mode(fill);
   return options;
 }
 

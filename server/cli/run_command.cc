@@ -15,8 +15,8 @@
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/cli.h"
-#include "server/cli/fill.h"
 #include "server/cli/model_input.h"
+#include "server/services/run_package.h"
 
 namespace tensormill::cli {
 
@@ -58,7 +58,7 @@ Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& exe
       slot = std::move(entry.tensor);
     }
   }
-  const FillMode mode = parse_fill_mode(arguments.fill_mode);
+  const services::FillMode mode = server::parse_fill_mode(arguments.fill_mode);
   for (size_t i = 0; i < given.size(); ++i) {
     const package::Port& port = executor.inputs()[i];
     if (!given[i] && !arguments.input.empty()) {
@@ -66,7 +66,7 @@ Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& exe
     }
     inputs.tensors.push_back(
         given[i] ? *given[i]
-                 : filled_tensor(port.dtype, concrete_shape(port.shape), mode, arguments.seed + i));
+                 : server::filled_tensor(port.dtype, concrete_shape(port.shape), mode, arguments.seed + i));
   }
   return inputs;
 }

@@ -62,6 +62,13 @@ std::string profile_json(const exec::GraphExecutor& executor, const std::vector<
 
 }  // namespace
 
+services::FillMode parse_fill_mode(const std::string& text) {
+  if (text == "zeros") return services::FillMode::kZeros;
+  if (text == "ones") return services::FillMode::kOnes;
+  if (text == "random") return services::FillMode::kRandom;
+  throw Error(ErrorCode::kInvalidArgument, "fill mode is \"" + text + "\", expected zeros, ones or random");
+}
+
 Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed) {
   Tensor tensor = Tensor::zeros(dtype, shape);
   if (mode == services::FillMode::kZeros) return tensor;

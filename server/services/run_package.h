@@ -2,12 +2,16 @@
 /// Used by the in-process host and by the runner child. Thread-safety: as GraphExecutor.
 #pragma once
 
+#include <string>
+
 #include "api/services/package_service.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/parallel/thread_pool.h"
 
 namespace tensormill::server {
 
+/// "zeros", "ones", "random"; throws Error(kInvalidArgument) otherwise.
+services::FillMode parse_fill_mode(const std::string& text);
 /// Random: floats uniform in [-1,1), integers in [0,128) cut to the type, bools fair.
 Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed);
 /// Fills the inputs from `inputs` and `options`, runs, and copies the outputs. Throws Error(kInvalidTensor),
