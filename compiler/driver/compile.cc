@@ -95,7 +95,7 @@ private:
     report("passes", 0, 1);
     const PhaseTimer timer(result_.times, "passes");
     passes::PipelineOptions pipeline;
-    pipeline.opt_level = options_.opt_level;
+    pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
     const auto observe = [&](std::string_view pass, const ir::Graph& graph) {
       if (dumps("relay")) result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + ir::print(graph);

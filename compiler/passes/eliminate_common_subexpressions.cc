@@ -20,7 +20,7 @@ struct Key {
 
 }  // namespace
 
-ir::Graph eliminate_common_subexpressions(const ir::Graph& graph) {
+ir::Graph eliminate_common_subexpressions(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Patch patch(graph, "eliminate_common_subexpressions");
   // Representative of each value; constants of equal bytes are one.
   std::vector<ir::ValueId> same(graph.values().size());

@@ -78,7 +78,7 @@ bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& no
 
 }  // namespace
 
-ir::Graph fold_batch_norm(const ir::Graph& graph) {
+ir::Graph fold_batch_norm(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Patch patch(graph, "fold_batch_norm");
   const std::vector<int> reads = count_reads(graph);
   for (const ir::Node& node : graph.nodes()) {

@@ -46,7 +46,7 @@ std::vector<Tensor> evaluate(const ir::Graph& graph, const ir::Node& node,
 
 }  // namespace
 
-ir::Graph fold_constants(const ir::Graph& graph) {
+ir::Graph fold_constants(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Patch patch(graph, "fold_constants");
   // Constants that this pass made, by the value they stand for, so that chains fold in one go.
   std::vector<ir::ValueId> folded(graph.values().size(), ir::kAbsent);

@@ -9,24 +9,31 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/target/target.h"
 
 namespace tensormill::passes {
+
+/// What a pass may look at besides the graph. Layouts, packing and algorithms follow from the target's facts.
+struct PassContext {
+  target::CpuFacts facts;
+  int opt_level = 3;
+};
 
 struct PassInfo {
   std::string_view name;
   int opt_level;  ///< runs from this level on
-  ir::Graph (*run)(const ir::Graph& graph);
+  ir::Graph (*run)(const ir::Graph& graph, const PassContext& context);
   std::string_view doc;
 };
 /// All rows of passes.def in the pipeline's order.
 const std::vector<PassInfo>& all_passes();
 
-#define TM_PASS(function, level, doc) ir::Graph function(const ir::Graph& graph);
+#define TM_PASS(function, level, doc) ir::Graph function(const ir::Graph& graph, const PassContext& context);
 #include "compiler/passes/passes.def"
 #undef TM_PASS
 
 struct PipelineOptions {
-  int opt_level = 3;
+  PassContext context;
   std::set<std::string> disabled;
 };
 /// Sees the graph after each pass that ran.

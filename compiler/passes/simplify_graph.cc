@@ -135,7 +135,7 @@ constexpr int kMaxRounds = 16;
 
 }  // namespace
 
-ir::Graph simplify_graph(const ir::Graph& graph) {
+ir::Graph simplify_graph(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Graph current = graph;
   for (int round = 0; round < kMaxRounds; ++round) {
     Simplifier simplifier(current);
@@ -146,6 +146,6 @@ ir::Graph simplify_graph(const ir::Graph& graph) {
   return current;
 }
 
-ir::Graph simplify_moved(const ir::Graph& graph) { return fold_constants(simplify_graph(graph)); }
+ir::Graph simplify_moved(const ir::Graph& graph, const PassContext& context) { return fold_constants(simplify_graph(graph, context), context); }
 
 }  // namespace tensormill::passes

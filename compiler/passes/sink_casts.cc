@@ -5,7 +5,7 @@
 
 namespace tensormill::passes {
 
-ir::Graph sink_casts(const ir::Graph& graph) {
+ir::Graph sink_casts(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Graph current = graph;
   for (size_t round = 0; round <= graph.nodes().size(); ++round) {
     ir::Patch patch(current, "sink_casts");

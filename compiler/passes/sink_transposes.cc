@@ -28,7 +28,7 @@ const std::vector<int64_t>* shared_perm(const ir::Graph& graph, const ir::Node& 
 
 }  // namespace
 
-ir::Graph sink_transposes(const ir::Graph& graph) {
+ir::Graph sink_transposes(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Graph current = graph;
   // One step down per round; a transpose passes each node at most once.
   for (size_t round = 0; round <= graph.nodes().size(); ++round) {
