@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Side-by-side benchmarks: run.py [models|kernels] [ARGS...]; see bench/README.md.
+
+`models` is the default. Each benchmark prints its figures and its bars, and stops with 1 when a bar is missed.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench/results"
+NOT_THERE_YET = ("tuner", "server")
+
+
+def run_kernels(args):
+    program = ROOT / "build/bin/bench_kernels"
+    if not program.exists():
+        print("error: build/bin/bench_kernels is not built: cmake --build build --target bench_kernels",
+              file=sys.stderr)
+        return 2
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    os.execv(program, [str(program), *args])
+
+
+def main(argv):
+    name, args = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("models", argv)
+    if name == "kernels":
+        return run_kernels(args)
+    if name in NOT_THERE_YET:
+        print(f"error: bench {name} is not there yet (there are: models, kernels)", file=sys.stderr)
+        return 2
+    print(f"error: no benchmark named {name} (there are: models, kernels)", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
