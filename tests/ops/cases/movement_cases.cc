@@ -136,12 +136,31 @@ void add_others(std::vector<Case>& cases) {
   one_hot("scalar", {}, DType::kInt64, {{"depth", int64_t{6}}});
 }
 
+void add_layouts(std::vector<Case>& cases) {
+  const Table to{cases, "to_blocked"};
+  to("even", {1, 32, 3, 5}, {{"block", int64_t{16}}});
+  to("tail of lanes", {2, 13, 4, 7}, {{"block", int64_t{8}}});
+  to("fewer channels than lanes", {1, 3, 5, 5}, {{"block", int64_t{16}}});
+  to("no spatial dims", {2, 7}, {{"block", int64_t{4}}});
+  to("block 1", {1, 5, 2, 1}, {{"block", int64_t{1}}});
+  to("empty", {0, 5, 3, 3}, {{"block", int64_t{4}}});
+  to("no channels", {1, 0, 3, 3}, {{"block", int64_t{4}}});
+  const Table from{cases, "from_blocked"};
+  from("even", {1, 2, 3, 5, 16}, {{"channels", int64_t{32}}});
+  from("tail of lanes", {2, 2, 4, 7, 8}, {{"channels", int64_t{13}}});
+  from("fewer channels than lanes", {1, 1, 5, 5, 16}, {{"channels", int64_t{3}}});
+  from("no spatial dims", {2, 2, 4}, {{"channels", int64_t{7}}});
+  from("empty", {0, 2, 3, 3, 4}, {{"channels", int64_t{5}}});
+  from("no channels", {1, 0, 3, 3, 4}, {{"channels", int64_t{0}}});
+}
+
 }  // namespace
 
 void add_movement_cases(std::vector<Case>& cases) {
   add_shapes(cases);
   add_parts(cases);
   add_gathers(cases);
+  add_layouts(cases);
   add_others(cases);
 }
 
