@@ -40,6 +40,10 @@ schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
       return schedule::KernelClass::kMatmul;
     case ir::KernelClass::kSoftmax:
       return schedule::KernelClass::kSoftmax;
+    case ir::KernelClass::kConvBlocked:
+      return schedule::KernelClass::kConvBlocked;
+    case ir::KernelClass::kDepthwise:
+      return schedule::KernelClass::kDepthwise;
   }
   throw InternalError("unknown kernel class");
 }

@@ -28,7 +28,7 @@ enum class Pattern : uint8_t {
 };
 
 /// Which schedule templates apply to a kernel anchored by the operator.
-enum class KernelClass : uint8_t { kInjective, kReduction, kConv, kPool, kMatmul, kSoftmax };
+enum class KernelClass : uint8_t { kInjective, kReduction, kConv, kPool, kMatmul, kSoftmax, kConvBlocked, kDepthwise };
 
 struct InferContext {
   const Attrs& attrs;

@@ -1,6 +1,7 @@
 /// conv: convolution (cross-correlation) over 1 to 3 spatial dimensions.
 #include <algorithm>
 
+#include "compiler/ops/conv.h"
 #include "compiler/ops/gemm.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -121,7 +122,9 @@ private:
   std::vector<int64_t> table_;
 };
 
-void reference(const ir::ReferenceContext& context) {
+}  // namespace
+
+void conv_reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   const Tensor& w = *context.inputs[1];
   Tensor& out = *context.outputs[0];
@@ -165,6 +168,8 @@ void reference(const ir::ReferenceContext& context) {
   }
   store_doubles(out, values);
 }
+
+namespace {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape& x = context.input_types[0].shape;
@@ -217,7 +222,7 @@ std::vector<ir::OpDef> conv_ops() {
   def.kernel_class = ir::KernelClass::kConv;
   def.tolerance = 1e-5;
   def.infer = &infer;
-  def.reference = &reference;
+  def.reference = &conv_reference;
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "

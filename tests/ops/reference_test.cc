@@ -57,6 +57,25 @@ TEST(Reference, Convolution) {
               {0, 1, -2, -3});
 }
 
+TEST(Reference, ConvolutionOnBlocks) {
+  // Two pixels of four channels 0..3, 4..7 under a 1x1 kernel whose output channel o takes input channel 3 -
+  // o.
+  Reals reversing(16, 0);
+  for (size_t in = 0; in < 4; ++in) reversing[in * 4 + 3 - in] = 1;
+  const Tensor x = counting({1, 1, 1, 2, 4}), w = tensor<float>({1, 1, 1, 1, 4, 4}, reversing);
+  expect_near(run("conv_blocked", {}, {x, w}), {3, 2, 1, 0, 7, 6, 5, 4});
+  // Two channels of two pixels, 0 1 and 2 3: sums over a window of two, in two output channels, the second
+  // doubled.
+  const Tensor plain = counting({1, 2, 1, 2});
+  const Tensor first = tensor<float>({1, 2, 1, 2, 2}, {1, 2, 1, 2, 1, 2, 1, 2});
+  expect_near(run("conv_first", {{"pads", Ints{0, 1, 0, 0}}}, {plain, first}), {2, 4, 6, 12});
+  // Channel c of three pixels times its own weights: the one before, and ten times the pixel itself.
+  const Tensor pixels = counting({1, 1, 1, 3, 2}), own = tensor<float>({1, 1, 2, 2}, {1, 0, 10, 10});
+  expect_near(
+      run("conv_depthwise", {{"pads", Ints{0, 1, 0, 0}}}, {pixels, own, tensor<float>({2}, {0.5, 0})}),
+      {0.5, 10, 20.5, 30, 42.5, 50});
+}
+
 TEST(Reference, TransposedConvolution) {
   const Tensor x = tensor<float>({1, 1, 2}, {1, 2}), w = tensor<float>({1, 1, 3}, {1, 10, 100});
   expect_near(run("conv_transpose", {}, {x, w}), {1, 12, 120, 200});

@@ -51,6 +51,14 @@ TEST(TypeRule, RefusalsNameBothNumbers) {
             "the input has 3 channels, the weights take 2 for each of 1 groups");
   EXPECT_EQ(refusal("conv", {}, {f32({1, 3, 2, 8}), f32({4, 3, 3, 3})}),
             "the window reaches over 3 elements in spatial dimension 0, the padded input has 2");
+  EXPECT_EQ(refusal("conv_blocked", {}, {f32({1, 2, 8, 8, 4}), f32({4, 3, 3, 3, 4, 4})}),
+            "the input has 2 blocks, the weights take 3 for each of 1 groups");
+  EXPECT_EQ(refusal("conv_blocked", {}, {f32({1, 2, 8, 8, 4}), f32({4, 2, 3, 3, 8, 8})}),
+            "the input has blocks of 4 channels, the weights of 8 x 8");
+  EXPECT_EQ(refusal("conv_first", {}, {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}),
+            "input 1 (packed weights) has rank 4, expected 5");
+  EXPECT_EQ(refusal("conv_depthwise", {}, {f32({1, 2, 8, 8, 4}), f32({3, 3, 3, 4})}),
+            "the input has 2 blocks of 4 channels, the weights 3 of 4");
   EXPECT_EQ(refusal("matmul", {}, {f32({2, 3}), f32({4, 5})}),
             "shapes [2,3] and [4,5] do not multiply: 3 columns and 4 rows");
   EXPECT_EQ(refusal("add", {}, {f32({2, 3}), f32({4})}), "shapes [2,3] and [4] do not broadcast");

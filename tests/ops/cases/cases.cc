@@ -6,6 +6,7 @@ namespace tensormill::ops_cases {
 
 // The other tables, by kind of operator.
 void add_window_cases(std::vector<Case>& cases);
+void add_blocked_conv_cases(std::vector<Case>& cases);
 void add_movement_cases(std::vector<Case>& cases);
 
 namespace {
@@ -185,6 +186,7 @@ std::vector<Case> make_cases() {
   add_choices(cases);
   add_products(cases);
   add_window_cases(cases);
+  add_blocked_conv_cases(cases);
   add_reductions(cases);
   add_normalizations(cases);
   add_movement_cases(cases);

@@ -1,0 +1,58 @@
+/// What the convolutions on blocked tensors share. A blocked activation is [N, ceil(C/b), H, W, b]: b
+/// channels side by side, pad lanes zero. Taps that fall outside the input do not contribute: the expression
+/// of a tap is select(inside, x * w, 0) with clamped indices, which the schedules turn into guards around the
+/// accumulation. Thread-safety: pure functions.
+#pragma once
+
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/window.h"
+
+namespace tensormill::ops {
+
+/// One two-dimensional convolution: extents of the input, of the window and of the result.
+struct BlockedConv {
+  int64_t batch = 0;
+  int64_t out_blocks = 0;
+  int64_t block = 0;
+  Shape in;  ///< H, W
+  Shape out;
+  Window window;
+  bool has_input = true;  ///< the input has elements
+  /// One tap, no padding, no stride: rows of the image follow each other, so that the image is one row.
+  bool is_pointwise() const;
+  /// [N, out_blocks, OH, OW, b]
+  Shape out_shape() const;
+};
+
+/// The window of `attrs` over the spatial extents [H, W] of the input. Throws Error(kInvalidModel).
+BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
+                              int64_t out_blocks, int64_t block);
+/// Input `index` with `rank` dimensions and the dtype of input 0, called `what` in errors.
+const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index, size_t rank,
+                                  const std::string& what);
+/// Fails unless an optional bias (input 2) has the shape [channels].
+void check_bias(const ir::InferContext& context, int64_t channels);
+
+/// Where a tap reads the input.
+struct TapPosition {
+  Expr row, column;  ///< in bounds for every point
+  Expr inside;       ///< whether the tap is in the input; null: always
+};
+TapPosition tap_position(const BlockedConv& conv, const Expr& oh, const Expr& ow, const Expr& kh,
+                         const Expr& kw);
+
+/// The summand of one tap: `position` is where the input is read, taps[lead] and taps[lead + 1] are the
+/// window's.
+using TapProduct = std::function<Expr(const std::vector<Expr>& axes, const std::vector<Expr>& taps,
+                                      const TapPosition& position)>;
+/// The sums over `taps`, of which two (from `lead` on) run over the window, plus the bias where it is given.
+TeOutputs blocked_conv_stages(const ir::ComputeContext& context, const BlockedConv& conv, const Shape& taps,
+                              size_t lead, const TapProduct& product);
+
+/// The dimensions of `tensor` in another order, with the shape `shape` afterwards.
+Tensor permuted(const Tensor& tensor, const std::vector<size_t>& order, const Shape& shape);
+/// Evaluates conv on plain x and w and stores the blocked result.
+void blocked_conv_reference(const ir::ReferenceContext& context, const Tensor& x, const Tensor& w,
+                            int64_t groups, int64_t block);
+
+}  // namespace tensormill::ops

@@ -1,0 +1,87 @@
+/// conv_blocked: two-dimensional convolution of a blocked tensor with weights in the order in which a
+/// register tile of output columns x channel blocks reads them.
+#include "compiler/ops/blocked.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> conv_blocked_ops();
+
+namespace {
+
+BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+  BlockedConv conv = read_blocked_conv(attrs, x[0], {x[2], x[3]}, {w[2], w[3]}, w[0], w[5]);
+  conv.has_input = num_elements(x) != 0;
+  return conv;
+}
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = ranked_input(context, 0, 5, "blocked");
+  const Shape& w = ranked_input(context, 1, 6, "packed weights").shape;
+  const int64_t groups = attr_int(context.attrs, "group", 1);
+  if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
+  if (w[4] != x.shape[4] || w[5] != x.shape[4]) {
+    fail("the input has blocks of " + std::to_string(x.shape[4]) + " channels, the weights of " +
+         std::to_string(w[4]) + " x " + std::to_string(w[5]));
+  }
+  if (w[0] % groups != 0) {
+    fail(std::to_string(w[0]) + " output blocks do not divide into " + std::to_string(groups) + " groups");
+  }
+  if (x.shape[1] % groups != 0 || x.shape[1] / groups != w[1]) {
+    fail("the input has " + std::to_string(x.shape[1]) + " blocks, the weights take " + std::to_string(w[1]) +
+         " for each of " + std::to_string(groups) + " groups");
+  }
+  const BlockedConv conv = read_conv(context.attrs, x.shape, w);
+  check_bias(context, w[0] * conv.block);
+  return {made_type(x.dtype, conv.out_shape())};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Tensor& w = *context.inputs[1];
+  const Shape &xs = x.shape(), &ws = w.shape();
+  const int64_t block = ws[5];
+  blocked_conv_reference(context, permuted(x, {0, 1, 4, 2, 3}, {xs[0], xs[1] * block, xs[2], xs[3]}),
+                         permuted(w, {0, 5, 1, 4, 2, 3}, {ws[0] * block, ws[1] * block, ws[2], ws[3]}),
+                         attr_int(context.attrs, "group", 1), block);
+}
+
+TeOutputs compute(const ir::ComputeContext& context) {
+  const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
+  const BlockedConv conv = read_conv(context.attrs, x, w);
+  const int64_t groups = attr_int(context.attrs, "group", 1);
+  return blocked_conv_stages(
+      context, conv, {w[1], w[2], w[3], w[4]}, 1,
+      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
+        Expr block = taps[0];
+        if (groups > 1) block = te::floordiv(axes[1], Expr(w[0] / groups)) * Expr(w[1]) + taps[0];
+        const Expr value =
+            te::read(context.inputs[0], {axes[0], block, position.row, position.column, taps[3]});
+        const Expr weight =
+            te::read(context.inputs[1], {axes[1], taps[0], taps[1], taps[2], taps[3], axes.back()});
+        return widen(value) * widen(weight);
+      });
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> conv_blocked_ops() {
+  ir::OpDef def;
+  def.name = "conv_blocked";
+  def.min_inputs = 2;
+  def.max_inputs = 3;
+  def.pattern = ir::Pattern::kComplex;
+  def.kernel_class = ir::KernelClass::kConvBlocked;
+  def.tolerance = 1e-5;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "inputs x [N,ICb,H,W,b], w [OCb,ICb/group,KH,KW,b (in),b (out)], bias [OCb*b] (optional): x and the "
+      "result "
+      "[N,OCb,OH,OW,b] hold b channels side by side, lanes past the channels are zero in x, w and bias; "
+      "attributes "
+      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1)";
+  return {def};
+}
+
+}  // namespace tensormill::ops

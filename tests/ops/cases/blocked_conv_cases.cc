@@ -1,0 +1,75 @@
+/// Cases of convolutions on blocked tensors: blocks of 4, 8 and 16 channels on every target.
+#include "tests/ops/cases/cases.h"
+
+namespace tensormill::ops_cases {
+
+void add_blocked_conv_cases(std::vector<Case>& cases);
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+void add(std::vector<Case>& cases, const std::string& op, const std::string& variant, const Shape& x,
+         const Shape& w, const ir::Attrs& attrs, int64_t bias = -1) {
+  std::vector<Operand> operands = {{.shape = x}, {.shape = w}};
+  if (bias >= 0) operands.push_back({.shape = {bias}});
+  cases.push_back({op, variant, attrs, operands});
+}
+
+const ir::Attrs kSame = {{"pads", Ints{1, 1, 1, 1}}};
+const ir::Attrs kHalf = {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}};
+
+void add_blocked(std::vector<Case>& cases) {
+  const std::string op = "conv_blocked";
+  add(cases, op, "1x1", {1, 2, 5, 7, 4}, {3, 2, 1, 1, 4, 4}, {}, 12);
+  add(cases, op, "1x1, no bias", {2, 1, 3, 3, 16}, {2, 1, 1, 1, 16, 16}, {});
+  add(cases, op, "1x1, strided", {1, 1, 7, 9, 8}, {2, 1, 1, 1, 8, 8}, {{"strides", Ints{2, 2}}}, 16);
+  add(cases, op, "3x3", {1, 2, 7, 7, 16}, {2, 2, 3, 3, 16, 16}, kSame, 32);
+  add(cases, op, "3x3, wide", {1, 1, 3, 37, 4}, {5, 1, 3, 3, 4, 4}, kSame);
+  add(cases, op, "3x3, strided", {1, 2, 9, 14, 8}, {1, 2, 3, 3, 8, 8}, kHalf, 8);
+  add(cases, op, "5x3, pads at the end", {1, 1, 8, 6, 4}, {2, 1, 5, 3, 4, 4}, {{"pads", Ints{0, 0, 3, 2}}});
+  add(cases, op, "3x3, no pads", {1, 1, 5, 13, 16}, {1, 1, 3, 3, 16, 16}, {});
+  add(cases, op, "dilated", {1, 1, 9, 9, 4}, {1, 1, 3, 2, 4, 4},
+      {{"dilations", Ints{2, 3}}, {"pads", Ints{2, 1, 2, 3}}}, 4);
+  add(cases, op, "grouped", {1, 4, 5, 5, 4}, {6, 2, 3, 3, 4, 4},
+      {{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}, 24);
+  add(cases, op, "only padding beside", {1, 1, 1, 1, 4}, {1, 1, 5, 5, 4, 4}, {{"pads", Ints{3, 3, 3, 3}}});
+  add(cases, op, "empty batch", {0, 1, 5, 5, 4}, {1, 1, 3, 3, 4, 4}, {});
+  add(cases, op, "no channels", {1, 0, 5, 5, 4}, {2, 0, 3, 3, 4, 4}, kSame, 8);
+  add(cases, op, "no rows", {1, 1, 0, 5, 4}, {1, 1, 1, 1, 4, 4}, kSame);
+}
+
+void add_first(std::vector<Case>& cases) {
+  const std::string op = "conv_first";
+  add(cases, op, "7x7, strided", {1, 3, 19, 23}, {2, 3, 7, 7, 8},
+      {{"pads", Ints{3, 3, 3, 3}}, {"strides", Ints{2, 2}}}, 16);
+  add(cases, op, "3x3, strided", {1, 3, 9, 33}, {2, 3, 3, 3, 16}, kHalf, 32);
+  add(cases, op, "3x3", {2, 1, 5, 7}, {3, 1, 3, 3, 4}, kSame);
+  add(cases, op, "1x1", {1, 3, 5, 5}, {1, 3, 1, 1, 16}, {}, 16);
+  add(cases, op, "empty batch", {0, 3, 5, 5}, {1, 3, 3, 3, 4}, {});
+  add(cases, op, "no channels", {1, 0, 5, 5}, {1, 0, 3, 3, 4}, kSame, 4);
+}
+
+void add_depthwise(std::vector<Case>& cases) {
+  const std::string op = "conv_depthwise";
+  add(cases, op, "3x3", {1, 3, 7, 7, 16}, {3, 3, 3, 16}, kSame, 48);
+  add(cases, op, "3x3, wide", {1, 1, 5, 37, 8}, {1, 3, 3, 8}, kSame);
+  add(cases, op, "3x3, strided", {1, 2, 9, 14, 4}, {2, 3, 3, 4}, kHalf, 8);
+  add(cases, op, "5x5, strided", {2, 1, 11, 13, 16}, {1, 5, 5, 16},
+      {{"pads", Ints{2, 2, 2, 2}}, {"strides", Ints{2, 2}}}, 16);
+  add(cases, op, "dilated", {1, 1, 9, 9, 4}, {1, 3, 2, 4},
+      {{"dilations", Ints{2, 3}}, {"pads", Ints{2, 1, 2, 3}}});
+  add(cases, op, "1x1", {1, 1, 1, 5, 4}, {1, 1, 1, 4}, {}, 4);
+  add(cases, op, "empty batch", {0, 1, 5, 5, 4}, {1, 3, 3, 4}, {});
+  add(cases, op, "no channels", {1, 0, 5, 5, 4}, {0, 3, 3, 4}, kSame);
+}
+
+}  // namespace
+
+void add_blocked_conv_cases(std::vector<Case>& cases) {
+  add_blocked(cases);
+  add_first(cases);
+  add_depthwise(cases);
+}
+
+}  // namespace tensormill::ops_cases
