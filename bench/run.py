@@ -27,6 +27,10 @@ def main(argv):
     name, args = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("models", argv)
     if name == "kernels":
         return run_kernels(args)
+    if name == "models":
+        from models_bench import main as models
+
+        return models.main(args)
     if name in NOT_THERE_YET:
         print(f"error: bench {name} is not there yet (there are: models, kernels)", file=sys.stderr)
         return 2
