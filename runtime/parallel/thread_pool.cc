@@ -10,8 +10,14 @@ namespace tensormill::parallel {
 
 namespace {
 
-/// Some tens of microseconds: kernels follow each other faster than a sleeping thread wakes.
-constexpr int kSpins = 1000;
+/// A wait polls this often before the thread sleeps: some tens of microseconds when nothing is leased (the next
+/// run may follow at once), about a millisecond inside a lease, whose core is reserved anyway: waking a thread
+/// takes longer than most steps of a network do.
+constexpr int kIdleSpins = 1000;
+constexpr int kLeasedSpins = 25000;
+
+/// Keeps what two threads write off each other's cache lines.
+constexpr size_t kCacheLine = 64;
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -31,8 +37,8 @@ struct ThreadPool::Job {
   int64_t tasks;
   const CancelToken* cancel;
   int32_t cancel_code;
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> failed{false};
+  alignas(kCacheLine) std::atomic<int64_t> next{0};
+  alignas(kCacheLine) std::atomic<bool> failed{false};
   std::mutex mutex;
   int64_t failing_task = -1;
   int32_t code = 0;
@@ -63,8 +69,9 @@ struct ThreadPool::Job {
 
 /// A thread's mailbox. Idle -> Posted by the lease; Posted -> Running by the thread, or back to Idle by a
 /// lease that finished without it.
-struct ThreadPool::Helper {
+struct alignas(kCacheLine) ThreadPool::Helper {
   std::atomic<uint32_t> state{kIdle};
+  std::atomic<bool> leased{false};
   Job* job = nullptr;
   int32_t worker = 0;
   std::thread thread;
@@ -102,7 +109,8 @@ void ThreadPool::helper_main(Helper& helper) {
       spins = 0;
       continue;
     }
-    if (++spins < kSpins) {
+    const int limit = helper.leased.load(std::memory_order_relaxed) ? kLeasedSpins : kIdleSpins;
+    if (++spins < limit) {
       pause_briefly();
     } else {
       helper.state.wait(kIdle, std::memory_order_acquire);
@@ -129,8 +137,10 @@ Lease ThreadPool::lease(int wanted, const Deadline& deadline, const CancelToken*
   free_cores_ -= count;
   std::vector<int> helpers;
   for (int i = 1; i < count; ++i) {
-    helpers.push_back(free_helpers_.back());
+    const int helper = free_helpers_.back();
     free_helpers_.pop_back();
+    helpers_[static_cast<size_t>(helper)]->leased.store(true, std::memory_order_relaxed);
+    helpers.push_back(helper);
   }
   return Lease(this, std::move(helpers));
 }
@@ -138,6 +148,8 @@ Lease ThreadPool::lease(int wanted, const Deadline& deadline, const CancelToken*
 void ThreadPool::give_back(const std::vector<int>& helpers) {
   {
     const std::lock_guard lock(mutex_);
+    for (int helper : helpers)
+      helpers_[static_cast<size_t>(helper)]->leased.store(false, std::memory_order_relaxed);
     free_cores_ += static_cast<int>(helpers.size()) + 1;
     free_helpers_.insert(free_helpers_.end(), helpers.rbegin(), helpers.rend());
   }
@@ -175,7 +187,7 @@ int32_t Lease::parallel_for(int64_t tasks, TaskFunction function, void* context,
     if (helper.state.compare_exchange_strong(state, kIdle, std::memory_order_acquire)) continue;
     int spins = 0;
     while ((state = helper.state.load(std::memory_order_acquire)) == kRunning) {
-      if (++spins < kSpins) {
+      if (++spins < kLeasedSpins) {
         pause_briefly();
       } else {
         helper.state.wait(kRunning, std::memory_order_acquire);
