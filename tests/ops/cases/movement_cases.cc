@@ -151,6 +151,17 @@ void add_layouts(std::vector<Case>& cases) {
   from("fewer channels than lanes", {1, 1, 5, 5, 16}, {{"channels", int64_t{3}}});
   from("no spatial dims", {2, 2, 4}, {{"channels", int64_t{7}}});
   from("empty", {0, 2, 3, 3, 4}, {{"channels", int64_t{5}}});
+  const auto gather = [&](const std::string& variant, std::vector<Shape> shapes, Ints channels) {
+    std::vector<Operand> operands;
+    for (Shape& shape : shapes) operands.push_back({.shape = std::move(shape)});
+    cases.push_back({"gather_channels", variant, {{"channels", std::move(channels)}}, std::move(operands)});
+  };
+  gather("any order", {{1, 2, 3, 5, 4}}, {7, 0, 3, 3, 1});
+  gather("runs of two", {{2, 2, 3, 1, 8}, {2, 1, 3, 1, 8}}, {13, 14, 15, 0, 1, 2, 3, 4, 5, 16, 17, 18, 19});
+  gather("whole blocks", {{1, 2, 7, 4}, {1, 1, 7, 4}}, {8, 9, 10, 11, 4, 5, 6, 7});
+  gather("one lane", {{1, 5, 3, 1}}, {4, 2});
+  gather("none", {{1, 2, 3, 4}}, {});
+  gather("empty", {{0, 2, 3, 3, 4}}, {1, 6, 2});
   from("no channels", {1, 0, 3, 3, 4}, {{"channels", int64_t{0}}});
 }
 
