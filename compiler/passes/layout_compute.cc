@@ -1,0 +1,174 @@
+// Operators other than convolutions on blocked tensors: element by element, pooling, reductions over pixels.
+#include <algorithm>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/passes/layout_rewriter.h"
+#include "compiler/passes/pack_blocked.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+/// shape as [n,c,h,w] under broadcasting.
+Shape image_shape(const Shape& shape) {
+  Shape image(4 - std::min<size_t>(shape.size(), 4), 1);
+  image.insert(image.end(), shape.begin(), shape.end());
+  return image;
+}
+
+/// The operator's result on one element a operand; absent operands are null.
+double evaluate_one(const ir::OpDef& def, const ir::Attrs& attrs,
+                    const std::vector<std::optional<double>>& operands) {
+  std::vector<Tensor> tensors;
+  for (const std::optional<double>& operand : operands) {
+    const float value = static_cast<float>(operand.value_or(0));
+    tensors.push_back(Tensor::from<float>({1}, std::span<const float>(&value, 1)));
+  }
+  Tensor result(DType::kFloat32, {1});
+  ir::ReferenceContext context{attrs, {}, {&result}};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    context.inputs.push_back(operands[i] ? &tensors[i] : nullptr);
+  }
+  def.reference(context);
+  return result.element_as_double(0);
+}
+
+std::vector<int64_t> with_last(std::vector<int64_t> values, int64_t last) {
+  values.push_back(last);
+  return values;
+}
+
+}  // namespace
+
+ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input,
+                                    const std::vector<int64_t>& place, double pad) {
+  const int64_t channels = static_cast<int64_t>(place.size());
+  const Tensor* fixed = constant(input);
+  const Shape image = image_shape(type(input).shape);
+  if (num_elements(image) == 1) {
+    make_plain(input);
+    return type(input).shape.size() > 1 ? reshaped(input, {1}, node.origins) : input;
+  }
+  if (image[1] != channels) {  // one channel for all
+    make_plain(input);
+    return reshaped(input, {image[0], 1, image[2], image[3], 1}, node.origins);
+  }
+  if (fixed != nullptr) {
+    const Tensor packed =
+        pack_channels(fixed->reshaped(image), place, arranger_.blocks(channels), block(), pad);
+    return patch_.add_constant(graph_.value(input).name + ".blocked", packed);
+  }
+  std::vector<Lane> lanes;
+  if (has_image(input)) {
+    lanes = form(input)->lanes;
+  } else {
+    make_plain(input);
+    const ir::ValueId plain = reshaped(input, image, node.origins);
+    lanes = arranger_.whole(
+        patch_.add_node("to_blocked", {plain}, {{"block", block()}}, node.origins)[0], channels);
+  }
+  std::vector<Lane> ordered(lanes.size());
+  for (size_t c = 0; c < lanes.size(); ++c) ordered[static_cast<size_t>(place[c])] = lanes[c];
+  return arranger_.arrange(ordered);
+}
+
+std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int64_t channels) const {
+  if (channels % block() == 0) return 0.0;
+  // 0 serves sums and products, 1 quotients.
+  for (const double candidate : {0.0, 1.0}) {
+    std::vector<std::optional<double>> values;
+    for (const ir::ValueId input : node.inputs) {
+      if (input == ir::kAbsent) {
+        values.emplace_back();
+        continue;
+      }
+      const Tensor* fixed = constant(input);
+      const bool scalar = num_elements(type(input).shape) == 1;
+      const bool per_channel = !scalar && image_shape(type(input).shape)[1] == channels;
+      if (!per_channel && !(scalar && fixed != nullptr)) return std::nullopt;
+      values.emplace_back(scalar ? fixed->element_as_double(0) : fixed != nullptr ? candidate : 0.0);
+    }
+    if (evaluate_one(graph_.ops().get(node.op), node.attrs, values) == 0.0) return candidate;
+  }
+  return std::nullopt;
+}
+
+ir::ValueId LayoutRewriter::masked(ir::ValueId value, int64_t channels,
+                                   const std::vector<std::string>& origins) {
+  const auto [mask, is_new] = masks_.emplace(channels, ir::kAbsent);
+  if (is_new) {
+    const int64_t blocks = arranger_.blocks(channels);
+    Tensor lanes = Tensor::zeros(DType::kBool, {1, blocks, 1, 1, block()});
+    for (int64_t lane = 0; lane < channels; ++lane) lanes.set_element_int(lane, 1);
+    mask->second = patch_.add_constant("lanes_of_" + std::to_string(channels) + "_channels", lanes);
+  }
+  const ir::ValueId zero = patch_.add_constant("zero", Tensor::zeros(DType::kFloat32, {}));
+  return patch_.add_node("where", {mask->second, value, zero}, {}, origins)[0];
+}
+
+bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
+  if (node.op == "batch_norm" || node.outputs.size() != 1) return false;
+  const ir::ValueType& out = type(node.outputs[0]);
+  if (out.dtype != DType::kFloat32 || out.shape.size() != 4) return false;
+  ir::ValueId leading = ir::kAbsent;
+  for (const ir::ValueId input : node.inputs) {
+    if (input == ir::kAbsent) continue;
+    if (type(input).dtype != DType::kFloat32) return false;
+    const Shape& shape = type(input).shape;
+    if (leading == ir::kAbsent && has_image(input) && shape[0] == out.shape[0] && shape[1] == out.shape[1])
+      leading = input;
+  }
+  if (leading == ir::kAbsent) return false;
+  std::vector<int64_t> place;
+  static_cast<void>(arranger_.arrange_any(form(leading)->lanes, place));
+  const int64_t channels = out.shape[1];
+  const std::optional<double> pad = zero_keeping_pad(node, channels);
+  std::vector<ir::ValueId> inputs;
+  for (const ir::ValueId input : node.inputs) {
+    inputs.push_back(input == ir::kAbsent ? input : operand(node, input, place, pad.value_or(0)));
+  }
+  ir::ValueId made = patch_.add_node(node.op, std::move(inputs), node.attrs, node.origins)[0];
+  if (!pad) made = masked(made, channels, node.origins);
+  set_image(node.outputs[0], made, place);
+  return true;
+}
+
+bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
+  if (!has_image(node.inputs[0]) || type(node.inputs[0]).dtype != DType::kFloat32) return false;
+  const auto ints = [&](const std::string& name, size_t count, int64_t fallback) {
+    return node.attrs.has(name) ? node.attrs.ints_of(name) : std::vector<int64_t>(count, fallback);
+  };
+  const std::vector<int64_t> kernel = node.attrs.ints_of("kernel");
+  const std::vector<int64_t> pads = ints("pads", 4, 0);
+  // A window in the padding alone would give pad lanes something else than zero.
+  for (size_t d = 0; d < 4; ++d) {
+    if (pads[d] >= kernel[d % 2]) return false;
+  }
+  ir::Attrs attrs = node.attrs;
+  attrs.set("kernel", with_last(kernel, 1));
+  attrs.set("strides", with_last(ints("strides", 2, 1), 1));
+  attrs.set("dilations", with_last(ints("dilations", 2, 1), 1));
+  attrs.set("pads", std::vector<int64_t>{pads[0], pads[1], 0, pads[2], pads[3], 0});
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
+  set_image(node.outputs[0], patch_.add_node(node.op, {x}, attrs, node.origins)[0], place);
+  return true;
+}
+
+bool LayoutRewriter::rewrite_reduction(const ir::Node& node) {
+  if (!has_image(node.inputs[0]) || !node.attrs.has("axes")) return false;
+  std::vector<int64_t> axes = node.attrs.ints_of("axes");
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + 4 : axis;
+  std::sort(axes.begin(), axes.end());
+  const bool both = axes == std::vector<int64_t>{2, 3};
+  if (!both && axes != std::vector<int64_t>{2} && axes != std::vector<int64_t>{3}) return false;
+  const Shape& out = type(node.outputs[0]).shape;
+  if (out.size() != 4 && !both) return false;
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
+  const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{1}}};
+  set_image(node.outputs[0], patch_.add_node(node.op, {x}, attrs, node.origins)[0], place);
+  return true;
+}
+
+}  // namespace tensormill::passes

@@ -1,0 +1,116 @@
+// Convolutions of constant weights become blocked ones, each with its weights in the order in which its kernel
+// reads them. Input channels may stand in any order: the weights follow.
+#include <numeric>
+
+#include "compiler/passes/layout_rewriter.h"
+#include "compiler/passes/pack_blocked.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+std::vector<int64_t> in_order(int64_t count) {
+  std::vector<int64_t> place(static_cast<size_t>(count));
+  std::iota(place.begin(), place.end(), int64_t{0});
+  return place;
+}
+
+int64_t groups_of(const ir::Node& conv) {
+  return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1;
+}
+
+/// The window's attributes.
+ir::Attrs window_of(const ir::Node& conv) {
+  ir::Attrs attrs;
+  for (const std::string name : {"strides", "dilations", "pads"}) {
+    if (conv.attrs.has(name)) attrs.set(name, conv.attrs.ints_of(name));
+  }
+  return attrs;
+}
+
+}  // namespace
+
+bool LayoutRewriter::is_convolution_of_constants(const ir::Node& node) const {
+  const Tensor* weights = constant(node.inputs[1]);
+  const bool biased = node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent;
+  return weights != nullptr && weights->dtype() == DType::kFloat32 && weights->shape().size() == 4 &&
+         weights->num_elements() > 0 && num_elements(type(node.outputs[0]).shape) > 0 &&
+         (!biased || constant(node.inputs[2]) != nullptr);
+}
+
+bool LayoutRewriter::rewrite_conv(const ir::Node& node) {
+  if (!is_convolution_of_constants(node)) return false;
+  const int64_t groups = groups_of(node);
+  const int64_t inputs = type(node.inputs[0]).shape[1];
+  const int64_t outputs = type(node.outputs[0]).shape[1];
+  if (groups == 1 && inputs < block() && form(node.inputs[0]) == nullptr) {
+    rewrite_first(node);
+  } else if (groups == 1) {
+    rewrite_dense(node, 1);
+  } else if (groups == inputs && groups == outputs) {
+    rewrite_depthwise(node);
+  } else if (inputs / groups % block() == 0 && outputs / groups % block() == 0) {
+    rewrite_dense(node, groups);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+ir::ValueId LayoutRewriter::packed_bias(const ir::Node& node, const std::vector<int64_t>& place,
+                                        int64_t blocks) {
+  if (node.inputs.size() < 3 || node.inputs[2] == ir::kAbsent) return ir::kAbsent;
+  const Tensor packed = pack_vector(*constant(node.inputs[2]), place, blocks, block());
+  return patch_.add_constant(graph_.value(node.inputs[2]).name + ".blocked", packed);
+}
+
+void LayoutRewriter::rewrite_first(const ir::Node& node) {
+  const Tensor& weights = *constant(node.inputs[1]);
+  const int64_t outputs = weights.shape()[0];
+  const ir::ValueId packed = patch_.add_constant(graph_.value(node.inputs[1]).name + ".blocked",
+                                                 pack_first_weights(weights, block()));
+  const std::vector<int64_t> place = in_order(outputs);
+  const ir::ValueId bias = packed_bias(node, place, arranger_.blocks(outputs));
+  const ir::ValueId made =
+      patch_.add_node("conv_first", {node.inputs[0], packed, bias}, window_of(node), node.origins)[0];
+  set_image(node.outputs[0], made, place);
+}
+
+void LayoutRewriter::rewrite_depthwise(const ir::Node& node) {
+  const ChannelForm input = image_form(node.inputs[0], node.origins);
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(input.lanes, place);
+  const int64_t blocks = patch_.value(x).type.shape[1];
+  const ir::ValueId packed =
+      patch_.add_constant(graph_.value(node.inputs[1]).name + ".blocked",
+                          pack_depthwise_weights(*constant(node.inputs[1]), place, blocks, block()));
+  const ir::ValueId bias = packed_bias(node, place, blocks);
+  const ir::ValueId made =
+      patch_.add_node("conv_depthwise", {x, packed, bias}, window_of(node), node.origins)[0];
+  set_image(node.outputs[0], made, place);
+}
+
+void LayoutRewriter::rewrite_dense(const ir::Node& node, int64_t groups) {
+  const ChannelForm input = image_form(node.inputs[0], node.origins);
+  std::vector<int64_t> place;
+  ir::ValueId x;
+  if (groups == 1) {
+    x = arranger_.arrange_any(input.lanes, place);
+  } else {
+    x = arranger_.arrange(input.lanes);
+    place = in_order(type(node.inputs[0]).shape[1] / groups);
+  }
+  const int64_t in_blocks = patch_.value(x).type.shape[1] / groups;
+  const int64_t outputs = type(node.outputs[0]).shape[1];
+  const ir::ValueId packed =
+      patch_.add_constant(graph_.value(node.inputs[1]).name + ".blocked",
+                          pack_conv_weights(*constant(node.inputs[1]), place, in_blocks, block()));
+  const std::vector<int64_t> order = in_order(outputs);
+  const ir::ValueId bias = packed_bias(node, order, arranger_.blocks(outputs));
+  ir::Attrs attrs = window_of(node);
+  attrs.set("group", groups);
+  const ir::ValueId made = patch_.add_node("conv_blocked", {x, packed, bias}, attrs, node.origins)[0];
+  set_image(node.outputs[0], made, order);
+}
+
+}  // namespace tensormill::passes

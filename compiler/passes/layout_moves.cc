@@ -1,0 +1,138 @@
+// What only moves channels: a new list of lanes, no code.
+#include <algorithm>
+
+#include "compiler/passes/layout_rewriter.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+size_t normal_axis(const ir::Node& node, size_t rank) {
+  const int64_t axis = node.attrs.has("axis") ? node.attrs.int_of("axis") : 0;
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+using Difference = std::vector<Lane>::difference_type;
+
+std::vector<Lane> range_of(const std::vector<Lane>& lanes, int64_t start, int64_t count) {
+  const auto first = lanes.begin() + static_cast<Difference>(start);
+  return {first, first + static_cast<Difference>(count)};
+}
+
+}  // namespace
+
+bool LayoutRewriter::rewrite_concat(const ir::Node& node) {
+  const ir::ValueType& out = type(node.outputs[0]);
+  if (out.dtype != DType::kFloat32 || out.shape.size() != 4 || normal_axis(node, 4) != 1) return false;
+  const auto readable = [&](ir::ValueId input) { return form(input) == nullptr || has_image(input); };
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(), readable)) return false;
+  ChannelForm joined = {{out.shape[1]}, {out.shape[2], out.shape[3]}, {}};
+  for (const ir::ValueId input : node.inputs) {
+    const ChannelForm part = image_form(input, node.origins);
+    joined.lanes.insert(joined.lanes.end(), part.lanes.begin(), part.lanes.end());
+  }
+  set_form(node.outputs[0], std::move(joined));
+  return true;
+}
+
+bool LayoutRewriter::rewrite_split(const ir::Node& node) {
+  const ChannelForm from = *form(node.inputs[0]);
+  if (from.channel_dims.size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1) return false;
+  int64_t start = 0;
+  for (const ir::ValueId output : node.outputs) {
+    const int64_t count = type(output).shape[1];
+    set_form(output, {{count}, from.spatial, range_of(from.lanes, start, count)});
+    start += count;
+  }
+  return true;
+}
+
+bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
+  const ChannelForm from = *form(node.inputs[0]);
+  const Shape& in = type(node.inputs[0]).shape;
+  const Shape& out = type(node.outputs[0]).shape;
+  if (from.channel_dims.size() != 1) return false;
+  const std::vector<int64_t>& starts = node.attrs.ints_of("starts");
+  const bool stepped = node.attrs.has("steps");
+  const auto step = [&](size_t d) { return stepped ? node.attrs.ints_of("steps")[d] : 1; };
+  for (size_t d = 0; d < in.size(); ++d) {
+    if (d != 1 && (in[d] != out[d] || (step(d) != 1 && in[d] > 1))) return false;
+  }
+  ChannelForm sliced = {{out[1]}, from.spatial, {}};
+  for (int64_t i = 0; i < out[1]; ++i) {
+    sliced.lanes.push_back(from.lanes[static_cast<size_t>(starts[1] + i * step(1))]);
+  }
+  set_form(node.outputs[0], std::move(sliced));
+  return true;
+}
+
+bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
+  const ChannelForm* from = form(node.inputs[0]);
+  const Tensor* indices = constant(node.inputs[1]);
+  if (from == nullptr || from->channel_dims.size() != 1 || indices == nullptr ||
+      indices->shape().size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1) {
+    return false;
+  }
+  const int64_t count = static_cast<int64_t>(from->lanes.size());
+  ChannelForm gathered = {{indices->num_elements()}, from->spatial, {}};
+  for (int64_t i = 0; i < indices->num_elements(); ++i) {
+    const int64_t index = indices->element_as_int(i);
+    if (index < -count || index >= count) return false;  // the kernel reports it
+    gathered.lanes.push_back(from->lanes[static_cast<size_t>(index < 0 ? index + count : index)]);
+  }
+  set_form(node.outputs[0], std::move(gathered));
+  return true;
+}
+
+bool LayoutRewriter::rewrite_reshape(const ir::Node& node) {
+  ChannelForm made = *form(node.inputs[0]);
+  const Shape& in = type(node.inputs[0]).shape;
+  const Shape& out = type(node.outputs[0]).shape;
+  if (out.size() < 2 || out[0] != in[0]) return false;
+  int64_t points = 1;
+  for (const int64_t extent : made.spatial) points *= extent;
+  size_t trailing = made.spatial.size();
+  if (points == 1) {
+    trailing = 0;  // any ones at the end may be the pixel's
+    while (trailing < 2 && trailing + 2 < out.size() && out[out.size() - 1 - trailing] == 1) ++trailing;
+  } else if (out.size() < trailing + 2 || !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin())) {
+    return false;
+  }
+  const auto end = out.end() - static_cast<Shape::difference_type>(trailing);
+  made.channel_dims.assign(out.begin() + 1, end);
+  made.spatial.assign(end, out.end());
+  if (num_elements(made.channel_dims) != static_cast<int64_t>(made.lanes.size())) return false;
+  set_form(node.outputs[0], std::move(made));
+  return true;
+}
+
+bool LayoutRewriter::rewrite_transpose(const ir::Node& node) {
+  const ChannelForm& from = *form(node.inputs[0]);
+  if (!node.attrs.has("perm")) return false;
+  const std::vector<int64_t>& perm = node.attrs.ints_of("perm");
+  const size_t rank = from.channel_dims.size();
+  ChannelForm made = {{}, from.spatial, {}};
+  Shape strides;
+  const Shape own = row_major_strides(from.channel_dims);
+  for (size_t d = 0; d < perm.size(); ++d) {
+    const size_t source = static_cast<size_t>(perm[d]);
+    const bool channel = d >= 1 && d <= rank;
+    if (channel ? source < 1 || source > rank : source != d) return false;
+    if (!channel) continue;
+    made.channel_dims.push_back(from.channel_dims[source - 1]);
+    strides.push_back(own[source - 1]);
+  }
+  const Shape steps = row_major_strides(made.channel_dims);
+  for (size_t c = 0; c < from.lanes.size(); ++c) {
+    int64_t rest = static_cast<int64_t>(c), source = 0;
+    for (size_t d = 0; d < rank; ++d) {
+      source += rest / steps[d] * strides[d];
+      rest %= steps[d];
+    }
+    made.lanes.push_back(from.lanes[static_cast<size_t>(source)]);
+  }
+  set_form(node.outputs[0], std::move(made));
+  return true;
+}
+
+}  // namespace tensormill::passes

@@ -1,0 +1,90 @@
+#include "compiler/passes/layout_rewriter.h"
+
+#include "compiler/ir/op_def.h"
+
+namespace tensormill::passes {
+
+ir::Graph LayoutRewriter::run() {
+  for (const ir::Node& node : graph_.nodes()) visit(node);
+  for (const ir::ValueId output : graph_.outputs()) make_plain(output);
+  return patch_.apply();
+}
+
+void LayoutRewriter::visit(const ir::Node& node) {
+  bool reads_forms = false;
+  for (const ir::ValueId input : node.inputs) reads_forms = reads_forms || form(input) != nullptr;
+  if (!reads_forms && node.op != "conv") return;
+  arranger_.set_origins(node.origins);
+  if (rewrite(node)) return;
+  for (const ir::ValueId input : node.inputs) make_plain(input);
+}
+
+bool LayoutRewriter::rewrite(const ir::Node& node) {
+  for (const ir::ValueId output : node.outputs) {
+    if (num_elements(type(output).shape) == 0) return false;
+  }
+  const std::string& op = node.op;
+  if (op == "conv") return rewrite_conv(node);
+  if (op == "max_pool" || op == "avg_pool") return rewrite_pool(node);
+  if (op == "reduce_mean" || op == "reduce_sum" || op == "reduce_max" || op == "reduce_min")
+    return rewrite_reduction(node);
+  if (op == "concat") return rewrite_concat(node);
+  if (op == "split") return rewrite_split(node);
+  if (op == "slice") return rewrite_slice(node);
+  if (op == "gather") return rewrite_gather(node);
+  if (op == "reshape") return rewrite_reshape(node);
+  if (op == "transpose") return rewrite_transpose(node);
+  return op != "fused" && graph_.ops().get(op).pattern == ir::Pattern::kElementwise && rewrite_elementwise(node);
+}
+
+const ChannelForm* LayoutRewriter::form(ir::ValueId value) const {
+  const auto found = forms_.find(value);
+  return found == forms_.end() ? nullptr : &found->second;
+}
+
+void LayoutRewriter::make_plain(ir::ValueId value) {
+  const ChannelForm* from = form(value);
+  if (from == nullptr || plain_[value]) return;
+  plain_[value] = true;
+  const std::vector<std::string>& origins = producer_of(graph_, value)->origins;
+  const ir::ValueId tensor = arranger_.arrange(from->lanes);
+  const Shape& blocked = patch_.value(tensor).type.shape;
+  const Shape& wanted = type(value).shape;
+  const int64_t channels = static_cast<int64_t>(from->lanes.size());
+  ir::ValueId plain = tensor;
+  // Where the pixels are one and the lanes full, the bytes stand in the plain order already.
+  if (blocked[2] * blocked[3] != 1 || channels % block() != 0) {
+    plain = patch_.add_node("from_blocked", {tensor}, {{"channels", channels}}, origins)[0];
+  }
+  patch_.replace(value, reshaped(plain, wanted, origins));
+}
+
+ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins) {
+  if (patch_.value(value).type.shape == shape) return value;
+  return patch_.add_node("reshape", {value}, {{"shape", std::move(shape)}}, origins)[0];
+}
+
+ChannelForm LayoutRewriter::image_form(ir::ValueId value, const std::vector<std::string>& origins) {
+  if (const ChannelForm* known = form(value)) return *known;
+  const Shape& shape = type(value).shape;
+  const ir::ValueId tensor = patch_.add_node("to_blocked", {value}, {{"block", block()}}, origins)[0];
+  const ChannelForm made = {{shape[1]}, {shape[2], shape[3]}, arranger_.whole(tensor, shape[1])};
+  set_form(value, made);
+  plain_[value] = true;
+  return made;
+}
+
+void LayoutRewriter::set_image(ir::ValueId value, ir::ValueId tensor, const std::vector<int64_t>& place) {
+  const Shape& shape = type(value).shape;
+  const std::vector<Lane> whole = arranger_.whole(tensor, static_cast<int64_t>(place.size()));
+  ChannelForm made = {{shape[1]}, Shape(shape.begin() + 2, shape.end()), {}};
+  for (const int64_t lane : place) made.lanes.push_back(whole[static_cast<size_t>(lane)]);
+  set_form(value, std::move(made));
+}
+
+const Tensor* LayoutRewriter::constant(ir::ValueId value) const {
+  if (value == ir::kAbsent || !graph_.value(value).constant) return nullptr;
+  return &*graph_.value(value).constant;
+}
+
+}  // namespace tensormill::passes

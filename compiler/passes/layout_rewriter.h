@@ -1,0 +1,76 @@
+/// What alter_layout is made of: one walk over the graph that keeps, for each plain value, where its channels
+/// stand in blocked tensors, and makes plain tensors again only where a node wants them.
+/// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "compiler/passes/channel_form.h"
+#include "compiler/passes/match.h"
+
+namespace tensormill::passes {
+
+class LayoutRewriter {
+public:
+  LayoutRewriter(const ir::Graph& graph, int64_t block)
+      : graph_(graph), patch_(graph, "alter_layout"), arranger_(patch_, block) {}
+  ir::Graph run();
+
+private:
+  // ---- layout_rewriter.cc
+  void visit(const ir::Node& node);
+  /// Makes the node's results out of blocked tensors, or returns false: it wants plain ones.
+  bool rewrite(const ir::Node& node);
+  const ChannelForm* form(ir::ValueId value) const;
+  void set_form(ir::ValueId value, ChannelForm form) { forms_[value] = std::move(form); }
+  /// Readers of a value that has a form find a plain tensor.
+  void make_plain(ir::ValueId value);
+  /// The form of an [N,C,H,W] value, made from the plain tensor when there is none.
+  ChannelForm image_form(ir::ValueId value, const std::vector<std::string>& origins);
+  /// The result `value` of the model is `tensor`, channel c in lane place[c].
+  void set_image(ir::ValueId value, ir::ValueId tensor, const std::vector<int64_t>& place);
+
+  const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
+  const Tensor* constant(ir::ValueId value) const;
+  bool has_image(ir::ValueId value) const { return form(value) != nullptr && form(value)->is_image(); }
+  ir::ValueId reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins);
+  int64_t block() const { return arranger_.block(); }
+
+  // ---- layout_conv.cc
+  bool rewrite_conv(const ir::Node& node);
+  bool is_convolution_of_constants(const ir::Node& node) const;
+  ir::ValueId packed_bias(const ir::Node& node, const std::vector<int64_t>& place, int64_t blocks);
+  void rewrite_first(const ir::Node& node);
+  void rewrite_depthwise(const ir::Node& node);
+  void rewrite_dense(const ir::Node& node, int64_t groups);
+
+  // ---- layout_compute.cc
+  bool rewrite_elementwise(const ir::Node& node);
+  bool rewrite_pool(const ir::Node& node);
+  bool rewrite_reduction(const ir::Node& node);
+  /// An operand of an elementwise node as a blocked tensor whose channel c stands in lane place[c], or of one
+  /// channel for all; pad lanes of constants hold `pad`.
+  ir::ValueId operand(const ir::Node& node, ir::ValueId input, const std::vector<int64_t>& place, double pad);
+  /// What pad lanes of the node's per-channel constants must hold to keep the result's at zero, if anything does.
+  std::optional<double> zero_keeping_pad(const ir::Node& node, int64_t channels) const;
+  /// `value` with zeros in its pad lanes.
+  ir::ValueId masked(ir::ValueId value, int64_t channels, const std::vector<std::string>& origins);
+
+  // ---- layout_moves.cc
+  bool rewrite_concat(const ir::Node& node);
+  bool rewrite_split(const ir::Node& node);
+  bool rewrite_slice(const ir::Node& node);
+  bool rewrite_gather(const ir::Node& node);
+  bool rewrite_reshape(const ir::Node& node);
+  bool rewrite_transpose(const ir::Node& node);
+
+  const ir::Graph& graph_;
+  ir::Patch patch_;
+  LaneArranger arranger_;
+  std::map<ir::ValueId, ChannelForm> forms_;
+  std::map<ir::ValueId, bool> plain_;                 ///< values that make_plain has replaced
+  std::map<int64_t, ir::ValueId> masks_;              ///< by number of channels
+};
+
+}  // namespace tensormill::passes

@@ -1,0 +1,105 @@
+#include "compiler/passes/pack_blocked.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+/// lane -> channel, -1 where a lane has none.
+std::vector<int64_t> channels_of_lanes(const std::vector<int64_t>& place, int64_t lanes) {
+  std::vector<int64_t> channels(static_cast<size_t>(lanes), -1);
+  for (size_t c = 0; c < place.size(); ++c) channels[static_cast<size_t>(place[c])] = static_cast<int64_t>(c);
+  return channels;
+}
+
+int64_t blocks_of(int64_t channels, int64_t block) { return (channels + block - 1) / block; }
+
+}  // namespace
+
+Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks,
+                         int64_t block) {
+  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = w.shape()[2] * w.shape()[3];
+  const int64_t out_blocks = blocks_of(outputs, block);
+  Tensor packed(w.dtype(), {out_blocks, in_blocks, w.shape()[2], w.shape()[3], block, block});
+  const std::vector<int64_t> channels = channels_of_lanes(place, in_blocks * block);
+  const float* from = w.values<float>().data();
+  float* to = packed.values<float>().data();
+  for (int64_t ob = 0; ob < out_blocks; ++ob) {
+    for (int64_t ib = 0; ib < in_blocks; ++ib) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t i = 0; i < block; ++i) {
+          const int64_t input = channels[static_cast<size_t>(ib * block + i)];
+          for (int64_t o = 0; o < block; ++o) {
+            const int64_t output = ob * block + o;
+            const bool given = input >= 0 && output < outputs;
+            *to++ = given ? from[(output * inputs + input) * taps + tap] : 0.0f;
+          }
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+Tensor pack_first_weights(const Tensor& w, int64_t block) {
+  const int64_t outputs = w.shape()[0];
+  const int64_t reduced = w.shape()[1] * w.shape()[2] * w.shape()[3];
+  const int64_t out_blocks = blocks_of(outputs, block);
+  Tensor packed(w.dtype(), {out_blocks, w.shape()[1], w.shape()[2], w.shape()[3], block});
+  const float* from = w.values<float>().data();
+  float* to = packed.values<float>().data();
+  for (int64_t ob = 0; ob < out_blocks; ++ob) {
+    for (int64_t k = 0; k < reduced; ++k) {
+      for (int64_t o = 0; o < block; ++o) {
+        const int64_t output = ob * block + o;
+        *to++ = output < outputs ? from[output * reduced + k] : 0.0f;
+      }
+    }
+  }
+  return packed;
+}
+
+Tensor pack_depthwise_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t blocks,
+                              int64_t block) {
+  const int64_t taps = w.shape()[2] * w.shape()[3];
+  Tensor packed(w.dtype(), {blocks, w.shape()[2], w.shape()[3], block});
+  const std::vector<int64_t> channels = channels_of_lanes(place, blocks * block);
+  const float* from = w.values<float>().data();
+  float* to = packed.values<float>().data();
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t lane = 0; lane < block; ++lane) {
+        const int64_t channel = channels[static_cast<size_t>(b * block + lane)];
+        *to++ = channel >= 0 ? from[channel * taps + tap] : 0.0f;
+      }
+    }
+  }
+  return packed;
+}
+
+Tensor pack_channels(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block,
+                     double pad) {
+  const Shape& shape = x.shape();
+  const int64_t count = static_cast<int64_t>(place.size()), points = shape[2] * shape[3];
+  Tensor packed(x.dtype(), {shape[0], blocks, shape[2], shape[3], block});
+  const std::vector<int64_t> channels = channels_of_lanes(place, blocks * block);
+  int64_t to = 0;
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      for (int64_t point = 0; point < points; ++point) {
+        for (int64_t lane = 0; lane < block; ++lane) {
+          const int64_t channel = channels[static_cast<size_t>(b * block + lane)];
+          const int64_t from = (n * count + channel) * points + point;
+          packed.set_element(to++, channel >= 0 ? x.element_as_double(from) : pad);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+Tensor pack_vector(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block) {
+  const Tensor image = x.reshaped({1, x.num_elements(), 1, 1});
+  return pack_channels(image, place, blocks, block, 0.0).reshaped({blocks * block});
+}
+
+}  // namespace tensormill::passes

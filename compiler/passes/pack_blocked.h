@@ -1,0 +1,28 @@
+/// Constants in the layouts of blocked kernels. Everything that a list of lanes does not name is zero.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "runtime/base/tensor.h"
+
+namespace tensormill::passes {
+
+/// w [M, C/group, KH, KW] as [blocks(M), blocks(C)/group, KH, KW, block, block]: input lane, then output lane.
+/// Input channel c of the model is lane `place[c]` of the blocked input with `in_blocks` blocks; with more
+/// than one group `place` counts within a group and in_blocks is one group's.
+Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks,
+                         int64_t block);
+/// w [M, C, KH, KW] as [blocks(M), C, KH, KW, block] for an input that is not blocked.
+Tensor pack_first_weights(const Tensor& w, int64_t block);
+/// w [C, 1, KH, KW] as [blocks, KH, KW, block]; channel c goes to lane place[c].
+Tensor pack_depthwise_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t blocks,
+                              int64_t block);
+/// x [n, c, h, w] (n and each of h, w may be 1 or full, c is place.size()) as [n, blocks, h, w, block], with
+/// `pad` in the lanes that no channel has.
+Tensor pack_channels(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block,
+                     double pad);
+/// One value a channel, as [blocks*block].
+Tensor pack_vector(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block);
+
+}  // namespace tensormill::passes
