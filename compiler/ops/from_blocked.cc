@@ -18,8 +18,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const int64_t block = x.shape.back();
   const int64_t lanes = x.shape[1] * block;
   if (channels < 0 || channels > lanes || (channels > 0 && lanes - channels >= block)) {
-    fail("attribute channels is " + std::to_string(channels) + ", input 0 has " +
-         std::to_string(x.shape[1]) + " blocks of " + std::to_string(block));
+    fail("attribute channels is " + std::to_string(channels) + ", input 0 has " + std::to_string(x.shape[1]) +
+         " blocks of " + std::to_string(block));
   }
   Shape out(x.shape.begin(), x.shape.end() - 1);
   out[1] = channels;

@@ -71,9 +71,9 @@ ir::ValueId LaneArranger::join_blocks(const std::vector<Lane>& lanes) {
     Shape starts(extents.size(), 0);
     starts[1] = range.first;
     extents[1] = range.count;
-    parts.push_back(
-        patch_.add_node("slice", {range.tensor},
-                        {{"starts", starts}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}}, origins_)[0]);
+    parts.push_back(patch_.add_node(
+        "slice", {range.tensor},
+        {{"starts", starts}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}}, origins_)[0]);
   }
   if (parts.size() == 1) return parts[0];
   return patch_.add_node("concat", std::move(parts), {{"axis", int64_t{1}}}, origins_)[0];

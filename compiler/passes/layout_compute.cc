@@ -59,13 +59,13 @@ ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input,
     return patch_.add_constant(graph_.value(input).name + ".blocked", packed);
   }
   std::vector<Lane> lanes;
-  if (has_image(input)) {
-    lanes = form(input)->lanes;
+  if (has_image(input) || (form(input) == nullptr && type(input).shape.size() == 4)) {
+    lanes = image_form(input, node.origins).lanes;
   } else {
     make_plain(input);
     const ir::ValueId plain = reshaped(input, image, node.origins);
-    lanes = arranger_.whole(
-        patch_.add_node("to_blocked", {plain}, {{"block", block()}}, node.origins)[0], channels);
+    lanes = arranger_.whole(patch_.add_node("to_blocked", {plain}, {{"block", block()}}, node.origins)[0],
+                            channels);
   }
   std::vector<Lane> ordered(lanes.size());
   for (size_t c = 0; c < lanes.size(); ++c) ordered[static_cast<size_t>(place[c])] = lanes[c];

@@ -1,5 +1,5 @@
-// Convolutions of constant weights become blocked ones, each with its weights in the order in which its kernel
-// reads them. Input channels may stand in any order: the weights follow.
+// Convolutions of constant weights become blocked ones, each with its weights in the order in which its
+// kernel reads them. Input channels may stand in any order: the weights follow.
 #include <numeric>
 
 #include "compiler/passes/layout_rewriter.h"
@@ -15,9 +15,7 @@ std::vector<int64_t> in_order(int64_t count) {
   return place;
 }
 
-int64_t groups_of(const ir::Node& conv) {
-  return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1;
-}
+int64_t groups_of(const ir::Node& conv) { return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1; }
 
 /// The window's attributes.
 ir::Attrs window_of(const ir::Node& conv) {

@@ -37,7 +37,8 @@ bool LayoutRewriter::rewrite_concat(const ir::Node& node) {
 
 bool LayoutRewriter::rewrite_split(const ir::Node& node) {
   const ChannelForm from = *form(node.inputs[0]);
-  if (from.channel_dims.size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1) return false;
+  if (from.channel_dims.size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1)
+    return false;
   int64_t start = 0;
   for (const ir::ValueId output : node.outputs) {
     const int64_t count = type(output).shape[1];
@@ -95,7 +96,8 @@ bool LayoutRewriter::rewrite_reshape(const ir::Node& node) {
   if (points == 1) {
     trailing = 0;  // any ones at the end may be the pixel's
     while (trailing < 2 && trailing + 2 < out.size() && out[out.size() - 1 - trailing] == 1) ++trailing;
-  } else if (out.size() < trailing + 2 || !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin())) {
+  } else if (out.size() < trailing + 2 ||
+             !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin())) {
     return false;
   }
   const auto end = out.end() - static_cast<Shape::difference_type>(trailing);

@@ -34,7 +34,8 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   if (op == "gather") return rewrite_gather(node);
   if (op == "reshape") return rewrite_reshape(node);
   if (op == "transpose") return rewrite_transpose(node);
-  return op != "fused" && graph_.ops().get(op).pattern == ir::Pattern::kElementwise && rewrite_elementwise(node);
+  return op != "fused" && graph_.ops().get(op).pattern == ir::Pattern::kElementwise &&
+         rewrite_elementwise(node);
 }
 
 const ChannelForm* LayoutRewriter::form(ir::ValueId value) const {
@@ -59,7 +60,8 @@ void LayoutRewriter::make_plain(ir::ValueId value) {
   patch_.replace(value, reshaped(plain, wanted, origins));
 }
 
-ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins) {
+ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, Shape shape,
+                                     const std::vector<std::string>& origins) {
   if (patch_.value(value).type.shape == shape) return value;
   return patch_.add_node("reshape", {value}, {{"shape", std::move(shape)}}, origins)[0];
 }

@@ -52,7 +52,8 @@ private:
   /// An operand of an elementwise node as a blocked tensor whose channel c stands in lane place[c], or of one
   /// channel for all; pad lanes of constants hold `pad`.
   ir::ValueId operand(const ir::Node& node, ir::ValueId input, const std::vector<int64_t>& place, double pad);
-  /// What pad lanes of the node's per-channel constants must hold to keep the result's at zero, if anything does.
+  /// What pad lanes of the node's per-channel constants must hold to keep the result's at zero, if anything
+  /// does.
   std::optional<double> zero_keeping_pad(const ir::Node& node, int64_t channels) const;
   /// `value` with zeros in its pad lanes.
   ir::ValueId masked(ir::ValueId value, int64_t channels, const std::vector<std::string>& origins);
@@ -69,8 +70,8 @@ private:
   ir::Patch patch_;
   LaneArranger arranger_;
   std::map<ir::ValueId, ChannelForm> forms_;
-  std::map<ir::ValueId, bool> plain_;                 ///< values that make_plain has replaced
-  std::map<int64_t, ir::ValueId> masks_;              ///< by number of channels
+  std::map<ir::ValueId, bool> plain_;     ///< values that make_plain has replaced
+  std::map<int64_t, ir::ValueId> masks_;  ///< by number of channels
 };
 
 }  // namespace tensormill::passes

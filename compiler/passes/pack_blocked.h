@@ -8,9 +8,9 @@
 
 namespace tensormill::passes {
 
-/// w [M, C/group, KH, KW] as [blocks(M), blocks(C)/group, KH, KW, block, block]: input lane, then output lane.
-/// Input channel c of the model is lane `place[c]` of the blocked input with `in_blocks` blocks; with more
-/// than one group `place` counts within a group and in_blocks is one group's.
+/// w [M, C/group, KH, KW] as [blocks(M), blocks(C)/group, KH, KW, block, block]: input lane, then output
+/// lane. Input channel c of the model is lane `place[c]` of the blocked input with `in_blocks` blocks; with
+/// more than one group `place` counts within a group and in_blocks is one group's.
 Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks,
                          int64_t block);
 /// w [M, C, KH, KW] as [blocks(M), C, KH, KW, block] for an input that is not blocked.

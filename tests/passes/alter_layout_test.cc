@@ -1,0 +1,199 @@
+/// Blocked layouts: the same answers, weights packed, and transforms only where plain tensors are wanted.
+#include <gtest/gtest.h>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/passes/pass.h"
+#include "tests/passes/small_nets.h"
+
+namespace tensormill {
+namespace {
+
+using small_nets::count;
+using small_nets::Net;
+
+passes::PassContext context_of(int bits) {
+  passes::PassContext context;
+  context.facts.vector_bits = bits;
+  return context;
+}
+
+/// alter_layout alone, for vectors of `bits`, checked against the graph it came from.
+ir::Graph altered(const ir::Graph& graph, int bits = 512) {
+  ir::Graph result = passes::alter_layout(graph, context_of(bits));
+  ir::verify(result);
+  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(actual[i].shape(), expected[i].shape());
+    EXPECT_LE(small_nets::distance(actual[i], expected[i]), 1e-5);
+    EXPECT_GT(small_nets::distance(Tensor::zeros(DType::kFloat32, expected[i].shape()), expected[i]), 0.5);
+  }
+  return result;
+}
+
+int64_t transforms(const ir::Graph& graph) {
+  return count(graph, "to_blocked") + count(graph, "from_blocked") + count(graph, "transpose");
+}
+
+TEST(AlterLayout, ResidualNetsHaveNoTransforms) {
+  const ir::Graph graph = altered(small_nets::residual_net());
+  EXPECT_EQ(count(graph, "conv"), 0);
+  EXPECT_EQ(count(graph, "conv_first"), 1);
+  EXPECT_EQ(count(graph, "conv_blocked"), 11);
+  EXPECT_EQ(transforms(graph), 0);
+  EXPECT_EQ(count(graph, "gather_channels"), 0);
+}
+
+TEST(AlterLayout, MobileNetsHaveNoTransforms) {
+  const ir::Graph graph = altered(small_nets::mobile_net());
+  EXPECT_EQ(count(graph, "conv"), 0);
+  EXPECT_EQ(count(graph, "conv_depthwise"), 2);
+  EXPECT_EQ(count(graph, "where"), 0);
+  EXPECT_EQ(transforms(graph), 0);
+}
+
+TEST(AlterLayout, SqueezeNetsTransformOnlyBeforeTheSoftmax) {
+  const ir::Graph graph = altered(small_nets::squeeze_net());
+  EXPECT_EQ(count(graph, "conv"), 0);
+  EXPECT_EQ(count(graph, "concat"), 2);
+  EXPECT_EQ(transforms(graph), 1);
+}
+
+TEST(AlterLayout, ShufflesOfChannelsBecomeOneCopyBeforeEachReader) {
+  const ir::Graph graph = altered(small_nets::shuffle_net());
+  EXPECT_EQ(count(graph, "conv"), 0);
+  EXPECT_EQ(count(graph, "reshape"), 1);
+  EXPECT_EQ(count(graph, "split"), 0);
+  EXPECT_EQ(transforms(graph), 1) << "the flattened 40 channels";
+  EXPECT_EQ(count(graph, "gather_channels"), 4);
+}
+
+class Lanes : public testing::TestWithParam<int> {};
+
+TEST_P(Lanes, EveryNetGivesTheSameAnswers) {
+  for (const auto make :
+       {small_nets::residual_net, small_nets::mobile_net, small_nets::squeeze_net, small_nets::shuffle_net}) {
+    EXPECT_EQ(count(altered(make(), GetParam()), "conv"), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Target, Lanes, testing::Values(128, 256, 512));
+
+/// Runs `body` on 13 channels out of a convolution: three lanes of a block of 16 are pads.
+template <typename F>
+ir::Graph on_image(F&& body) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({2, 16, 6, 5}), 13, 3);
+  const ir::ValueId y = body(net, x);
+  return altered(net.finish({net.conv(y, 5, 3)}));
+}
+
+TEST(AlterLayout, PadLanesStayZeroWithoutAMaskWhereTheyCan) {
+  const auto plain = [](Net& net, ir::ValueId x) {
+    const ir::ValueId scaled = net.add("mul", {x, net.constant({13, 1, 1})});
+    const ir::ValueId shifted = net.add("add", {net.constant({1, 13, 1, 1}), scaled});
+    return net.add("hard_swish", {net.add("div", {shifted, net.constant({13, 1, 1})})});
+  };
+  const ir::Graph graph = on_image(plain);
+  EXPECT_EQ(count(graph, "where"), 0);
+  EXPECT_EQ(transforms(graph), 1 + 1) << "in and out";
+}
+
+TEST(AlterLayout, PadLanesAreMaskedBehindWhatMovesZero) {
+  EXPECT_EQ(count(on_image([](Net& net, ir::ValueId x) { return net.add("sigmoid", {x}); }), "where"), 1);
+  EXPECT_EQ(count(on_image([](Net& net, ir::ValueId x) {
+                    return net.add("add", {x, net.constant({}, 2.0)});
+                  }),
+                  "where"),
+            1);
+  EXPECT_EQ(count(on_image([](Net& net, ir::ValueId x) {
+                    return net.add("add", {x, net.constant({6, 5})});
+                  }),
+                  "where"),
+            1);
+}
+
+TEST(AlterLayout, GatesOfOnePixelBroadcast) {
+  const ir::Graph graph = on_image([](Net& net, ir::ValueId x) {
+    const ir::ValueId narrow = net.conv_relu(net.global_pool(x), 4, 1);
+    return net.add("mul", {x, net.add("hard_sigmoid", {net.conv(narrow, 13, 1)})});
+  });
+  EXPECT_EQ(transforms(graph), 2);
+}
+
+TEST(AlterLayout, PlainOperandsComeInOnce) {
+  Net net;
+  const ir::ValueId side = net.input({1, 20, 6, 6});
+  const ir::ValueId x = net.add("add", {net.conv(net.input({1, 16, 6, 6}), 20, 1), side});
+  const ir::Graph graph = altered(net.finish({net.add("sub", {net.conv(x, 20, 3), side})}));
+  EXPECT_EQ(count(graph, "to_blocked"), 2);
+  EXPECT_EQ(count(graph, "from_blocked"), 1);
+}
+
+TEST(AlterLayout, PlainReadersGetPlainTensors) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({1, 5, 6, 7}), 20, 3);
+  const ir::ValueId rows = net.add("softmax", {x}, {{"axis", int64_t{3}}});
+  const ir::ValueId flat = net.add("reshape", {x}, {{"shape", Shape{20, 42}}});
+  const ir::ValueId part =
+      net.add("slice", {x}, {{"starts", Shape{0, 3, 1, 0}}, {"extents", Shape{1, 9, 4, 7}}});
+  const ir::Graph graph = altered(net.finish({rows, flat, part, net.conv(x, 7, 3)}));
+  EXPECT_EQ(count(graph, "conv"), 0);
+  EXPECT_EQ(count(graph, "from_blocked"), 2) << "one for three readers, one for the output";
+}
+
+TEST(AlterLayout, ChannelMovesOfEveryKindAreLists) {
+  const ir::Graph graph = on_image([](Net& net, ir::ValueId x) {
+    const ir::ValueId odd = net.add(
+        "slice", {x},
+        {{"starts", Shape{0, 1, 0, 0}}, {"extents", Shape{2, 6, 6, 5}}, {"steps", Shape{1, 2, 1, 1}}});
+    const std::vector<int64_t> order = {12, -13, 3, 3};
+    const ir::ValueId indices = net.graph.add_constant("order", Tensor::from<int64_t>({4}, order));
+    const ir::ValueId chosen = net.add("gather", {x, indices}, {{"axis", int64_t{1}}});
+    return net.add("concat", {odd, chosen}, {{"axis", int64_t{1}}});
+  });
+  EXPECT_EQ(count(graph, "gather_channels"), 1);
+  EXPECT_EQ(count(graph, "gather") + count(graph, "slice") + count(graph, "concat"), 0);
+}
+
+TEST(AlterLayout, WholeBlocksAreSlicesNotGathers) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({1, 3, 6, 6}), 64, 3);
+  const std::vector<ir::ValueId> halves = net.split_in_two(x);
+  const ir::ValueId swapped = net.add("concat", {halves[1], halves[0]}, {{"axis", int64_t{1}}});
+  const ir::Graph graph = altered(net.finish({net.add("relu", {swapped}), net.conv(halves[1], 8, 1)}));
+  EXPECT_EQ(count(graph, "gather_channels"), 0);
+  EXPECT_GE(count(graph, "slice"), 1);
+}
+
+TEST(AlterLayout, GroupsThatFillBlocksAreBlockedOthersStayPlain) {
+  Net whole;
+  const ir::ValueId x = whole.conv_relu(whole.input({1, 3, 6, 6}), 64, 3);
+  EXPECT_EQ(count(altered(whole.finish({whole.conv(x, 32, 3, 1, 2)})), "conv_blocked"), 1);
+  Net narrow;
+  const ir::ValueId y = narrow.conv_relu(narrow.input({1, 3, 6, 6}), 24, 3);
+  EXPECT_EQ(count(altered(narrow.finish({narrow.conv(y, 24, 3, 1, 3)})), "conv"), 1);
+}
+
+TEST(AlterLayout, ConvolutionsOfComputedWeightsStay) {
+  Net net;
+  const ir::ValueId weights = net.input({8, 16, 3, 3});
+  const ir::Graph graph = net.finish({net.add("conv", {net.input({1, 16, 5, 5}), weights})});
+  EXPECT_EQ(count(altered(graph), "conv"), 1);
+}
+
+TEST(AlterLayout, RunsFromLevelThreeAndCanBeDisabled) {
+  const ir::Graph graph = small_nets::residual_net();
+  std::vector<std::string> ran;
+  for (const int level : {2, 3}) {
+    passes::PipelineOptions options{context_of(512), {}};
+    options.context.opt_level = level;
+    EXPECT_EQ(count(passes::run_pipeline(graph, options, ran), "conv_first"), level == 3 ? 1 : 0);
+    options.disabled = {"alter_layout"};
+    EXPECT_EQ(count(passes::run_pipeline(graph, options, ran), "conv_first"), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tensormill
