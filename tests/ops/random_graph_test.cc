@@ -43,9 +43,21 @@ double cancellation(const std::vector<Tensor>& operands, const Tensor& result) {
   return to > 0 && from > to ? from / to : 1;
 }
 
+/// Whether a tap in the padding is zero times its weight or is left out is the operator's choice; they differ
+/// for weights that are NaN or infinite.
+bool takes_no_stand(const ir::Node& node, const std::vector<Tensor>& values) {
+  if (node.op.rfind("conv", 0) != 0) return false;
+  const Tensor& weights = values[static_cast<size_t>(node.inputs[1])];
+  for (int64_t i = 0; i < weights.num_elements(); ++i) {
+    if (!std::isfinite(weights.element_as_double(i))) return true;
+  }
+  return false;
+}
+
 void check_nodes(const RandomGraph& random) {
   const std::vector<Tensor> values = ir::evaluate_all_values(random.graph, random.inputs);
   for (const ir::Node& node : random.graph.nodes()) {
+    if (takes_no_stand(node, values)) continue;
     const std::vector<Tensor> operands = operands_of(node, values);
     const std::vector<Tensor> actual = te::evaluate(ops_cases::node_program(random.graph, node), operands);
     for (size_t i = 0; i < actual.size(); ++i) {
