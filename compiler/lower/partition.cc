@@ -1,5 +1,5 @@
-// Loop partition: where a guard inside a loop holds for all but the last iterations, the loop (or the scope
-// of a let) is written twice: a main part in which the guard is gone, and a tail.
+// Loop partition: where guards inside a loop hold for all but the first or the last iterations, the loop (or
+// the scope of a let) is written several times: a main part in which the guards are gone, a head and a tail.
 #include <algorithm>
 #include <optional>
 
@@ -18,7 +18,7 @@ using te::StmtOp;
 
 namespace {
 
-constexpr int kMaxDepth = 3;  // the code grows by 2 with each level
+constexpr int kMaxDepth = 3;  // the code grows by 2 or 3 with each level
 constexpr size_t kMaxStatements = 400;
 
 size_t count_statements(const Stmt& stmt) {
@@ -38,16 +38,18 @@ protected:
     if (stmt->for_kind != ForKind::kSerial || !low || !count || *count < 2)
       return RangeRewriter::rewrite_for(stmt);
     bind_loop(stmt->var, min, extent);
-    const std::optional<int64_t> cut = find_cut(stmt->var, {*low, *low + *count - 1}, stmt->body);
-    if (!cut) return RangeRewriter::rewrite_for(stmt);
+    const Cuts cuts = find_cuts(stmt->var, {*low, *low + *count - 1}, stmt->body);
+    if (cuts.empty()) return RangeRewriter::rewrite_for(stmt);
     ++depth_;
     std::vector<Stmt> parts;
-    parts.push_back(RangeRewriter::rewrite_for(
-        te::make_for(stmt->var, min, Expr(*cut - *low), ForKind::kSerial, stmt->body)));
-    const te::Var tail = te::make_var(stmt->var->name);
-    const Stmt body = te::substitute(stmt->body, stmt->var, Expr(tail));
-    parts.push_back(
-        rewrite(te::make_for(tail, Expr(*cut), Expr(*low + *count - *cut), ForKind::kSerial, body)));
+    int64_t begin = *low;
+    for (size_t i = 0; i <= cuts.size(); ++i) {
+      const int64_t end = i < cuts.size() ? cuts[i] : *low + *count;
+      const te::Var var = i == 0 ? stmt->var : te::make_var(stmt->var->name);
+      const Stmt body = i == 0 ? stmt->body : te::substitute(stmt->body, stmt->var, Expr(var));
+      parts.push_back(rewrite(te::make_for(var, Expr(begin), Expr(end - begin), ForKind::kSerial, body)));
+      begin = end;
+    }
     --depth_;
     return te::make_seq(std::move(parts));
   }
@@ -57,27 +59,40 @@ protected:
     const std::optional<Range> range = schedule::range_of(value, ranges_);
     if (!range || range->low == range->high) return RangeRewriter::rewrite_let(stmt);
     ranges_.bind(stmt->var, *range);
-    const std::optional<int64_t> cut = find_cut(stmt->var, *range, stmt->body);
-    if (!cut) return RangeRewriter::rewrite_let(stmt);
+    const Cuts cuts = find_cuts(stmt->var, *range, stmt->body);
+    if (cuts.empty()) return RangeRewriter::rewrite_let(stmt);
     ++depth_;
-    const Stmt branch = te::make_if(Expr(stmt->var) < Expr(*cut), stmt->body, stmt->body);
+    Stmt branch = stmt->body;
+    for (size_t i = cuts.size(); i-- > 0;) {
+      branch = te::make_if(Expr(stmt->var) < Expr(cuts[i]), stmt->body, branch);
+    }
     Stmt result = te::make_let(stmt->var, value, rewrite(branch));
     --depth_;
     return result;
   }
 
 private:
-  // The first value of `var` from which some guard in an inner loop can fail.
-  std::optional<int64_t> find_cut(const te::Var& var, Range range, const Stmt& body) {
-    if (depth_ >= kMaxDepth || count_statements(body) > kMaxStatements) return std::nullopt;
+  using Cuts = std::vector<int64_t>;
+  struct Ends {
+    std::optional<int64_t> head;  // from here on no guard fails that fails for small values
+    std::optional<int64_t> tail;  // from here on a guard can fail
+  };
+
+  // Where to cut the range of `var`, so that guards of inner loops hold throughout the part in the middle.
+  Cuts find_cuts(const te::Var& var, Range range, const Stmt& body) {
+    if (depth_ >= kMaxDepth || count_statements(body) > kMaxStatements) return {};
     inner_ = schedule::Ranges();
     inner_.bind(var, range);
-    std::optional<int64_t> best;
-    search(var, range, body, false, best);
-    return best;
+    Ends ends;
+    search(var, range, body, false, ends);
+    Cuts cuts;
+    if (ends.head) cuts.push_back(*ends.head);
+    if (ends.tail && ends.tail != ends.head) cuts.push_back(*ends.tail);
+    std::sort(cuts.begin(), cuts.end());
+    return cuts;
   }
 
-  void search(const te::Var& var, Range range, const Stmt& stmt, bool in_loop, std::optional<int64_t>& best) {
+  void search(const te::Var& var, Range range, const Stmt& stmt, bool in_loop, Ends& ends) {
     switch (stmt->op) {
       case StmtOp::kFor: {
         const std::optional<Range> low = schedule::range_of(stmt->min, ranges_);
@@ -86,47 +101,66 @@ private:
           inner_.bind(stmt->var, {low->low, low->high + count->high - 1});
           ranges_.bind(stmt->var, {low->low, low->high + count->high - 1});
         }
-        search(var, range, stmt->body, true, best);
+        search(var, range, stmt->body, true, ends);
         return;
       }
       case StmtOp::kIf:
-        if (in_loop) consider(var, range, stmt->condition, best);
-        search(var, range, stmt->body, in_loop, best);
-        if (stmt->else_body) search(var, range, stmt->else_body, in_loop, best);
+        if (in_loop) consider(var, range, stmt->condition, ends);
+        search(var, range, stmt->body, in_loop, ends);
+        if (stmt->else_body) search(var, range, stmt->else_body, in_loop, ends);
         return;
       case StmtOp::kSeq:
-        for (const Stmt& child : stmt->children) search(var, range, child, in_loop, best);
+        for (const Stmt& child : stmt->children) search(var, range, child, in_loop, ends);
         return;
       case StmtOp::kLet:
         if (const std::optional<Range> value = schedule::range_of(stmt->value, ranges_))
           ranges_.bind(stmt->var, *value);
-        search(var, range, stmt->body, in_loop, best);
+        search(var, range, stmt->body, in_loop, ends);
         return;
       case StmtOp::kAllocate:
-        search(var, range, stmt->body, in_loop, best);
+        search(var, range, stmt->body, in_loop, ends);
         return;
       case StmtOp::kStore:
         return;
     }
   }
 
-  void consider(const te::Var& var, Range range, const Expr& condition, std::optional<int64_t>& best) {
-    if (condition->op != ExprOp::kLt || condition->type.lanes != 1 ||
+  // `condition` as "form < 0"; nothing when it is no comparison of indices.
+  std::optional<Affine> negative_form(const Expr& condition) const {
+    if (condition->args.size() != 2 || condition->type.lanes != 1 ||
         condition->args[0]->type.dtype != DType::kInt64)
-      return;
-    Affine rest = schedule::to_affine(condition->args[0], ranges_);
-    rest.add(schedule::to_affine(condition->args[1], ranges_), -1);
-    const int64_t coefficient = rest.coefficient(var);
-    if (coefficient <= 0) return;
-    rest.add(Expr(var), -coefficient);
+      return std::nullopt;
+    const bool less = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;
+    const bool strict = condition->op == ExprOp::kLt || condition->op == ExprOp::kGt;
+    if (!less && condition->op != ExprOp::kGt && condition->op != ExprOp::kGe) return std::nullopt;
+    Affine form;
+    form.add(schedule::to_affine(condition->args[0], ranges_), less ? 1 : -1);
+    form.add(schedule::to_affine(condition->args[1], ranges_), less ? -1 : 1);
+    if (!strict) form.constant -= 1;
+    return form;
+  }
+
+  void consider(const te::Var& var, Range range, const Expr& condition, Ends& ends) {
+    std::optional<Affine> rest = negative_form(condition);
+    if (!rest) return;
+    const int64_t coefficient = rest->coefficient(var);
+    if (coefficient == 0) return;
+    rest->add(Expr(var), -coefficient);
     // Only variables of the body may move the guard: the cut is one number.
-    const std::optional<Range> others = schedule::range_of(rest, inner_);
+    const std::optional<Range> others = schedule::range_of(*rest, inner_);
     if (!others) return;
-    // coefficient * v + high < 0 for all v below the cut.
-    const int64_t needed = -others->high;
-    const int64_t cut = needed <= 0 ? range.low : (needed + coefficient - 1) / coefficient;
+    // coefficient * v + high < 0 for all v below the cut, or from the cut on where the coefficient is
+    // negative.
+    const int64_t high = others->high, step = coefficient > 0 ? coefficient : -coefficient;
+    int64_t cut;
+    if (coefficient > 0) {
+      cut = high >= 0 ? range.low : (-high + step - 1) / step;
+    } else {
+      cut = high < 0 ? range.low : high / step + 1;
+    }
     if (cut <= range.low || cut > range.high) return;
-    if (!best || cut < *best) best = cut;
+    if (coefficient > 0 && (!ends.tail || cut < *ends.tail)) ends.tail = cut;
+    if (coefficient < 0 && (!ends.head || cut > *ends.head)) ends.head = cut;
   }
 
   schedule::Ranges inner_;

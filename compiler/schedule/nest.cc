@@ -1,6 +1,7 @@
 #include "compiler/schedule/nest.h"
 
 #include <functional>
+#include <optional>
 
 #include "compiler/schedule/emit.h"
 #include "runtime/base/error.h"
@@ -52,12 +53,23 @@ private:
     return level(loops, values, 0, self.reduction == nullptr);
   }
 
-  Stmt level(const Loops& loops, AxisValues values, size_t depth, bool initialized) {
+  // `placed`: update guards that stand around this level already.
+  Stmt level(const Loops& loops, AxisValues values, size_t depth, bool initialized,
+             std::vector<char> placed = {}) {
+    std::vector<Expr> due;
+    if (initialized && loops.main) due = due_guards(loops, values, placed);
+    Stmt inner = loop_level(loops, std::move(values), depth, initialized, placed);
+    for (size_t i = due.size(); i-- > 0;) inner = te::make_if(due[i], inner);
+    return inner;
+  }
+
+  Stmt loop_level(const Loops& loops, AxisValues values, size_t depth, bool initialized,
+                  const std::vector<char>& placed) {
     const Stage& self = stage(loops.index);
     const bool innermost = depth == loops.leaves.size();
     if (!initialized && (innermost || self.axes[static_cast<size_t>(loops.leaves[depth])].reduce)) {
       Stmt init = init_nest(loops, values, depth);
-      return te::make_seq({init, level(loops, std::move(values), depth, true)});
+      return te::make_seq({init, level(loops, std::move(values), depth, true, placed)});
     }
     if (innermost)
       return loops.main ? leaf_statement(loops, values)
@@ -70,7 +82,7 @@ private:
     values.bind(leaf, extent == 1 ? Expr(0) : Expr(loops.vars[axis]));
     std::vector<int> known = values.propagate();
     known.insert(known.begin(), leaf);
-    Stmt inner = level(loops, values, depth + 1, initialized);
+    Stmt inner = level(loops, values, depth + 1, initialized, placed);
     if (loops.main) inner = with_attached(loops.index, leaf, inner);
     for (size_t i = known.size(); i-- > 0;) inner = bind_axis(loops, values, known[i], inner, leaf);
     if (extent == 1 || lanes) return inner;
@@ -170,16 +182,41 @@ private:
     const Stage& self = stage(loops.index);
     const Point point = point_of(loops, values);
     if (!self.reduction) return emit_body(state_, plan_, loops.index, point);
-    Stmt update = emit_update(state_, plan_, loops.index, point);
-    std::vector<te::Var> vars = self.data_vars;
-    for (const te::Axis& axis : self.reduction->axes) vars.push_back(axis.var);
-    std::vector<Expr> positions = point.data;
-    positions.insert(positions.end(), point.reduce.begin(), point.reduce.end());
-    for (const Expr& condition : self.update_guards) {
-      if (const Expr needed = guard(substitute_all(condition, vars, positions)))
-        update = te::make_if(needed, update);
+    return emit_update(state_, plan_, loops.index, point);
+  }
+
+  // The update's guards whose variables are all known here and which stand nowhere outside, undecided ones
+  // only.
+  std::vector<Expr> due_guards(const Loops& loops, const AxisValues& values,
+                               std::vector<char>& placed) const {
+    const Stage& self = stage(loops.index);
+    placed.resize(self.update_guards.size(), 0);
+    std::vector<Expr> due;
+    for (size_t g = 0; g < self.update_guards.size(); ++g) {
+      if (placed[g]) continue;
+      const std::optional<Expr> condition = bound_guard(loops, values, self.update_guards[g]);
+      if (!condition) continue;
+      placed[g] = 1;
+      if (const Expr needed = guard(*condition)) due.push_back(needed);
     }
-    return update;
+    return due;
+  }
+
+  // The guard over the loops' variables; nothing while one of its own is not known.
+  std::optional<Expr> bound_guard(const Loops& loops, const AxisValues& values, const Expr& condition) const {
+    const Stage& self = stage(loops.index);
+    const StagePlan& plan = plan_[loops.index];
+    std::vector<te::Var> vars;
+    std::vector<Expr> positions;
+    for (int i = 0; i < self.num_roots; ++i) {
+      const size_t d = static_cast<size_t>(i), dims = self.shape.size();
+      const te::Var& var = d < dims ? self.data_vars[d] : self.reduction->axes[d - dims].var;
+      if (!uses_var(condition, var)) continue;
+      if (!values.known(i)) return std::nullopt;
+      vars.push_back(var);
+      positions.push_back(d < dims ? plan.region_min[d] + values.value(i) : values.value(i));
+    }
+    return substitute_all(condition, vars, positions);
   }
 
   // The stages that are computed at this loop, then `inner`.

@@ -18,6 +18,7 @@ struct StagePlan {
   std::vector<int64_t> extent;       ///< of each axis, from the region that is computed
   std::vector<te::Expr> value;       ///< of each axis over the axes' own variables
   std::vector<char> is_let;          ///< axes whose value gets a name of its own
+  std::vector<te::Expr> named;       ///< what the names of those axes stand for
   std::vector<te::Expr> region_min;  ///< per dimension, over variables of enclosing loops
   Shape region;                      ///< extents of what is computed, per dimension
   std::vector<te::Buffer> buffers;   ///< one per output of the stage
@@ -43,6 +44,8 @@ private:
   void plan_axes(int stage);
   void infer_region(int stage);
   void make_buffers(int stage);
+  /// `expr` with every axis that has a name of its own written out.
+  te::Expr without_names(te::Expr expr) const;
 
   const State& state_;
   Ranges& ranges_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -190,40 +191,6 @@ void Plan::expand_definitions() {
   }
 }
 
-void Plan::plan_axes(int index) {
-  const Stage& stage = stage_at(state_, index);
-  StagePlan& plan = plans_[static_cast<size_t>(index)];
-  plan.extent = axis_extents(stage, plan.region);
-  plan.is_let = let_axes(stage, plan.extent);
-  std::vector<te::Var> names;
-  for (size_t i = 0; i < stage.axes.size(); ++i) {
-    names.push_back(stage.axes[i].var);
-    ranges_.bind(stage.axes[i].var, {0, std::max<int64_t>(plan.extent[i] - 1, 0)});
-  }
-  AxisValues values(stage, plan, names);
-  for (int leaf : stage.leaves) {
-    const bool single = plan.extent[static_cast<size_t>(leaf)] == 1;
-    values.bind(leaf, single ? Expr(0) : Expr(stage.axes[static_cast<size_t>(leaf)].var));
-  }
-  values.propagate();
-  for (size_t i = 0; i < stage.axes.size(); ++i) {
-    TM_CHECK(values.known(static_cast<int>(i)),
-             "axis " + stage.axes[i].name + " of " + stage.name + " has no value");
-    plan.value.push_back(values.value(static_cast<int>(i)));
-  }
-  for (int at = index; at >= 0;) {
-    const Stage& outer = stage_at(state_, at);
-    if (outer.attach == AttachKind::kRoot) {
-      const bool any = !outer.leaves.empty();
-      const size_t leaf = any ? static_cast<size_t>(outer.leaves[0]) : 0;
-      plan.inside_parallel = any && outer.axes[leaf].kind == te::ForKind::kParallel &&
-                             plans_[static_cast<size_t>(at)].extent[leaf] != 1;
-      break;
-    }
-    at = outer.attach_stage;
-  }
-}
-
 namespace {
 
 // The loop axes that enclose the point where a stage is computed, as (stage, leaf position) pairs.
@@ -254,6 +221,62 @@ std::set<const te::VarNode*> fixed_variables(const State& state, const Stage& at
   return fixed;
 }
 
+// Names the dimensions of `stage` that are fixed where a guarded sum is computed: the guards bound the index
+// as it stands, which folding it into the loops' numbers would hide.
+void name_guarded_dimensions(const State& state, int index, const std::vector<int64_t>& extent,
+                             std::vector<char>& is_let) {
+  const Stage& stage = stage_at(state, index);
+  for (const Stage& other : state.stages()) {
+    if (other.attach != AttachKind::kAt || other.attach_stage != index || other.update_guards.empty())
+      continue;
+    const std::set<const te::VarNode*> fixed = fixed_variables(state, other);
+    for (size_t d = 0; d < stage.shape.size(); ++d) {
+      const bool leaf = stage.leaf_position(static_cast<int>(d)) >= 0;
+      if (!leaf && extent[d] != 1 && fixed.count(stage.axes[d].var.get())) is_let[d] = 1;
+    }
+  }
+}
+
+}  // namespace
+
+void Plan::plan_axes(int index) {
+  const Stage& stage = stage_at(state_, index);
+  StagePlan& plan = plans_[static_cast<size_t>(index)];
+  plan.extent = axis_extents(stage, plan.region);
+  plan.is_let = let_axes(stage, plan.extent);
+  name_guarded_dimensions(state_, index, plan.extent, plan.is_let);
+  std::vector<te::Var> names;
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    names.push_back(stage.axes[i].var);
+    ranges_.bind(stage.axes[i].var, {0, std::max<int64_t>(plan.extent[i] - 1, 0)});
+  }
+  AxisValues values(stage, plan, names);
+  for (int leaf : stage.leaves) {
+    const bool single = plan.extent[static_cast<size_t>(leaf)] == 1;
+    values.bind(leaf, single ? Expr(0) : Expr(stage.axes[static_cast<size_t>(leaf)].var));
+  }
+  values.propagate();
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
+    TM_CHECK(values.known(static_cast<int>(i)),
+             "axis " + stage.axes[i].name + " of " + stage.name + " has no value");
+    plan.value.push_back(values.value(static_cast<int>(i)));
+    plan.named.push_back(values.definition(static_cast<int>(i)));
+  }
+  for (int at = index; at >= 0;) {
+    const Stage& outer = stage_at(state_, at);
+    if (outer.attach == AttachKind::kRoot) {
+      const bool any = !outer.leaves.empty();
+      const size_t leaf = any ? static_cast<size_t>(outer.leaves[0]) : 0;
+      plan.inside_parallel = any && outer.axes[leaf].kind == te::ForKind::kParallel &&
+                             plans_[static_cast<size_t>(at)].extent[leaf] != 1;
+      break;
+    }
+    at = outer.attach_stage;
+  }
+}
+
+namespace {
+
 // Whether `consumer` runs inside the loop at which `stage` is computed.
 bool runs_inside(const State& state, int consumer, const Stage& stage) {
   const Stage& target = stage_at(state, stage.attach_stage);
@@ -271,6 +294,27 @@ void collect_indices(const Expr& expr, const te::TensorNode* tensor, std::vector
   if (!seen.insert(expr.get()).second) return;
   if (expr->op == ExprOp::kRead && expr->tensor.get() == tensor) found.push_back(expr->args);
   for (const Expr& arg : expr->args) collect_indices(arg, tensor, found, seen);
+}
+
+}  // namespace
+
+namespace {
+
+// `expr` with the names of axes that follow from relaxed loops written out: what a name stands for moves with
+// them.
+Expr written_out(Expr expr, const Stage& stage, const StagePlan& plan,
+                 const std::function<bool(const te::Var&)>& relaxed) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < stage.axes.size(); ++i) {
+      const te::Var& var = stage.axes[i].var;
+      if (!plan.is_let[i] || !relaxed(var) || !uses_var(expr, var)) continue;
+      if (plan.named[i]->op == ExprOp::kVar && plan.named[i]->var == var) continue;  // a loop's own variable
+      expr = te::substitute(expr, var, plan.named[i]);
+      changed = true;
+    }
+  }
+  return expr;
 }
 
 }  // namespace
@@ -307,8 +351,8 @@ void Plan::infer_region(int index) {
     }
     for (const std::vector<Expr>& read : indices) {
       for (size_t d = 0; d < read.size(); ++d) {
-        std::optional<SymbolicInterval> part =
-            interval_of(substitute_all(read[d], vars, values), relaxed, ranges_);
+        const Expr at = written_out(substitute_all(read[d], vars, values), consumer, consumer_plan, relaxed);
+        std::optional<SymbolicInterval> part = interval_of(at, relaxed, ranges_);
         if (!part) unknown[d] = 1;
         if (unknown[d]) continue;
         needed[d] = needed[d] ? unite(*needed[d], *part, ranges_) : part;
@@ -359,12 +403,24 @@ void Plan::make_buffers(int index) {
   }
 }
 
+Expr Plan::without_names(Expr expr) const {
+  for (int index : order_) {
+    const auto any = [](const te::Var&) { return true; };
+    const StagePlan& plan = plans_[static_cast<size_t>(index)];
+    if (plan.named.size() == plan.is_let.size()) expr = written_out(expr, stage_at(state_, index), plan, any);
+  }
+  return expr;
+}
+
 std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) const {
   const Stage& stage = stage_at(state_, index);
   const StagePlan& plan = plans_[static_cast<size_t>(index)];
   std::vector<Expr> result;
   for (size_t d = 0; d < position.size(); ++d) {
-    Expr place = normalize(position[d] - plan.region_min[d], ranges_);
+    Expr offset = position[d] - plan.region_min[d];
+    // Which register it is must show once loops are unrolled.
+    if (stage.in_registers) offset = without_names(offset);
+    Expr place = normalize(offset, ranges_);
     for (const LayoutSplit& split : stage.layout) {
       if (static_cast<size_t>(split.dimension) != d) continue;
       result.push_back(normalize(te::floormod(place, Expr(split.factor)), ranges_));

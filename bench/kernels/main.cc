@@ -1,0 +1,189 @@
+// bench_kernels [--net NAME] [--layer PART] [--target TEXT] [--threads N] [--blocks N] [--verify] [--asm]
+//               [--schedule] [--out FOLDER]
+// Times single layers, with their epilogue and warm buffers, against the FMA peak of the same seconds. Writes
+// kernels.json and kernels.md to FOLDER (bench/results).
+#include <cstdio>
+#include <fstream>
+
+#include "bench/kernels/measure.h"
+#include "bench/support/fma_probe.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::bench {
+
+namespace {
+
+struct Options {
+  std::string net, layer, target = "native", out = "bench/results";
+  MeasureOptions measure;
+  bool verify = false, assembly = false, schedule = false;
+};
+
+Options parse(const std::vector<std::string>& args) {
+  Options options;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string& name = args[i];
+    const auto value = [&]() -> const std::string& {
+      if (i + 1 == args.size()) throw Error(ErrorCode::kInvalidArgument, name + " needs a value");
+      return args[++i];
+    };
+    if (name == "--net")
+      options.net = value();
+    else if (name == "--layer")
+      options.layer = value();
+    else if (name == "--target")
+      options.target = value();
+    else if (name == "--out")
+      options.out = value();
+    else if (name == "--threads")
+      options.measure.threads = std::stoi(value());
+    else if (name == "--blocks")
+      options.measure.blocks = std::stoi(value());
+    else if (name == "--verify")
+      options.verify = true;
+    else if (name == "--asm")
+      options.assembly = true;
+    else if (name == "--schedule")
+      options.schedule = true;
+    else
+      throw Error(ErrorCode::kInvalidArgument, "unknown option " + name);
+  }
+  if (options.measure.threads < 1 || options.measure.threads > kMaxWorkers || options.measure.blocks < 1)
+    throw Error(ErrorCode::kInvalidArgument, "--threads and --blocks are 1 or more");
+  return options;
+}
+
+struct Row {
+  Layer layer;
+  Timing timing;
+  double bytes = 0;
+  std::string bound;  ///< roofline class: "compute" or "memory"
+};
+
+constexpr double kBar = 0.82, kBarSmall = 0.75;  // of the peak; the second for images of 7 x 7
+constexpr double kMeanBar = 0.86;
+
+bool has_bar(const Layer& layer) { return layer.net == "resnet50" && layer.op == "conv_blocked"; }
+double bar_of(const Layer& layer) { return layer.inputs[0][2] == 7 ? kBarSmall : kBar; }
+
+std::string format(const char* pattern, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), pattern, value);
+  return text;
+}
+
+/// FLOP-weighted over the network's calls: total operations ÷ the time at the peak's share of each.
+double mean_fraction(const std::vector<Row>& rows, const std::string& net) {
+  double flops = 0, time = 0;
+  for (const Row& row : rows) {
+    if (row.layer.net != net || row.layer.op != "conv_blocked") continue;
+    flops += row.layer.flops * row.layer.count;
+    time += row.layer.flops * row.layer.count / row.timing.peak_fraction;
+  }
+  return time > 0 ? flops / time : 0;
+}
+
+std::string markdown_row(const Row& row) {
+  return "| " + row.layer.net + " | " + row.layer.name + " | " + std::to_string(row.layer.count) + " | " +
+         row.layer.algorithm + " | " + format("%.1f", row.timing.microseconds) + " | " +
+         format("%.1f", row.timing.gflops) + " | " + format("%.1f", 100 * row.timing.peak_fraction) + " | " +
+         format("%.1f", row.bytes / row.timing.microseconds / 1e3) + " | " + row.bound + " |";
+}
+
+std::string markdown(const std::vector<Row>& rows, const Json& facts) {
+  std::string text = "# Kernels alone\n\n`" + facts.dump() + "`\n\n";
+  text += "| net | layer | count | algorithm | µs | GFLOP/s | % of FMA peak | GB/s | bound |\n";
+  text += "|---|---|---|---|---|---|---|---|---|\n";
+  for (const Row& row : rows) text += markdown_row(row) + "\n";
+  return text;
+}
+
+Json to_json(const std::vector<Row>& rows, const Json& facts) {
+  Json result = {{"facts", facts}, {"layers", Json::array()}};
+  for (const Row& row : rows) {
+    result["layers"].push_back({{"net", row.layer.net},
+                                {"layer", row.layer.name},
+                                {"count", row.layer.count},
+                                {"algorithm", row.layer.algorithm},
+                                {"us", row.timing.microseconds},
+                                {"gflops", row.timing.gflops},
+                                {"peak_gflops", row.timing.peak_gflops},
+                                {"peak_fraction", row.timing.peak_fraction},
+                                {"bytes", row.bytes},
+                                {"bound", row.bound}});
+  }
+  return result;
+}
+
+/// Prints what misses its bar; 1 when something does.
+int check_bars(const std::vector<Row>& rows) {
+  int missed = 0;
+  for (const Row& row : rows) {
+    if (!has_bar(row.layer) || row.timing.peak_fraction >= bar_of(row.layer)) continue;
+    std::printf("below the bar of %.0f %%: %s\n", 100 * bar_of(row.layer), row.layer.name.c_str());
+    missed = 1;
+  }
+  const double mean = mean_fraction(rows, "resnet50");
+  if (mean > 0) {
+    std::printf(
+        "resnet50, convolutions behind the first, FLOP-weighted: %.1f %% of the FMA peak (bar %.0f)\n",
+        100 * mean, 100 * kMeanBar);
+    if (mean < kMeanBar) missed = 1;
+  }
+  return missed;
+}
+
+std::vector<Row> measure_all(const Options& options, const target::Target& target, double bandwidth) {
+  parallel::ThreadPool pool(options.measure.threads);
+  parallel::Lease lease = pool.lease(options.measure.threads);
+  std::vector<std::pair<Layer, std::unique_ptr<LayerKernel>>> kernels;
+  for (const Layer& layer : all_layers(target.facts.lanes(32))) {
+    if (!options.net.empty() && layer.net != options.net) continue;
+    if (layer.name.find(options.layer) == std::string::npos) continue;
+    kernels.emplace_back(layer, std::make_unique<LayerKernel>(layer, target));
+    if (options.verify) kernels.back().second->verify();
+    if (options.schedule)
+      std::printf("# %s\n%s", layer.name.c_str(), kernels.back().second->schedule_text().c_str());
+    if (options.assembly)
+      std::printf("# %s\n%s", layer.name.c_str(), kernels.back().second->assembly_text().c_str());
+  }
+  std::vector<Row> rows;
+  for (auto& [layer, kernel] : kernels) {
+    Row row{layer, measure(*kernel, layer.flops, options.measure, lease), kernel->bytes(), "compute"};
+    if (row.bytes / bandwidth > layer.flops / row.timing.peak_gflops) row.bound = "memory";
+    std::printf("%s\n", markdown_row(row).c_str());
+    std::fflush(stdout);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+int run(const Options& options) {
+  const target::Target host = target::host_target();
+  const target::Target target = target::parse_target(options.target, host);
+  const double bandwidth = read_bandwidth_gbs();
+  const std::vector<Row> rows = measure_all(options, target, bandwidth);
+  if (rows.empty()) throw Error(ErrorCode::kInvalidArgument, "no layer has this name");
+  const Json facts = {{"target", target.canonical()},
+                      {"threads", options.measure.threads},
+                      {"probe_bits", fma_probe_bits()},
+                      {"read_gbs", bandwidth},
+                      {"resnet50_mean_peak_fraction", mean_fraction(rows, "resnet50")}};
+  std::ofstream(options.out + "/kernels.json") << to_json(rows, facts).dump(1) << "\n";
+  std::ofstream(options.out + "/kernels.md") << markdown(rows, facts);
+  return check_bars(rows);
+}
+
+}  // namespace
+
+}  // namespace tensormill::bench
+
+int main(int argc, char** argv) {
+  try {
+    return tensormill::bench::run(tensormill::bench::parse({argv + 1, argv + argc}));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 2;
+  }
+}

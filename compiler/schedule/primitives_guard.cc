@@ -1,0 +1,66 @@
+// Sums over windows that reach into the padding: the condition of each summand becomes a guard around the
+// update, so that what lies outside costs nothing where loops are partitioned.
+#include "compiler/schedule/primitives.h"
+
+namespace tensormill::schedule {
+
+using te::Expr;
+using te::ExprOp;
+
+namespace {
+
+void split_conjunction(const Expr& condition, std::vector<Expr>& parts) {
+  if (condition->op == ExprOp::kBitAnd && condition->type.dtype == DType::kBool) {
+    split_conjunction(condition->args[0], parts);
+    split_conjunction(condition->args[1], parts);
+  } else {
+    parts.push_back(condition);
+  }
+}
+
+bool is_bound(const Expr& condition, ExprOp op, const Expr& value, int64_t bound) {
+  return condition->op == op && te::is_int(condition->args[1], bound) && te::equal(condition->args[0], value);
+}
+
+// Indices that were clamped into the input for the sake of the taps outside it: under the guards the clamp
+// does nothing.
+Expr without_clamps(const Expr& expr, const std::vector<Expr>& guards) {
+  if (expr->args.empty()) return expr;
+  std::vector<Expr> args;
+  for (const Expr& arg : expr->args) args.push_back(without_clamps(arg, guards));
+  if (expr->op == ExprOp::kMin || expr->op == ExprOp::kMax) {
+    const int64_t* bound = te::as_int(args[1]);
+    for (const Expr& guard : guards) {
+      const bool clamps =
+          bound && (expr->op == ExprOp::kMin ? is_bound(guard, ExprOp::kLt, args[0], *bound + 1)
+                                             : is_bound(guard, ExprOp::kGe, args[0], *bound));
+      if (clamps) return args[0];
+    }
+  }
+  return te::with_args(expr, std::move(args), expr->mask);
+}
+
+bool is_zero(const Expr& expr) {
+  return te::is_int(expr, 0) || (expr->op == ExprOp::kFloatImm && expr->float_value == 0);
+}
+
+}  // namespace
+
+void apply_guard(State& state, const std::vector<std::string>& args) {
+  Stage& stage = state.stage(args[0]);
+  const bool sum =
+      stage.reduction && stage.dtypes.size() == 1 && stage.reduction->combine[0]->op == ExprOp::kAdd;
+  if (!sum) reject("stage " + args[0] + " is no sum");
+  const Expr source = stage.reduction->source[0];
+  if (source->op != ExprOp::kSelect || !is_zero(source->args[2])) {
+    reject("stage " + args[0] + " is no sum of select(condition, x, 0)");
+  }
+  std::vector<Expr> guards;
+  split_conjunction(source->args[0], guards);
+  te::Reduction reduction = *stage.reduction;
+  reduction.source[0] = without_clamps(source->args[1], guards);
+  stage.reduction = std::make_shared<const te::Reduction>(std::move(reduction));
+  stage.update_guards.insert(stage.update_guards.end(), guards.begin(), guards.end());
+}
+
+}  // namespace tensormill::schedule

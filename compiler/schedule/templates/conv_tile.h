@@ -1,0 +1,30 @@
+/// The register tile of convolutions on blocks: which rectangle of output columns x channel blocks is summed
+/// in registers. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/target/target.h"
+
+namespace tensormill::schedule {
+
+struct ConvTile {
+  int64_t columns = 1;
+  int64_t blocks = 1;
+};
+
+/// What a nest is tiled from: extents in elements and blocks, `steps` of the reduction, vectors of the target
+/// a block.
+struct ConvExtents {
+  int64_t columns = 1;
+  int64_t blocks = 1;
+  int64_t steps = 1;
+  int64_t vectors_per_block = 1;
+};
+
+/// The tile with the fewest cycles over the whole output, by the ports that a step of the reduction needs:
+/// two fused multiply-adds a cycle, loads (weights once a tile, inputs as broadcasts) and the latency of an
+/// accumulator, plus what starting and storing a tile costs. Tiles that do not fit the registers are out.
+ConvTile choose_conv_tile(const ConvExtents& extents, const target::CpuFacts& facts);
+
+}  // namespace tensormill::schedule
