@@ -47,7 +47,7 @@ http::Response infer(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
   services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
   const services::RunResult result = context.services.deployments->infer(
-      request.path_parameter("deployment"), std::move(inputs), options, call_context(request));
+      request.path_parameter("deployment"), "", std::move(inputs), options, call_context(request));
   return run_response(request, result);
 }
 

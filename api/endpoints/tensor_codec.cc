@@ -9,6 +9,7 @@ namespace tensormill::endpoints {
 namespace {
 
 constexpr int64_t kMaxRuns = 1000;
+constexpr int64_t kMaxTimeoutMs = 3'600'000;
 
 std::optional<services::FillMode> fill_mode(const http::Request& request) {
   const auto text = request.query_value("fill_mode");
@@ -41,6 +42,9 @@ services::RunOptions run_options(const http::Request& request) {
   options.repeat = static_cast<int>(request.query_int("repeat", 1, 1, kMaxRuns));
   options.number = static_cast<int>(request.query_int("number", 1, 1, kMaxRuns));
   options.profile = request.query_flag("profile");
+  if (request.query_value("timeout_ms")) {
+    options.timeout = std::chrono::milliseconds(request.query_int("timeout_ms", 0, 1, kMaxTimeoutMs));
+  }
   const int64_t runs = int64_t{options.repeat} * options.number;
   if (runs > kMaxRuns) {
     throw Error(ErrorCode::kInvalidRequest, "repeat × number is " + std::to_string(runs) + ", at most " +
@@ -69,6 +73,7 @@ http::Response run_response(const http::Request& request, const services::RunRes
   }
   response.headers.set("Server-Timing", server_timing(result.timing));
   response.headers.set("Vary", "Accept");
+  if (!result.version.empty()) response.headers.set("X-Deployment-Version", result.version);
   return response;
 }
 

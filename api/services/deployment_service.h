@@ -84,8 +84,9 @@ class DeploymentService {
 public:
   virtual ~DeploymentService() = default;
   /// Returns when the version is ready, or after 60 s while it loads. Throws Error(kInvalidArgument) and the
-  /// codes of loading (kInvalidPackage, kCpuFeatureMissing, kMemoryBudget) with stage and reason; then the
-  /// previous default still serves.
+  /// codes of loading (kInvalidPackage, kCpuFeatureMissing, kMemoryBudget) with stage and reason;
+  /// then the previous default still serves. Error(kConflict) while another version of the name loads,
+  /// Error(kUnavailable) when too many load.
   virtual PutResult put(const std::string& name, const DeploymentSpec& spec, const CallContext& context) = 0;
   /// By name.
   virtual Page<Deployment> list(const PageQuery& page) = 0;
@@ -94,9 +95,10 @@ public:
   /// The whole deployment, or one version; Error(kInUse) for the default one while there are others.
   virtual void remove(const std::string& name, const std::optional<std::string>& version,
                       const CallContext& context) = 0;
-  /// `inputs` must be complete unless `options` says how to fill. Throws Error(kInvalidTensor),
-  /// Error(kUnavailable) when the queue is full or nothing is ready, Error(kTensorData).
-  virtual RunResult infer(const std::string& name, NamedTensors inputs, const RunOptions& options,
+  /// `version` "": the default one. `inputs` must be complete unless `options` says how to fill. Throws
+  /// Error(kInvalidTensor), Error(kUnavailable) when the queue is full or nothing is ready, Error(kTensorData),
+  /// Error(kDeadlineExceeded).
+  virtual RunResult infer(const std::string& name, const std::string& version, NamedTensors inputs, const RunOptions& options,
                           const CallContext& context) = 0;
   /// `image` is a JPEG or PNG file, `top` 1..1000. Throws Error(kInvalidImage), and as infer().
   virtual ClassifyResult classify(const std::string& name, std::string_view image, int top,

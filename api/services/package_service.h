@@ -1,6 +1,7 @@
 /// Compiled packages: metadata, archive, dumped code, one-off runs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,11 +41,13 @@ struct RunOptions {
   int repeat = 1;  ///< repeat × number <= 1000, checked by api/
   int number = 1;
   bool profile = false;
+  std::optional<std::chrono::milliseconds> timeout;  ///< for all of it; the server's own limit holds too
 };
 
 struct RunResult {
   NamedTensors outputs;  ///< in the model's order
   Timing timing;
+  std::string version;  ///< of the deployment that answered; "" for a run of a package
 };
 
 struct PackageQuery {
@@ -62,7 +65,7 @@ public:
   virtual Page<PackageInfo> list(const PackageQuery& query) = 0;
   virtual PackageInfo get(const std::string& id) = 0;
   virtual Archive archive(const std::string& id) = 0;
-  /// The text of a stage. Throws Error(kNotFound) when it was not kept.
+  /// The text of a stage, as the compile wrote it: of the whole package, kernel by kernel.
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
   /// Throws Error(kInUse) while deployed.
   virtual void remove(const std::string& id) = 0;

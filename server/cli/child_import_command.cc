@@ -1,6 +1,8 @@
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ir/bundle.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/pass.h"
+#include "compiler/target/target.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/child_commands.h"
@@ -83,11 +85,7 @@ Json names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
 }
 
 /// Free dims are bound to 1: the picture of the graph does not depend on them.
-std::string graph_of(const ModelSource& source, const Json& request) {
-  if (request.at("stage") != "imported") {
-    throw Error(ErrorCode::kNotSupported,
-                "the optimized graph depends on target and level: GET /v1/packages/{id}/code?stage=relay");
-  }
+ir::Graph import_for_show(const ModelSource& source) {
   frontend::onnx::ImportOptions options;
   for (const auto& input : frontend::onnx::read_facts(source).inputs) {
     DimShape shape = input.shape;
@@ -97,24 +95,47 @@ std::string graph_of(const ModelSource& source, const Json& request) {
     }
     options.input_shapes[input.name] = shape;
   }
-  const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
+  return frontend::onnx::import_model(source, options, ops::standard_ops());
+}
+
+Json graph_json(const ir::Graph& graph) {
   Json nodes = Json::array();
   for (const ir::Node& node : graph.nodes()) {
-    nodes.push_back({{"op", node.op},
-                     {"inputs", names_of(graph, node.inputs)},
-                     {"outputs", names_of(graph, node.outputs)},
-                     {"origins", node.origins}});
+    Json json = {{"op", node.op},
+                 {"inputs", names_of(graph, node.inputs)},
+                 {"outputs", names_of(graph, node.outputs)},
+                 {"origins", node.origins}};
+    if (node.region) json["region"] = graph_json(*node.region);
+    nodes.push_back(std::move(json));
   }
   Json values = Json::object();
   for (const ir::Value& value : graph.values()) {
     values[value.name] = {{"type", ir::to_string(value.type)}, {"constant", value.constant.has_value()}};
   }
-  const Json json = {{"name", graph.name()},
-                     {"stage", "imported"},
-                     {"inputs", names_of(graph, graph.inputs())},
-                     {"outputs", names_of(graph, graph.outputs())},
-                     {"nodes", std::move(nodes)},
-                     {"values", std::move(values)}};
+  return {{"name", graph.name()},
+          {"inputs", names_of(graph, graph.inputs())},
+          {"outputs", names_of(graph, graph.outputs())},
+          {"nodes", std::move(nodes)},
+          {"values", std::move(values)}};
+}
+
+std::string graph_of(const ModelSource& source, const Json& request) {
+  ir::Graph graph = import_for_show(source);
+  if (request.at("stage") == "imported") {
+    Json json = graph_json(graph);
+    json["stage"] = "imported";
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  passes::PipelineOptions pipeline;
+  const auto text = request.at("target").get<std::string>();
+  pipeline.context = {target::parse_target(text, {}).facts, request.at("opt_level").get<int>()};
+  std::vector<std::string> ran;
+  graph = passes::run_pipeline(std::move(graph), pipeline, ran);
+  Json json = graph_json(graph);
+  json["stage"] = "optimized";
+  json["target"] = text;
+  json["opt_level"] = pipeline.context.opt_level;
+  json["passes"] = ran;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -36,6 +36,7 @@ JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, const WorkerP
                        storage::JobRow job, std::stop_token stop)
     : queue_(queue),
       blobs_(blobs),
+      hold_(blobs),
       options_(options),
       job_(std::move(job)),
       claim_{job_.id, job_.attempt, job_.owner},
@@ -78,7 +79,9 @@ void JobAttempt::finish(storage::JobFinish finish) {
   if (finish.state == storage::JobState::kFailed) log(finish.error);
   finish.log = store_log();
   commit();
-  queue_.catalog().finish_job(claim_, finish);
+  const bool held = queue_.catalog().finish_job(claim_, finish);
+  succeeded_ = held && finish.state == storage::JobState::kSucceeded;
+  hold_.reset();
   queue_.changed();
 }
 

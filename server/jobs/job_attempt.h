@@ -43,6 +43,8 @@ public:
 
   /// Runs to an end that is in the catalog, or to a lost lease.
   void run(JobRunner& runner);
+  /// Whether it published what it stored.
+  bool succeeded() const { return succeeded_; }
 
   const storage::JobRow& job() const override { return job_; }
   const std::string& folder() const override { return folder_; }
@@ -64,6 +66,7 @@ private:
 
   JobQueue& queue_;
   storage::BlobStore& blobs_;
+  std::optional<storage::BlobHold> hold_;  ///< until what was stored is published, or not
   const WorkerPoolOptions& options_;
   storage::JobRow job_;
   storage::JobClaim claim_;
@@ -77,6 +80,7 @@ private:
   std::mutex child_mutex_;
   ChildProcess* child_ = nullptr;
   bool killed_ = false;
+  bool succeeded_ = false;
 };
 
 /// Where the log of a running attempt is.

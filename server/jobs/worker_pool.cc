@@ -89,12 +89,18 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
   const auto runner = std::find_if(runners_.begin(), runners_.end(),
                                    [&](const JobRunner* any) { return any->kind() == job.kind; });
   TM_CHECK(runner != runners_.end(), "a job of kind " + job.kind + " was claimed");
-  JobAttempt attempt(queue_, blobs_, options_, job, stop);
-  try {
-    attempt.run(**runner);
-  } catch (const JobInterrupted&) {
-    // The lease was lost at the very end: another attempt has the job.
+  bool succeeded = false;
+  {
+    JobAttempt attempt(queue_, blobs_, options_, job, stop);
+    try {
+      attempt.run(**runner);
+    } catch (const JobInterrupted&) {
+      // The lease was lost at the very end: another attempt has the job.
+    }
+    succeeded = attempt.succeeded();
   }
+  // What it stored and did not publish; the log of the attempt before.
+  if (!succeeded) blobs_.collect([this] { return queue_.catalog().referenced_blobs(); });
 }
 
 std::string WorkerPool::log_text(const storage::JobRow& job) {

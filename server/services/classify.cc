@@ -26,7 +26,7 @@ image::Preprocess preprocess_of(const std::optional<services::Preprocess>& given
 
 services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image,
                                                          int top, const services::CallContext& context) {
-  const LivePtr live = require_ready(name);
+  const VersionPtr live = require_ready(name, "");
   const std::vector<services::TensorSpec>& inputs = live->package->inputs();
   if (inputs.size() != 1) {
     throw Error(ErrorCode::kInvalidTensor, "the package has " + std::to_string(inputs.size()) +

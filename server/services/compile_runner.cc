@@ -16,8 +16,9 @@ namespace tensormill::server {
 
 namespace {
 
-/// Kept beside each package, for people: cheap to make, and small.
-constexpr std::array<const char*, 1> kDumps = {"relay"};
+/// Kept beside each package, for people: all that GET /v1/packages/{id}/code answers. ResNet-50's five texts
+/// are 2 MB, 140 KB at rest.
+constexpr std::array<const char*, 5> kDumps = {"relay", "te", "tir", "ll", "asm"};
 
 /// A file without a name in `folder`.
 FileDescriptor nameless_file(const std::string& folder) {

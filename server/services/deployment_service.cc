@@ -1,174 +1,136 @@
 #include "server/services/deployment_service.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/services/forms.h"
-#include "server/services/package_archive.h"
-#include "server/services/package_service.h"
 
 namespace tensormill::server {
 
 namespace {
 
-/// Loads that ended with the death of the process, after which a deployment is not tried again.
-constexpr int kMaxFatalLoads = 2;
-
-[[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
-  throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
-}
-
-void check_batch(const services::DeploymentSpec& spec, const std::vector<services::TensorSpec>& inputs) {
-  if (spec.max_batch == 1) return;
-  int64_t largest = 1;
-  if (!inputs.empty() && !inputs.front().shape.empty()) {
-    if (const int64_t* extent = std::get_if<int64_t>(&inputs.front().shape.front())) largest = *extent;
-  }
-  if (spec.max_batch <= largest) return;
-  refuse(ErrorCode::kInvalidArgument, "/max_batch",
-         "is " + std::to_string(spec.max_batch) + ", the package takes at most " + std::to_string(largest));
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+services::Timestamp now() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
 }
 
 }  // namespace
 
-DeploymentServiceImpl::LivePtr DeploymentServiceImpl::find(const std::string& name) {
+DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::find(const std::string& name) {
   const std::shared_lock lock(mutex_);
   const auto entry = live_.find(name);
   return entry == live_.end() ? nullptr : entry->second;
 }
 
-DeploymentServiceImpl::LivePtr DeploymentServiceImpl::require(const std::string& name) {
-  LivePtr live = find(name);
-  if (!live) throw Error(ErrorCode::kNotFound, "there is no deployment \"" + name + "\"");
-  return live;
+DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::require(const std::string& name) {
+  EntryPtr entry = find(name);
+  if (!entry) throw Error(ErrorCode::kNotFound, "there is no deployment \"" + name + "\"");
+  return entry;
 }
 
-DeploymentServiceImpl::LivePtr DeploymentServiceImpl::require_ready(const std::string& name) {
-  LivePtr live = require(name);
-  if (live->state != services::DeploymentState::kReady) {
-    throw Error(ErrorCode::kUnavailable, "deployment \"" + name + "\" is " +
-                                             std::string(services::deployment_state_name(live->state)) +
-                                             ": " + live->reason);
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::require_ready(const std::string& name,
+                                                                       const std::string& version) {
+  const EntryPtr entry = require(name);
+  VersionPtr found;
+  for (const auto& [number, candidate] : entry->versions) {
+    if (version.empty() ? number == entry->default_version : candidate->spec.version == version) {
+      found = candidate;
+    }
   }
-  return live;
+  if (!found && version.empty()) found = entry->versions.empty() ? entry->loading : entry->versions.rbegin()->second;
+  if (!found) {
+    throw Error(ErrorCode::kNotFound, "deployment \"" + name + "\" has no version \"" + version + "\"");
+  }
+  if (!found->package) {
+    throw Error(ErrorCode::kUnavailable,
+                "version " + found->spec.version + " of deployment \"" + name + "\" is " +
+                    std::string(services::deployment_state_name(found->state)) +
+                    (found->reason.empty() ? "" : ": " + found->reason));
+  }
+  return found;
 }
 
-void DeploymentServiceImpl::set(const std::string& name, LivePtr live) {
-  // The old package is unloaded after its last request, outside of the lock.
+void DeploymentServiceImpl::set(const std::string& name, EntryPtr entry) {
+  // A package that goes is unloaded after its last request, outside of the lock.
   const std::unique_lock lock(mutex_);
-  live_[name].swap(live);
+  live_[name].swap(entry);
 }
 
-std::vector<std::string> DeploymentServiceImpl::read_labels(const services::DeploymentSpec& spec) {
-  if (!spec.labels_blob) return spec.labels;
-  const auto digest = Digest::parse(*spec.labels_blob);
-  if (!digest || !blobs_.exists(*digest)) {
-    refuse(ErrorCode::kInvalidArgument, "/labels", "there is no blob " + *spec.labels_blob);
-  }
-  return lines_of(blobs_.open(*digest)->text());
-}
-
-DeploymentServiceImpl::LivePtr DeploymentServiceImpl::load(const services::DeploymentSpec& spec,
-                                                           services::Timestamp created_at) {
-  if (spec.isolation != "none") {
-    refuse(ErrorCode::kNotSupported, "/isolation", "\"" + spec.isolation + "\" is not implemented yet");
-  }
-  const auto digest = Digest::parse(spec.package);
-  const auto row = digest ? catalog_.find_package(*digest) : std::nullopt;
-  if (!row) refuse(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + spec.package + "\"");
-  const auto live = std::make_shared<Live>();
-  live->spec = spec;
-  live->created_at = created_at;
-  live->labels = read_labels(spec);
-  live->package =
-      host_.load(open_package(open_members(blobs_, *row)), {spec.instances, spec.max_queue, spec.warmup});
-  check_batch(spec, live->package->inputs());
-  return live;
-}
-
-void DeploymentServiceImpl::store(const std::string& name, const Live& live, int load_attempts) {
+void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
+  DesiredDeployment desired{entry.created_at, entry.default_version, {}, std::nullopt};
   storage::DeploymentRow row;
   row.name = name;
-  row.desired = canonical_json({{"spec", spec_to_json(live.spec)},
-                                {"created_ms", live.created_at.ms},
-                                {"load_attempts", load_attempts}});
-  row.versions = canonical_json({{live.spec.version,
-                                  {{"package", live.spec.package},
-                                   {"state", services::deployment_state_name(live.state)},
-                                   {"reason", live.reason}}}});
-  row.packages = {Digest::parse(live.spec.package).value()};
+  Json states = Json::object();
+  const auto add = [&](const Version& version) -> DesiredVersion {
+    states[version.spec.version] = {{"package", version.spec.package},
+                                    {"state", services::deployment_state_name(version.state)},
+                                    {"reason", version.reason}};
+    row.packages.push_back(Digest::parse(version.spec.package).value());
+    if (version.spec.labels_blob) row.blobs.push_back(Digest::parse(*version.spec.labels_blob).value());
+    const bool failed = version.state == services::DeploymentState::kFailed;
+    return {version.spec, version.load_attempts, failed ? version.reason : ""};
+  };
+  if (entry.loading) desired.loading = add(*entry.loading);
+  for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
+  row.desired = desired_to_text(desired);
+  row.versions = canonical_json(states);
   catalog_.put_deployment(row);
 }
 
-void DeploymentServiceImpl::restore() {
-  const std::lock_guard change(changes_);
-  for (const storage::DeploymentRow& row : catalog_.list_deployments()) restore_one(row);
-}
-
-void DeploymentServiceImpl::restore_one(const storage::DeploymentRow& row) {
-  const Json desired = parse_json(row.desired);
-  Live pending;
-  pending.spec = spec_from_json(desired.at("spec"));
-  pending.created_at = {desired.at("created_ms").get<int64_t>()};
-  pending.state = services::DeploymentState::kFailed;
-  const int attempts = desired.at("load_attempts").get<int>();
-  if (attempts >= kMaxFatalLoads) {
-    pending.reason = "load: the process died " + std::to_string(attempts) + " times while it was loaded";
-    set(row.name, std::make_shared<const Live>(pending));
-    return;
-  }
-  store(row.name, pending, attempts + 1);
-  try {
-    LivePtr live = load(pending.spec, pending.created_at);
-    store(row.name, *live, 0);
-    set(row.name, std::move(live));
-  } catch (const Error& error) {
-    pending.reason = error.message();
-    store(row.name, pending, 0);
-    set(row.name, std::make_shared<const Live>(pending));
-  }
-}
-
 services::PutResult DeploymentServiceImpl::put(const std::string& name, const services::DeploymentSpec& spec,
-                                               const services::CallContext&) {
-  const std::lock_guard change(changes_);
-  const LivePtr before = find(name);
-  const bool same = before && before->state == services::DeploymentState::kReady &&
-                    spec_to_json(before->spec) == spec_to_json(spec);
-  if (same) return {describe(name, *before), false, true};
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const services::Timestamp created =
-      before ? before->created_at
-             : services::Timestamp{std::chrono::duration_cast<std::chrono::milliseconds>(now).count()};
-  LivePtr live = load(spec, created);
-  store(name, *live, 0);
-  set(name, live);
-  return {describe(name, *live), before == nullptr, true};
+                                               const services::CallContext& context) {
+  std::unique_lock change(changes_);
+  const EntryPtr before = find(name);
+  const int number = version_number(spec.version);
+  std::shared_ptr<Ticket> ticket;
+  if (before && before->loading) {
+    const std::string& loading = before->loading->spec.version;
+    if (spec_to_json(before->loading->spec) != spec_to_json(spec)) {
+      throw Error(ErrorCode::kConflict, "version " + loading + " of deployment \"" + name + "\" is loading");
+    }
+    ticket = tickets_.at(name);
+  } else {
+    if (before && before->default_version == number && before->versions.count(number)) {
+      const VersionPtr& serving = before->versions.at(number);
+      const bool same = serving->package && spec_to_json(serving->spec) == spec_to_json(spec);
+      if (same) return {describe(name, *before), false, true};
+    }
+    check(spec);
+    if (static_cast<int>(tickets_.size()) >= options_.max_loads) {
+      throw Error(ErrorCode::kUnavailable, std::to_string(tickets_.size()) + " deployments are loading");
+    }
+    const auto version = std::make_shared<Version>();
+    version->spec = spec;
+    version->load_attempts = 1;
+    Entry entry = before ? *before : Entry{now(), {}, 0, nullptr};
+    entry.loading = version;
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+    ticket = std::make_shared<Ticket>();
+    tickets_[name] = ticket;
+    begin_load(name, version, ticket);
+  }
+  ended_.wait_for(change, context.cancelled, options_.ready_wait, [&] { return ticket->done; });
+  if (!ticket->done) ticket->acknowledged = true;
+  if (ticket->error) throw Error(*ticket->error);
+  return {describe(name, *require(name)), !before || before->versions.empty(), ticket->done};
 }
 
-services::Deployment DeploymentServiceImpl::describe(const std::string& name, const Live& live) {
+services::Deployment DeploymentServiceImpl::describe(const std::string& name, const Entry& entry) {
   services::Deployment deployment;
   deployment.name = name;
-  deployment.versions = {{live.spec.version, live.spec.package, live.state, live.reason}};
-  if (live.state == services::DeploymentState::kReady) deployment.default_version = live.spec.version;
-  if (live.package) {
-    deployment.inputs = live.package->inputs();
-    deployment.outputs = live.package->outputs();
+  std::map<int, VersionPtr> shown = entry.versions;
+  if (entry.loading) shown.try_emplace(version_number(entry.loading->spec.version), entry.loading);
+  for (const auto& [number, version] : shown) {
+    deployment.versions.push_back(
+        {version->spec.version, version->spec.package, version->state, version->reason});
+    if (number != entry.default_version || !version->package) continue;
+    deployment.default_version = version->spec.version;
+    deployment.inputs = version->package->inputs();
+    deployment.outputs = version->package->outputs();
   }
-  deployment.created_at = live.created_at;
+  deployment.created_at = entry.created_at;
   return deployment;
 }
 
@@ -193,19 +155,39 @@ services::Deployment DeploymentServiceImpl::get(const std::string& name) {
 void DeploymentServiceImpl::remove(const std::string& name, const std::optional<std::string>& version,
                                    const services::CallContext&) {
   const std::lock_guard change(changes_);
-  const LivePtr live = require(name);
-  if (version && *version != live->spec.version) {
-    throw Error(ErrorCode::kNotFound, "deployment \"" + name + "\" has no version \"" + *version + "\"");
+  Entry entry = *require(name);
+  if (version) {
+    const auto found = std::find_if(entry.versions.begin(), entry.versions.end(),
+                                    [&](const auto& one) { return one.second->spec.version == *version; });
+    if (found == entry.versions.end()) {
+      throw Error(ErrorCode::kNotFound, "deployment \"" + name + "\" has no version \"" + *version + "\"");
+    }
+    if (found->first == entry.default_version && (entry.versions.size() > 1 || entry.loading)) {
+      throw Error(ErrorCode::kInUse, "version " + *version + " of deployment \"" + name +
+                                         "\" is the default one, and there are others");
+    }
+    entry.versions.erase(found);
+    if (!entry.versions.empty() || entry.loading) {
+      store(name, entry);
+      set(name, std::make_shared<const Entry>(std::move(entry)));
+      return;
+    }
   }
   catalog_.remove_deployment(name);
+  EntryPtr gone;
   const std::unique_lock lock(mutex_);
+  live_[name].swap(gone);
   live_.erase(name);
 }
 
-services::RunResult DeploymentServiceImpl::infer(const std::string& name, services::NamedTensors inputs,
+services::RunResult DeploymentServiceImpl::infer(const std::string& name, const std::string& version,
+                                                 services::NamedTensors inputs,
                                                  const services::RunOptions& options,
                                                  const services::CallContext& context) {
-  return require_ready(name)->package->run(inputs, options, context);
+  const VersionPtr serving = require_ready(name, version);
+  services::RunResult result = serving->package->run(inputs, options, context);
+  result.version = serving->spec.version;
+  return result;
 }
 
 }  // namespace tensormill::server

@@ -1,28 +1,49 @@
-/// Deployments: what the catalog says shall serve, and the packages that do. One version of a name serves at
-/// a time; the next one is loaded before it takes over. Thread-safety: as services::DeploymentService.
+/// Deployments: what the catalog says shall serve, and the packages that do. A version is loaded on a thread of
+/// its own while the ones before it go on serving; then it becomes the default, and versions past keep_versions
+/// are unloaded after their last request. The row is written before a load begins, so that a package that kills
+/// the process is found out at the next start. Thread-safety: as services::DeploymentService.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/services/deployment_service.h"
+#include "runtime/base/error.h"
+#include "server/services/deployment_rows.h"
 #include "server/services/executor_host.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::server {
 
+struct DeploymentOptions {
+  std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
+  int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
+};
+
 class DeploymentServiceImpl final : public services::DeploymentService {
 public:
-  DeploymentServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ExecutorHost& host)
-      : blobs_(blobs), catalog_(catalog), host_(host) {}
+  DeploymentServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ExecutorHost& host,
+                        DeploymentOptions options = {})
+      : blobs_(blobs), catalog_(catalog), host_(host), options_(options) {}
+  /// Waits for loads under way.
+  ~DeploymentServiceImpl() override;
+  DeploymentServiceImpl(const DeploymentServiceImpl&) = delete;
+  DeploymentServiceImpl& operator=(const DeploymentServiceImpl&) = delete;
 
-  /// Loads what the catalog holds. One that cannot be loaded, or that was being loaded when the process died
-  /// twice, is failed and says why.
+  /// Shows all that the catalog holds as loading. Before any other call.
+  void adopt();
+  /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or that was being loaded
+  /// when the process died twice, is failed and says why.
   void restore();
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
@@ -31,40 +52,72 @@ public:
   services::Deployment get(const std::string& name) override;
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
-  services::RunResult infer(const std::string& name, services::NamedTensors inputs,
+  services::RunResult infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
                             const services::RunOptions& options,
                             const services::CallContext& context) override;
   services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
                                     const services::CallContext& context) override;
 
 private:
-  /// Immutable once it stands in the map.
-  struct Live {
+  /// Immutable once it stands in an entry.
+  struct Version {
     services::DeploymentSpec spec;
-    services::DeploymentState state = services::DeploymentState::kReady;
+    services::DeploymentState state = services::DeploymentState::kLoading;
     std::string reason;
+    int load_attempts = 0;  ///< loads that did not come to an end; durable before a load begins
     std::vector<std::string> labels;
-    std::shared_ptr<HostedPackage> package;
-    services::Timestamp created_at;
+    std::shared_ptr<HostedPackage> package;  ///< set when ready
   };
-  using LivePtr = std::shared_ptr<const Live>;
+  using VersionPtr = std::shared_ptr<const Version>;
+  /// One name. Immutable once it stands in the map: a change is a new entry.
+  struct Entry {
+    services::Timestamp created_at;
+    std::map<int, VersionPtr> versions;
+    int default_version = 0;  ///< 0: none
+    VersionPtr loading;       ///< of a PUT; takes the place of the version of its number when it is ready
+  };
+  using EntryPtr = std::shared_ptr<const Entry>;
+  /// What a PUT waits for.
+  struct Ticket {
+    bool done = false;
+    bool acknowledged = false;  ///< 202 was answered: a failure is kept and shown
+    std::optional<Error> error;
+  };
 
-  LivePtr find(const std::string& name);
-  LivePtr require(const std::string& name);
-  LivePtr require_ready(const std::string& name);
-  void set(const std::string& name, LivePtr live);
-  LivePtr load(const services::DeploymentSpec& spec, services::Timestamp created_at);
+  EntryPtr find(const std::string& name);
+  EntryPtr require(const std::string& name);
+  VersionPtr require_ready(const std::string& name, const std::string& version);
+  void set(const std::string& name, EntryPtr entry);
+  void store(const std::string& name, const Entry& entry);
+
+  void check(const services::DeploymentSpec& spec);
   std::vector<std::string> read_labels(const services::DeploymentSpec& spec);
-  void store(const std::string& name, const Live& live, int load_attempts);
-  void restore_one(const storage::DeploymentRow& row);
-  static services::Deployment describe(const std::string& name, const Live& live);
+  /// The version, ready. Throws Error with the stage in front.
+  VersionPtr load(const services::DeploymentSpec& spec);
+  VersionPtr try_load(const services::DeploymentSpec& spec, std::optional<Error>& error);
+  void begin_load(const std::string& name, const VersionPtr& version, std::shared_ptr<Ticket> ticket);
+  void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, VersionPtr loaded,
+                std::optional<Error> error);
+  void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
+              const std::optional<Error>& error, bool keep_failure);
+  void restore_version(const std::string& name, int number);
+  void restore_loading(const std::string& name, VersionPtr version);
+  static services::Deployment describe(const std::string& name, const Entry& entry);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
   ExecutorHost& host_;
-  std::mutex changes_;  ///< one change of what is deployed at a time
-  std::shared_mutex mutex_;
-  std::map<std::string, LivePtr> live_;
+  const DeploymentOptions options_;
+  std::mutex changes_;  ///< guards changes of what is deployed and the tickets; never held while loading
+  std::condition_variable_any ended_;  ///< a load has, with changes_
+  std::map<std::string, std::shared_ptr<Ticket>> tickets_;
+  std::shared_mutex mutex_;  ///< guards the map alone, for the moment of a look or a swap
+  std::map<std::string, EntryPtr> live_;
+  struct Loader {
+    std::shared_ptr<Ticket> ticket;
+    std::thread thread;
+  };
+  std::list<Loader> loaders_;
 };
 
 }  // namespace tensormill::server

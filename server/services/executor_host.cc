@@ -1,5 +1,6 @@
 #include "server/services/executor_host.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -46,7 +47,8 @@ public:
   services::RunResult run(const services::NamedTensors& inputs, const services::RunOptions& options,
                           const services::CallContext& context) override {
     const Clock::time_point start = Clock::now();
-    const Clock::time_point deadline = start + host_.run_timeout;
+    const Clock::time_point deadline =
+        start + std::min(host_.run_timeout, options.timeout.value_or(host_.run_timeout));
     const Turn turn(*this, deadline, context.cancelled);
     const double queue_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     parallel::CancelToken cancel;

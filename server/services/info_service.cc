@@ -46,8 +46,15 @@ services::ParsedTarget TargetServiceImpl::parse(const std::string& text) {
   return parsed;
 }
 
+void HealthServiceImpl::set_broken(const std::string& reason) {
+  reason_ = reason;
+  broken_ = true;
+}
+
 services::Readiness HealthServiceImpl::ready() {
   if (draining_) return {false, "draining"};
+  if (broken_) return {false, reason_};
+  if (!restored_) return {false, "loading deployments"};
   return {true, ""};
 }
 

@@ -34,9 +34,16 @@ class HealthServiceImpl final : public services::HealthService {
 public:
   bool live() override { return true; }
   services::Readiness ready() override;
+  /// All deployments that shall serve have been loaded, or are failed.
+  void set_restored() { restored_ = true; }
+  /// The store failed at the start: never ready.
+  void set_broken(const std::string& reason);
   void set_draining() { draining_ = true; }
 
 private:
+  std::atomic<bool> restored_{false};
+  std::atomic<bool> broken_{false};
+  std::string reason_;  ///< written once, before broken_
   std::atomic<bool> draining_{false};
 };
 

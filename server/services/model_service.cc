@@ -1,6 +1,5 @@
 #include "server/services/model_service.h"
 
-#include <algorithm>
 #include <array>
 
 #include "runtime/base/error.h"
@@ -9,6 +8,9 @@
 namespace tensormill::server {
 
 namespace {
+
+/// The level at which the optimized graph is shown: the default of a compile.
+constexpr int kGraphLevel = 3;
 
 std::string detect_format(std::string_view bytes) {
   const bool zip = bytes.substr(0, 4) == "PK\x03\x04";
@@ -24,82 +26,54 @@ std::optional<storage::ModelRow> find_model(storage::Catalog& catalog, const std
   return id ? catalog.find_model(*id) : std::nullopt;
 }
 
-/// The blob of an import under way: counted, so that a failed import of the same bytes does not remove it.
-class ModelServiceImpl::Upload {
-public:
-  Upload(ModelServiceImpl& service, http::BodySource& bytes) : service_(service) {
-    const auto writer = service.blobs_.writer({.max_bytes = service.options_.max_model_bytes});
-    std::array<std::byte, 1 << 16> buffer;
-    while (const size_t count = bytes.read(buffer)) {
-      writer->write(std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
-    }
-    size_ = writer->size();
-    const std::shared_lock lock(service.blobs_mutex_);
-    blob_ = writer->commit();
-    const std::lock_guard guard(service.uploads_mutex_);
-    ++service.uploads_[blob_];
-  }
-  ~Upload() {
-    {
-      const std::lock_guard guard(service_.uploads_mutex_);
-      const auto entry = service_.uploads_.find(blob_);
-      if (--entry->second == 0) service_.uploads_.erase(entry);
-    }
-    if (published_) return;
-    try {
-      service_.remove_unreferenced({blob_});
-    } catch (const Error&) {
-      // The store is broken just now; what stays is removed at the next start.
-    }
-  }
-  Upload(const Upload&) = delete;
-  Upload& operator=(const Upload&) = delete;
-  const Digest& blob() const { return blob_; }
-  uint64_t size() const { return size_; }
-  void set_published() { published_ = true; }
-
-private:
-  ModelServiceImpl& service_;
-  Digest blob_;
-  uint64_t size_ = 0;
-  bool published_ = false;
-};
-
 services::ImportResult ModelServiceImpl::import_model(const services::ImportOptions& options,
                                                       http::BodySource& bytes,
                                                       const services::CallContext& context) {
   if (options.upload) throw Error(ErrorCode::kNotSupported, "resumable uploads are not implemented yet");
-  Upload upload(*this, bytes);
-  if (upload.size() == 0) throw Error(ErrorCode::kInvalidModel, "the body is empty");
-  std::string format = options.format;
-  if (format.empty()) format = detect_format(blobs_.open(upload.blob())->text());
-  storage::ModelRow row;
-  if (format == "onnx") {
-    // The id is known before the import, and so is whether there is anything to do.
-    check_name(options, upload.blob());
-    if (const auto known = catalog_.find_model(upload.blob())) row = *known;
-  }
-  if (row.blobs.empty()) {
-    const Json request = {{"mode", "facts"}, {"format", format}, {"max_bytes", options_.max_model_bytes}};
-    Json facts = parse_json(run_import(upload.blob(), request, context.cancelled), 128);
-    row.id = Digest::parse(facts.at("digest").get<std::string>()).value();
-    row.blobs = {upload.blob()};
-    facts["format"] = format;
-    facts["size"] = upload.size();
-    row.facts = canonical_json(facts);
-  }
-  services::ImportResult result = publish(options, row);
-  upload.set_published();
+  CollectOnFailure collect(collector_);
+  const storage::BlobHold hold(blobs_);
+  services::ImportResult result = import_held(options, bytes, context);
+  collect.succeeded();
   return result;
 }
 
-std::string ModelServiceImpl::run_import(const Digest& blob, const Json& request,
+services::ImportResult ModelServiceImpl::import_held(const services::ImportOptions& options,
+                                                     http::BodySource& bytes,
+                                                     const services::CallContext& context) {
+  const auto writer = blobs_.writer(
+      {.form = storage::BlobForm::kCompressed, .max_bytes = options_.max_model_bytes});
+  std::array<std::byte, 1 << 16> buffer;
+  while (const size_t count = bytes.read(buffer)) {
+    writer->write(std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
+  }
+  const uint64_t size = writer->size();
+  if (size == 0) throw Error(ErrorCode::kInvalidModel, "the body is empty");
+  const std::shared_ptr<const storage::Blob> blob = blobs_.open(writer->commit());
+  const std::string format = options.format.empty() ? detect_format(blob->text()) : options.format;
+  storage::ModelRow row;
+  if (format == "onnx") {
+    // The id is known before the import, and so is whether there is anything to do.
+    check_name(options, blob->digest());
+    if (const auto known = catalog_.find_model(blob->digest())) row = *known;
+  }
+  if (row.blobs.empty()) {
+    const Json request = {{"mode", "facts"}, {"format", format}, {"max_bytes", options_.max_model_bytes}};
+    Json facts = parse_json(run_import(*blob, request, context.cancelled), 128);
+    row.id = Digest::parse(facts.at("digest").get<std::string>()).value();
+    row.blobs = {blob->digest()};
+    facts["format"] = format;
+    facts["size"] = size;
+    row.facts = canonical_json(facts);
+  }
+  return publish(options, row);
+}
+
+std::string ModelServiceImpl::run_import(const storage::Blob& model, const Json& request,
                                          const std::stop_token& cancelled) {
-  const auto model = blobs_.open(blob);
   jobs::ChildSpec spec;
   spec.command = "child-import";
   spec.arguments = {request.dump()};
-  spec.descriptors = {model->fd()};
+  spec.descriptors = {model.fd()};
   spec.limits.data_bytes = options_.import_memory;
   spec.limits.file_bytes = options_.max_model_bytes;
   spec.limits.cpu_seconds = static_cast<uint64_t>(options_.import_timeout.count() / 1000) * 4 + 1;
@@ -170,17 +144,7 @@ void ModelServiceImpl::remove(const std::string& reference) {
     return;
   }
   if (!catalog_.remove_model(row.id)) require(reference);
-  remove_unreferenced(row.blobs);
-}
-
-void ModelServiceImpl::remove_unreferenced(const std::vector<Digest>& blobs) {
-  const std::unique_lock lock(blobs_mutex_);
-  const std::lock_guard guard(uploads_mutex_);
-  const std::vector<Digest> referenced = catalog_.referenced_blobs();
-  for (const Digest& blob : blobs) {
-    const bool used = std::binary_search(referenced.begin(), referenced.end(), blob);
-    if (!used && uploads_.count(blob) == 0) blobs_.remove(blob);
-  }
+  collector_.collect();
 }
 
 std::string ModelServiceImpl::graph_json(const std::string& reference, services::GraphStage stage) {
@@ -189,8 +153,10 @@ std::string ModelServiceImpl::graph_json(const std::string& reference, services:
   const Json request = {{"mode", "graph"},
                         {"format", facts.at("format")},
                         {"stage", stage == services::GraphStage::kImported ? "imported" : "optimized"},
+                        {"target", options_.target.canonical()},
+                        {"opt_level", kGraphLevel},
                         {"max_bytes", options_.max_model_bytes}};
-  return run_import(row.blobs.at(0), request, {});
+  return run_import(*blobs_.open(row.blobs.at(0)), request, {});
 }
 
 }  // namespace tensormill::server

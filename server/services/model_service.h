@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <map>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 
 #include "api/services/model_service.h"
+#include "compiler/target/target.h"
 #include "runtime/base/json.h"
+#include "server/services/blob_collector.h"
 #include "server/services/child_runner.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -21,6 +20,7 @@ inline constexpr const char* kModelNames = "model";
 
 struct ModelServiceOptions {
   uint64_t max_model_bytes = uint64_t{16} << 30;
+  target::Target target = {};  ///< what the optimized graph is for
   std::chrono::milliseconds import_timeout{120'000};
   uint64_t import_memory = uint64_t{4} << 30;
 };
@@ -28,8 +28,8 @@ struct ModelServiceOptions {
 class ModelServiceImpl final : public services::ModelService {
 public:
   ModelServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
-                   ModelServiceOptions options)
-      : blobs_(blobs), catalog_(catalog), children_(children), options_(options) {}
+                   BlobCollector& collector, ModelServiceOptions options)
+      : blobs_(blobs), catalog_(catalog), children_(children), collector_(collector), options_(options) {}
 
   services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
                                       const services::CallContext& context) override;
@@ -39,22 +39,19 @@ public:
   std::string graph_json(const std::string& reference, services::GraphStage stage) override;
 
 private:
-  class Upload;
-  std::string run_import(const Digest& blob, const Json& request, const std::stop_token& cancelled);
+  services::ImportResult import_held(const services::ImportOptions& options, http::BodySource& bytes,
+                                     const services::CallContext& context);
+  std::string run_import(const storage::Blob& model, const Json& request, const std::stop_token& cancelled);
   services::ImportResult publish(const services::ImportOptions& options, const storage::ModelRow& row);
   void check_name(const services::ImportOptions& options, const Digest& id);
   services::ModelInfo info_of(const storage::ModelRow& row, const std::string& name);
   storage::ModelRow require(const std::string& reference);
-  void remove_unreferenced(const std::vector<Digest>& blobs);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
   ChildRunner& children_;
+  BlobCollector& collector_;
   ModelServiceOptions options_;
-  // Shared: a blob is being written or counted. Exclusive: blobs that nothing refers to are removed.
-  std::shared_mutex blobs_mutex_;
-  std::mutex uploads_mutex_;
-  std::map<Digest, int> uploads_;  ///< blobs of imports under way
 };
 
 /// The row behind a name or an id; nothing when there is none.

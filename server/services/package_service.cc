@@ -31,7 +31,7 @@ Json run_request(const services::RunOptions& options, const PackageServiceOption
                   {"profile", options.profile},
                   {"threads", limits.threads},
                   {"memory_budget", limits.run_memory},
-                  {"timeout_ms", limits.run_timeout.count()}};
+                  {"timeout_ms", std::min(limits.run_timeout, options.timeout.value_or(limits.run_timeout)).count()}};
   if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
   return request;
 }
@@ -109,14 +109,14 @@ std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, s
     if (member.name != name) continue;
     return std::make_shared<http::BytesContent>(std::string(blobs_.open(member.digest)->text()));
   }
-  throw Error(ErrorCode::kNotFound, "the " + std::string(stage_name(stage)) +
-                                        " text was not kept; `tensormill compile --dump-code` makes it");
+  throw Error(ErrorCode::kNotFound, "package " + id + " has no text of the stage " +
+                                        std::string(stage_name(stage)) + "; it was not compiled here");
 }
 
 void PackageServiceImpl::remove(const std::string& id) {
-  // The blobs go with the next collection: a job under way may be about to publish the same ones.
   const storage::PackageRow row = require_package(catalog_, id);
   if (!catalog_.remove_package(row.id)) require_package(catalog_, id);
+  collector_.collect();
 }
 
 services::RunResult PackageServiceImpl::run(const std::string& id, services::NamedTensors inputs,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/services/package_service.h"
+#include "server/services/blob_collector.h"
 #include "server/services/child_runner.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -20,8 +21,8 @@ struct PackageServiceOptions {
 class PackageServiceImpl final : public services::PackageService {
 public:
   PackageServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
-                     PackageServiceOptions options)
-      : blobs_(blobs), catalog_(catalog), children_(children), options_(options) {}
+                     BlobCollector& collector, PackageServiceOptions options)
+      : blobs_(blobs), catalog_(catalog), children_(children), collector_(collector), options_(options) {}
 
   services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
   services::PackageInfo get(const std::string& id) override;
@@ -38,6 +39,7 @@ private:
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
   ChildRunner& children_;
+  BlobCollector& collector_;
   PackageServiceOptions options_;
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 
 #include "api/services/services.h"
 #include "runtime/base/error.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/worker_pool.h"
+#include "server/services/blob_collector.h"
 #include "server/services/compile_runner.h"
 #include "server/services/deployment_service.h"
 #include "server/services/info_service.h"
@@ -23,14 +25,6 @@ namespace {
 std::string make_root(storage::Env& env, const std::string& path) {
   storage::make_durable_folders(env, path);
   return path;
-}
-
-/// At start nothing runs, so what no row names is what an earlier process did not finish.
-void remove_unreferenced(storage::BlobStore& blobs, storage::Catalog& catalog) {
-  const std::vector<Digest> referenced = catalog.referenced_blobs();
-  for (const storage::BlobInfo& blob : blobs.list()) {
-    if (!std::binary_search(referenced.begin(), referenced.end(), blob.digest)) blobs.remove(blob.digest);
-  }
 }
 
 int run_threads(const config::Settings& settings, const target::Target& host) {
@@ -73,21 +67,34 @@ struct Server::Parts {
             {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
         info(host, limits_of(settings)),
         targets(host),
-        models(blobs, catalog, children,
-               {settings.max_model_bytes, settings.import_timeout, settings.import_memory}),
-        packages(blobs, catalog, children,
+        collector(blobs, catalog, {.package_expiry = settings.package_expiry}),
+        models(blobs, catalog, children, collector,
+               {settings.max_model_bytes, host, settings.import_timeout, settings.import_memory}),
+        packages(blobs, catalog, children, collector,
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
-        deployments(blobs, catalog, *executors),
+        deployments(blobs, catalog, *executors, {settings.load_wait}),
         compile(blobs, catalog, compile_options(settings, host)),
         queue(catalog) {
-    remove_unreferenced(blobs, catalog);
-    deployments.restore();
+    // At start nothing runs, so what no row names is what an earlier process did not finish.
+    collector.collect();
+    deployments.adopt();
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
     workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&compile}, options);
     jobs.emplace(queue, *workers, blobs, catalog, host, JobServiceOptions{settings.job_queue});
+    restorer = std::jthread([this] { restore(); });
     services = {&info, &targets, &health, &models, &*jobs, &packages, &deployments, nullptr};
+  }
+
+  /// Not ready until all deployments that the catalog holds are loaded, or failed.
+  void restore() {
+    try {
+      deployments.restore();
+      health.set_restored();
+    } catch (const std::exception& error) {
+      health.set_broken(std::string("restoring deployments: ") + error.what());
+    }
   }
 
   storage::PosixEnv env;
@@ -101,6 +108,7 @@ struct Server::Parts {
   InfoServiceImpl info;
   TargetServiceImpl targets;
   HealthServiceImpl health;
+  BlobCollector collector;
   ModelServiceImpl models;
   PackageServiceImpl packages;
   DeploymentServiceImpl deployments;
@@ -109,6 +117,7 @@ struct Server::Parts {
   std::optional<jobs::WorkerPool> workers;
   std::optional<JobServiceImpl> jobs;
   services::Services services;
+  std::jthread restorer;
 };
 
 Server::Server(const config::Settings& settings) {

@@ -87,7 +87,8 @@ std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form,
   FileDescriptor fd = env_.open_descriptor(path);
   std::shared_ptr<const MappedFile> mapping = MappedFile::map(fd.get(), path);
   if (form == BlobForm::kCompressed) {
-    fd = decompress_to_memory(mapping->text(), path);
+    fd = env_.scratch_file(root_ + "/tmp");
+    decompress(mapping->text(), fd.get(), path);
     mapping = MappedFile::map(fd.get(), path);
   }
   if (check) {
@@ -141,6 +142,47 @@ uint64_t BlobStore::keep_only(const std::vector<Digest>& kept) {
     if (remove(blob.digest)) ++removed;
   }
   return removed;
+}
+
+void BlobStore::note_commit(const Digest& digest) {
+  const std::lock_guard lock(mutex_);
+  if (!holds_.empty()) commits_[digest] = ++clock_;
+}
+
+bool BlobStore::is_held(const Digest& digest) {
+  const std::lock_guard lock(mutex_);
+  const auto commit = commits_.find(digest);
+  return commit != commits_.end() && !holds_.empty() && commit->second > *holds_.begin();
+}
+
+BlobHold::BlobHold(BlobStore& store) : store_(&store) {
+  const std::lock_guard lock(store.mutex_);
+  began_ = ++store.clock_;
+  store.holds_.insert(began_);
+}
+
+BlobHold::~BlobHold() {
+  if (store_ == nullptr) return;
+  const std::lock_guard lock(store_->mutex_);
+  store_->holds_.erase(began_);
+  if (store_->holds_.empty()) store_->commits_.clear();
+}
+
+Collected BlobStore::collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run) {
+  const std::unique_lock lock(committing_);
+  const std::vector<Digest> kept = referenced();
+  Collected done;
+  for (const BlobInfo& blob : list()) {
+    if (std::binary_search(kept.begin(), kept.end(), blob.digest)) continue;
+    if (is_held(blob.digest)) {
+      ++done.held;
+      continue;
+    }
+    if (!dry_run) remove(blob.digest);
+    ++done.blobs;
+    done.stored_bytes += blob.stored_bytes;
+  }
+  return done;
 }
 
 std::vector<BlobInfo> BlobStore::list() {

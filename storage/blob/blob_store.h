@@ -1,19 +1,24 @@
 /// Immutable bytes named by the SHA-256 of their (uncompressed) content. README.md has the layout on disk.
 /// Promise: once BlobWriter::commit or put has returned, the blob survives kill -9 and a power cut. Equal
 /// bytes are stored once. Bytes are verified at the first open by this process; damage is Error(kCorrupt),
-/// never wrong bytes. Thread-safety: BlobStore may be used by many threads; a BlobWriter belongs to one; a
-/// Blob is immutable.
+/// never wrong bytes. Whoever commits blobs that a row will name later has a BlobHold meanwhile: collect()
+/// leaves them alone. Thread-safety: BlobStore may be used by many threads; a BlobWriter and a BlobHold
+/// belong to one; a Blob is immutable.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/digest.h"
@@ -24,7 +29,7 @@ namespace tensormill::storage {
 
 enum class BlobForm {
   kPlain,       ///< stored as it is: code and weights, which are mapped
-  kCompressed,  ///< zstd at rest: logs, dumps, records
+  kCompressed,  ///< zstd at rest: models, logs, dumps, records
 };
 
 struct BlobOptions {
@@ -92,6 +97,29 @@ private:
   uint64_t stored_ = 0;
 };
 
+/// Between the commit of blobs and the row that names them: what is committed, or found to be there already,
+/// after the hold began is not collected before it has ended. Movable; the store outlives it.
+class BlobHold {
+public:
+  explicit BlobHold(BlobStore& store);
+  ~BlobHold();
+  BlobHold(BlobHold&& other) noexcept : store_(std::exchange(other.store_, nullptr)), began_(other.began_) {}
+  BlobHold& operator=(BlobHold&&) = delete;
+  BlobHold(const BlobHold&) = delete;
+  BlobHold& operator=(const BlobHold&) = delete;
+
+private:
+  BlobStore* store_;
+  uint64_t began_;
+};
+
+/// What a collection did, or would do.
+struct Collected {
+  uint64_t blobs = 0;
+  uint64_t stored_bytes = 0;
+  uint64_t held = 0;  ///< blobs that no row names and that a hold keeps
+};
+
 class BlobStore {
 public:
   /// Uses `root`/blobs and `root`/tmp, made when absent. Unfinished writes of an earlier process are removed.
@@ -110,6 +138,9 @@ public:
   /// catalog's referenced blobs: what an earlier process stored and never published goes. Nothing may be
   /// written meanwhile.
   uint64_t keep_only(const std::vector<Digest>& kept);
+  /// Removes every blob that `referenced` (sorted; asked when nothing can be committed) does not have and that
+  /// no hold keeps. `dry_run`: only counts.
+  Collected collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run = false);
   /// All blobs, sorted by digest.
   std::vector<BlobInfo> list();
   /// Hashes the stored bytes again, whatever was verified before: Error(kNotFound) or Error(kCorrupt).
@@ -119,6 +150,10 @@ public:
 
 private:
   friend class BlobWriter;
+  friend class BlobHold;
+  /// With committing_ shared: the blob is in use from now on.
+  void note_commit(const Digest& digest);
+  bool is_held(const Digest& digest);
   std::string shard_folder(const Digest& digest) const;
   std::string path_of(const Digest& digest, BlobForm form) const;
   std::optional<BlobForm> find(const Digest& digest);
@@ -131,9 +166,14 @@ private:
   Env& env_;
   std::string root_;
   std::atomic<uint64_t> next_temporary_{0};
+  /// Shared: a blob is being committed. Exclusive: unreferenced ones are removed.
+  std::shared_mutex committing_;
   std::mutex mutex_;
   std::set<Digest> verified_;
   std::set<std::string> durable_shards_;
+  uint64_t clock_ = 0;                   ///< counts commits and holds
+  std::map<Digest, uint64_t> commits_;   ///< latest commit of each blob that a hold may keep
+  std::multiset<uint64_t> holds_;        ///< when each began
 };
 
 }  // namespace tensormill::storage

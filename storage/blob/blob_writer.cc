@@ -75,11 +75,13 @@ void BlobWriter::write(std::string_view bytes) {
 Digest BlobWriter::commit() {
   TM_CHECK(file_ != nullptr, "the blob writer is spent");
   const Digest digest = hasher_.finish();
+  const std::shared_lock lock(store_.committing_);
   try {
     if (options_.expected && *options_.expected != digest) {
       throw Error(ErrorCode::kDigestMismatch,
                   "the bytes have digest " + digest.text() + ", expected " + options_.expected->text());
     }
+    store_.note_commit(digest);
     if (store_.already_stored(digest, options_.form)) {
       discard();
       return digest;

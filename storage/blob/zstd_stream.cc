@@ -1,6 +1,5 @@
 #include "storage/blob/zstd_stream.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -8,12 +7,11 @@
 #include <memory>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace tensormill::storage {
 
-FileDescriptor decompress_to_memory(std::string_view stored, const std::string& name) {
-  FileDescriptor fd(::memfd_create("blob", MFD_CLOEXEC));
-  if (!fd.valid()) throw_errno(errno, "cannot create a memory file");
+void decompress(std::string_view stored, int target, const std::string& name) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   TM_CHECK(context != nullptr, "zstd has no context");
   std::string buffer(ZSTD_DStreamOutSize(), '\0');
@@ -26,13 +24,12 @@ FileDescriptor decompress_to_memory(std::string_view stored, const std::string& 
     if (ZSTD_isError(expected) != 0) {
       throw Error(ErrorCode::kCorrupt, name + ": " + ZSTD_getErrorName(expected));
     }
-    write_all(fd.get(), std::string_view(buffer.data(), output.pos), name);
+    write_all(target, std::string_view(buffer.data(), output.pos), name);
     // A full output buffer may hide more that is decoded already.
     more = input.pos < input.size || output.pos == output.size;
   }
   if (expected != 0) throw Error(ErrorCode::kCorrupt, name + ": the zstd frame is cut off");
-  if (::lseek(fd.get(), 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind a memory file");
-  return fd;
+  if (::lseek(target, 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind " + name);
 }
 
 }  // namespace tensormill::storage

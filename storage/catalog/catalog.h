@@ -122,6 +122,10 @@ public:
   /// False when absent. Throws Error(kInUse) while it is pinned, named or used by a deployment.
   virtual bool remove_package(const Digest& id) = 0;
 
+  /// Removes the packages that were not used for `unused_ms` and are neither pinned, named nor used by a
+  /// deployment; returns how many.
+  virtual int64_t expire_packages(int64_t unused_ms) = 0;
+
   virtual void put_deployment(const DeploymentRow& deployment) = 0;
   virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
   /// Sorted by name.

@@ -48,6 +48,7 @@ public:
   bool touch_package(const Digest& id) override;
   bool pin_package(const Digest& id, bool pinned) override;
   bool remove_package(const Digest& id) override;
+  int64_t expire_packages(int64_t unused_ms) override;
 
   void put_deployment(const DeploymentRow& deployment) override;
   std::optional<DeploymentRow> find_deployment(const std::string& name) override;

@@ -106,6 +106,14 @@ bool SqliteCatalog::remove_package(const Digest& id) {
   return removed;
 }
 
+int64_t SqliteCatalog::expire_packages(int64_t unused_ms) {
+  const std::lock_guard lock(mutex_);
+  return db_->run(
+      "DELETE FROM packages WHERE pinned = 0 AND last_used_ms < now_ms() - ? AND id NOT IN (SELECT id FROM "
+      "names) AND id NOT IN (SELECT package FROM deployment_packages)",
+      unused_ms);
+}
+
 void SqliteCatalog::put_deployment(const DeploymentRow& deployment) {
   const std::lock_guard lock(mutex_);
   Transaction transaction(*db_);

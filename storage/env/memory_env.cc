@@ -254,6 +254,12 @@ FileDescriptor MemoryEnv::open_descriptor(const std::string& path) {
   return fd;
 }
 
+FileDescriptor MemoryEnv::scratch_file(const std::string&) {
+  FileDescriptor fd(::memfd_create("memory_env_scratch", MFD_CLOEXEC));
+  if (!fd.valid()) throw_errno(errno, "cannot create a memory file");
+  return fd;
+}
+
 std::unique_ptr<EnvLock> MemoryEnv::lock(const std::string& path) {
   const std::lock_guard lock(mutex_);
   admit_read(path);

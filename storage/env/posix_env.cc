@@ -160,6 +160,12 @@ FileDescriptor PosixEnv::open_descriptor(const std::string& path) {
   return fd;
 }
 
+FileDescriptor PosixEnv::scratch_file(const std::string& folder) {
+  FileDescriptor fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd.valid()) fail(errno, "cannot create a file in", folder);
+  return fd;
+}
+
 std::unique_ptr<EnvLock> PosixEnv::lock(const std::string& path) {
   FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) fail(errno, "cannot open", path);

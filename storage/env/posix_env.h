@@ -22,6 +22,7 @@ public:
   bool make_folder(const std::string& path) override;
   void sync_folder(const std::string& path) override;
   FileDescriptor open_descriptor(const std::string& path) override;
+  FileDescriptor scratch_file(const std::string& folder) override;
   std::unique_ptr<EnvLock> lock(const std::string& path) override;
 };
 

@@ -172,11 +172,13 @@ void FakeDeployments::remove(const std::string& name, const std::optional<std::s
   removed_version = version;
 }
 
-services::RunResult FakeDeployments::infer(const std::string& name, services::NamedTensors infer_inputs,
+services::RunResult FakeDeployments::infer(const std::string& name, const std::string& version,
+                                           services::NamedTensors infer_inputs,
                                            const services::RunOptions&, const CallContext&) {
   get(name);
   inputs = std::move(infer_inputs);
   services::RunResult result;
+  result.version = version.empty() ? "7" : version;
   result.outputs = inputs;
   return result;
 }

@@ -118,6 +118,91 @@ class ServerTest(unittest.TestCase):
         mill.check_program(self, "compile", DIGITS, "--input-shapes", "image:[1,1,28,28]", "-o", path)
         self.assertEqual(path.read_bytes(), archive.body)
 
+    def test_the_code_of_every_stage(self):
+        path = self.server.folder / "coded.tar"
+        mill.check_program(self, "compile", DIGITS, "--input-shapes", "image:[1,1,28,28]", "-o", path,
+                           "--dump-code", "relay,te,tir,ll,asm")
+        for stage in ("relay", "te", "tir", "ll", "asm"):
+            answer = self.server.request("GET", f"/v1/packages/{self.package}/code?stage={stage}")
+            self.assertEqual(answer.status, 200, answer.body[:500])
+            self.assertEqual(answer.body, (path.parent / f"coded.tar.{stage}").read_bytes(), stage)
+        part = self.server.request("GET", f"/v1/packages/{self.package}/code?stage=asm", headers={"Range": "bytes=5-9"})
+        self.assertEqual((part.status, part.body), (206, answer.body[5:10]))
+        self.problem(self.server.request("GET", f"/v1/packages/{self.package}/code?stage=ptx"), 400, "invalid_request")
+        unknown = "sha256:" + "0" * 64
+        self.problem(self.server.request("GET", f"/v1/packages/{unknown}/code?stage=ll"), 404, "not_found")
+
+    def test_the_graph_before_and_after_the_passes(self):
+        imported = self.server.request("GET", "/v1/models/digits/graph").json()
+        self.assertEqual(imported["stage"], "imported")
+        optimized = self.server.request("GET", "/v1/models/digits/graph?stage=optimized").json()
+        self.assertEqual((optimized["stage"], optimized["opt_level"]), ("optimized", 3))
+        self.assertIn("fuse_operators", optimized["passes"])
+        self.assertLess(len(optimized["nodes"]), len(imported["nodes"]))
+        fused = [node for node in optimized["nodes"] if node["op"] == "fused"]
+        self.assertTrue(fused and all(node["region"]["nodes"] for node in fused))
+        self.assertEqual([i for i in optimized["inputs"]], imported["inputs"])
+        again = self.server.request("GET", "/v1/models/digits/graph?stage=optimized")
+        self.assertEqual(again.json(), optimized)
+        self.problem(self.server.request("GET", "/v1/models/nothing/graph?stage=optimized"), 404, "not_found")
+
+    def test_a_removed_package_frees_its_blobs(self):
+        data = one_node_model("Exp", [("x", TensorProto.FLOAT, [6])], ("y", TensorProto.FLOAT, [6]))
+        before = serving.blobs(self.server)
+        self.assertEqual(self.server.upload("freed", data).status, 201)
+        model = self.server.request("GET", "/v1/models/freed").json()["id"]
+        with_model = serving.blobs(self.server)
+        package = self.server.compile("freed")
+        log_only = set(serving.blobs(self.server)[0]) - set(with_model[0])
+        self.assertGreaterEqual(len(log_only), 9, "members, texts of the stages, log")
+        self.assertEqual(self.server.request("DELETE", f"/v1/packages/{package}").status, 204)
+        kept = set(serving.blobs(self.server)[0]) - set(with_model[0])
+        self.assertLessEqual(len(kept), 1, "the job's log alone")
+        self.problem(self.server.request("GET", f"/v1/packages/{package}/archive"), 404, "not_found")
+        self.assertEqual(self.server.submit("freed").status, 202, "what is gone is no answer from the cache")
+        self.assertEqual(self.server.compile("freed"), package)
+        self.assertEqual(self.server.request("GET", f"/v1/packages/{package}/archive").status, 200)
+        self.assertEqual(self.server.request("DELETE", f"/v1/packages/{package}").status, 204)
+        self.assertEqual(self.server.request("DELETE", "/v1/models/freed").status, 204)
+        self.assertEqual(self.server.request("DELETE", f"/v1/models/{model}").status, 204)
+        left = set(serving.blobs(self.server)[0]) - set(before[0])
+        self.assertTrue(all(name.endswith(".zst") for name in left), left)
+
+    def test_models_and_texts_are_packed_at_rest(self):
+        names, _ = serving.blobs(self.server)
+        digest = self.model.removeprefix("sha256:")
+        stored = [name for name in names if digest in name]
+        self.assertEqual([name.rsplit("/", 1)[1] for name in stored], [digest + ".zst"])
+
+    def test_a_deployment_that_cannot_be_loaded_leaves_the_old_one_serving(self):
+        self.assertIn(self.server.deploy("steady", self.package).status, (200, 201))
+        error = self.problem(self.server.deploy("steady", self.package, max_batch=4, version="2"), 422, "invalid_argument")
+        self.assertEqual(error["errors"][0]["pointer"], "/max_batch")
+        now = self.server.request("GET", "/v1/deployments/steady").json()
+        self.assertEqual((list(now["versions"]), now["default_version"]), (["1"], "1"))
+        self.assertEqual(self.server.infer("steady", {"image": np.zeros((1, 1, 28, 28), np.float32)}).status, 200)
+        self.problem(self.server.deploy("never", self.package, max_batch=4), 422, "invalid_argument")
+        self.problem(self.server.request("GET", "/v1/deployments/never"), 404, "not_found")
+
+    def test_versions_are_kept_as_asked(self):
+        image = {"image": np.ones((1, 1, 28, 28), np.float32)}
+        self.assertEqual(self.server.deploy("kept", self.package, version="1").status, 201)
+        self.assertEqual(self.server.deploy("kept", self.package, version="2", keep_versions=2).status, 200)
+        now = self.server.request("GET", "/v1/deployments/kept").json()
+        self.assertEqual((sorted(now["versions"]), now["default_version"]), (["1", "2"], "2"))
+        self.assertEqual(self.server.infer("kept", image).headers["X-Deployment-Version"], "2")
+        self.problem(self.server.request("DELETE", "/v1/deployments/kept/versions/2"), 409, "in_use")
+        self.assertEqual(self.server.request("DELETE", "/v1/deployments/kept/versions/1").status, 204)
+        self.problem(self.server.request("DELETE", "/v1/deployments/kept/versions/1"), 404, "not_found")
+        self.assertEqual(self.server.request("DELETE", "/v1/deployments/kept").status, 204)
+        self.problem(self.server.infer("kept", image), 404, "not_found")
+
+    def test_a_deadline_of_one_request(self):
+        self.assertIn(self.server.deploy("digits", self.package).status, (200, 201))
+        path = "/v1/deployments/digits/infer?fill_mode=ones&repeat=1000&timeout_ms=1"
+        self.problem(self.server.request("POST", path), 504, "deadline_exceeded")
+        self.problem(self.server.request("POST", "/v1/deployments/digits/infer?timeout_ms=0"), 400, "invalid_request")
+
     def test_run_infer_and_classify_agree(self):
         image = np.random.default_rng(1).random((1, 1, 28, 28), dtype=np.float32)
         run = self.server.run(self.package, {"image": image})

@@ -68,6 +68,7 @@ class Server:
             self.settings.append(line.strip())
             if line.startswith("listening on http://"):
                 self.port = int(line.rsplit(":", 1)[1])
+                wait_for(lambda: self.request("GET", "/readyz").status == 200, "the deployments of the store")
                 return
         raise AssertionError(f"the server ended with {self.process.wait()}: {self.log_tail()}")
 

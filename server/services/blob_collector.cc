@@ -1,0 +1,65 @@
+#include "server/services/blob_collector.h"
+
+#include "runtime/base/error.h"
+
+namespace tensormill::server {
+
+BlobCollector::BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog, CollectorOptions options)
+    : blobs_(blobs),
+      catalog_(catalog),
+      options_(options),
+      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+storage::Collected BlobCollector::collect() {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_ = true;
+  }
+  const storage::Collected done = blobs_.collect([this] { return catalog_.referenced_blobs(); });
+  if (done.held == 0) {
+    const std::lock_guard lock(mutex_);
+    pending_ = false;
+  } else {
+    changed_.notify_all();
+  }
+  return done;
+}
+
+storage::Collected BlobCollector::preview() {
+  return blobs_.collect([this] { return catalog_.referenced_blobs(); }, true);
+}
+
+void BlobCollector::work(const std::stop_token& stop) {
+  auto next_expiry = std::chrono::steady_clock::now();
+  while (!stop.stop_requested()) {
+    bool wanted = false;
+    try {
+      if (std::chrono::steady_clock::now() >= next_expiry) {
+        next_expiry += options_.expire_every;
+        wanted = catalog_.expire_packages(options_.package_expiry.count()) > 0;
+      }
+      {
+        std::unique_lock lock(mutex_);
+        wanted = wanted || pending_;
+      }
+      if (wanted) collect();
+    } catch (const Error&) {
+      // The store is full or broken just now; pending_ stays, and the next round tries again.
+    }
+    std::unique_lock lock(mutex_);
+    const bool pending = pending_;
+    changed_.wait_for(lock, stop, pending ? options_.retry : options_.expire_every,
+                      [&] { return pending_ != pending; });
+  }
+}
+
+CollectOnFailure::~CollectOnFailure() {
+  if (collector_ == nullptr) return;
+  try {
+    collector_->collect();
+  } catch (const Error&) {
+    // The store is broken just now; the collector's thread tries again.
+  }
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,60 @@
+/// Removes the blobs that no row of the catalog names any more, at once when something was removed, and later
+/// those that a hold kept then. Holds (storage::BlobHold) stand where other stores have a grace age: whoever
+/// writes blobs before the row that names them has one. Thread-safety: all methods from many threads.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+struct CollectorOptions {
+  std::chrono::milliseconds retry{10'000};            ///< after which held blobs are looked at again
+  std::chrono::milliseconds expire_every{3'600'000};  ///< how often unused packages are looked for
+  /// Packages that are neither pinned, named nor deployed go when they were not used for so long.
+  std::chrono::milliseconds package_expiry{std::chrono::hours(24 * 30)};
+};
+
+class BlobCollector {
+public:
+  BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog, CollectorOptions options = {});
+  BlobCollector(const BlobCollector&) = delete;
+  BlobCollector& operator=(const BlobCollector&) = delete;
+
+  /// Throws what the store throws; what was not removed then is looked at again later.
+  storage::Collected collect();
+  /// What collect() would do.
+  storage::Collected preview();
+
+private:
+  void work(const std::stop_token& stop);
+
+  storage::BlobStore& blobs_;
+  storage::Catalog& catalog_;
+  const CollectorOptions options_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool pending_ = false;
+  std::jthread thread_;
+};
+
+/// Collects when it goes, unless what was begun came to its end: make it before the hold. An error of the store
+/// waits for the next collection.
+class CollectOnFailure {
+public:
+  explicit CollectOnFailure(BlobCollector& collector) : collector_(&collector) {}
+  ~CollectOnFailure();
+  CollectOnFailure(const CollectOnFailure&) = delete;
+  CollectOnFailure& operator=(const CollectOnFailure&) = delete;
+  void succeeded() { collector_ = nullptr; }
+
+private:
+  BlobCollector* collector_;
+};
+
+}  // namespace tensormill::server

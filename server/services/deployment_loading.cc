@@ -1,0 +1,285 @@
+// How versions of deployments are loaded: by a PUT and at the start of the process.
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "server/services/deployment_service.h"
+#include "server/services/package_archive.h"
+#include "server/services/package_service.h"
+
+namespace tensormill::server {
+
+namespace {
+
+/// Loads that ended with the death of the process, after which a version is not tried again.
+constexpr int kMaxFatalLoads = 2;
+
+[[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
+  throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
+}
+
+void check_batch(const services::DeploymentSpec& spec, const std::vector<services::TensorSpec>& inputs) {
+  if (spec.max_batch == 1) return;
+  int64_t largest = 1;
+  if (!inputs.empty() && !inputs.front().shape.empty()) {
+    if (const int64_t* extent = std::get_if<int64_t>(&inputs.front().shape.front())) largest = *extent;
+  }
+  if (spec.max_batch <= largest) return;
+  refuse(ErrorCode::kInvalidArgument, "/max_batch",
+         "is " + std::to_string(spec.max_batch) + ", the package takes at most " + std::to_string(largest));
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+/// Set when loading a version has ended the process too often to be tried again.
+std::optional<Error> fatal_loads(int attempts) {
+  if (attempts < kMaxFatalLoads) return std::nullopt;
+  return Error(ErrorCode::kInvalidPackage,
+               "load: the process died " + std::to_string(attempts) + " times while it was loaded");
+}
+
+/// A warm-up that runs out of time is the package's fault here, not the request's.
+Error as_load_failure(Error error) {
+  if (error.code() != ErrorCode::kDeadlineExceeded) return error;
+  return Error(ErrorCode::kInvalidPackage, error.message());
+}
+
+}  // namespace
+
+DeploymentServiceImpl::~DeploymentServiceImpl() {
+  for (Loader& loader : loaders_) loader.thread.join();
+}
+
+std::vector<std::string> DeploymentServiceImpl::read_labels(const services::DeploymentSpec& spec) {
+  if (!spec.labels_blob) return spec.labels;
+  const auto digest = Digest::parse(*spec.labels_blob);
+  if (!digest || !blobs_.exists(*digest)) {
+    refuse(ErrorCode::kInvalidArgument, "/labels", "there is no blob " + *spec.labels_blob);
+  }
+  return lines_of(blobs_.open(*digest)->text());
+}
+
+void DeploymentServiceImpl::check(const services::DeploymentSpec& spec) {
+  if (spec.isolation != "none") {
+    refuse(ErrorCode::kNotSupported, "/isolation", "\"" + spec.isolation + "\" is not implemented yet");
+  }
+  const auto digest = Digest::parse(spec.package);
+  if (!digest || !catalog_.find_package(*digest)) {
+    refuse(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + spec.package + "\"");
+  }
+}
+
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::DeploymentSpec& spec) {
+  check(spec);
+  const auto version = std::make_shared<Version>();
+  version->spec = spec;
+  version->state = services::DeploymentState::kReady;
+  version->labels = read_labels(spec);
+  const storage::PackageRow row = require_package(catalog_, spec.package);
+  version->package =
+      host_.load(open_package(open_members(blobs_, row)), {spec.instances, spec.max_queue, spec.warmup});
+  check_batch(spec, version->package->inputs());
+  return version;
+}
+
+/// Null, and `error` is set, when it cannot be loaded. No exception leaves: the caller may be a thread's end.
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::try_load(const services::DeploymentSpec& spec,
+                                                                  std::optional<Error>& error) {
+  try {
+    return load(spec);
+  } catch (const Error& thrown) {
+    error = as_load_failure(thrown);
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::kInternal, thrown.what());
+  }
+  return nullptr;
+}
+
+void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr& version,
+                                       std::shared_ptr<Ticket> ticket) {
+  loaders_.remove_if([](Loader& loader) {
+    if (!loader.ticket->done) return false;
+    loader.thread.join();
+    return true;
+  });
+  loaders_.push_back({ticket, std::thread([this, name, version, ticket] {
+                        std::optional<Error> error;
+                        VersionPtr loaded = try_load(version->spec, error);
+                        end_load(name, version, *ticket, std::move(loaded), std::move(error));
+                      })});
+}
+
+void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& version, Ticket& ticket,
+                                     VersionPtr loaded, std::optional<Error> error) {
+  const std::lock_guard change(changes_);
+  const EntryPtr before = find(name);
+  ticket.done = true;
+  if (!before || before->loading != version) {
+    ticket.error = Error(ErrorCode::kConflict, "deployment \"" + name + "\" was removed while it was loaded");
+  } else {
+    ticket.error = error;
+    // When the store fails, what was served before goes on, and the row still says that this shall be loaded.
+    const auto give_up = [&](const Error& thrown) {
+      Entry entry = *before;
+      entry.loading = nullptr;
+      set(name, std::make_shared<const Entry>(std::move(entry)));
+      ticket.error = thrown;
+    };
+    try {
+      settle(name, *before, version, std::move(loaded), error, ticket.acknowledged);
+    } catch (const Error& thrown) {
+      give_up(thrown);
+    } catch (const std::exception& thrown) {
+      give_up(Error(ErrorCode::kInternal, thrown.what()));
+    }
+  }
+  const auto known = tickets_.find(name);
+  if (known != tickets_.end() && known->second.get() == &ticket) tickets_.erase(known);
+  ended_.notify_all();
+}
+
+/// The entry after a load, stored and visible.
+void DeploymentServiceImpl::settle(const std::string& name, const Entry& before, const VersionPtr& version,
+                                   VersionPtr loaded, const std::optional<Error>& error, bool keep_failure) {
+  const int number = version_number(version->spec.version);
+  Entry entry = before;
+  entry.loading = nullptr;
+  if (loaded) {
+    const auto keep = static_cast<size_t>(version->spec.keep_versions);
+    entry.versions[number] = std::move(loaded);
+    entry.default_version = number;
+    for (auto oldest = entry.versions.begin(); entry.versions.size() > keep;) {
+      oldest = oldest->first == number ? std::next(oldest) : entry.versions.erase(oldest);
+    }
+  } else if (keep_failure) {
+    auto failed = std::make_shared<Version>();
+    const auto serving = before.versions.find(number);
+    const bool replaces = serving != before.versions.end() && serving->second->package != nullptr;
+    if (replaces) *failed = *serving->second;
+    if (!replaces) {
+      failed->spec = version->spec;
+      failed->state = services::DeploymentState::kFailed;
+    }
+    failed->reason = (replaces ? "its replacement failed: " : "") + error->message();
+    entry.versions[number] = std::move(failed);
+  }
+  if (entry.versions.empty()) {
+    catalog_.remove_deployment(name);
+    const std::unique_lock lock(mutex_);
+    live_.erase(name);
+    return;
+  }
+  store(name, entry);
+  set(name, std::make_shared<const Entry>(std::move(entry)));
+}
+
+void DeploymentServiceImpl::adopt() {
+  const std::lock_guard change(changes_);
+  const auto adopted = [](const DesiredVersion& wanted) {
+    auto version = std::make_shared<Version>();
+    version->spec = wanted.spec;
+    version->load_attempts = wanted.load_attempts;
+    version->reason = wanted.failure;
+    if (!wanted.failure.empty()) version->state = services::DeploymentState::kFailed;
+    return version;
+  };
+  for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
+    const DesiredDeployment desired = desired_from_text(row.desired);
+    Entry entry;
+    entry.created_at = desired.created_at;
+    entry.default_version = desired.default_version;
+    for (const DesiredVersion& wanted : desired.versions) {
+      entry.versions[version_number(wanted.spec.version)] = adopted(wanted);
+    }
+    if (desired.loading) {
+      entry.loading = adopted(*desired.loading);
+      tickets_[row.name] = std::make_shared<Ticket>();
+      tickets_[row.name]->acknowledged = true;
+    }
+    set(row.name, std::make_shared<const Entry>(std::move(entry)));
+  }
+}
+
+void DeploymentServiceImpl::restore() {
+  std::vector<std::pair<std::string, int>> versions;
+  std::vector<std::pair<std::string, VersionPtr>> loading;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, entry] : live_) {
+      for (const auto& [number, version] : entry->versions) {
+        if (version->state == services::DeploymentState::kLoading) versions.emplace_back(name, number);
+      }
+      if (entry->loading) loading.emplace_back(name, entry->loading);
+    }
+  }
+  for (const auto& [name, number] : versions) restore_version(name, number);
+  for (const auto& [name, version] : loading) restore_loading(name, version);
+}
+
+/// A version that was ready before this process.
+void DeploymentServiceImpl::restore_version(const std::string& name, int number) {
+  VersionPtr expected;
+  // What a request has changed meanwhile stays.
+  const auto replace = [&](VersionPtr version) {
+    const std::lock_guard change(changes_);
+    const EntryPtr before = find(name);
+    const auto found = before ? before->versions.find(number) : std::map<int, VersionPtr>::const_iterator();
+    if (!before || found == before->versions.end() || (expected && found->second != expected)) return false;
+    Entry entry = *before;
+    entry.versions[number] = version;
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+    expected = std::move(version);
+    return true;
+  };
+  const EntryPtr entry = find(name);
+  if (!entry || entry->versions.count(number) == 0) return;
+  Version pending = *entry->versions.at(number);
+  expected = entry->versions.at(number);
+  std::optional<Error> error = fatal_loads(pending.load_attempts);
+  VersionPtr loaded;
+  if (!error) {
+    ++pending.load_attempts;
+    if (!replace(std::make_shared<const Version>(pending))) return;
+    loaded = try_load(pending.spec, error);
+    pending.load_attempts = 0;
+  }
+  if (error) {
+    pending.state = services::DeploymentState::kFailed;
+    pending.reason = error->message();
+    loaded = std::make_shared<const Version>(pending);
+  }
+  replace(std::move(loaded));
+}
+
+/// A version whose load the process did not live to see the end of.
+void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr version) {
+  std::shared_ptr<Ticket> ticket;
+  std::optional<Error> error = fatal_loads(version->load_attempts);
+  {
+    const std::lock_guard change(changes_);
+    const EntryPtr before = find(name);
+    if (!before || before->loading != version) return;
+    ticket = tickets_.at(name);
+    auto pending = std::make_shared<Version>(*version);
+    if (!error) ++pending->load_attempts;
+    Entry entry = *before;
+    entry.loading = pending;
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+    version = std::move(pending);
+  }
+  VersionPtr loaded;
+  if (!error) loaded = try_load(version->spec, error);
+  end_load(name, version, *ticket, std::move(loaded), std::move(error));
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,58 @@
+#include "server/services/deployment_rows.h"
+
+#include <charconv>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "server/services/forms.h"
+
+namespace tensormill::server {
+
+namespace {
+
+Json version_to_json(const DesiredVersion& version) {
+  return {{"spec", spec_to_json(version.spec)},
+          {"load_attempts", version.load_attempts},
+          {"failure", version.failure}};
+}
+
+DesiredVersion version_from_json(const Json& json) {
+  return {spec_from_json(json.at("spec")), json.at("load_attempts").get<int>(),
+          json.at("failure").get<std::string>()};
+}
+
+}  // namespace
+
+int version_number(const std::string& version) {
+  int number = 0;
+  const auto [end, code] = std::from_chars(version.data(), version.data() + version.size(), number);
+  TM_CHECK(code == std::errc() && end == version.data() + version.size() && number > 0,
+           "a version that is no number: " + version);
+  return number;
+}
+
+std::string desired_to_text(const DesiredDeployment& desired) {
+  Json versions = Json::array();
+  for (const DesiredVersion& version : desired.versions) versions.push_back(version_to_json(version));
+  Json json = {{"created_ms", desired.created_at.ms},
+               {"default_version", desired.default_version},
+               {"versions", std::move(versions)}};
+  if (desired.loading) json["loading"] = version_to_json(*desired.loading);
+  return canonical_json(json);
+}
+
+DesiredDeployment desired_from_text(const std::string& text) {
+  const Json json = parse_json(text);
+  DesiredDeployment desired;
+  try {
+    desired.created_at = {json.at("created_ms").get<int64_t>()};
+    json.at("default_version").get_to(desired.default_version);
+    for (const Json& version : json.at("versions")) desired.versions.push_back(version_from_json(version));
+    if (json.contains("loading")) desired.loading = version_from_json(json.at("loading"));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
+  }
+  return desired;
+}
+
+}  // namespace tensormill::server

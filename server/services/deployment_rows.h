@@ -1,0 +1,32 @@
+/// The durable form of a deployment: the JSON in the catalog's row.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/services/deployment_service.h"
+
+namespace tensormill::server {
+
+struct DesiredVersion {
+  services::DeploymentSpec spec;
+  int load_attempts = 0;  ///< loads that began and did not come to an end
+  std::string failure;    ///< why it does not serve; "": it shall
+};
+
+struct DesiredDeployment {
+  services::Timestamp created_at;
+  int default_version = 0;  ///< 0: none
+  std::vector<DesiredVersion> versions;
+  std::optional<DesiredVersion> loading;  ///< takes the place of the version of its number once it is ready
+};
+
+std::string desired_to_text(const DesiredDeployment& desired);
+/// Throws Error(kInvalidJson) for a text that desired_to_text did not make.
+DesiredDeployment desired_from_text(const std::string& text);
+/// The number of a valid version text.
+int version_number(const std::string& version);
+
+}  // namespace tensormill::server
