@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "runtime/base/error.h"
@@ -175,6 +176,55 @@ TEST_P(BlobStoreTest, OnlyWhatIsNamedIsKept) {
   EXPECT_EQ(store_->keep_only(kept), 2U);
   EXPECT_EQ(store_->list().size(), 2U);
   EXPECT_EQ(store_->open(Digest::of("b"))->text(), "b");
+}
+
+TEST_P(BlobStoreTest, ACollectionTakesWhatNoRowNames) {
+  const Digest named = store_->put("named");
+  const Digest stray = store_->put("stray", {.form = BlobForm::kCompressed});
+  const auto referenced = [&] { return std::vector<Digest>{named}; };
+  const Collected would = store_->collect(referenced, true);
+  EXPECT_EQ(would.blobs, 1U);
+  EXPECT_TRUE(store_->exists(stray));
+  const Collected done = store_->collect(referenced);
+  EXPECT_EQ(done.blobs, 1U);
+  EXPECT_EQ(done.stored_bytes, would.stored_bytes);
+  EXPECT_GT(done.stored_bytes, 0U);
+  EXPECT_FALSE(store_->exists(stray));
+  EXPECT_EQ(store_->open(named)->text(), "named");
+}
+
+TEST_P(BlobStoreTest, WhatWasCommittedUnderAHoldStaysUntilItsEnd) {
+  const auto nothing = [] { return std::vector<Digest>(); };
+  const Digest older = store_->put("older");
+  const Digest again = store_->put("again");
+  std::optional<BlobHold> first(std::in_place, *store_);
+  const Digest written = store_->put("written");
+  std::optional<BlobHold> second(std::in_place, *store_);
+  store_->put("again");  // there already, and needed from now on
+  Collected done = store_->collect(nothing);
+  EXPECT_EQ(done.blobs, 1U);
+  EXPECT_EQ(done.held, 2U);
+  EXPECT_FALSE(store_->exists(older));
+  first.reset();
+  done = store_->collect(nothing);
+  EXPECT_EQ(done.held, 1U) << "the second hold began after \"written\" was committed";
+  EXPECT_FALSE(store_->exists(written));
+  EXPECT_TRUE(store_->exists(again));
+  second.reset();
+  EXPECT_EQ(store_->collect(nothing).blobs, 1U);
+  EXPECT_TRUE(store_->list().empty());
+}
+
+TEST_P(BlobStoreTest, CommitsAndCollectionsAtOnceLoseNothingThatIsHeld) {
+  std::jthread collector([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) store_->collect([] { return std::vector<Digest>(); });
+  });
+  for (int i = 0; i < 50; ++i) {
+    const BlobHold hold(*store_);
+    const std::string text = "blob " + std::to_string(i % 3);
+    const Digest digest = store_->put(text);
+    EXPECT_EQ(store_->open(digest)->text(), text);
+  }
 }
 
 TEST_P(BlobStoreTest, ConcurrentUploadsOfOneBlobAreHarmless) {

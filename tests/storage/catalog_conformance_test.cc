@@ -98,6 +98,21 @@ TEST_P(CatalogTest, PackagesKeepMembersAndLastUse) {
   EXPECT_THAT(catalog_->referenced_blobs(), SizeIs(3));
 }
 
+TEST_P(CatalogTest, PackagesThatNobodyUsesExpire) {
+  for (const char* name : {"old", "named", "pinned", "deployed", "touched"}) catalog_->put_package(package(name));
+  catalog_->set_name({"package", "p", false}, digest("named"));
+  catalog_->pin_package(digest("pinned"), true);
+  catalog_->put_deployment({"d", "{}", "{}", {digest("deployed")}});
+  now_ += 1000;
+  catalog_->touch_package(digest("touched"));
+  EXPECT_EQ(catalog_->expire_packages(1001), 0);
+  EXPECT_EQ(catalog_->expire_packages(999), 1);
+  EXPECT_FALSE(catalog_->find_package(digest("old")));
+  for (const char* name : {"named", "pinned", "deployed", "touched"}) {
+    EXPECT_TRUE(catalog_->find_package(digest(name))) << name;
+  }
+}
+
 TEST_P(CatalogTest, DeploymentsAreDesiredState) {
   catalog_->put_deployment({"d", R"({"version":"1"})", R"({"1":"ready"})", {digest("p"), digest("p")}});
   catalog_->put_deployment({"c"});

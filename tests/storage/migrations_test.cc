@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "runtime/base/file.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/storage/support.h"
@@ -42,6 +45,48 @@ TEST(MigrationsTest, ANewerCatalogIsRefusedByName) {
     EXPECT_STREQ(error.what(), "the catalog has version 999, this program knows versions up to 1");
   }
   EXPECT_EQ(read_number(env, "PRAGMA user_version"), 999);
+}
+
+/// Every version that was ever written has its fixture: what a server of that version left, as SQL.
+class OlderCatalogTest : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Versions, OlderCatalogTest,
+                         testing::Range(1, static_cast<int>(catalog_migrations().size()) + 1));
+
+TEST_P(OlderCatalogTest, IsReadByThisProgram) {
+  const std::string path =
+      TM_SOURCE_DIR "/tests/storage/fixtures/catalog_v" + std::to_string(GetParam()) + ".sql";
+  MemoryEnv env;
+  run_sql(env, read_file(path));
+  ASSERT_EQ(read_number(env, "PRAGMA user_version"), GetParam());
+  SqliteCatalog catalog(env, "/c.db");
+  const Page<ModelRow> models = catalog.list_models({});
+  ASSERT_EQ(models.items.size(), 1U);
+  const Digest model = models.items[0].id;
+  EXPECT_EQ(catalog.find_name("model", "tiny"), model);
+  const std::vector<DeploymentRow> deployments = catalog.list_deployments();
+  ASSERT_EQ(deployments.size(), 1U);
+  ASSERT_EQ(deployments[0].packages.size(), 1U);
+  const auto package = catalog.find_package(deployments[0].packages[0]);
+  ASSERT_TRUE(package);
+  EXPECT_GE(package->members.size(), 4U);
+  EXPECT_EQ(catalog.count_jobs(JobState::kSucceeded), 1);
+  EXPECT_EQ(catalog.count_jobs(JobState::kFailed), 1);
+  JobFilter succeeded;
+  succeeded.state = JobState::kSucceeded;
+  const JobRow job = catalog.list_jobs(succeeded, {}).items.at(0);
+  EXPECT_EQ(job.package, package->id);
+  EXPECT_EQ(catalog.job_events(job.id, 0, 100).back().type, "end");
+  const std::vector<Digest> blobs = catalog.referenced_blobs();
+  EXPECT_TRUE(std::binary_search(blobs.begin(), blobs.end(), model));
+  for (const MemberRow& member : package->members) {
+    EXPECT_TRUE(std::binary_search(blobs.begin(), blobs.end(), member.digest)) << member.name;
+  }
+  // And it can be written: the next job has a number of its own.
+  JobSubmission next;
+  next.kind = "compile";
+  next.action_key = "another";
+  EXPECT_GT(catalog.submit_job(next).job.sequence, job.sequence);
 }
 
 TEST(MigrationsTest, AnotherProgramsDatabaseIsRefused) {
