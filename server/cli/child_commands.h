@@ -12,8 +12,8 @@
 namespace tensormill::cli {
 
 /// {"mode":"facts"|"bundle"|"graph","format","max_bytes","input_shapes","outputs","stage","target",
-/// "opt_level"} -> the model's facts, {"digest"}, or the graph as JSON. Descriptors: the model; for "bundle" also the text and the
-/// constants to write.
+/// "opt_level"} -> the model's facts, {"digest"}, or the graph as JSON. Descriptors: the model; for "bundle"
+/// also the text and the constants to write.
 std::string child_import(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"target","opt_level","disabled_pass","verify","host_runs_target","model_digest","model_format",
 /// "recorded_options","dumps","threads"} -> {"times":{…}}. Descriptors: the bundle's text and constants; to

@@ -43,8 +43,8 @@ private:
   std::jthread thread_;
 };
 
-/// Collects when it goes, unless what was begun came to its end: make it before the hold. An error of the store
-/// waits for the next collection.
+/// Collects when it goes, unless what was begun came to its end: make it before the hold. An error of the
+/// store waits for the next collection.
 class CollectOnFailure {
 public:
   explicit CollectOnFailure(BlobCollector& collector) : collector_(&collector) {}

@@ -38,15 +38,16 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::require_ready(const std
       found = candidate;
     }
   }
-  if (!found && version.empty()) found = entry->versions.empty() ? entry->loading : entry->versions.rbegin()->second;
+  if (!found && version.empty())
+    found = entry->versions.empty() ? entry->loading : entry->versions.rbegin()->second;
   if (!found) {
     throw Error(ErrorCode::kNotFound, "deployment \"" + name + "\" has no version \"" + version + "\"");
   }
   if (!found->package) {
-    throw Error(ErrorCode::kUnavailable,
-                "version " + found->spec.version + " of deployment \"" + name + "\" is " +
-                    std::string(services::deployment_state_name(found->state)) +
-                    (found->reason.empty() ? "" : ": " + found->reason));
+    throw Error(ErrorCode::kUnavailable, "version " + found->spec.version + " of deployment \"" + name +
+                                             "\" is " +
+                                             std::string(services::deployment_state_name(found->state)) +
+                                             (found->reason.empty() ? "" : ": " + found->reason));
   }
   return found;
 }

@@ -1,7 +1,8 @@
-/// Deployments: what the catalog says shall serve, and the packages that do. A version is loaded on a thread of
-/// its own while the ones before it go on serving; then it becomes the default, and versions past keep_versions
-/// are unloaded after their last request. The row is written before a load begins, so that a package that kills
-/// the process is found out at the next start. Thread-safety: as services::DeploymentService.
+/// Deployments: what the catalog says shall serve, and the packages that do. A version is loaded on a thread
+/// of its own while the ones before it go on serving; then it becomes the default, and versions past
+/// keep_versions are unloaded after their last request. The row is written before a load begins, so that a
+/// package that kills the process is found out at the next start. Thread-safety: as
+/// services::DeploymentService.
 #pragma once
 
 #include <chrono>
@@ -42,8 +43,8 @@ public:
 
   /// Shows all that the catalog holds as loading. Before any other call.
   void adopt();
-  /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or that was being loaded
-  /// when the process died twice, is failed and says why.
+  /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or that was being
+  /// loaded when the process died twice, is failed and says why.
   void restore();
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
@@ -52,8 +53,8 @@ public:
   services::Deployment get(const std::string& name) override;
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
-  services::RunResult infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
-                            const services::RunOptions& options,
+  services::RunResult infer(const std::string& name, const std::string& version,
+                            services::NamedTensors inputs, const services::RunOptions& options,
                             const services::CallContext& context) override;
   services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
                                     const services::CallContext& context) override;

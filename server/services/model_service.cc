@@ -40,8 +40,8 @@ services::ImportResult ModelServiceImpl::import_model(const services::ImportOpti
 services::ImportResult ModelServiceImpl::import_held(const services::ImportOptions& options,
                                                      http::BodySource& bytes,
                                                      const services::CallContext& context) {
-  const auto writer = blobs_.writer(
-      {.form = storage::BlobForm::kCompressed, .max_bytes = options_.max_model_bytes});
+  const auto writer =
+      blobs_.writer({.form = storage::BlobForm::kCompressed, .max_bytes = options_.max_model_bytes});
   std::array<std::byte, 1 << 16> buffer;
   while (const size_t count = bytes.read(buffer)) {
     writer->write(std::string_view(reinterpret_cast<const char*>(buffer.data()), count));

@@ -138,8 +138,8 @@ public:
   /// catalog's referenced blobs: what an earlier process stored and never published goes. Nothing may be
   /// written meanwhile.
   uint64_t keep_only(const std::vector<Digest>& kept);
-  /// Removes every blob that `referenced` (sorted; asked when nothing can be committed) does not have and that
-  /// no hold keeps. `dry_run`: only counts.
+  /// Removes every blob that `referenced` (sorted; asked when nothing can be committed) does not have and
+  /// that no hold keeps. `dry_run`: only counts.
   Collected collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run = false);
   /// All blobs, sorted by digest.
   std::vector<BlobInfo> list();
@@ -171,9 +171,9 @@ private:
   std::mutex mutex_;
   std::set<Digest> verified_;
   std::set<std::string> durable_shards_;
-  uint64_t clock_ = 0;                   ///< counts commits and holds
-  std::map<Digest, uint64_t> commits_;   ///< latest commit of each blob that a hold may keep
-  std::multiset<uint64_t> holds_;        ///< when each began
+  uint64_t clock_ = 0;                  ///< counts commits and holds
+  std::map<Digest, uint64_t> commits_;  ///< latest commit of each blob that a hold may keep
+  std::multiset<uint64_t> holds_;       ///< when each began
 };
 
 }  // namespace tensormill::storage

@@ -7,8 +7,9 @@
 
 namespace tensormill::storage {
 
-/// Writes the content of the zstd frames in `stored` to the descriptor `target`, which is rewound then. Throws
-/// Error(kCorrupt), with `name` in the message, for anything that is not whole frames; Error(kDiskFull).
+/// Writes the content of the zstd frames in `stored` to the descriptor `target`, which is rewound then.
+/// Throws Error(kCorrupt), with `name` in the message, for anything that is not whole frames;
+/// Error(kDiskFull).
 void decompress(std::string_view stored, int target, const std::string& name);
 
 }  // namespace tensormill::storage

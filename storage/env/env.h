@@ -70,8 +70,8 @@ public:
   virtual void sync_folder(const std::string& path) = 0;
   /// A read-only descriptor of the file's bytes as they are now; good for MappedFile::map and for children.
   virtual FileDescriptor open_descriptor(const std::string& path) = 0;
-  /// An empty file without a name, for reading and writing, on the same disk as `folder`; it goes with its last
-  /// descriptor. Nothing of it is durable.
+  /// An empty file without a name, for reading and writing, on the same disk as `folder`; it goes with its
+  /// last descriptor. Nothing of it is durable.
   virtual FileDescriptor scratch_file(const std::string& folder) = 0;
   /// Exclusive lock on `path`, which is created when absent. Throws Error(kInUse) when it is held.
   virtual std::unique_ptr<EnvLock> lock(const std::string& path) = 0;

@@ -173,8 +173,8 @@ void FakeDeployments::remove(const std::string& name, const std::optional<std::s
 }
 
 services::RunResult FakeDeployments::infer(const std::string& name, const std::string& version,
-                                           services::NamedTensors infer_inputs,
-                                           const services::RunOptions&, const CallContext&) {
+                                           services::NamedTensors infer_inputs, const services::RunOptions&,
+                                           const CallContext&) {
   get(name);
   inputs = std::move(infer_inputs);
   services::RunResult result;

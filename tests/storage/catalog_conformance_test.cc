@@ -99,7 +99,8 @@ TEST_P(CatalogTest, PackagesKeepMembersAndLastUse) {
 }
 
 TEST_P(CatalogTest, PackagesThatNobodyUsesExpire) {
-  for (const char* name : {"old", "named", "pinned", "deployed", "touched"}) catalog_->put_package(package(name));
+  for (const char* name : {"old", "named", "pinned", "deployed", "touched"})
+    catalog_->put_package(package(name));
   catalog_->set_name({"package", "p", false}, digest("named"));
   catalog_->pin_package(digest("pinned"), true);
   catalog_->put_deployment({"d", "{}", "{}", {digest("deployed")}});
