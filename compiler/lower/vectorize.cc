@@ -1,5 +1,6 @@
 // A vectorized loop becomes its body with the variable's lanes side by side: affine indices become ramps,
 // guards become masks, lets of lane values become vector lets.
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -190,12 +191,8 @@ private:
       const auto found = lets_.find(expr->var.get());
       return found != lets_.end() ? found->second : te::ramp(Expr(0), Expr(1), lanes_);
     }
-    if (expr->op == ExprOp::kLoad) {
-      Expr own = expr->mask ? widen(expr->mask, mask) : Expr();
-      const Expr index = lanes_of(expr->args[0], mask);
-      if (mask && !whole_register(expr->buffer, index)) own = own ? te::logical_and(mask, own) : mask;
-      return te::load(expr->buffer, {index}, own);
-    }
+    if (expr->op == ExprOp::kLoad) return load(expr, mask);
+    if (expr->op == ExprOp::kSelect && varies(expr->args[0])) return select(expr, mask);
     std::vector<Expr> args;
     for (const Expr& arg : expr->args) args.push_back(widen(arg, mask));
     if (expr->op == ExprOp::kCheckIndex && mask) {
@@ -204,10 +201,84 @@ private:
     return te::with_args(expr, std::move(args));
   }
 
+  Expr load(const Expr& expr, const Expr& mask) {
+    Expr own = expr->mask ? widen(expr->mask, mask) : Expr();
+    Expr index = lanes_of(expr->args[0], mask);
+    if (chosen_ && !is_row(index)) {
+      ranges_.bind(var_, chosen_range_);
+      const Expr row = lanes_of(expr->args[0], mask);
+      ranges_.bind(var_, {0, lanes_ - 1});
+      if (is_row(row)) {
+        index = row;
+        own = combine(own, chosen_);
+      }
+    }
+    if (mask && !whole_register(expr->buffer, index)) own = own ? te::logical_and(mask, own) : mask;
+    return te::load(expr->buffer, {index}, own);
+  }
+
+  static bool is_row(const Expr& index) {
+    return index->op == ExprOp::kRamp && te::is_int(index->args[1], 1);
+  }
+
+  // Where the condition picks lanes side by side, an index that was clamped for the sake of the others is
+  // often a row: then the load is masked instead.
+  Expr select(const Expr& expr, const Expr& mask) {
+    const Expr condition = widen(expr->args[0], mask);
+    const Expr yes = chosen(expr->args[1], condition, lanes_where(expr->args[0], true), mask);
+    const Expr no =
+        chosen(expr->args[2], te::logical_not(condition), lanes_where(expr->args[0], false), mask);
+    return te::with_args(expr, {condition, yes, no});
+  }
+
+  Expr chosen(const Expr& value, const Expr& condition, const schedule::Range& lanes, const Expr& mask) {
+    const Expr before = chosen_;
+    const schedule::Range range_before = chosen_range_;
+    if (!before) chosen_range_ = {0, lanes_ - 1};
+    const schedule::Range both = {std::max(chosen_range_.low, lanes.low),
+                                  std::min(chosen_range_.high, lanes.high)};
+    if (both.low <= both.high) {
+      chosen_ = before ? te::logical_and(before, condition) : condition;
+      chosen_range_ = both;
+    }
+    Expr result = widen(value, mask);
+    if (result->type.lanes != lanes_) result = te::broadcast(result, lanes_);
+    chosen_ = before;
+    chosen_range_ = range_before;
+    return result;
+  }
+
+  // Lanes on which the comparison holds (or does not); all of them where it says nothing about lanes alone.
+  schedule::Range lanes_where(const Expr& condition, bool holds) const {
+    schedule::Range lanes = {0, lanes_ - 1};
+    const ExprOp op = condition->op;
+    const bool less = op == ExprOp::kLt || op == ExprOp::kLe;
+    if ((!less && op != ExprOp::kGt && op != ExprOp::kGe) ||
+        condition->args[0]->type.dtype != DType::kInt64) {
+      return lanes;
+    }
+    // difference < 0, or >= 0, in terms of coefficient * lane + constant.
+    Affine difference = schedule::to_affine(condition->args[less ? 0 : 1], ranges_);
+    difference.add(schedule::to_affine(condition->args[less ? 1 : 0], ranges_), -1);
+    if (op == ExprOp::kLe || op == ExprOp::kGe) difference.constant -= 1;
+    const int64_t step = difference.coefficient(var_);
+    if (difference.terms.size() != 1 || (step != 1 && step != -1)) return lanes;
+    const int64_t edge = -difference.constant * step;  // where the difference is 0
+    if (holds == (step == 1)) {
+      lanes.high = std::min(lanes.high, holds ? edge - 1 : edge);
+    } else {
+      lanes.low = std::max(lanes.low, holds ? edge + 1 : edge);
+    }
+    return lanes;
+  }
+
   te::Var var_;
   int lanes_;
   schedule::Ranges& ranges_;
   const std::set<const te::BufferNode*>& crossed_;  // registers whose lanes are combined: tail lanes count
+  // What the selects around the value choose it on: a mask and its lanes; null: everywhere.
+  Expr chosen_;
+  schedule::Range chosen_range_;
   Expr first_;  // holds when any lane of the current mask is on; null: no mask
   std::unordered_map<const te::VarNode*, Expr> lets_;
 };
