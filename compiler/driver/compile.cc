@@ -44,6 +44,8 @@ schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
       return schedule::KernelClass::kConvBlocked;
     case ir::KernelClass::kDepthwise:
       return schedule::KernelClass::kDepthwise;
+    case ir::KernelClass::kWinograd:
+      return schedule::KernelClass::kWinograd;
   }
   throw InternalError("unknown kernel class");
 }

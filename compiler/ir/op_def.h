@@ -28,7 +28,17 @@ enum class Pattern : uint8_t {
 };
 
 /// Which schedule templates apply to a kernel anchored by the operator.
-enum class KernelClass : uint8_t { kInjective, kReduction, kConv, kPool, kMatmul, kSoftmax, kConvBlocked, kDepthwise };
+enum class KernelClass : uint8_t {
+  kInjective,
+  kReduction,
+  kConv,
+  kPool,
+  kMatmul,
+  kSoftmax,
+  kConvBlocked,
+  kDepthwise,
+  kWinograd,
+};
 
 struct InferContext {
   const Attrs& attrs;

@@ -32,7 +32,17 @@ std::string print(const Schedule& schedule);     ///< one step a line
 Schedule parse_schedule(std::string_view text);  ///< throws Error(kInvalidRecords) with the line
 
 /// What kind of kernel the program is: set by the operator that anchors the fused group.
-enum class KernelClass : uint8_t { kInjective, kReduction, kConv, kPool, kMatmul, kSoftmax, kConvBlocked, kDepthwise };
+enum class KernelClass : uint8_t {
+  kInjective,
+  kReduction,
+  kConv,
+  kPool,
+  kMatmul,
+  kSoftmax,
+  kConvBlocked,
+  kDepthwise,
+  kWinograd,
+};
 
 /// The analytic default for the program on the target, by the first row of templates.def that accepts it
 /// (generic rows accept everything of their class).

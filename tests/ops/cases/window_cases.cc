@@ -39,6 +39,24 @@ void add_convs(std::vector<Case>& cases) {
   add_conv(cases, op, "only padding beside", {1, 1, 1, 1}, {1, 1, 5, 5}, {{"pads", Ints{3, 3, 3, 3}}});
 }
 
+void add_winograd(std::vector<Case>& cases) {
+  const std::string op = "conv_winograd";
+  const Ints ones = {1, 1, 1, 1};
+  const auto with = [](int64_t tile, Ints pads) {
+    return ir::Attrs{{"tile", tile}, {"pads", std::move(pads)}};
+  };
+  add_conv(cases, op, "F(4,3)", {1, 1, 8, 8, 16}, {36, 1, 16, 32}, with(4, ones), 32);
+  add_conv(cases, op, "F(2,3)", {1, 1, 6, 6, 16}, {16, 1, 16, 16}, with(2, ones));
+  add_conv(cases, op, "F(4,3), batch, ragged edges", {2, 2, 7, 5, 8}, {36, 3, 16, 8}, with(4, ones), 24);
+  add_conv(cases, op, "F(2,3), unequal pads", {1, 1, 5, 8, 4}, {16, 2, 4, 8}, with(2, {0, 2, 1, 0}), 16);
+  add_conv(cases, op, "F(4,3), no pads", {1, 2, 14, 9, 4}, {36, 2, 8, 4}, with(4, {0, 0, 0, 0}), 8);
+  add_conv(cases, op, "F(2,3), wide pads", {1, 1, 3, 1, 2}, {16, 1, 2, 2}, with(2, {4, 5, 3, 4}));
+  add_conv(cases, op, "F(4,3), many tiles", {1, 1, 33, 29, 8}, {36, 2, 8, 16}, with(4, ones), 32);
+  add_conv(cases, op, "empty batch", {0, 1, 4, 4, 8}, {36, 1, 8, 8}, with(4, ones), 8);
+  add_conv(cases, op, "no channels", {1, 0, 4, 4, 8}, {16, 1, 0, 8}, with(2, ones), 8);
+  add_conv(cases, op, "no outputs", {1, 1, 4, 4, 8}, {16, 0, 8, 8}, with(2, ones));
+}
+
 void add_transposed(std::vector<Case>& cases) {
   const std::string op = "conv_transpose";
   add_conv(cases, op, "plain", {1, 3, 4, 5}, {3, 2, 3, 3}, {});
@@ -94,6 +112,7 @@ void add_pools(std::vector<Case>& cases) {
 
 void add_window_cases(std::vector<Case>& cases) {
   add_convs(cases);
+  add_winograd(cases);
   add_transposed(cases);
   add_pools(cases);
 }
