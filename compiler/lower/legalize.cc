@@ -1,5 +1,8 @@
-// Vector math becomes arithmetic (math.h), and an accumulation x = x + a*b becomes a fused multiply-add where
-// the target has one. What the arithmetic uses more than once gets a name.
+// Vector math becomes arithmetic (math.h). Where the target has a fused multiply-add, an accumulation x = x +
+// a*b becomes one, and so does a sum with a product by a power of two: that product is exact, so that the two
+// forms round alike (unless it overflows, which the fused form does not). What the arithmetic uses more than
+// once gets a name.
+#include <cmath>
 #include <unordered_map>
 
 #include "compiler/lower/math.h"
@@ -83,6 +86,27 @@ private:
     return {};
   }
 
+  // a*2^k + b, b + a*2^k, b - a*2^k as an fma, or null; k >= 0.
+  Expr exact_product(const Expr& expr) const {
+    const bool add = expr->op == ExprOp::kAdd, sub = expr->op == ExprOp::kSub;
+    const DType dtype = expr->type.dtype;
+    if (!use_fma_ || (!add && !sub) || (dtype != DType::kFloat32 && dtype != DType::kFloat64)) return {};
+    for (size_t side = add ? 0 : 1; side < 2; ++side) {
+      const Expr& product = expr->args[side];
+      if (product->op != ExprOp::kMul) continue;
+      for (size_t i = 0; i < 2; ++i) {
+        const Expr& factor = product->args[i];
+        int exponent = 0;
+        if (factor->op != ExprOp::kFloatImm || std::frexp(factor->float_value, &exponent) != 0.5 ||
+            exponent < 1)
+          continue;
+        const Expr scale = add ? factor : te::float_imm(dtype, -factor->float_value, factor->type.lanes);
+        return te::fma(product->args[1 - i], scale, expr->args[1 - side]);
+      }
+    }
+    return {};
+  }
+
   Expr legalize(const Expr& expr) {
     if (expr->args.empty()) return expr;
     if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
@@ -98,6 +122,7 @@ private:
     } else if (changed) {
       result = te::with_args(expr, std::move(args), expr->mask);
     }
+    if (const Expr fused = exact_product(result)) result = fused;
     done_.emplace(expr.get(), result);
     return result;
   }

@@ -21,6 +21,39 @@ namespace {
 constexpr int kMaxDepth = 3;  // the code grows by 2 or 3 with each level
 constexpr size_t kMaxStatements = 400;
 
+// Statements as they will be once loops are unrolled, and those of them under a guard.
+struct Size {
+  size_t all = 0;
+  size_t guarded = 0;
+};
+
+Size unrolled_size(const Stmt& stmt) {
+  Size size{1, 0};
+  const auto add = [&](const Stmt& part) {
+    if (!part) return;
+    const Size other = unrolled_size(part);
+    size.all += other.all;
+    size.guarded += other.guarded;
+  };
+  for (const Stmt& child : stmt->children) add(child);
+  add(stmt->body);
+  add(stmt->else_body);
+  if (stmt->op == StmtOp::kIf) size.guarded = size.all;
+  if (stmt->op == StmtOp::kFor && stmt->for_kind == ForKind::kUnrolled) {
+    const int64_t* extent = te::as_int(stmt->extent);
+    const size_t times = static_cast<size_t>(extent ? std::max<int64_t>(*extent, 1) : 1);
+    size.all *= times;
+    size.guarded *= times;
+  }
+  return size;
+}
+
+// Whether a body of straight code has so few guards that copies of it would cost more than the guards.
+bool guards_are_cheap(const Stmt& body) {
+  const Size size = unrolled_size(body);
+  return size.guarded * 6 < size.all;
+}
+
 size_t count_statements(const Stmt& stmt) {
   size_t count = 1;
   for (const Stmt& child : stmt->children) count += count_statements(child);
@@ -80,7 +113,7 @@ private:
 
   // Where to cut the range of `var`, so that guards of inner loops hold throughout the part in the middle.
   Cuts find_cuts(const te::Var& var, Range range, const Stmt& body) {
-    if (depth_ >= kMaxDepth || count_statements(body) > kMaxStatements) return {};
+    if (depth_ >= kMaxDepth || count_statements(body) > kMaxStatements || guards_are_cheap(body)) return {};
     inner_ = schedule::Ranges();
     inner_.bind(var, range);
     Ends ends;

@@ -189,18 +189,18 @@ te::Tensor transform_stage(const std::string& name, const te::Tensor& from, size
   });
 }
 
-/// The windows of all tiles: [points, points, in_blocks, tiles, lanes].
+/// The windows of all tiles: [points, in_blocks, tiles, points, lanes].
 te::Tensor window_stage(const std::string& name, const te::Tensor& x, const Geometry& g) {
-  const Shape shape = {g.points, g.points, g.in_blocks, g.tiles(), g.lanes};
+  const Shape shape = {g.points, g.in_blocks, g.tiles(), g.points, g.lanes};
   return te::compute(name, shape, [&](const Values& axes) {
-    const Expr& tile = axes[3];
+    const Expr& tile = axes[2];
     const Expr line = te::floordiv(tile, Expr(g.tile_columns));
     const Expr row = g.batch == 1 ? line : te::floormod(line, Expr(g.tile_rows));
     const Expr image = g.batch == 1 ? Expr(0) : te::floordiv(tile, Expr(g.tile_columns * g.tile_rows));
     const Expr y = row * Expr(g.tile) + axes[0] - Expr(g.pad_top);
-    const Expr z = te::floormod(tile, Expr(g.tile_columns)) * Expr(g.tile) + axes[1] - Expr(g.pad_left);
+    const Expr z = te::floormod(tile, Expr(g.tile_columns)) * Expr(g.tile) + axes[3] - Expr(g.pad_left);
     const Expr value =
-        te::read(x, {image, axes[2], clamp_index(y, g.height), clamp_index(z, g.width), axes[4]});
+        te::read(x, {image, axes[1], clamp_index(y, g.height), clamp_index(z, g.width), axes[4]});
     return te::select(te::logical_and(in_range(y, g.height), in_range(z, g.width)), value,
                       constant_like(value, 0));
   });
@@ -219,23 +219,23 @@ TeOutputs compute(const ir::ComputeContext& context) {
   }
   const te::Tensor window = window_stage(name + "_window", context.inputs[0], g);
   const te::Tensor half = transform_stage(name + "_rows", window, 0, g.points, input_rows);
-  const te::Tensor v = transform_stage(name + "_v", half, 1, g.points, input_rows);
+  const te::Tensor v = transform_stage(name + "_v", half, 3, g.points, input_rows);
   const te::Tensor m =
-      te::reduce(name, te::ReduceOp::kSum, {g.points, g.points, g.out_blocks, g.tiles(), g.lanes},
+      te::reduce(name, te::ReduceOp::kSum, {g.points, g.out_blocks, g.tiles(), g.points, g.lanes},
                  {g.in_blocks, g.lanes}, [&](const Values& axes, const Values& channel) {
-                   const Expr column = te::floormod(axes[2], Expr(g.group)) * Expr(g.lanes) + axes[4];
-                   return te::read(v, {axes[0], axes[1], channel[0], axes[3], channel[1]}) *
+                   const Expr column = te::floormod(axes[1], Expr(g.group)) * Expr(g.lanes) + axes[4];
+                   return te::read(v, {axes[0], channel[0], axes[2], axes[3], channel[1]}) *
                           te::read(context.inputs[1],
-                                   {axes[0] * Expr(g.points) + axes[1], te::floordiv(axes[2], Expr(g.group)),
+                                   {axes[0] * Expr(g.points) + axes[3], te::floordiv(axes[1], Expr(g.group)),
                                     channel[0] * Expr(g.lanes) + channel[1], column});
                  });
   const te::Tensor left = transform_stage(name + "_left", m, 0, g.tile, output_rows);
-  const te::Tensor y = transform_stage(name + "_y", left, 1, g.tile, output_rows);
+  const te::Tensor y = transform_stage(name + "_y", left, 3, g.tile, output_rows);
   return {te::compute(name + "_out", out.shape, [&](const Values& axes) {
     const Expr row = te::floordiv(axes[2], Expr(g.tile)), column = te::floordiv(axes[3], Expr(g.tile));
     const Expr tile = (axes[0] * Expr(g.tile_rows) + row) * Expr(g.tile_columns) + column;
-    const Expr value = te::read(y, {te::floormod(axes[2], Expr(g.tile)), te::floormod(axes[3], Expr(g.tile)),
-                                    axes[1], tile, axes[4]});
+    const Expr value = te::read(y, {te::floormod(axes[2], Expr(g.tile)), axes[1], tile,
+                                    te::floormod(axes[3], Expr(g.tile)), axes[4]});
     if (context.inputs.size() < 3 || context.inputs[2] == nullptr) return value;
     return value + te::read(context.inputs[2], {axes[1] * Expr(g.lanes) + axes[4]});
   })};

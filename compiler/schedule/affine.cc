@@ -395,6 +395,8 @@ std::optional<Range> tree_range(const Expr& expr, const Ranges& ranges) {
   return a->low >= 0 && a->high < b->low ? *a : Range{0, b->low - 1};
 }
 
+}  // namespace
+
 bool has_division(const Expr& expr) {
   bool found = false;
   te::for_each_expr(expr, [&](const Expr& part) {
@@ -402,8 +404,6 @@ bool has_division(const Expr& expr) {
   });
   return found;
 }
-
-}  // namespace
 
 Expr bounded_form(const Expr& expr, const Ranges& ranges) {
   const Expr normal = to_expr(to_affine(expr, ranges), ranges);

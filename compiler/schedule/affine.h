@@ -59,6 +59,8 @@ std::optional<Range> range_of(const te::Expr& expr, const Ranges& ranges);
 std::optional<Range> range_of(const Affine& affine, const Ranges& ranges);
 /// Whether a comparison (or conjunction of them) of int64 expressions always holds, never holds, or neither.
 std::optional<bool> decide(const te::Expr& condition, const Ranges& ranges);
+/// True when a floordiv or floormod occurs anywhere in `expr`.
+bool has_division(const te::Expr& expr);
 /// True when `var` occurs anywhere in `expr`, masks included.
 bool uses_var(const te::Expr& expr, const te::Var& var);
 

@@ -3,6 +3,7 @@
 /// a nest belongs to one thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,9 @@ private:
   void plan_axes(int stage);
   void infer_region(int stage);
   void make_buffers(int stage);
-  /// `expr` with every axis that has a name of its own written out.
-  te::Expr without_names(te::Expr expr) const;
+  /// `expr` with the axes that have a name of their own and are chosen written out, of the stages planned so
+  /// far.
+  te::Expr without_names(te::Expr expr, const std::function<bool(const te::Var&)>& which) const;
 
   const State& state_;
   Ranges& ranges_;

@@ -260,7 +260,7 @@ void Plan::plan_axes(int index) {
     TM_CHECK(values.known(static_cast<int>(i)),
              "axis " + stage.axes[i].name + " of " + stage.name + " has no value");
     plan.value.push_back(values.value(static_cast<int>(i)));
-    plan.named.push_back(values.definition(static_cast<int>(i)));
+    plan.named.push_back(normalize(values.definition(static_cast<int>(i)), ranges_));
   }
   for (int at = index; at >= 0;) {
     const Stage& outer = stage_at(state_, at);
@@ -319,6 +319,15 @@ Expr written_out(Expr expr, const Stage& stage, const StagePlan& plan,
 
 }  // namespace
 
+Expr Plan::without_names(Expr expr, const std::function<bool(const te::Var&)>& which) const {
+  for (int index : order_) {
+    const StagePlan& plan = plans_[static_cast<size_t>(index)];
+    if (plan.named.size() == plan.is_let.size())
+      expr = written_out(expr, stage_at(state_, index), plan, which);
+  }
+  return expr;
+}
+
 void Plan::infer_region(int index) {
   const Stage& stage = stage_at(state_, index);
   StagePlan& plan = plans_[static_cast<size_t>(index)];
@@ -351,7 +360,7 @@ void Plan::infer_region(int index) {
     }
     for (const std::vector<Expr>& read : indices) {
       for (size_t d = 0; d < read.size(); ++d) {
-        const Expr at = written_out(substitute_all(read[d], vars, values), consumer, consumer_plan, relaxed);
+        const Expr at = without_names(substitute_all(read[d], vars, values), relaxed);
         std::optional<SymbolicInterval> part = interval_of(at, relaxed, ranges_);
         if (!part) unknown[d] = 1;
         if (unknown[d]) continue;
@@ -403,24 +412,19 @@ void Plan::make_buffers(int index) {
   }
 }
 
-Expr Plan::without_names(Expr expr) const {
-  for (int index : order_) {
-    const auto any = [](const te::Var&) { return true; };
-    const StagePlan& plan = plans_[static_cast<size_t>(index)];
-    if (plan.named.size() == plan.is_let.size()) expr = written_out(expr, stage_at(state_, index), plan, any);
-  }
-  return expr;
-}
-
 std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) const {
   const Stage& stage = stage_at(state_, index);
   const StagePlan& plan = plans_[static_cast<size_t>(index)];
   std::vector<Expr> result;
   for (size_t d = 0; d < position.size(); ++d) {
-    Expr offset = position[d] - plan.region_min[d];
-    // Which register it is must show once loops are unrolled.
-    if (stage.in_registers) offset = without_names(offset);
+    const Expr offset = position[d] - plan.region_min[d];
     Expr place = normalize(offset, ranges_);
+    if (stage.attach == AttachKind::kAt) {
+      // Loops outside cancel once names stand for what they are; which register it is must show once loops
+      // are unrolled.
+      const Expr open = normalize(without_names(offset, [](const te::Var&) { return true; }), ranges_);
+      if (stage.in_registers || !has_division(open)) place = open;
+    }
     for (const LayoutSplit& split : stage.layout) {
       if (static_cast<size_t>(split.dimension) != d) continue;
       result.push_back(normalize(te::floormod(place, Expr(split.factor)), ranges_));

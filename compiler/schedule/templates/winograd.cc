@@ -1,6 +1,8 @@
 // Winograd convolution (compiler/ops/conv_winograd.cc): V = BᵀdB of a block of tiles for all input channels,
 // then a matrix product for each point with a register tile of tiles x output blocks, then Y = AᵀMA with the
-// epilogue in registers. V and M of a block stay in L2.
+// epilogue in registers. V of a block and M of the block and one group of output blocks stay in L2. Where the
+// weights are too large to be read again for each block, V of the whole image is made first, and tasks are
+// groups of output blocks.
 #include <algorithm>
 
 #include "compiler/schedule/builder.h"
@@ -11,13 +13,13 @@ namespace {
 
 /// The stages of the program, by what they do.
 struct Parts {
-  std::string window, half, input;  ///< d, Bᵀd, V: [points, points, in blocks, tiles, lanes]
-  std::string product;              ///< M: [points, points, out blocks, tiles, lanes]
+  std::string window, half, input;  ///< d, Bᵀd, V: [points, in blocks, tiles, points, lanes]
+  std::string product;              ///< M: [points, out blocks, tiles, points, lanes]
   std::string left, output;         ///< AᵀM, Y
   std::string root;                 ///< [batch, out blocks, rows, columns, lanes]
 };
 
-/// The one stage that `name` reads and that is computed; "" when there is none or more than one.
+/// The one stage that `name` reads; "" when there is none or more than one.
 std::string only_producer(const Builder& builder, const std::string& name) {
   std::string found;
   for (const std::string& other : builder.stage_names()) {
@@ -33,7 +35,7 @@ std::string only_reader(const Builder& builder, const std::string& name) {
   return readers.size() == 1 ? readers[0] : "";
 }
 
-/// Finds the parts, having inlined what follows Y up to the output. False when the program has another form.
+/// Finds the parts and inlines what follows Y up to the output. False when the program has another form.
 bool find_parts(Builder& builder, Parts& parts) {
   std::vector<std::string> outputs;
   for (const std::string& name : builder.stage_names()) {
@@ -59,19 +61,94 @@ bool find_parts(Builder& builder, Parts& parts) {
 
 /// How the loops are cut.
 struct Cut {
-  int64_t tile;   ///< side of a tile of outputs
-  int64_t group;  ///< output blocks whose weights lie side by side
-  int64_t tiles;  ///< of the whole output
-  int64_t block;  ///< tiles whose V and M are held at a time
-  int64_t rows;   ///< tiles of a register tile
-  bool whole;     ///< one block: V of all tiles is computed first, by all workers
+  int64_t tile = 4;    ///< side of a tile of outputs
+  int64_t group = 1;   ///< output blocks of a register tile: their weights lie side by side
+  int64_t rows = 1;    ///< tiles of a register tile
+  int64_t block = 1;   ///< tiles whose V is held at a time
+  bool whole = false;  ///< V of all tiles is made first
 };
 
-int64_t largest_divisor(int64_t extent, int64_t limit) {
-  for (int64_t factor = std::min(extent, limit); factor > 1; --factor) {
-    if (extent % factor == 0) return factor;
+/// The number of tiles in a register tile: a divisor where a fair one exists, else balanced parts.
+int64_t register_rows(int64_t tiles, int64_t most) {
+  most = std::max<int64_t>(most, 1);
+  for (int64_t factor = std::min(tiles, most); 2 * factor >= most; --factor) {
+    if (tiles % factor == 0) return factor;
   }
-  return 1;
+  const int64_t parts = (tiles + most - 1) / most;
+  return (tiles + parts - 1) / parts;
+}
+
+Cut choose_cut(const Builder& builder, const Parts& parts) {
+  const Stage& product = builder.stage(parts.product);
+  const Shape input = builder.stage(parts.input).shape;
+  const target::CpuFacts& facts = builder.target().facts;
+  const int64_t tiles = product.shape[2], lanes = product.shape[4], points = product.shape[0];
+  Cut cut;
+  cut.tile = builder.stage(parts.output).shape[0];
+  for (const Access& access : builder.accesses(parts.product)) {
+    const Shape shape = access.tensor->constant_shape();
+    if (shape.size() == 4) cut.group = shape[3] / lanes;
+  }
+  // Accumulators, a group of weights and one broadcast value.
+  cut.rows = register_rows(tiles, (facts.vector_registers - 1 - cut.group) / cut.group);
+  const int64_t bytes = points * points * static_cast<int64_t>(dtype_bytes(product.dtypes[0]));
+  const int64_t depth = input[1] * lanes, budget = facts.l2_bytes / 2;
+  const int64_t weights = bytes * depth * product.shape[1] * lanes;
+  cut.whole = weights > budget && bytes * depth * tiles <= budget;
+  cut.block = cut.rows;
+  if (cut.whole) cut.block = tiles;
+  if (!cut.whole && weights > budget) {
+    const int64_t held = std::max<int64_t>(budget / (bytes * depth * cut.rows), 1);
+    const int64_t register_tiles = (tiles + cut.rows - 1) / cut.rows;
+    const int64_t tasks = 2 * facts.num_cores;
+    cut.block = cut.rows * std::min(held, std::max<int64_t>((register_tiles + tasks - 1) / tasks, 1));
+  }
+  return cut;
+}
+
+void unroll_tile(Builder& builder, const std::string& name, const std::vector<std::string>& axes) {
+  for (const std::string& axis : axes) builder.step("unroll", {name, axis});
+  builder.step("vectorize", {name, "i4"});
+}
+
+void hold(Builder& builder, const std::string& name, const std::string& consumer, const std::string& axis) {
+  builder.step("compute_at", {name, consumer, axis});
+  builder.step("store_in", {name, "register"});
+}
+
+/// V, with d and Bᵀd of one tile and block of channels in registers.
+void schedule_input(Builder& builder, const Parts& parts, const std::string& outer, bool whole) {
+  const std::string& v = parts.input;
+  builder.step("reorder", {v, "i1", "i2", "i0", "i3", "i4"});
+  std::string inside = "i2";
+  if (whole) {
+    const double work = static_cast<double>(num_elements(builder.stage(v).shape)) * 8;
+    inside = builder.parallelize(v, builder.fuse(v, {"i1", "i2"}), work);
+  } else {
+    builder.step("compute_at", {v, parts.root, outer});
+  }
+  unroll_tile(builder, v, {"i0", "i3"});
+  for (const std::string& name : {parts.half, parts.window}) {
+    unroll_tile(builder, name, {"i0", "i3"});
+    hold(builder, name, v, inside);
+  }
+  builder.step("reorder", {parts.half, "i3", "i0"});
+}
+
+/// M of a group of output blocks, point by point.
+void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, const std::string& inside) {
+  const std::string m = parts.product, c = m + ".c";
+  builder.step("cache_write", {m});
+  builder.step("compute_at", {m, parts.root, inside});
+  for (const std::string& name : {m, c}) {
+    builder.step("split", {name, "i1", std::to_string(cut.group)});
+    builder.step("split", {name, "i2", std::to_string(cut.rows)});
+  }
+  builder.step("reorder", {m, "i0", "i3", "i1.o", "i2.o", "i2.i", "i1.i", "i4"});
+  builder.step("reorder", {c, "i0", "i3", "i1.o", "i2.o", "r0", "r1", "i2.i", "i1.i", "i4"});
+  unroll_tile(builder, m, {"i2.i", "i1.i"});
+  unroll_tile(builder, c, {"i2.i", "i1.i"});
+  hold(builder, c, m, "i2.o");
 }
 
 }  // namespace
@@ -79,69 +156,31 @@ int64_t largest_divisor(int64_t extent, int64_t limit) {
 bool template_winograd(Builder& builder) {
   Parts parts;
   if (!find_parts(builder, parts)) return false;
-  const Stage& input = builder.stage(parts.input);
-  const Stage& product = builder.stage(parts.product);
-  Cut cut{};
-  cut.tile = builder.stage(parts.output).shape[0];
-  cut.tiles = product.shape[3];
-  const int64_t lanes = product.shape[4];
-  (void)input;
-  cut.group = 2;
-  cut.rows = largest_divisor(cut.tiles, 14);
-  cut.block = cut.rows;
+  const Cut cut = choose_cut(builder, parts);
   const std::string& root = parts.root;
-  const std::string tile = std::to_string(cut.tile);
-  builder.step("split", {root, "i2", tile});
-  builder.step("split", {root, "i3", tile});
+  double work = 1;
+  for (const StageAxis& axis : builder.stage(parts.product).axes) work *= static_cast<double>(axis.extent);
+
+  builder.step("split", {root, "i2", std::to_string(cut.tile)});
+  builder.step("split", {root, "i3", std::to_string(cut.tile)});
   builder.step("reorder", {root, "i0", "i2.o", "i3.o", "i1", "i2.i", "i3.i", "i4"});
   const std::string tiles = builder.fuse(root, {"i0", "i2.o", "i3.o"});
-  builder.step("split", {root, tiles, std::to_string(cut.block)});
   const std::string outer = tiles + ".o", inner = tiles + ".i";
-  builder.step("reorder", {root, outer, "i1", inner, "i2.i", "i3.i", "i4"});
-  builder.step("parallel", {root, outer});
-  builder.step("unroll", {root, "i2.i"});
-  builder.step("unroll", {root, "i3.i"});
-  builder.step("vectorize", {root, "i4"});
+  builder.step("split", {root, tiles, std::to_string(cut.block)});
+  builder.step("split", {root, "i1", std::to_string(cut.group)});
+  std::vector<std::string> order = {root, outer, "i1.o"};
+  if (cut.whole) std::swap(order[1], order[2]);
+  order.insert(order.end(), {"i1.i", inner, "i2.i", "i3.i", "i4"});
+  builder.step("reorder", order);
+  const std::string task = builder.parallelize(root, order[1], work);
+  unroll_tile(builder, root, {"i2.i", "i3.i"});
   for (const std::string& name : {parts.output, parts.left}) {
-    builder.step("unroll", {name, "i0"});
-    builder.step("unroll", {name, "i1"});
-    builder.step("vectorize", {name, "i4"});
-    builder.step("compute_at", {name, root, inner});
-    builder.step("store_in", {name, "register"});
+    unroll_tile(builder, name, {"i0", "i3"});
+    hold(builder, name, root, inner);
   }
-  builder.step("reorder", {parts.left, "i1", "i0"});
-
-  const std::string m = parts.product, c = m + ".c";
-  builder.step("cache_write", {m});
-  builder.step("compute_at", {m, root, outer});
-  for (const std::string& name : {m, c}) {
-    builder.step("split", {name, "i2", std::to_string(cut.group)});
-    builder.step("split", {name, "i3", std::to_string(cut.rows)});
-  }
-  builder.step("reorder", {m, "i0", "i1", "i2.o", "i3.o", "i3.i", "i2.i", "i4"});
-  builder.step("reorder", {c, "i0", "i1", "i2.o", "i3.o", "r0", "r1", "i3.i", "i2.i", "i4"});
-  for (const std::string& name : {m, c}) {
-    builder.step("unroll", {name, "i3.i"});
-    builder.step("unroll", {name, "i2.i"});
-    builder.step("vectorize", {name, "i4"});
-  }
-  builder.step("compute_at", {c, m, "i3.o"});
-  builder.step("store_in", {c, "register"});
-
-  const std::string& v = parts.input;
-  builder.step("reorder", {v, "i2", "i3", "i0", "i1", "i4"});
-  builder.step("unroll", {v, "i0"});
-  builder.step("unroll", {v, "i1"});
-  builder.step("vectorize", {v, "i4"});
-  builder.step("compute_at", {v, root, outer});
-  for (const std::string& name : {parts.half, parts.window}) {
-    builder.step("unroll", {name, "i0"});
-    builder.step("unroll", {name, "i1"});
-    builder.step("vectorize", {name, "i4"});
-    builder.step("compute_at", {name, v, "i3"});
-    builder.step("store_in", {name, "register"});
-  }
-  (void)lanes;
+  builder.step("reorder", {parts.left, "i3", "i0"});
+  schedule_product(builder, parts, cut, order[2]);
+  schedule_input(builder, parts, task, cut.whole);
   return true;
 }
 
