@@ -322,7 +322,7 @@ Expr written_out(Expr expr, const Stage& stage, const StagePlan& plan,
 Expr Plan::without_names(Expr expr, const std::function<bool(const te::Var&)>& which) const {
   for (int index : order_) {
     const StagePlan& plan = plans_[static_cast<size_t>(index)];
-    if (plan.named.size() == plan.is_let.size())
+    if (!plan.named.empty() && plan.named.size() == plan.is_let.size())
       expr = written_out(expr, stage_at(state_, index), plan, which);
   }
   return expr;

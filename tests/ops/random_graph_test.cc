@@ -27,7 +27,7 @@ std::vector<Tensor> operands_of(const ir::Node& node, const std::vector<Tensor>&
 
 /// Operands that earlier operators left may make every result cancel (gelu where all of x is near -4): then
 /// the rounding of the operands, not of the result, is the scale of the error.
-double cancellation(const std::vector<Tensor>& operands, const Tensor& result) {
+double cancellation(const ir::OpDef& def, const std::vector<Tensor>& operands, const Tensor& result) {
   if (!is_float(result.dtype())) return 1;
   const auto largest = [](const Tensor& tensor) {
     double value = 0;
@@ -39,6 +39,9 @@ double cancellation(const std::vector<Tensor>& operands, const Tensor& result) {
   };
   double from = 0;
   for (const Tensor& operand : operands) from = std::max(from, largest(operand));
+  // Sums of products that cancel are rounded at the scale of the products.
+  if (def.pattern == ir::Pattern::kComplex && operands.size() > 1)
+    from = std::max(from, largest(operands[0]) * largest(operands[1]));
   const double to = largest(result);
   return to > 0 && from > to ? from / to : 1;
 }
@@ -62,8 +65,10 @@ void check_nodes(const RandomGraph& random) {
     const std::vector<Tensor> actual = te::evaluate(ops_cases::node_program(random.graph, node), operands);
     for (size_t i = 0; i < actual.size(); ++i) {
       const Tensor& expected = values[static_cast<size_t>(node.outputs[i])];
-      const double tolerance = ops_cases::tolerance_of(random.graph.ops().get(node.op), expected.dtype());
-      const double scale = node.op == "gelu" ? cancellation(operands, expected) : 1;
+      const ir::OpDef& def = random.graph.ops().get(node.op);
+      const double tolerance = ops_cases::tolerance_of(def, expected.dtype());
+      const bool cancels = node.op == "gelu" || def.pattern == ir::Pattern::kComplex;
+      const double scale = cancels ? cancellation(def, operands, expected) : 1;
       EXPECT_EQ(ops_cases::difference(actual[i], expected, tolerance * scale), "") << node.origins[0];
     }
   }
