@@ -12,15 +12,10 @@
 #include "api/http/headers.h"
 
 namespace tensormill::transport {
-namespace {
-
-/// Only a guard: no test waits this long when all is well.
-constexpr int kGuardMs = 20'000;
-
-}  // namespace
-
-RawClient::RawClient(uint16_t port, int receive_buffer)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawClient::RawClient(uint16_t port, int receive_buffer, std::chrono::milliseconds guard)
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), guard_(guard) {
+  const timeval send_guard{guard.count() / 1000, 0};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_guard, sizeof send_guard);
   if (receive_buffer > 0) {
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   }
@@ -47,7 +42,8 @@ void RawClient::shutdown_write() { ::shutdown(socket_.get(), SHUT_WR); }
 
 bool RawClient::fill() {
   pollfd entry{socket_.get(), POLLIN, 0};
-  if (::poll(&entry, 1, kGuardMs) <= 0) throw std::runtime_error("the server neither answers nor closes");
+  if (::poll(&entry, 1, static_cast<int>(guard_.count())) <= 0)
+    throw std::runtime_error("the server neither answers nor closes");
   char bytes[16384];
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count > 0) buffer_.append(bytes, static_cast<size_t>(count));

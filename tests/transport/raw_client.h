@@ -1,6 +1,7 @@
 /// A client of plain sockets: sends exactly the bytes of a test and reads with a guard against hanging.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,8 +26,10 @@ struct RawResponse {
 
 class RawClient {
 public:
-  /// `receive_buffer` bytes of kernel buffer when not 0, for clients that do not read.
-  explicit RawClient(uint16_t port, int receive_buffer = 0);
+  /// `receive_buffer` bytes of kernel buffer when not 0, for clients that do not read. `guard`: longer than
+  /// anything takes when all is well.
+  explicit RawClient(uint16_t port, int receive_buffer = 0,
+                     std::chrono::milliseconds guard = std::chrono::seconds(20));
   /// False when the peer does not take the bytes any more.
   bool send(std::string_view bytes);
   void shutdown_write();
@@ -46,6 +49,7 @@ private:
   void read_chunks(RawResponse& response);
 
   FileDescriptor socket_;
+  std::chrono::milliseconds guard_;
   std::string buffer_;
 };
 
