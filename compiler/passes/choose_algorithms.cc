@@ -1,0 +1,176 @@
+// The algorithm of each blocked convolution, by an analytic model of the CPU: 3x3 of stride 1 becomes minimal
+// filtering F(4,3) or F(2,3) where that is faster, where its transformed weights (4 and 16/9 times as many)
+// fit a budget over all layers, and where f32 stays accurate on the layer's own weights.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/ir/patch.h"
+#include "compiler/ops/winograd.h"
+#include "compiler/passes/pass.h"
+#include "compiler/passes/winograd_error.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+/// Costs in cycles, as measured on AVX-512 cores (bench/README.md, Winograd).
+constexpr double kProductsPerCycle = 2 * 0.85;  ///< vector fma in register tiles
+constexpr double kStreamedBytes = 4;            ///< a cycle, of weights that L2 does not hold
+/// Bᵀ d B and Aᵀ M A of one tile and one block of channels.
+constexpr double kInputTransform4 = 200, kOutputTransform4 = 140;
+constexpr double kInputTransform2 = 40, kOutputTransform2 = 35;
+/// A register tile of fewer accumulators waits for its sums.
+constexpr double kFullTile = 8;
+/// Another algorithm must be this much faster than the direct one.
+constexpr double kGain = 0.87;
+/// Weights of all kernels together over those of the model as it stands.
+constexpr double kMaxWeights = 1.8;
+constexpr double kMaxError = 1e-5;
+
+/// A 3x3 convolution of stride 1 with constant weights.
+struct Layer {
+  ir::NodeId node = ir::kAbsent;
+  int64_t batch, in_blocks, out_blocks, height, width, lanes;
+  int64_t group;  ///< output blocks of a register tile
+};
+
+/// One way to compute a layer.
+struct Choice {
+  size_t layer = 0;
+  int64_t tile = 0;
+  double saved = 0;  ///< cycles, against the direct form
+  double bytes = 0;  ///< of weights, more than the direct form has
+};
+
+bool all_equal(const ir::Node& node, const std::string& name, int64_t value) {
+  if (!node.attrs.has(name)) return true;
+  const std::vector<int64_t>& values = node.attrs.ints_of(name);
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
+}
+
+bool fits(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "conv_blocked" || !all_equal(node, "strides", 1) || !all_equal(node, "dilations", 1))
+    return false;
+  if (node.attrs.has("group") && node.attrs.int_of("group") != 1) return false;
+  const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
+  return weights && weights->dtype() == DType::kFloat32 && weights->shape()[2] == 3 &&
+         weights->shape()[3] == 3 && weights->num_elements() > 0 &&
+         num_elements(graph.value(node.outputs[0]).type.shape) > 0;
+}
+
+Layer layer_of(const ir::Graph& graph, ir::NodeId id) {
+  const ir::Node& node = graph.node(id);
+  const Shape& out = graph.value(node.outputs[0]).type.shape;
+  const Shape& weights = graph.value(node.inputs[1]).type.shape;
+  Layer layer{id, out[0], weights[1], out[1], out[2], out[3], out[4], 1};
+  for (int64_t group : {2, 3}) {
+    if (layer.out_blocks % group == 0) {
+      layer.group = group;
+      break;
+    }
+  }
+  return layer;
+}
+
+/// Arithmetic, or the weights' way from beyond L2 where that takes longer.
+double bounded(double cycles, double weight_bytes, const target::CpuFacts& facts) {
+  const bool streamed = weight_bytes > static_cast<double>(facts.l2_bytes);
+  return streamed ? std::max(cycles, weight_bytes / kStreamedBytes) : cycles;
+}
+
+double weight_bytes(const Layer& layer, int64_t taps) {
+  return static_cast<double>(layer.in_blocks * layer.lanes * layer.out_blocks * layer.lanes * taps) * 4;
+}
+
+double direct_cycles(const Layer& layer, const target::CpuFacts& facts) {
+  const double points = static_cast<double>(layer.batch * layer.height * layer.width);
+  const double products = points * static_cast<double>(layer.in_blocks * layer.lanes * layer.out_blocks) * 9;
+  return bounded(products / kProductsPerCycle, weight_bytes(layer, 9), facts);
+}
+
+double winograd_cycles(const Layer& layer, int64_t tile, const target::CpuFacts& facts) {
+  const int64_t across = (layer.width + tile - 1) / tile, down = (layer.height + tile - 1) / tile;
+  const double tiles = static_cast<double>(layer.batch * across * down);
+  const double in_blocks = static_cast<double>(layer.in_blocks),
+               out_blocks = static_cast<double>(layer.out_blocks);
+  const int64_t points = (tile + 2) * (tile + 2);
+  const double products = static_cast<double>(points * layer.lanes) * in_blocks * out_blocks;
+  const double waiting = std::max(1.0, kFullTile / (tiles * static_cast<double>(layer.group)));
+  const double transforms = tile == 4 ? in_blocks * kInputTransform4 + out_blocks * kOutputTransform4
+                                      : in_blocks * kInputTransform2 + out_blocks * kOutputTransform2;
+  return bounded(tiles * (products * waiting / kProductsPerCycle + transforms), weight_bytes(layer, points),
+                 facts);
+}
+
+/// The best use of the budget: by cycles saved for each byte of weights, F(4,3) taking the place of F(2,3).
+std::vector<int64_t> choose_tiles(const std::vector<Layer>& layers, double budget,
+                                  const target::CpuFacts& facts) {
+  std::vector<Choice> choices;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const double direct = direct_cycles(layers[i], facts);
+    for (int64_t tile : {2, 4}) {
+      const double cycles = winograd_cycles(layers[i], tile, facts);
+      if (cycles > direct * kGain) continue;
+      const int64_t points = (tile + 2) * (tile + 2);
+      choices.push_back(
+          {i, tile, direct - cycles, weight_bytes(layers[i], points) - weight_bytes(layers[i], 9)});
+    }
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.saved * b.bytes > b.saved * a.bytes; });
+  std::vector<Choice> chosen(layers.size());
+  for (const Choice& choice : choices) {
+    Choice& now = chosen[choice.layer];
+    const double more = choice.bytes - now.bytes;
+    if (choice.saved <= now.saved || more > budget) continue;
+    budget -= more;
+    now = choice;
+  }
+  std::vector<int64_t> tiles;
+  for (const Choice& choice : chosen) tiles.push_back(choice.tile);
+  return tiles;
+}
+
+double constant_bytes(const ir::Graph& graph) {
+  double bytes = 0;
+  for (const ir::Value& value : graph.values()) {
+    if (value.constant) bytes += static_cast<double>(value.constant->num_bytes());
+  }
+  return bytes;
+}
+
+/// The layer by F(tile,3) in the graph, or nothing where that is not accurate.
+bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64_t tile) {
+  const ir::Node& node = graph.node(layer.node);
+  const ir::Value& weights = graph.value(node.inputs[1]);
+  Tensor transformed = ops::winograd_weights(*weights.constant, tile, layer.group);
+  if (!(winograd_error(*weights.constant, transformed, tile) <= kMaxError)) return false;
+  std::vector<ir::ValueId> inputs = node.inputs;
+  inputs[1] = patch.add_constant(weights.name + ".winograd", std::move(transformed));
+  ir::Attrs attrs = {{"tile", tile}};
+  if (node.attrs.has("pads")) attrs.set("pads", node.attrs.ints_of("pads"));
+  patch.replace(node.outputs[0], patch.add_node("conv_winograd", inputs, attrs, node.origins)[0]);
+  return true;
+}
+
+}  // namespace
+
+ir::Graph choose_algorithms(const ir::Graph& graph, const PassContext& context) {
+  std::vector<Layer> layers;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const ir::NodeId id = static_cast<ir::NodeId>(i);
+    if (fits(graph, graph.node(id))) layers.push_back(layer_of(graph, id));
+  }
+  const std::vector<int64_t> tiles =
+      choose_tiles(layers, (kMaxWeights - 1) * constant_bytes(graph), context.facts);
+  ir::Patch patch(graph, "choose_algorithms");
+  for (size_t i = 0; i < layers.size(); ++i) {
+    // The smaller tile has the smaller factors.
+    for (int64_t tile = tiles[i]; tile >= 2; tile -= 2) {
+      if (rewrite(graph, patch, layers[i], tile)) break;
+    }
+  }
+  return patch.apply();
+}
+
+}  // namespace tensormill::passes

@@ -1,0 +1,119 @@
+/// The choice of algorithms: faster forms where they pay and are accurate, the direct one elsewhere, and the
+/// same answers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/winograd.h"
+#include "compiler/passes/pass.h"
+#include "compiler/passes/winograd_error.h"
+#include "tests/passes/small_nets.h"
+
+namespace tensormill {
+namespace {
+
+using small_nets::count;
+using small_nets::Net;
+
+passes::PassContext context_of(int bits) {
+  passes::PassContext context;
+  context.facts = {bits, bits == 512 ? 32 : 16, true, 48 * 1024, 2048 * 1024, 2};
+  return context;
+}
+
+ir::Graph chosen(const ir::Graph& graph, int bits = 512) {
+  const ir::Graph blocked = passes::alter_layout(graph, context_of(bits));
+  ir::Graph result = passes::choose_algorithms(blocked, context_of(bits));
+  ir::verify(result);
+  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_LE(small_nets::distance(actual[i], expected[i]), 1e-5);
+  return result;
+}
+
+int64_t tile_of_first(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op == "conv_winograd") return node.attrs.int_of("tile");
+  }
+  return 0;
+}
+
+/// One convolution beside `spare` other weights.
+ir::Graph one_layer(int64_t channels, int64_t side, int64_t kernel, int64_t stride, int64_t spare) {
+  Net net;
+  const ir::ValueId x = net.input({1, channels, side, side});
+  const ir::ValueId y = net.conv(x, channels, kernel, stride);
+  return net.finish({y, net.dense(net.global_pool(y), spare)});
+}
+
+TEST(ChooseAlgorithms, LargeImagesAreFilteredByTiles) {
+  for (int bits : {128, 256, 512}) {
+    const ir::Graph graph = chosen(one_layer(32, 28, 3, 1, 2000), bits);
+    EXPECT_EQ(count(graph, "conv_winograd"), 1);
+    EXPECT_EQ(count(graph, "conv_blocked"), 0);
+    EXPECT_EQ(tile_of_first(graph), 4);
+  }
+}
+
+TEST(ChooseAlgorithms, OtherKernelsAndStridesStayDirect) {
+  EXPECT_EQ(count(chosen(one_layer(32, 28, 1, 1, 2000)), "conv_winograd"), 0);
+  EXPECT_EQ(count(chosen(one_layer(32, 28, 3, 2, 2000)), "conv_winograd"), 0);
+  EXPECT_EQ(count(chosen(one_layer(32, 28, 5, 1, 2000)), "conv_winograd"), 0);
+}
+
+TEST(ChooseAlgorithms, WeightsGrowWithinABudget) {
+  const ir::Graph graph = chosen(one_layer(32, 28, 3, 1, 1));
+  EXPECT_EQ(tile_of_first(graph), 2) << "F(4,3) would have four times the model's weights";
+}
+
+TEST(ChooseAlgorithms, ResidualNetsGiveTheSameAnswers) {
+  const ir::Graph graph = chosen(small_nets::residual_net());
+  EXPECT_EQ(count(graph, "conv"), 0);
+}
+
+TEST(ChooseAlgorithms, TheErrorIsMeasuredOnTheWeights) {
+  Net net;
+  const Tensor weights = net.graph.value(net.constant({2, 3, 3, 3, 16, 16})).constant->clone();
+  for (int64_t tile : {2, 4}) {
+    for (int64_t group : {1, 2}) {
+      const Tensor transformed = ops::winograd_weights(weights, tile, group);
+      const double error = passes::winograd_error(weights, transformed, tile);
+      EXPECT_GT(error, 1e-8);
+      EXPECT_LT(error, 5e-6);
+      Tensor wrong = transformed.clone();
+      wrong.set_element(5, wrong.element_as_double(5) + 1);
+      EXPECT_GT(passes::winograd_error(weights, wrong, tile), 1e-5);
+    }
+  }
+  Tensor infinite = weights.clone();
+  infinite.set_element(0, INFINITY);
+  EXPECT_FALSE(passes::winograd_error(infinite, ops::winograd_weights(infinite, 4, 1), 4) <= 1e-5);
+}
+
+TEST(ChooseAlgorithms, RunsFromLevelThreeAndCanBeDisabled) {
+  const ir::Graph graph = one_layer(32, 28, 3, 1, 2000);
+  passes::PipelineOptions options;
+  options.context = context_of(512);
+  std::vector<std::string> ran;
+  const auto fused_winograd = [&] {
+    int64_t found = 0;
+    const ir::Graph result = passes::run_pipeline(graph, options, ran);
+    for (const ir::Node& node : result.nodes()) {
+      found +=
+          node.op == "conv_winograd" || (node.region && count(*node.region, "conv_winograd") > 0) ? 1 : 0;
+    }
+    return found;
+  };
+  EXPECT_EQ(fused_winograd(), 1);
+  options.disabled = {"choose_algorithms"};
+  EXPECT_EQ(fused_winograd(), 0);
+  options = {};
+  options.context = context_of(512);
+  options.context.opt_level = 2;
+  EXPECT_EQ(fused_winograd(), 0);
+}
+
+}  // namespace
+}  // namespace tensormill
