@@ -64,7 +64,7 @@ int64_t last_event_id(const http::Request& request) {
 
 http::Response get_job_events(const Context& context, http::Request& request) {
   services::JobService& jobs = *context.services.jobs;
-  const std::string id = request.path_parameter("job");
+  const std::string& id = request.path_parameter("job");
   const int64_t after = last_event_id(request);
   // A job that is not there is told as an error, not in the stream.
   jobs.get(id);

@@ -9,7 +9,7 @@ namespace tensormill::endpoints {
 namespace {
 
 std::string format_of(const http::Request& request) {
-  const std::string format(request.query_value("format").value_or(""));
+  std::string format(request.query_value("format").value_or(""));
   if (format.empty() || format == "onnx" || format == "onnx-archive") return format;
   throw Error(ErrorCode::kNotSupported,
               "model format \"" + format + "\" is not known, expected onnx or onnx-archive");

@@ -108,9 +108,9 @@ std::vector<ValueId> Graph::add_fused(std::vector<ValueId> inputs, std::shared_p
                                       std::vector<std::string> output_names) {
   TM_CHECK(inputs.size() == region->inputs().size(), "a fused node has as many inputs as its region");
   const NodeId id = static_cast<NodeId>(nodes_.size());
-  Node node{"fused", {}, std::move(inputs), {}, std::move(origins), region};
-  for (size_t i = 0; i < region->outputs().size(); ++i) {
-    const Value& inner = region->value(region->outputs()[i]);
+  Node node{"fused", {}, std::move(inputs), {}, std::move(origins), std::move(region)};
+  for (size_t i = 0; i < node.region->outputs().size(); ++i) {
+    const Value& inner = node.region->value(node.region->outputs()[i]);
     const ValueId output = add_value(i < output_names.size() ? output_names[i] : "", inner.type);
     values_[static_cast<size_t>(output)].producer = id;
     values_[static_cast<size_t>(output)].slot = static_cast<int>(i);

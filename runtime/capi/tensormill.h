@@ -7,6 +7,7 @@
  * at a time.
  */
 #pragma once
+/* Names of a C interface. NOLINTBEGIN(readability-identifier-naming) */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -92,3 +93,4 @@ int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tenso
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */

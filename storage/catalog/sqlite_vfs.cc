@@ -136,7 +136,7 @@ int vfs_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* base, int flags, 
     OpenMode mode = (flags & SQLITE_OPEN_READWRITE) != 0 ? OpenMode::kWrite : OpenMode::kRead;
     if (creates) mode = OpenMode::kCreate;
     file->file = state.env->open(path, mode).release();
-    file->path = new std::string(path);
+    file->path = std::make_unique<std::string>(path).release();  // freed by file_close
     file->state = &state;
     file->sync_folder = creates;
     file->remove_at_close = (flags & SQLITE_OPEN_DELETEONCLOSE) != 0;

@@ -131,7 +131,7 @@ private:
     ShapeBinder binder(options_);
     for (const auto& [name, shape] : options_.input_shapes) {
       const bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
-                                     [&](const ValueInfoProto& input) {
+                                     [&, &name = name](const ValueInfoProto& input) {
                                        return input.name == name && initializers.count(input.name) == 0;
                                      });
       if (!known)

@@ -61,7 +61,8 @@ std::string NodeContext::string_attr(const char* name, const std::string& fallba
 
 std::vector<int64_t> NodeContext::ints_attr(const char* name, std::vector<int64_t> fallback) const {
   const AttributeProto* attribute = node_.find(name);
-  return attribute == nullptr ? std::move(fallback) : attribute->ints;
+  if (attribute != nullptr) return attribute->ints;
+  return fallback;
 }
 
 int64_t NodeContext::required_int(const char* name) const {

@@ -1,0 +1,68 @@
+"""A header stands alone: it names all that it uses.
+
+A header with a .cc of its name is that file's first include, so that the build itself shows it. The others, few, are
+compiled alone.
+"""
+
+import json
+import re
+import shlex
+import subprocess
+import unittest
+
+from sources import ROOT, in_parallel, tracked
+
+INCLUDE = re.compile(r'^#include [<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def own_file(header):
+    source = header.with_suffix(".cc")
+    return source if (ROOT / source).is_file() else None
+
+
+def flags_of(header, database):
+    """The compile command of a file as near to the header as can be, without its input and output."""
+    folder, near = header.parent, None
+    while near is None:
+        near = next((e for e in database if e["file"].startswith(f"{ROOT / folder}/")), None)
+        folder = folder.parent
+    words = shlex.split(near["command"])
+    words = words[1:] if words[0].endswith("ccache") else words
+    kept, skip = [], False
+    for word in words:
+        if skip or word in ("-c", near["file"]):
+            skip = False
+        elif word in ("-o", "-MF", "-MT"):
+            skip = True
+        else:
+            kept.append(word)
+    return kept
+
+
+class Headers(unittest.TestCase):
+    def test_a_file_includes_its_own_header_first(self):
+        wrong = []
+        for header in tracked("*.h"):
+            source = own_file(header)
+            first = INCLUDE.search((ROOT / source).read_text()) if source else None
+            if source and (first is None or first.group(1) != str(header)):
+                wrong.append(f"{source}: the first include is not {header}")
+        self.assertEqual(wrong, [])
+
+    def test_headers_without_a_file_of_their_own_compile_alone(self):
+        database = json.loads((ROOT / "build" / "compile_commands.json").read_text())
+
+        def compile_alone(header):
+            command = [*flags_of(header, database), "-fsyntax-only", "-x", "c++", "-"]
+            done = subprocess.run(command, input=f'#include "{header}"\n', cwd=ROOT / "build", text=True,
+                                  capture_output=True, check=False)
+            return [] if done.returncode == 0 else [f"{header}: {done.stderr[:800]}"]
+
+        alone = [header for header in tracked("*.h") if own_file(header) is None]
+        self.assertTrue(alone)
+        wrong = [text for texts in in_parallel(compile_alone, alone) for text in texts]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

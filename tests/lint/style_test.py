@@ -1,0 +1,114 @@
+"""Rules of the house that no compiler checks, on the text without its comments and strings."""
+
+import re
+import unittest
+
+from sources import ROOT, ROOMS, tracked
+
+MAX_LINES = 500
+NOT_YET = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "HA" + "CK")) + r")\b")
+NEW = re.compile(r"\bnew\s+(?:\(|[A-Za-z_:])")
+# LLVM's legacy pass manager owns what `passes.add` is given.
+ADDED_PASS = re.compile(r"\bpasses\.add\(new\b")
+# A constructor that is private to its factory cannot be reached by make_unique: the pointer owns it from the start.
+OWNED_NEW = re.compile(r"\b(?:unique_ptr|shared_ptr)<[^;=]*>\s*(?:\w+\s*)?[({]\s*new\b")
+CATCH_ALL = re.compile(r"\bcatch\s*\(\s*\.\.\.\s*\)\s*\{")
+SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
+TOKENS = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)")"""
+                    r"""|(?P<text>"(?:\\.|[^"\\\n])*")|(?P<letter>'(?:\\.|[^'\\\n])+')""", re.DOTALL)
+
+
+def without_comments(text):
+    """The code alone; line numbers stay."""
+
+    def blank(match):
+        word = match.group(0)
+        # A digit separator is no character literal.
+        if match.group("letter") and match.start() and text[match.start() - 1].isalnum():
+            return word
+        return ("" if match.group("comment") else '""') + "\n" * word.count("\n")
+
+    return TOKENS.sub(blank, text)
+
+
+def block_at(code, brace):
+    """The text from the brace at `brace` to the one that closes it."""
+    depth = 0
+    for end in range(brace, len(code)):
+        depth += {"{": 1, "}": -1}.get(code[end], 0)
+        if depth == 0:
+            return code[brace:end + 1]
+    return code[brace:]
+
+
+def at(path, code, position):
+    return f"{path}:{code.count(chr(10), 0, position) + 1}"
+
+
+class Style(unittest.TestCase):
+    maxDiff = None
+
+    def sources(self):
+        for path in tracked("*.cc", "*.h"):
+            yield path, without_comments((ROOT / path).read_text())
+
+    def test_the_checks_see_what_they_look_for(self):
+        self.assertEqual(without_comments('a // new B\n"new C" /* x\n */ R"(new D)" 1\'000\'0'),
+                         'a \n"" \n "" 1\'000\'0')
+        self.assertTrue(NEW.search("p = new Thing(1);"))
+        self.assertFalse(NEW.search("int new_value = renew (x);"))
+        self.assertTrue(OWNED_NEW.search("return std::shared_ptr<const A<B>>(new A<B>(1));"))
+        self.assertTrue(OWNED_NEW.search("std::shared_ptr<Package> package(new Package);"))
+        self.assertEqual(block_at("x { a { b } c } d", 2), "{ a { b } c }")
+        self.assertTrue(SLEEP.search("std::this_thread::sleep_for(1s)"))
+
+    def test_nothing_is_left_for_later(self):
+        wrong = []
+        for path in tracked("*.cc", "*.h", "*.def", "*.py", "*.js", "*.cmake", "CMakeLists.txt", "dev"):
+            text = (ROOT / path).read_text()
+            wrong += [at(path, text, found.start()) for found in NOT_YET.finditer(text)]
+        self.assertEqual(wrong, [])
+
+    def test_no_error_is_swallowed(self):
+        wrong = []
+        for path, code in self.sources():
+            for found in CATCH_ALL.finditer(code):
+                block = block_at(code, found.end() - 1)
+                if not re.search(r"\bthrow\b|current_exception|\bFAIL\(\)|\bterminate\(\)|\babort\(\)", block):
+                    wrong.append(at(path, code, found.start()))
+        self.assertEqual(wrong, [])
+
+    def test_every_allocation_has_an_owner(self):
+        wrong = []
+        for path, code in self.sources():
+            owned = {found.end() for pattern in (OWNED_NEW, ADDED_PASS) for found in pattern.finditer(code)}
+            wrong += [at(path, code, found.start()) for found in NEW.finditer(code)
+                      if found.start() + len("new") not in owned]
+        self.assertEqual(wrong, [])
+
+    def test_tests_do_not_sleep(self):
+        wrong = [at(path, code, found.start()) for path, code in self.sources() if path.parts[0] == "tests"
+                 for found in SLEEP.finditer(code)]
+        self.assertEqual(wrong, [])
+
+    def test_files_fit_a_reader(self):
+        paths = tracked("*.cc", "*.h", "*.py", "*.js", "dev")
+        counts = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
+        self.assertEqual([f"{path}: {count} lines" for path, count in counts.items() if count > MAX_LINES], [])
+
+    def test_headers_are_guarded(self):
+        wrong = [str(path) for path in tracked("*.h") if "#pragma once" not in (ROOT / path).read_text()
+                 and not re.search(r"^#ifndef \w+\n#define ", (ROOT / path).read_text(), re.MULTILINE)]
+        self.assertEqual(wrong, [])
+
+    def test_every_room_says_what_it_is(self):
+        """A folder that holds sources has a README; a table's rows belong to their room."""
+        folders = {path.parent for path in tracked("*.cc", "*.h") if path.parts[0] in ROOMS}
+        rows = {"templates", "converters"}
+        wrong = [str(folder) for folder in sorted(folders)
+                 if not (ROOT / folder / "README.md").is_file() and folder.name not in rows]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
