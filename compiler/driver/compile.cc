@@ -103,10 +103,15 @@ private:
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
+    auto start = std::chrono::steady_clock::now();
     const auto observe = [&](std::string_view pass, const ir::Graph& graph) {
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+      result_.pass_times.push_back({std::string(pass), elapsed.count()});
       if (dumps("relay")) result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + ir::print(graph);
+      start = std::chrono::steady_clock::now();
     };
     if (dumps("relay")) result_.dumps["relay"] = "# imported\n" + ir::print(imported_);
+    start = std::chrono::steady_clock::now();
     return passes::run_pipeline(imported_, pipeline, metadata_.passes, observe);
   }
 

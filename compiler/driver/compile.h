@@ -61,6 +61,7 @@ struct CompileResult {
   int64_t params_bytes = 0;
   std::map<std::string, std::string> dumps;  ///< by stage
   std::vector<PhaseTime> times;              ///< for people; not part of the package
+  std::vector<PhaseTime> pass_times;         ///< of the phase "passes", each pass with its verification
 };
 
 /// Compiles an imported graph. Throws Error for what the user can cause (kWrongAnswer when a kernel fails its

@@ -79,15 +79,19 @@ std::set<std::string> dump_stages(const std::string& text) {
 void print_report(const CompileArguments& arguments, const driver::CompileResult& result, bool json) {
   const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
   if (json) {
-    Json times = Json::object();
-    for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
+    const auto as_json = [](const std::vector<driver::PhaseTime>& rows) {
+      Json times = Json::object();
+      for (const driver::PhaseTime& row : rows) times[row.phase] = row.ms;
+      return times;
+    };
     std::cout << Json{{"package", package::package_id(result.metadata_json).text()},
                       {"output", arguments.output},
                       {"target", metadata.target},
                       {"steps", metadata.num_steps},
                       {"host_steps", metadata.host_steps},
                       {"kernels", metadata.kernels.size()},
-                      {"times_ms", times}}
+                      {"times_ms", as_json(result.times)},
+                      {"pass_times_ms", as_json(result.pass_times)}}
                      .dump()
               << std::endl;
     return;
@@ -95,9 +99,14 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
   std::cout << arguments.output << ": " << metadata.num_steps << " steps, " << metadata.kernels.size()
             << " kernels, " << package::package_id(result.metadata_json).text() << "\n";
   if (!arguments.print_pass_times) return;
-  for (const driver::PhaseTime& time : result.times) {
-    std::cout << std::setw(12) << std::fixed << std::setprecision(1) << time.ms << " ms  " << time.phase
-              << "\n";
+  const auto print_row = [](const driver::PhaseTime& row, const char* indent) {
+    std::cout << std::setw(12) << std::fixed << std::setprecision(1) << row.ms << " ms  " << indent
+              << row.phase << "\n";
+  };
+  for (const driver::PhaseTime& phase : result.times) {
+    print_row(phase, "");
+    if (phase.phase != "passes") continue;
+    for (const driver::PhaseTime& pass : result.pass_times) print_row(pass, "  ");
   }
 }
 
@@ -161,7 +170,8 @@ Action compile_command(CLI::App& app) {
   app.add_option("--verify", arguments->verify, "full, sample or none")
       ->check(CLI::IsMember({"full", "sample", "none"}));
   app.add_option("--dump-code", arguments->dump_code, "relay,te,tir,ll,asm: written beside the package");
-  app.add_flag("--print-pass-times", arguments->print_pass_times, "print the time of each phase");
+  app.add_flag("--print-pass-times", arguments->print_pass_times,
+               "print the time of each phase and graph pass");
   app.add_option("--threads", arguments->threads, "compiler threads; default: all cores");
   app.add_option("-o,--output", arguments->output, "package file");
   return [arguments](const GlobalOptions& globals) { return compile_model(*arguments, globals); };
