@@ -50,11 +50,15 @@ function(tm_write_layers)
 endfunction()
 
 # tm_test(NAME FOLDER [DEPS target...] [SANITIZE]): one GoogleTest binary from tests/FOLDER/*_test.cc in bin/tests.
-# SANITIZE puts it into `sanitize_tests`, the set that runs under ASan+UBSan and TSan.
+# SANITIZE puts it into `sanitize_tests`, the set that runs under ASan+UBSan and TSan. EXCLUDE: files of the folder that
+# belong to another program.
 define_property(GLOBAL PROPERTY TM_SANITIZE_TESTS BRIEF_DOCS "test targets that run under the sanitizers")
 function(tm_test name folder)
-  cmake_parse_arguments(ARG "SANITIZE" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "SANITIZE" "" "DEPS;LINK;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+  foreach(name ${ARG_EXCLUDE})
+    list(FILTER sources EXCLUDE REGEX "/${name}$")
+  endforeach()
   if(NOT sources)
     return()
   endif()

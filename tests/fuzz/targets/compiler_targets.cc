@@ -1,0 +1,116 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ir/graph.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/ops.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/target/target.h"
+#include "compiler/te/text.h"
+#include "compiler/te/verify.h"
+#include "tests/fuzz/targets.h"
+
+namespace tensormill::fuzz {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 20;
+
+FileDescriptor file_of(std::string_view bytes) {
+  FileDescriptor fd(::memfd_create("input", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "input");
+  return fd;
+}
+
+void read_model(const frontend::onnx::ModelSource& source) {
+  frontend::onnx::read_facts(source);
+  if (!frontend::onnx::unsupported_nodes(source).empty()) return;
+  const ir::Graph graph = frontend::onnx::import_model(source, {}, ops::standard_ops());
+  ir::verify(graph);
+}
+
+/// An empty folder that goes with its content.
+class Folder {
+public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "fuzz-XXXXXX").string()) {
+    TM_CHECK(::mkdtemp(path_.data()) != nullptr, "no temporary folder");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+/// relu(a b), small, with extents that no block divides.
+te::Program matmul_relu() {
+  const te::Tensor a = te::placeholder("a", DType::kFloat32, Shape{6, 10});
+  const te::Tensor b = te::placeholder("b", DType::kFloat32, Shape{10, 7});
+  const te::Tensor sum = te::reduce("sum", te::ReduceOp::kSum, Shape{6, 7}, {10},
+                                    [&](const std::vector<te::Expr>& i, const std::vector<te::Expr>& r) {
+                                      return te::read(a, {i[0], r[0]}) * te::read(b, {r[0], i[1]});
+                                    });
+  const te::Tensor relu = te::compute("relu", Shape{6, 7}, [&](const std::vector<te::Expr>& i) {
+    return te::max(te::read(sum, i), te::float_imm(DType::kFloat32, 0));
+  });
+  return {{a, b}, {relu}};
+}
+
+}  // namespace
+
+void fuzz_onnx(std::string_view bytes) {
+  frontend::onnx::ModelSource source;
+  source.model = MappedFile::map(file_of(bytes).get(), "model");
+  source.digest = Digest::of(bytes);
+  read_model(source);
+}
+
+void fuzz_archive(std::string_view bytes) {
+  const FileDescriptor fd = file_of(bytes);
+  ::lseek(fd.get(), 0, SEEK_SET);
+  const Folder folder;
+  read_model(frontend::onnx::open_archive(fd.get(), folder.path(), kMaxBytes));
+}
+
+void fuzz_graph_text(std::string_view bytes) {
+  const ir::Graph graph = ir::parse_graph(bytes, ops::standard_ops());
+  ir::verify(graph);
+  const std::string text = ir::print(graph);
+  TM_CHECK(ir::print(ir::parse_graph(text, ops::standard_ops())) == text,
+           "the graph's text changed:\n" + text);
+}
+
+void fuzz_loop_text(std::string_view bytes) {
+  const std::string text = te::print(te::parse_function(bytes));
+  TM_CHECK(te::print(te::parse_function(text)) == text, "the function's text changed:\n" + text);
+}
+
+void fuzz_tensor_text(std::string_view bytes) {
+  const std::string text = te::print(te::parse_program(bytes));
+  TM_CHECK(te::print(te::parse_program(text)) == text, "the program's text changed:\n" + text);
+}
+
+void fuzz_schedule(std::string_view bytes) {
+  const schedule::Schedule steps = schedule::parse_schedule(bytes);
+  TM_CHECK(schedule::parse_schedule(schedule::print(steps)) == steps, "the schedule changed");
+  // Some steps double the loop nest.
+  if (steps.steps.size() > 16) return;
+  static const te::Program program = matmul_relu();
+  schedule::apply(program, steps, "kernel");
+}
+
+void fuzz_target(std::string_view bytes) {
+  static const target::Target host = target::parse_target("llvm -mcpu=haswell", {});
+  const target::Target parsed = target::parse_target(bytes, host);
+  const std::string text = parsed.canonical();
+  TM_CHECK(target::parse_target(text, host).canonical() == text, "the target changed: " + text);
+}
+
+}  // namespace tensormill::fuzz
