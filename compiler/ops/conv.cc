@@ -1,7 +1,8 @@
 /// conv: convolution (cross-correlation) over 1 to 3 spatial dimensions.
+#include "compiler/ops/conv.h"
+
 #include <algorithm>
 
-#include "compiler/ops/conv.h"
 #include "compiler/ops/gemm.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
