@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "compiler/schedule/nest.h"
 #include "runtime/base/error.h"
@@ -75,6 +76,63 @@ std::string Builder::fuse(const std::string& name, const std::vector<std::string
   return fused;
 }
 
+namespace {
+
+// The extents that an axis runs over, outermost first: those of the axes that were fused into it, and what is
+// left of them where a split cuts between them or divides one. The axis's own extent where it does neither.
+std::vector<int64_t> extents_of(const Stage& stage, int axis);
+
+// Of `extents`, the `inner` last iterations, or (with `outer`) what counts those groups.
+std::optional<std::vector<int64_t>> cut_extents(std::vector<int64_t> extents, int64_t inner, bool outer) {
+  std::vector<int64_t> tail;
+  while (inner > 1) {
+    if (extents.empty()) return std::nullopt;
+    int64_t& last = extents.back();
+    if (last % inner != 0 && inner % last != 0) return std::nullopt;
+    const int64_t taken = std::min(last, inner);
+    tail.insert(tail.begin(), taken);
+    inner /= taken;
+    last /= taken;
+    if (last == 1) extents.pop_back();
+  }
+  return outer ? extents : tail;
+}
+
+std::vector<int64_t> extents_of(const Stage& stage, int axis) {
+  for (const AxisRelation& relation : stage.relations) {
+    if (!relation.is_split && relation.parent == axis) {
+      std::vector<int64_t> extents = extents_of(stage, relation.first);
+      const std::vector<int64_t> inner = extents_of(stage, relation.second);
+      extents.insert(extents.end(), inner.begin(), inner.end());
+      return extents;
+    }
+    if (relation.is_split && (relation.first == axis || relation.second == axis)) {
+      const auto cut =
+          cut_extents(extents_of(stage, relation.parent), relation.factor, relation.first == axis);
+      if (cut) return *cut;
+    }
+  }
+  return {stage.axes[static_cast<size_t>(axis)].extent};
+}
+
+// The length of a task's part of an axis that was fused from `extents`: about `wanted`. A part that holds
+// whole inner axes, or divides the innermost that it cuts, has no tail, and its indices stay linear inside of
+// a task.
+int64_t task_length(const std::vector<int64_t>& extents, int64_t wanted) {
+  int64_t below = 0, inner = 1;
+  for (size_t i = extents.size(); i-- > 0; inner *= extents[i]) {
+    for (int64_t divisor = 1; divisor <= extents[i]; ++divisor) {
+      if (extents[i] % divisor != 0) continue;
+      const int64_t length = inner * divisor;
+      if (length >= wanted && length <= 2 * wanted) return length;
+      if (length < wanted) below = std::max(below, length);
+    }
+  }
+  return below * 2 >= wanted ? below : wanted;
+}
+
+}  // namespace
+
 std::string Builder::parallelize(const std::string& name, const std::string& axis, double work) {
   const int64_t extent_now = extent(name, axis);
   if (extent_now <= 1 || work < kParallelWork || target_.facts.num_cores <= 1) return axis;
@@ -83,7 +141,8 @@ std::string Builder::parallelize(const std::string& name, const std::string& axi
     step("parallel", {name, axis});
     return axis;
   }
-  step("split", {name, axis, std::to_string((extent_now + tasks - 1) / tasks)});
+  const std::vector<int64_t> extents = extents_of(stage(name), stage(name).find_axis(axis));
+  step("split", {name, axis, std::to_string(task_length(extents, (extent_now + tasks - 1) / tasks))});
   step("parallel", {name, axis + ".o"});
   return axis + ".i";
 }
