@@ -14,6 +14,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/in_place.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/te/text.h"
 #include "runtime/abi/kernel_abi.h"
@@ -140,7 +141,8 @@ private:
     const schedule::Schedule steps =
         schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
     compiled.schedule_text = schedule::print(steps);
-    const te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
+    te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
+    loops.aliases = plan::alias_classes(kernel.program, kernel.in_place);
     const te::Function function = lower::lower(loops, options_.target);
     compiled.workspace = {function.shared_workspace_bytes, function.worker_workspace_bytes};
     if (dumps("tir")) compiled.loop_text = te::print(function);

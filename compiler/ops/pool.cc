@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/ops/blocked.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -134,6 +135,32 @@ te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, cons
   return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
 }
 
+/// A window over two dimensions of a tensor whose last dimension holds blocks of channels.
+bool is_blocked(const Window& window) {
+  return window.rank() == 3 && window.kernel[2] == 1 && window.strides[2] == 1 && window.pads_begin[2] == 0 &&
+         window.pads_end[2] == 0;
+}
+
+/// Blocked tensors have no padded copy: taps outside of the input are the neutral element, with clamped
+/// indices, which the schedules turn into guards around the accumulation.
+te::Tensor reduce_blocked(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
+                          const Expr& neutral, DType dtype) {
+  const Shape& x = context.input_types[0].shape;
+  const Shape& out = context.output_types[0].shape;
+  BlockedConv geometry;
+  geometry.in = {x[2], x[3]};
+  geometry.out = {out[2], out[3]};
+  geometry.window = window;
+  const Shape taps = {window.kernel[0], window.kernel[1]};
+  return reduce_safe(context.name, op, out, num_elements(x) == 0 ? Shape{0, 0} : taps, dtype,
+                     [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
+                       const TapPosition position = tap_position(geometry, axes[2], axes[3], at[0], at[1]);
+                       const Expr value = widen(te::read(
+                           context.inputs[0], {axes[0], axes[1], position.row, position.column, axes[4]}));
+                       return position.inside ? te::select(position.inside, value, neutral) : value;
+                     });
+}
+
 te::Tensor reduce_windows(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
                           const te::Tensor& padded, DType dtype) {
   return reduce_safe(
@@ -150,9 +177,11 @@ te::Tensor reduce_windows(const ir::ComputeContext& context, const Window& windo
 TeOutputs compute_max(const ir::ComputeContext& context) {
   const Window window = pool_window(context.attrs);
   const ir::ValueType& out = context.output_types[0];
-  const te::Tensor padded = pad_for(context, window, lowest_of(out.dtype));
-  const te::Tensor best =
-      reduce_windows(context, window, te::ReduceOp::kMax, padded, compute_dtype(out.dtype));
+  const DType dtype = compute_dtype(out.dtype);
+  const te::Tensor best = is_blocked(window)
+                              ? reduce_blocked(context, window, te::ReduceOp::kMax, lowest_of(dtype), dtype)
+                              : reduce_windows(context, window, te::ReduceOp::kMax,
+                                               pad_for(context, window, lowest_of(out.dtype)), dtype);
   return {narrow_stage(context.name + "_out", best, out.shape, out.dtype)};
 }
 
@@ -177,9 +206,12 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Shape& x = context.input_types[0].shape;
   const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
-  const te::Tensor padded = pad_for(context, window, te::imm_like({out.dtype, 1}, 0));
   const DType dtype = compute_dtype(out.dtype);
-  const te::Tensor sums = reduce_windows(context, window, te::ReduceOp::kSum, padded, dtype);
+  const te::Tensor sums =
+      is_blocked(window)
+          ? reduce_blocked(context, window, te::ReduceOp::kSum, te::imm_like({dtype, 1}, 0), dtype)
+          : reduce_windows(context, window, te::ReduceOp::kSum,
+                           pad_for(context, window, te::imm_like({out.dtype, 1}, 0)), dtype);
   return {compute_safe(context.name + "_mean", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     Expr count(1);
     for (size_t d = 0; d < window.rank(); ++d) {

@@ -4,11 +4,12 @@
 //   * injective or elementwise behind injective or elementwise: always;
 //   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
 //   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it.
-// A group has at most one anchor. Pure changes of shape stay alone: they are views, not kernels.
+// A group has at most one anchor. What only renames bytes stays alone (ir/storage.h): it is no kernel.
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
+#include "compiler/ir/storage.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 
@@ -31,6 +32,7 @@ class Fuser {
 public:
   explicit Fuser(const ir::Graph& graph)
       : graph_(graph),
+        storage_(graph),
         reads_(count_reads(graph)),
         group_of_(graph.nodes().size()),
         groups_(graph.nodes().size()) {}
@@ -50,7 +52,7 @@ private:
 
   bool fusible(ir::NodeId id) const {
     const ir::Node& node = graph_.node(id);
-    return node.op != "fused" && node.outputs.size() == 1 && !def(id).is_view &&
+    return node.op != "fused" && node.outputs.size() == 1 && !storage_.is_view(id) &&
            def(id).pattern != ir::Pattern::kOpaque;
   }
 
@@ -138,6 +140,7 @@ private:
   }
 
   const ir::Graph& graph_;
+  const ir::Storage storage_;
   std::vector<int> reads_;
   std::vector<size_t> group_of_;
   std::vector<Group> groups_;

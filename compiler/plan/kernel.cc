@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/storage.h"
+#include "compiler/plan/in_place.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
@@ -126,21 +128,19 @@ Kernel make_kernel(const Region& region) {
   kernel.key = hasher.finish();
   kernel.symbol = base_name(*region.graph) + kernel.key.hex().substr(0, 12);
   kernel.flops = count_flops(kernel.program);
+  kernel.in_place = find_in_place(kernel.program);
   return kernel;
 }
 
 }  // namespace
 
-bool is_view(const ir::Graph& graph, const ir::Node& node) {
-  return node.op != "fused" && graph.ops().get(node.op).is_view;
-}
-
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;
+  const ir::Storage storage(graph);
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
-    if (is_view(graph, node)) continue;
+    if (storage.is_view(static_cast<ir::NodeId>(i))) continue;
     const Region region = region_of(graph, node);
     Kernel kernel = make_kernel(region);
     const auto [found, is_new] = by_key.emplace(kernel.key, result.kernels.size());

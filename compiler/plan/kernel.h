@@ -20,6 +20,8 @@ struct Kernel {
   std::shared_ptr<const ir::Graph> region;  ///< for the reference
   te::Program program;
   ir::KernelClass kernel_class = ir::KernelClass::kInjective;
+  /// Inputs on whose bytes output 0 may lie (in_place.h); with it they are one alias class of the function.
+  std::vector<size_t> in_place;
   double tolerance =
       0;  ///< against the reference, relative to its largest magnitude: the operators' rows added up
   int64_t flops = 0;  ///< multiply and add count as two
@@ -37,8 +39,6 @@ struct Kernels {
   std::vector<KernelCall> calls;  ///< in node order; nodes that are views have none
 };
 
-/// True for nodes whose output is the input's bytes under another shape.
-bool is_view(const ir::Graph& graph, const ir::Node& node);
 Kernels extract_kernels(const ir::Graph& graph);
 
 }  // namespace tensormill::plan

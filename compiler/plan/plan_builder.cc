@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/ir/storage.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -15,7 +16,11 @@ int64_t align_up(int64_t offset) { return (offset + kAlign - 1) / kAlign * kAlig
 class Builder {
 public:
   Builder(const ir::Graph& graph, const Kernels& kernels, const std::vector<KernelWorkspace>& workspaces)
-      : graph_(graph), kernels_(kernels), workspaces_(workspaces), buffer_of_(graph.values().size(), -1) {}
+      : graph_(graph),
+        kernels_(kernels),
+        workspaces_(workspaces),
+        storage_(graph),
+        buffer_of_(graph.values().size(), -1) {}
 
   BuiltPlan run(const std::vector<std::string>& output_names) {
     for (ir::ValueId input : graph_.inputs()) {
@@ -24,12 +29,8 @@ public:
     }
     size_t call = 0;
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const ir::Node& node = graph_.nodes()[i];
-      if (is_view(graph_, node)) {
-        add_view(node);
-      } else {
-        add_step(node, kernels_.calls[call++]);
-      }
+      if (storage_.is_view(static_cast<ir::NodeId>(i))) continue;
+      add_step(graph_.nodes()[i], kernels_.calls[call++]);
     }
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const int32_t buffer = buffer_for(graph_.outputs()[i]);
@@ -58,11 +59,21 @@ private:
     return index;
   }
 
+  /// The buffer of a value: made when it is first asked for, with the one that it is a view of.
   int32_t buffer_for(ir::ValueId id) {
     const int32_t known = buffer_of_[static_cast<size_t>(id)];
     if (known >= 0) return known;
+    const ir::Storage::Place place = storage_.place(id);
+    if (place.root != id) {
+      const int32_t root = buffer_for(place.root);
+      const int32_t index = add_buffer(id, package::BufferKind::kView);
+      package::Buffer& view = result_.plan.buffers[static_cast<size_t>(index)];
+      view.view_of = root;
+      view.view_offset = place.offset;
+      return index;
+    }
     const ir::Value& value = graph_.value(id);
-    TM_CHECK(value.constant.has_value(), "value " + value.name + " is read before it is made");
+    if (!value.constant) return add_buffer(id, package::BufferKind::kTemp);
     const int32_t index = add_buffer(id, package::BufferKind::kConstant);
     package::Buffer& buffer = result_.plan.buffers[static_cast<size_t>(index)];
     buffer.params_offset = align_up(params_end_);
@@ -81,16 +92,6 @@ private:
     return port;
   }
 
-  void add_view(const ir::Node& node) {
-    const int32_t source = buffer_for(node.inputs[0]);
-    const int32_t root = package::root_buffer(result_.plan, source);
-    const int64_t offset = result_.plan.buffers[static_cast<size_t>(source)].view_offset;
-    const int32_t index = add_buffer(node.outputs[0], package::BufferKind::kView);
-    package::Buffer& view = result_.plan.buffers[static_cast<size_t>(index)];
-    view.view_of = root;
-    view.view_offset = offset;
-  }
-
   void add_step(const ir::Node& node, const KernelCall& call) {
     const Kernel& kernel = kernels_.kernels[call.kernel];
     package::Step step;
@@ -103,8 +104,11 @@ private:
     }
     for (ir::ValueId output : node.outputs) {
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-      step.args.push_back(add_buffer(output, package::BufferKind::kTemp));
+      step.args.push_back(buffer_for(output));
       step.bytes += result_.plan.buffers[static_cast<size_t>(step.args.back())].bytes;
+    }
+    for (const size_t input : kernel.in_place) {
+      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(input)});
     }
     step.shared_workspace_bytes = workspaces_[call.kernel].shared_bytes;
     step.worker_workspace_bytes = workspaces_[call.kernel].worker_bytes;
@@ -116,6 +120,7 @@ private:
   const ir::Graph& graph_;
   const Kernels& kernels_;
   const std::vector<KernelWorkspace>& workspaces_;
+  const ir::Storage storage_;
   std::vector<int32_t> buffer_of_;
   int64_t params_end_ = 0;
   BuiltPlan result_;

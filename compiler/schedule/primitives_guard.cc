@@ -1,5 +1,5 @@
-// Sums over windows that reach into the padding: the condition of each summand becomes a guard around the
-// update, so that what lies outside costs nothing where loops are partitioned.
+// Reductions over windows that reach into the padding: the condition of each element becomes a guard around
+// the update, so that what lies outside costs nothing where loops are partitioned.
 #include "compiler/schedule/primitives.h"
 
 namespace tensormill::schedule {
@@ -40,20 +40,15 @@ Expr without_clamps(const Expr& expr, const std::vector<Expr>& guards) {
   return te::with_args(expr, std::move(args), expr->mask);
 }
 
-bool is_zero(const Expr& expr) {
-  return te::is_int(expr, 0) || (expr->op == ExprOp::kFloatImm && expr->float_value == 0);
-}
-
 }  // namespace
 
 void apply_guard(State& state, const std::vector<std::string>& args) {
   Stage& stage = state.stage(args[0]);
-  const bool sum =
-      stage.reduction && stage.dtypes.size() == 1 && stage.reduction->combine[0]->op == ExprOp::kAdd;
-  if (!sum) reject("stage " + args[0] + " is no sum");
+  if (!stage.reduction || stage.dtypes.size() != 1)
+    reject("stage " + args[0] + " is no reduction of one value");
   const Expr source = stage.reduction->source[0];
-  if (source->op != ExprOp::kSelect || !is_zero(source->args[2])) {
-    reject("stage " + args[0] + " is no sum of select(condition, x, 0)");
+  if (source->op != ExprOp::kSelect || !te::equal(source->args[2], stage.reduction->identity[0])) {
+    reject("stage " + args[0] + " does not reduce select(condition, x, neutral element)");
   }
   std::vector<Expr> guards;
   split_conjunction(source->args[0], guards);

@@ -88,6 +88,10 @@ void add_pools(std::vector<Case>& cases) {
     add("global", {2, 3, 5, 7}, {{"kernel", Ints{5, 7}}});
     add("1-d", {2, 3, 13}, {{"kernel", Ints{3}}, {"strides", Ints{3}}});
     add("3-d", {1, 2, 4, 5, 3}, {{"kernel", Ints{2, 2, 2}}, {"strides", Ints{2, 1, 1}}});
+    add("blocked", {1, 2, 9, 7, 8},
+        {{"kernel", Ints{3, 3, 1}}, {"strides", Ints{2, 2, 1}}, {"pads", Ints{1, 1, 0, 1, 1, 0}}});
+    add("blocked, ceil_mode", {2, 1, 6, 8, 4},
+        {{"kernel", Ints{3, 2, 1}}, {"strides", Ints{2, 3, 1}}, {"ceil_mode", int64_t{1}}});
     add("empty batch", {0, 2, 4, 4}, {{"kernel", Ints{2, 2}}});
     add("extent 1", {1, 1, 1, 1}, {{"kernel", Ints{1, 1}}});
     if (op == "max_pool") continue;

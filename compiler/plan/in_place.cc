@@ -1,0 +1,63 @@
+#include "compiler/plan/in_place.h"
+
+#include <map>
+
+#include "compiler/te/stmt.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+/// The read is at the reader's own index.
+bool is_same_index(const te::Expr& read, const te::TensorNode& reader) {
+  if (read->args.size() != reader.axes.size()) return false;
+  for (size_t d = 0; d < read->args.size(); ++d) {
+    const te::Expr& index = read->args[d];
+    if (index->op != te::ExprOp::kVar || index->var != reader.axes[d].var) return false;
+  }
+  return read->tensor->constant_shape() == reader.constant_shape();
+}
+
+}  // namespace
+
+std::vector<size_t> find_in_place(const te::Program& program) {
+  if (program.outputs.size() != 1) return {};
+  // Whether every path from the output to a tensor keeps the index; readers come before what they read.
+  std::map<const te::TensorNode*, bool> same;
+  const std::vector<te::Tensor> stages = te::stages_of(program);
+  same[program.outputs[0].get()] = true;
+  for (size_t i = stages.size(); i-- > 0;) {
+    const te::TensorNode& stage = *stages[i];
+    const bool kept = same.count(&stage) != 0 && same.at(&stage) && stage.reduction == nullptr;
+    const auto visit = [&](const te::Expr& expr) {
+      if (expr->op != te::ExprOp::kRead) return;
+      const bool ok = kept && is_same_index(expr, stage);
+      const auto [found, is_new] = same.emplace(expr->tensor.get(), ok);
+      if (!is_new) found->second = found->second && ok;
+    };
+    for (const te::Expr& body : stage.body) te::for_each_expr(body, visit);
+    if (stage.reduction == nullptr) continue;
+    for (const te::Expr& source : stage.reduction->source) te::for_each_expr(source, visit);
+  }
+  const te::TensorNode& output = *program.outputs[0];
+  std::vector<size_t> inputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const te::TensorNode& input = *program.inputs[i];
+    const auto found = same.find(&input);
+    if (found != same.end() && found->second && input.dtypes == output.dtypes &&
+        input.constant_shape() == output.constant_shape()) {
+      inputs.push_back(i);
+    }
+  }
+  return inputs;
+}
+
+std::vector<int> alias_classes(const te::Program& program, const std::vector<size_t>& in_place) {
+  std::vector<int> classes(program.inputs.size() + program.outputs.size(), -1);
+  if (in_place.empty()) return classes;
+  classes[program.inputs.size()] = 0;
+  for (const size_t input : in_place) classes[input] = 0;
+  return classes;
+}
+
+}  // namespace tensormill::plan
