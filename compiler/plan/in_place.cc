@@ -10,12 +10,14 @@ namespace {
 
 /// The read is at the reader's own index.
 bool is_same_index(const te::Expr& read, const te::TensorNode& reader) {
-  if (read->args.size() != reader.axes.size()) return false;
-  for (size_t d = 0; d < read->args.size(); ++d) {
+  const Shape shape = reader.constant_shape();
+  if (read->tensor->constant_shape() != shape) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
     const te::Expr& index = read->args[d];
+    if (shape[d] == 1 && te::is_int(index, 0)) continue;
     if (index->op != te::ExprOp::kVar || index->var != reader.axes[d].var) return false;
   }
-  return read->tensor->constant_shape() == reader.constant_shape();
+  return true;
 }
 
 }  // namespace
