@@ -27,6 +27,8 @@ Json parse_json(std::string_view text, int max_depth) {
     return Json::parse(text.begin(), text.end(), guard);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorCode::kInvalidJson, "JSON cannot be parsed at byte " + std::to_string(error.byte));
+  } catch (const Json::out_of_range&) {
+    throw Error(ErrorCode::kInvalidJson, "JSON has a number outside the range of doubles");
   }
 }
 
