@@ -266,6 +266,11 @@ private:
     if (op == "fused") {
       auto region = std::make_shared<Graph>(parse_body(depth + 1));
       if (region->inputs().size() != inputs.size()) fail("fused has other inputs than its region");
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == kAbsent || graph.value(inputs[i]).type != region->value(region->inputs()[i]).type) {
+          fail("input " + std::to_string(i) + " of fused differs from its region's");
+        }
+      }
       return graph.add_fused(inputs, region, origins, names);
     }
     const OpDef* def = ops_.find(op);
