@@ -46,21 +46,24 @@ Timing measure(LayerKernel& kernel, double flops, const MeasureOptions& options,
 }
 
 double read_bandwidth_gbs() {
+  typedef float Vector __attribute__((vector_size(64)));
   constexpr size_t kBytes = size_t{64} << 20;
-  constexpr size_t kLane = 16;
-  const std::vector<float> data(kBytes / sizeof(float), 1.0f);
+  constexpr size_t kChains = 4;
+  const std::shared_ptr<void> memory = allocate_aligned(kBytes);
+  std::fill_n(static_cast<float*>(memory.get()), kBytes / sizeof(float), 1.0f);
+  const Vector* data = static_cast<const Vector*>(memory.get());
   std::vector<double> rates;
-  float sink = 0;
+  Vector sink = {};
   for (int block = 0; block < 5; ++block) {
     const Clock::time_point start = Clock::now();
-    float sums[kLane] = {};
-    for (size_t i = 0; i < data.size(); i += kLane) {
-      for (size_t lane = 0; lane < kLane; ++lane) sums[lane] += data[i + lane];
+    Vector sums[kChains] = {};
+    for (size_t i = 0; i < kBytes / sizeof(Vector); i += kChains) {
+      for (size_t chain = 0; chain < kChains; ++chain) sums[chain] += data[i + chain];
     }
-    for (const float sum : sums) sink += sum;
+    for (const Vector& sum : sums) sink += sum;
     rates.push_back(static_cast<double>(kBytes) / seconds_since(start) / 1e9);
   }
-  return sink > 0 ? median(rates) : 0;
+  return sink[0] > 0 ? median(rates) : 0;
 }
 
 }  // namespace tensormill::bench

@@ -91,8 +91,13 @@ std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& exten
     if (stage.axes[static_cast<size_t>(split.first)].kind == te::ForKind::kParallel) {
       is_let[static_cast<size_t>(split.parent)] = 1;
     }
-    if (extent[static_cast<size_t>(split.parent)] % split.factor == 0) continue;
+    const bool even = extent[static_cast<size_t>(split.parent)] % split.factor == 0;
     for (const AxisRelation& fuse : stage.relations) {
+      // Blocks of a fused axis that are split or fused again: dimensions are worked out from the block's
+      // number.
+      if (!fuse.is_split && fuse.parent == split.parent && stage.leaf_position(split.first) < 0)
+        is_let[static_cast<size_t>(split.first)] = 1;
+      if (even) continue;
       if (fuse.is_split) continue;
       if (fuse.parent == split.parent) is_let[static_cast<size_t>(split.parent)] = 1;
       if (fuse.first == split.first || fuse.second == split.first)
@@ -420,9 +425,14 @@ std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) c
     const Expr offset = position[d] - plan.region_min[d];
     Expr place = normalize(offset, ranges_);
     if (stage.attach == AttachKind::kAt) {
-      // Loops outside cancel once names stand for what they are; which register it is must show once loops
-      // are unrolled.
-      const Expr open = normalize(without_names(offset, [](const te::Var&) { return true; }), ranges_);
+      // Loops outside cancel once names stand for what they are, those of loops inside first; which register it
+      // is must show once loops are unrolled.
+      const std::set<const te::VarNode*> fixed = fixed_variables(state_, stage);
+      const auto relaxed = [&](const te::Var& var) { return fixed.count(var.get()) == 0; };
+      const auto any = [](const te::Var&) { return true; };
+      const Expr inner = normalize(without_names(offset, relaxed), ranges_);
+      const bool cancelled = !has_division(inner) && without_names(inner, any).same_as(inner);
+      const Expr open = cancelled ? inner : normalize(without_names(offset, any), ranges_);
       if (stage.in_registers || !has_division(open)) place = open;
     }
     for (const LayoutSplit& split : stage.layout) {

@@ -8,6 +8,26 @@ namespace {
 /// which a kernel may use only a little.
 constexpr int64_t kMaxRegisterBytes = 64 * 1024;
 
+/// A loop around this many stores is a tile that the schedule wrote out to fill the registers: more copies of
+/// it side by side would share operands and not fit any more.
+constexpr int kTileStores = 12;
+
+int count_stores(const te::Stmt& stmt) {
+  int count = stmt->op == te::StmtOp::kStore ? 1 : 0;
+  for (const te::Stmt& child : stmt->children) count += count_stores(child);
+  if (stmt->body) count += count_stores(stmt->body);
+  if (stmt->else_body) count += count_stores(stmt->else_body);
+  return count;
+}
+
+void keep_rolled(llvm::Instruction& branch) {
+  llvm::LLVMContext& context = branch.getContext();
+  llvm::MDNode* option = llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
+  llvm::MDNode* loop = llvm::MDNode::getDistinct(context, {nullptr, option});
+  loop->replaceOperandWith(0, loop);
+  branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
 }  // namespace
 
 void KernelEmitter::emit_stmt(const te::Stmt& stmt) {
@@ -45,7 +65,8 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
   emit_stmt(node.body);
   llvm::Value* next = builder_.CreateAdd(var, builder_.getInt64(1), "next", false, true);
   var->addIncoming(next, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
+  llvm::Instruction* branch = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
+  if (count_stores(node.body) >= kTileStores) keep_rolled(*branch);
   builder_.SetInsertPoint(after);
 }
 

@@ -1,0 +1,89 @@
+#include "compiler/schedule/templates/conv_nest.h"
+
+#include <algorithm>
+
+namespace tensormill::schedule {
+
+namespace {
+
+bool reads_elementwise(const Builder& builder, const std::string& root, const te::TensorNode* sums) {
+  const Shape& shape = builder.stage(root).shape;
+  const Shape strides = row_major_strides(shape);
+  for (const Access& access : builder.accesses(root)) {
+    if (access.tensor != sums) continue;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (access.irregular[d] || (shape[d] != 1 && access.stride[d] != strides[d])) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool find_conv_nest(Builder& builder, ConvNest& nest) {
+  for (const std::string& name : builder.stage_names()) {
+    const Stage& stage = builder.stage(name);
+    if (stage.reduction && !nest.sums.empty()) return false;
+    if (stage.reduction) nest.sums = name;
+    if (stage.is_output && !nest.root.empty()) return false;
+    if (stage.is_output) nest.root = name;
+  }
+  if (nest.sums.empty() || num_elements(builder.stage(nest.root).shape) == 0) return false;
+  for (const Access& access : builder.accesses(nest.sums)) {
+    if (builder.state().input_of(access.tensor) < 0) return false;
+  }
+  if (nest.sums == nest.root) {
+    builder.step("cache_write", {nest.root});
+    nest.sums = nest.root + ".c";
+  } else {
+    builder.inline_injective();
+  }
+  const Shape &root = builder.stage(nest.root).shape, &sums = builder.stage(nest.sums).shape;
+  nest.flat = sums.size() == 4;
+  if (root.size() != 5 || num_elements(root) != num_elements(sums) || builder.stage(nest.root).reduction)
+    return false;
+  if (builder.readers(nest.sums) != std::vector<std::string>{nest.root} ||
+      !reads_elementwise(builder, nest.root, builder.stage(nest.sums).tensor.get())) {
+    return false;
+  }
+  const int64_t block = root.back();
+  if ((block & (block - 1)) != 0 || block > 4 * builder.lanes(nest.sums)) return false;
+  if (builder.stage(nest.sums).reduction->source[0]->op == te::ExprOp::kSelect)
+    builder.step("guard", {nest.sums});
+  return true;
+}
+
+int64_t reduction_steps(const Stage& stage) {
+  int64_t steps = 1;
+  for (size_t i = stage.shape.size(); i < static_cast<size_t>(stage.num_roots); ++i)
+    steps *= stage.axes[i].extent;
+  return steps;
+}
+
+std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile, int64_t part) {
+  const std::string& root = nest.root;
+  const double work = static_cast<double>(num_elements(builder.stage(root).shape)) *
+                      static_cast<double>(reduction_steps(builder.stage(nest.sums)));
+  std::string columns = "i3", parts = "i2";
+  if (nest.flat) columns = builder.fuse(root, {"i2", "i3"});
+  builder.step("split", {root, columns, std::to_string(tile.columns)});
+  builder.step("split", {root, "i1", std::to_string(tile.blocks)});
+  if (nest.flat) parts = columns + ".o";
+  builder.step("split", {root, parts, std::to_string(part > 0 ? part : builder.extent(root, parts))});
+  // The images of a batch are walked inside, for the sake of the weights; their number stays out of the fused
+  // index, which would otherwise hide from the bounds that a row belongs to one image.
+  const std::vector<std::string> outer = {parts + ".o", "i1.o", parts + ".i"};
+  std::vector<std::string> order = {root};
+  order.insert(order.end(), outer.begin(), outer.end());
+  order.push_back("i0");
+  if (!nest.flat) order.push_back(columns + ".o");
+  order.insert(order.end(), {columns + ".i", "i1.i", "i4"});
+  builder.step("reorder", order);
+  builder.parallelize(root, builder.fuse(root, outer), work);
+  builder.step("unroll", {root, columns + ".i"});
+  builder.step("unroll", {root, "i1.i"});
+  builder.step("vectorize", {root, "i4"});
+  return nest.flat ? "i0" : columns + ".o";
+}
+
+}  // namespace tensormill::schedule

@@ -1,0 +1,29 @@
+/// What the templates of convolutions on blocks share: finding the sum and its epilogue, and the loops of the
+/// root. Thread-safety: a builder belongs to one thread.
+#pragma once
+
+#include "compiler/schedule/builder.h"
+#include "compiler/schedule/templates/conv_tile.h"
+
+namespace tensormill::schedule {
+
+/// The stages of a convolution with what follows it element by element.
+struct ConvNest {
+  std::string root;  ///< [N, blocks, rows, columns, lanes]
+  std::string sums;  ///< the same, or [N, blocks, rows * columns, lanes]
+  bool flat = false;
+};
+
+/// The one sum and the one output, everything else inlined, the sum's conditions turned into guards; false
+/// for any other program, after which the builder is of no use.
+bool find_conv_nest(Builder& builder, ConvNest& nest);
+
+/// Points of the reduction.
+int64_t reduction_steps(const Stage& stage);
+
+/// The root's loops, images innermost of the outer ones; `part`: rows (of a flat nest: tiles) that are walked
+/// for one group of channel blocks, a divisor of their number; 0: all. Returns the loop at which the sums are
+/// computed.
+std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile, int64_t part);
+
+}  // namespace tensormill::schedule
