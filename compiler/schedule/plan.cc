@@ -425,8 +425,8 @@ std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) c
     const Expr offset = position[d] - plan.region_min[d];
     Expr place = normalize(offset, ranges_);
     if (stage.attach == AttachKind::kAt) {
-      // Loops outside cancel once names stand for what they are, those of loops inside first; which register it
-      // is must show once loops are unrolled.
+      // Loops outside cancel once names stand for what they are, those of loops inside first; which register
+      // it is must show once loops are unrolled.
       const std::set<const te::VarNode*> fixed = fixed_variables(state_, stage);
       const auto relaxed = [&](const te::Var& var) { return fixed.count(var.get()) == 0; };
       const auto any = [](const te::Var&) { return true; };

@@ -12,6 +12,8 @@ constexpr double kFmaPerCycle = 2;
 constexpr double kLoadsPerCycle = 1.6;
 constexpr double kFmaLatency = 4;
 constexpr double kTileCycles = 24;
+// What a weight vector costs where it comes from further away than the first cache, beyond its load.
+constexpr double kWeightCycles = 0.25;
 
 // Cycles of one tile, or infinity when its accumulators leave no room for an operand.
 double tile_cycles(int64_t columns, int64_t blocks, const ConvExtents& extents, int registers) {
@@ -23,7 +25,8 @@ double tile_cycles(int64_t columns, int64_t blocks, const ConvExtents& extents, 
   const int64_t loads = columns + weights + (columns - 1) * std::max<int64_t>(weights - free, 0);
   const double step = std::max(
       {static_cast<double>(sums) / kFmaPerCycle, static_cast<double>(loads) / kLoadsPerCycle, kFmaLatency});
-  return static_cast<double>(extents.steps) * step + static_cast<double>(sums) + kTileCycles;
+  const double far = kWeightCycles * static_cast<double>(weights);
+  return static_cast<double>(extents.steps) * (step + far) + static_cast<double>(sums) + kTileCycles;
 }
 
 double total_cycles(const ConvTile& tile, const ConvExtents& extents, int registers) {
