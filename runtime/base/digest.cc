@@ -1,16 +1,15 @@
 #include "runtime/base/digest.h"
 
+#if defined(TENSORMILL_OPENSSL)
 #include <openssl/evp.h>
+#endif
 
 #include "runtime/base/error.h"
+#include "runtime/base/sha256.h"
 
 namespace tensormill {
 
 namespace {
-
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -20,22 +19,40 @@ int hex_value(char c) {
 
 }  // namespace
 
+#if defined(TENSORMILL_OPENSSL)
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+/// The system's library: it uses the CPU's SHA instructions.
 struct Hasher::State {
   std::unique_ptr<EVP_MD_CTX, FreeContext> context{EVP_MD_CTX_new()};
+  State() { start(); }
   void start() {
     TM_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1,
              "sha256 is not available");
   }
+  void update(std::string_view bytes) {
+    TM_CHECK(EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1, "sha256 update failed");
+  }
+  std::array<uint8_t, 32> finish() {
+    std::array<uint8_t, 32> bytes{};
+    unsigned int size = 0;
+    TM_CHECK(EVP_DigestFinal_ex(context.get(), bytes.data(), &size) == 1 && size == 32, "sha256 failed");
+    start();
+    return bytes;
+  }
 };
+#else
+struct Hasher::State : Sha256 {};
+#endif
 
-Hasher::Hasher() : state_(std::make_unique<State>()) { state_->start(); }
+Hasher::Hasher() : state_(std::make_unique<State>()) {}
 Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 
-void Hasher::update(std::string_view bytes) {
-  TM_CHECK(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1, "sha256 update failed");
-}
+void Hasher::update(std::string_view bytes) { state_->update(bytes); }
 
 void Hasher::update(std::span<const std::byte> bytes) {
   update(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -46,14 +63,7 @@ void Hasher::update_field(std::string_view bytes) {
   update(bytes);
 }
 
-Digest Hasher::finish() {
-  std::array<uint8_t, 32> bytes{};
-  unsigned int size = 0;
-  TM_CHECK(EVP_DigestFinal_ex(state_->context.get(), bytes.data(), &size) == 1 && size == 32,
-           "sha256 failed");
-  state_->start();
-  return Digest(bytes);
-}
+Digest Hasher::finish() { return Digest(state_->finish()); }
 
 std::optional<Digest> Digest::parse(std::string_view text) {
   constexpr std::string_view kPrefix = "sha256:";

@@ -1,0 +1,92 @@
+"""Packages for 64-bit ARM, cross-compiled here and run under qemu-user by a cross-compiled runtime."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import mill
+import small_models
+
+BUILD = mill.ROOT / "build-aarch64"
+TARGETS = {"generic": "llvm -mtriple=aarch64-linux-gnu -mcpu=generic -num-cores=2",
+           "cortex_a72": "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"}
+# tm_dtype of runtime/capi/tensormill.h.
+DTYPE_NUMBERS = {"float32": 0, "float64": 1, "float16": 2, "int8": 4, "int16": 5, "int32": 6, "int64": 7, "uint8": 8,
+                 "uint16": 9, "uint32": 10, "uint64": 11, "bool": 12}
+NUMBER_DTYPES = {number: np.dtype(name) for name, number in DTYPE_NUMBERS.items()}
+
+
+def emulator():
+    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+
+
+def build_runner():
+    """The runtime for ARM; raises with the compiler's words."""
+    for command in (["cmake", "--preset", "aarch64"], ["cmake", "--build", str(BUILD), "--target", "run_package"]):
+        done = subprocess.run(command, cwd=mill.ROOT, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return BUILD / "bin/run_package"
+
+
+class Aarch64(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if emulator() is None or shutil.which("aarch64-linux-gnu-g++") is None:
+            raise unittest.SkipTest("NOT TESTED on ARM: qemu-user or g++-aarch64-linux-gnu is not installed")
+        cls.runner = build_runner()
+
+    def run_emulated(self, package, inputs, folder, threads):
+        """Outputs by name."""
+        command = [emulator(), self.runner, package, folder, str(threads)]
+        for i, (name, array) in enumerate(inputs.items()):
+            file = Path(folder) / f"input{i}.raw"
+            file.write_bytes(np.ascontiguousarray(array).tobytes())
+            extents = "x".join(map(str, array.shape)) or "-"
+            command.append(f"{name}={DTYPE_NUMBERS[array.dtype.name]}:{extents}:{file}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        outputs = {}
+        for i, line in enumerate(done.stdout.splitlines()):
+            number, extents, name = line.split(" ", 2)
+            shape = [] if extents == "-" else [int(e) for e in extents.split("x")]
+            outputs[name] = np.fromfile(Path(folder) / f"{i}.bin", NUMBER_DTYPES[int(number)]).reshape(shape)
+        return outputs
+
+    def check(self, target, name, path):
+        inputs = small_models.inputs_of(path)
+        _, expected = small_models.expected(name, path, inputs)
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder) / "module.tar"
+            mill.check_program(self, "compile", path, "--target", target, "--input-shapes",
+                               mill.shapes_option(inputs), "-o", package)
+            one = self.run_emulated(package, inputs, folder, 1)
+            two = self.run_emulated(package, inputs, folder, 2)
+        self.assertEqual(mill.compare.compare_sets(one, expected, mill.tolerance(3)), [])
+        self.assertEqual({n: a.tobytes() for n, a in two.items()}, {n: a.tobytes() for n, a in one.items()})
+
+    def test_this_machine_refuses_the_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder) / "module.tar"
+            model = small_models.small_models()["mlp"]
+            mill.check_program(self, "compile", model, "--target", TARGETS["generic"], "--input-shapes",
+                               "input:[1,1,28,28]", "-o", package)
+            done = mill.run_program("run", package)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("aarch64", done.stderr)
+
+
+def add_tests():
+    for label, target in TARGETS.items():
+        for name, path in small_models.small_models().items():
+            setattr(Aarch64, f"test_{label}_{name}", lambda self, t=target, n=name, p=path: self.check(t, n, p))
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
