@@ -49,14 +49,24 @@ Affine divide_rest(const Affine& rest, int64_t divisor, const Ranges& ranges) {
     const std::optional<Range> range = range_of(small, ranges);
     if (range && range->low >= 0 && range->high < g) return divide(large, divisor / g, ranges);
   }
-  if (rest.terms.size() == 1 && rest.terms[0].coefficient == 1 && rest.constant == 0) {
-    const Expr& atom = rest.terms[0].atom;
-    if (atom->op == ExprOp::kFloorDiv) {
-      if (const int64_t* inner = te::as_int(atom->args[1]); inner && *inner < kLimit / divisor / 2) {
-        const Affine numerator = to_affine(atom->args[0], ranges);
-        return divide(numerator, *inner * divisor, ranges);
+  // floor((y + floor(x / c)) / d) = floor((c*y + x) / (c*d))
+  for (const Affine::Term& term : rest.terms) {
+    const int64_t* inner = term.atom->op == ExprOp::kFloorDiv ? te::as_int(term.atom->args[1]) : nullptr;
+    if (term.coefficient != 1 || !inner || *inner <= 0 || *inner >= kLimit / divisor / 2) continue;
+    const std::optional<Range> range = range_of(rest, ranges);
+    if (rest.terms.size() > 1 && (!range || std::max(std::abs(range->low), range->high) > kLimit / *inner))
+      continue;
+    // In the order of the terms, so that the same index reached on another way gives the same atom.
+    Affine numerator;
+    numerator.constant = rest.constant * *inner;
+    for (const Affine::Term& part : rest.terms) {
+      if (&part == &term) {
+        numerator.add(to_affine(part.atom->args[0], ranges), 1);
+      } else {
+        numerator.add(part.atom, part.coefficient * *inner);
       }
     }
+    return divide(numerator, *inner * divisor, ranges);
   }
   Affine result;
   result.add(te::floordiv(to_expr(rest, ranges), Expr(divisor)), 1);
