@@ -62,7 +62,10 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
   llvm::PHINode* var = builder_.CreatePHI(builder_.getInt64Ty(), 2, node.var->name);
   var->addIncoming(begin, before);
   frame_.vars[node.var.get()] = var;
+  frame_.loops.push_back(&node);
+  emit_prefetches(node);
   emit_stmt(node.body);
+  frame_.loops.pop_back();
   llvm::Value* next = builder_.CreateAdd(var, builder_.getInt64(1), "next", false, true);
   var->addIncoming(next, builder_.GetInsertBlock());
   llvm::Instruction* branch = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);

@@ -179,6 +179,10 @@ llvm::Function* KernelEmitter::emit_task_body(const te::StmtNode& node, const st
   }
   for (const te::Buffer& buffer : locals) frame_.buffers[buffer.get()] = body->getArg(arg++);
   for (const te::Var& var : vars) frame_.vars[var.get()] = body->getArg(arg++);
+  llvm::Value* parallel = load_call_field(frame_.call, offsetof(tm_call, parallel), pointer);
+  llvm::Value* workers = load_call_field(parallel, offsetof(tm_parallel, workers), builder_.getInt32Ty());
+  frame_.workers = builder_.CreateSExt(workers, builder_.getInt64Ty());
+  frame_.loops.push_back(&node);
   emit_stmt(node.body);
   end_frame();
   return body;

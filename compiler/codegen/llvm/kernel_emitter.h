@@ -39,6 +39,8 @@ private:
     llvm::AllocaInst* bad_index = nullptr;  ///< i64: the first such index
     std::unordered_map<const te::VarNode*, llvm::Value*> vars;
     std::unordered_map<const te::BufferNode*, llvm::Value*> buffers;
+    std::vector<const te::StmtNode*> loops;  ///< around what is emitted, outermost first; a task's own first
+    llvm::Value* workers = nullptr;  ///< i64, of the task: its worker's next task is about so many later
   };
   /// base + stride * lane, with a constant stride.
   struct AffineIndex {
@@ -60,6 +62,10 @@ private:
   void emit_if(const te::StmtNode& node);
   void emit_allocate(const te::StmtNode& node);
   void emit_let(const te::StmtNode& node);
+
+  // emit_prefetch.cc
+  void emit_prefetches(const te::StmtNode& loop);
+  llvm::Value* emit_due(const te::Expr& reading, int64_t times, llvm::Value* step);
 
   // emit_parallel.cc
   void emit_parallel(const te::StmtNode& node);

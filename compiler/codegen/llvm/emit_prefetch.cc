@@ -1,0 +1,141 @@
+#include "compiler/codegen/llvm/kernel_emitter.h"
+#include "compiler/te/linear.h"
+
+namespace tensormill::codegen {
+namespace {
+
+/// Buffers of this size are taken to come from beyond L2 when a kernel reads them.
+constexpr int64_t kStreamedBytes = 256 * 1024;
+/// Residues are looked up in one word.
+constexpr int64_t kMaskBits = 64;
+constexpr unsigned kLocality = 2;  ///< into L2
+
+bool is_innermost(const te::Stmt& stmt) {
+  if (stmt->op == te::StmtOp::kFor) return false;
+  for (const te::Stmt& child : stmt->children) {
+    if (!is_innermost(child)) return false;
+  }
+  return (!stmt->body || is_innermost(stmt->body)) && (!stmt->else_body || is_innermost(stmt->else_body));
+}
+
+bool is_streamed(const te::ExprNode& load) {
+  const int64_t* extent = te::as_int(load.buffer->shape[0]);
+  return load.buffer->scope == te::Scope::kParameter && load.type.lanes > 1 && !load.mask &&
+         extent != nullptr &&
+         *extent * static_cast<int64_t>(dtype_bytes(load.buffer->dtype)) >= kStreamedBytes &&
+         load.args[0]->op == te::ExprOp::kRamp && te::is_int(load.args[0]->args[1], 1);
+}
+
+void collect_streams(const te::Expr& expr, std::vector<te::Expr>& streams) {
+  if (expr->op == te::ExprOp::kLoad && is_streamed(*expr)) {
+    for (const te::Expr& known : streams) {
+      if (te::equal(known, expr)) return;
+    }
+    streams.push_back(expr);
+    return;
+  }
+  for (const te::Expr& arg : expr->args) collect_streams(arg, streams);
+}
+
+void collect_streams(const te::Stmt& stmt, std::vector<te::Expr>& streams) {
+  if (stmt->value) collect_streams(stmt->value, streams);
+  for (const te::Stmt& child : stmt->children) collect_streams(child, streams);
+  if (stmt->body) collect_streams(stmt->body, streams);
+  if (stmt->else_body) collect_streams(stmt->else_body, streams);
+}
+
+/// A panel of weights: which of how often it is read now, and how far away the next one is.
+struct Panel {
+  te::Expr reading;  ///< 0 <= reading < times; null when nothing is known
+  int64_t times = 0;
+  int64_t next = 0;      ///< elements from a place to the same place of the next panel
+  bool by_task = false;  ///< the next panel is that of the next task
+};
+
+/// Panels that are counted by floordiv(x, times): x is an index over panels and readings.
+Panel divided_panel(const te::Linear& index) {
+  for (const te::Term& term : index.terms) {
+    if (term.atom->op != te::ExprOp::kFloorDiv || term.coefficient <= 0) continue;
+    const int64_t* times = te::as_int(term.atom->args[1]);
+    if (times == nullptr || *times < 2) continue;
+    return {te::floormod(term.atom->args[0], term.atom->args[1]), *times, term.coefficient, false};
+  }
+  return {};
+}
+
+/// `loops` are the enclosing ones, the innermost last.
+Panel find_panel(const te::Expr& base, const std::vector<const te::StmtNode*>& loops) {
+  const te::Linear index = te::to_linear(base);
+  if (index.coefficient_of(te::Expr(loops.back()->var)) <= 0) return {};
+  Panel panel = divided_panel(index);
+  if (panel.reading) return panel;
+  for (size_t i = loops.size() - 1; i-- > 0;) {
+    const te::StmtNode& loop = *loops[i];
+    const int64_t step = index.coefficient_of(te::Expr(loop.var));
+    if (step == 0 && te::mentions(base, loop.var)) return {};
+    const int64_t* times = te::as_int(loop.extent);
+    if (!panel.reading && step == 0 && times != nullptr && *times > 1) {
+      panel.reading = te::Expr(loop.var) - loop.min;
+      panel.times = *times;
+    } else if (panel.reading && step > 0) {
+      panel.next = step;
+      panel.by_task = loop.for_kind == te::ForKind::kParallel;
+      return panel;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Weights that are read several times while they are in the caches, and then no more, arrive at once and are
+/// waited for. So the next panel is fetched while the present one is read again: each of the T readings
+/// fetches the lines of every T-th step, at the pace of the arithmetic. A hint only: no value depends on it.
+void KernelEmitter::emit_prefetches(const te::StmtNode& loop) {
+  if (!is_innermost(loop.body)) return;
+  std::vector<te::Expr> streams;
+  collect_streams(loop.body, streams);
+  te::Expr reading;
+  llvm::Value* due = nullptr;
+  for (const te::Expr& stream : streams) {
+    const te::Expr& base = stream->args[0]->args[0];
+    bool outside = true;  // of names that the body binds
+    te::for_each_expr(base, [&](const te::Expr& part) {
+      if (part->op == te::ExprOp::kVar && frame_.vars.count(part->var.get()) == 0) outside = false;
+    });
+    const Panel panel = outside ? find_panel(base, frame_.loops) : Panel{};
+    if (!panel.reading) continue;
+    if (!reading || !te::equal(reading, panel.reading)) {
+      reading = panel.reading;
+      due = emit_due(reading, panel.times, frame_.vars[loop.var.get()]);
+    }
+    const int64_t bytes = panel.next * static_cast<int64_t>(dtype_bytes(stream->buffer->dtype));
+    llvm::Value* ahead =
+        builder_.CreateSelect(due, builder_.getInt64(static_cast<uint64_t>(bytes)), builder_.getInt64(0));
+    kept_.push_back(base);
+    llvm::Value* here =
+        element_pointer(buffer_pointer(stream->buffer), stream->buffer->dtype, emit_expr(base), true);
+    llvm::Value* address = builder_.CreateGEP(builder_.getInt8Ty(), here, ahead);
+    builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+        {address, builder_.getInt32(0), builder_.getInt32(kLocality), builder_.getInt32(1)});
+  }
+  memo_.clear();
+}
+
+/// Whether `step` is among those for which reading number `reading` of `times` fetches.
+llvm::Value* KernelEmitter::emit_due(const te::Expr& reading, int64_t times, llvm::Value* step) {
+  uint64_t pattern = 0;
+  for (int64_t bit = 0; bit < kMaskBits; bit += times) pattern |= uint64_t{1} << bit;
+  llvm::Value* number = emit_root(reading);
+  llvm::Value* shift = builder_.CreateAnd(number, builder_.getInt64(kMaskBits - 1));
+  llvm::Value* mask = builder_.CreateShl(builder_.getInt64(pattern), shift);
+  if (times > kMaskBits) {
+    llvm::Value* in_word = builder_.CreateICmpULT(number, builder_.getInt64(kMaskBits));
+    mask = builder_.CreateSelect(in_word, mask, builder_.getInt64(0));
+  }
+  llvm::Value* place = builder_.CreateAnd(step, builder_.getInt64(kMaskBits - 1));
+  return builder_.CreateTrunc(builder_.CreateLShr(mask, place), builder_.getInt1Ty());
+}
+
+}  // namespace tensormill::codegen

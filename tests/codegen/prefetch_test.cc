@@ -1,0 +1,97 @@
+/// Prefetches of weights: they appear where panels are read several times, and change no value.
+#include <gtest/gtest.h>
+
+#include "compiler/te/interpret.h"
+#include "tests/codegen/support.h"
+
+namespace tensormill::codegen_test {
+namespace {
+
+using te::Expr;
+
+constexpr int64_t kReadings = 7, kLanes = 16;
+
+te::Stmt serial(const te::Var& var, int64_t extent, te::Stmt body) {
+  return te::make_for(var, Expr(0), Expr(extent), te::ForKind::kSerial, std::move(body));
+}
+
+/// out[p, t] = sum over k of x[t, k] * w[p, k]: `outer` puts the loops over panels p and readings t around
+/// it.
+te::Function panels(int64_t count, int64_t depth,
+                    te::Stmt (*outer)(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body)) {
+  const te::Buffer x = flat("x", DType::kFloat32, kReadings * depth);
+  const te::Buffer w = flat("w", DType::kFloat32, count * depth * kLanes);
+  const te::Buffer out = flat("out", DType::kFloat32, count * kReadings * kLanes);
+  const auto body = [&](const Expr& panel, const Expr& reading) {
+    const te::Buffer sum = flat("sum", DType::kFloat32, kLanes, te::Scope::kRegister);
+    const te::Var k = te::make_var("k");
+    const Expr all = te::ramp(Expr(0), Expr(1), kLanes), zero = te::float_imm(DType::kFloat32, 0, kLanes);
+    const Expr left = te::broadcast(te::load(x, {reading * Expr(depth) + k}), kLanes);
+    const Expr right =
+        te::load(w, {te::ramp(panel * Expr(depth * kLanes) + Expr(k) * Expr(kLanes), Expr(1), kLanes)});
+    const te::Stmt add = te::make_store(sum, {all}, te::fma(left, right, te::load(sum, {all})));
+    const Expr place = te::ramp((panel * Expr(kReadings) + reading) * Expr(kLanes), Expr(1), kLanes);
+    return te::make_allocate(sum, te::make_seq({te::make_store(sum, {all}, zero), serial(k, depth, add),
+                                                te::make_store(out, {place}, te::load(sum, {all}))}));
+  };
+  return make_function("panels", {x, w, out}, 1, outer(count, body));
+}
+
+te::Stmt nested(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
+  const te::Var panel = te::make_var("panel"), reading = te::make_var("reading");
+  return serial(panel, count, serial(reading, kReadings, body(panel, reading)));
+}
+
+te::Stmt by_task(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
+  const te::Var panel = te::make_var("panel"), reading = te::make_var("reading");
+  return te::make_for(panel, Expr(0), Expr(count), te::ForKind::kParallel,
+                      serial(reading, kReadings, body(panel, reading)));
+}
+
+te::Stmt divided(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
+  const te::Var both = te::make_var("both");
+  return serial(both, count * kReadings,
+                body(te::floordiv(both, Expr(kReadings)), te::floormod(both, Expr(kReadings))));
+}
+
+te::Stmt once(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
+  const te::Var panel = te::make_var("panel");
+  return serial(panel, count, body(panel, Expr(0)));
+}
+
+bool has_prefetch(const te::Function& function) {
+  const codegen::Object object = codegen::make_llvm_backend()->emit(function, host(), {true, false});
+  return object.ir_text.find("call void @llvm.prefetch") != std::string::npos;
+}
+
+TEST(Prefetch, PanelsThatAreReadAgainFetchTheNext) {
+  EXPECT_TRUE(has_prefetch(panels(8, 1024, nested)));
+  EXPECT_TRUE(has_prefetch(panels(8, 1024, by_task)));
+  EXPECT_TRUE(has_prefetch(panels(8, 1024, divided)));
+}
+
+TEST(Prefetch, SmallBuffersAndPanelsThatAreReadOnceDoNot) {
+  EXPECT_FALSE(has_prefetch(panels(2, 64, nested)));
+  EXPECT_FALSE(has_prefetch(panels(8, 1024, once)));
+}
+
+TEST(Prefetch, ChangesNoValue) {
+  for (const auto outer : {nested, by_task, divided}) {
+    const te::Function function = panels(8, 1024, outer);
+    std::vector<Tensor> interpreted;
+    for (const te::Parameter& parameter : function.parameters) {
+      Tensor tensor = Tensor::zeros(DType::kFloat32, {*te::as_int(parameter.buffer->shape[0])});
+      for (int64_t i = 0; i < tensor.num_elements(); ++i)
+        tensor.set_element(i, static_cast<double>(i * 37 % 101) / 64 - 0.75);
+      interpreted.push_back(tensor);
+    }
+    std::vector<Tensor> computed;
+    for (const Tensor& tensor : interpreted) computed.push_back(tensor.clone());
+    EXPECT_EQ(te::interpret(function, interpreted).code, 0);
+    EXPECT_EQ(Kernel(function, host()).run(computed, {}, 2).code, 0);
+    EXPECT_EQ(difference(computed[2], interpreted[2]), "");
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::codegen_test
