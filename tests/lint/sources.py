@@ -9,8 +9,6 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("runtime", "compiler", "storage", "api", "server", "config")
 # `./dev lint --all`: the slow checks look at every file, not only at the changed ones.
 ALL = os.environ.get("TENSORMILL_LINT_ALL") == "1"
-# The slow checks' share of the test run: so many files are a minute or two on two cores.
-NEWEST = 24
 
 
 def git(*words):
@@ -25,33 +23,27 @@ def tracked(*patterns):
 
 
 def merge_base():
-    """Where this branch left main; None on main itself and where there is no other branch to compare with."""
+    """Where this branch left main; HEAD on main itself and where there is no main to compare with."""
     head = git("rev-parse", "HEAD").strip()
     for branch in ("main", "origin/main"):
         found = subprocess.run(["git", "merge-base", "HEAD", branch], cwd=ROOT, capture_output=True, text=True,
                                check=False)
         if found.returncode == 0 and found.stdout.strip() != head:
             return found.stdout.strip()
-    return None
+    return head
 
 
 def changed(*patterns):
-    """The files changed since main, uncommitted ones first; on main itself those of the newest commits, NEWEST at
-    most. With TENSORMILL_LINT_ALL=1 all of them."""
+    """The files that differ from main, committed or not. With TENSORMILL_LINT_ALL=1 all of them."""
     everything = tracked(*patterns)
     if ALL:
         return everything
-    base = merge_base()
-    names = git("diff", "--name-only", base or "HEAD").split()
-    names += git("ls-files", "--others", "--exclude-standard").split()
-    if base is None:
-        names += git("log", "--name-only", "--format=", "-n", "60").split()
+    names = git("diff", "--name-only", merge_base()).split("\n")
+    names += git("ls-files", "--others", "--exclude-standard").split("\n")
     # A header is looked at through the file that implements it.
-    names = [str(Path(name).with_suffix(".cc")) if name.endswith(".h") and Path(name).with_suffix(".cc") in everything
-             else name for name in names]
-    known = {str(path) for path in everything}
-    picked = [Path(name) for name in dict.fromkeys(names) if name in known]
-    return picked if base else picked[:NEWEST]
+    paths = [Path(name).with_suffix(".cc") if name.endswith(".h") and Path(name).with_suffix(".cc") in everything
+             else Path(name) for name in names]
+    return sorted(set(paths) & set(everything))
 
 
 def in_parallel(action, items):

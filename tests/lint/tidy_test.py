@@ -1,0 +1,37 @@
+"""clang-tidy 14 finds nothing in the files that differ from main (`./dev lint --all`: in any)."""
+
+import json
+import shutil
+import subprocess
+import unittest
+
+from sources import ROOT, changed, in_parallel
+
+TOOL = "clang-tidy-14"
+
+
+def compiled():
+    database = json.loads((ROOT / "build" / "compile_commands.json").read_text())
+    return {entry["file"] for entry in database}
+
+
+def findings(path):
+    done = subprocess.run([TOOL, "-p", "build", "--quiet", str(path)], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    lines = [line for line in done.stdout.splitlines() if ": error:" in line or ": warning:" in line]
+    return lines or ([f"{path}: {TOOL} stopped with {done.returncode}: {done.stderr[-500:]}"] if done.returncode else [])
+
+
+class Tidy(unittest.TestCase):
+    @unittest.skipUnless(shutil.which(TOOL), f"{TOOL} is not installed")
+    def test_no_findings(self):
+        known = compiled()
+        paths = [path for path in changed("*.cc", "*.h") if str(ROOT / path) in known]
+        if not paths:
+            self.skipTest("no file differs from main; ./dev lint --all looks at every file")
+        found = {line.replace(f"{ROOT}/", "") for lines in in_parallel(findings, paths) for line in lines}
+        self.assertEqual(sorted(found), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
