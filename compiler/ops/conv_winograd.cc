@@ -196,7 +196,10 @@ te::Tensor window_stage(const std::string& name, const te::Tensor& x, const Geom
     const Expr& tile = axes[2];
     const Expr line = te::floordiv(tile, Expr(g.tile_columns));
     const Expr row = g.batch == 1 ? line : te::floormod(line, Expr(g.tile_rows));
-    const Expr image = g.batch == 1 ? Expr(0) : te::floordiv(tile, Expr(g.tile_columns * g.tile_rows));
+    // A block of tiles may end past the last image: the index stays in bounds by itself.
+    const Expr image =
+        g.batch == 1 ? Expr(0)
+                     : te::min(te::floordiv(tile, Expr(g.tile_columns * g.tile_rows)), Expr(g.batch - 1));
     const Expr y = row * Expr(g.tile) + axes[0] - Expr(g.pad_top);
     const Expr z = te::floormod(tile, Expr(g.tile_columns)) * Expr(g.tile) + axes[3] - Expr(g.pad_left);
     const Expr value =
