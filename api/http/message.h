@@ -3,6 +3,7 @@
 /// Thread-safety: values; a Request and its body belong to the thread that handles it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ struct Request {
   std::string peer;              ///< "127.0.0.1:40312", for the log
   bool peer_is_loopback = true;
   std::stop_token cancelled;  ///< stops when the client has gone
+  std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
 
   /// The value of a query parameter, of which there is one at most (the dispatcher refuses repeats).
   std::optional<std::string_view> query_value(std::string_view name) const;

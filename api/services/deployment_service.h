@@ -77,6 +77,7 @@ struct Classification {
 struct ClassifyResult {
   std::vector<Classification> top;
   Timing timing;
+  std::string version;  ///< of the deployment that answered
 };
 
 /// Thread-safety: all methods from many threads.

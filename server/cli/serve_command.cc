@@ -4,18 +4,23 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <iostream>
 #include <memory>
 
 #include "api/endpoints/api.h"
 #include "api/http/message.h"
+#include "api/services/services.h"
 #include "compiler/driver/compile.h"
 #include "config/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
+#include "server/cli/ops_handler.h"
+#include "server/metrics/registry.h"
 #include "server/metrics/request_log.h"
+#include "server/services/key_file.h"
 #include "server/services/server.h"
 #include "server/transport/transport.h"
 
@@ -27,6 +32,8 @@ struct ServeArguments {
   std::string listen;
   std::string data;
   std::string config;
+  std::string ops_listen;
+  std::string keys_file;
   std::vector<std::string> settings;  ///< NAME=VALUE
 };
 
@@ -62,6 +69,8 @@ config::Settings settings_of(const ServeArguments& arguments) {
     }
   }
   if (!arguments.listen.empty()) sources.flags.emplace_back("listen", arguments.listen);
+  if (!arguments.ops_listen.empty()) sources.flags.emplace_back("ops_listen", arguments.ops_listen);
+  if (!arguments.keys_file.empty()) sources.flags.emplace_back("keys_file", arguments.keys_file);
   if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
@@ -72,23 +81,24 @@ config::Settings settings_of(const ServeArguments& arguments) {
   return config::load_settings(sources);
 }
 
-/// What is named but not there yet is refused, never ignored.
-void refuse_unsupported(const config::Settings& settings) {
-  if (!settings.keys_file.empty()) {
-    throw Error(ErrorCode::kNotSupported, "keys_file: API keys are not implemented yet");
-  }
-  if (!settings.ops_listen.empty()) {
-    throw Error(ErrorCode::kNotSupported, "ops_listen: metrics are not implemented yet");
+/// The number of keys; 0 when no file is configured.
+size_t count_keys(const config::Settings& settings) {
+  if (settings.keys_file.empty()) return 0;
+  try {
+    return server::read_keys(settings.keys_file).size();
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kUsage, "keys_file: " + error.message() + "; `tensormill keys add` makes one");
   }
 }
 
 transport::TransportOptions transport_options(const config::Settings& settings) {
   transport::TransportOptions options;
   transport::parse_listen_address(settings.listen, options);
-  if (!transport::is_loopback_address(options.address)) {
+  const size_t keys = count_keys(settings);
+  if (keys == 0 && !transport::is_loopback_address(options.address)) {
     throw Error(ErrorCode::kUsage, "listen " + settings.listen +
                                        " is not loopback and there are no keys: listen on 127.0.0.1, or "
-                                       "configure keys_file");
+                                       "configure keys_file and make keys with `tensormill keys add`");
   }
   options.io_threads = settings.http_io_threads;
   options.workers = settings.http_workers;
@@ -109,7 +119,8 @@ transport::TransportKind transport_kind(const config::Settings& settings) {
               "http.transport is \"" + settings.transport + "\", expected beast or cpprest");
 }
 
-endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log) {
+endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
+                                  metrics::Registry& registry) {
   endpoints::ApiOptions options;
   options.allowed_hosts = settings.allowed_hosts;
   options.allowed_origins = settings.allowed_origins;
@@ -118,8 +129,14 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_tensor_bytes = settings.max_tensor_bytes;
   options.max_model_bytes = settings.max_model_bytes;
   options.version = driver::compiler_version();
-  options.on_response = [&log](const http::Request& request, const http::Response& response,
-                               const std::string& route) {
+  options.on_response = [&log, &registry](const http::Request& request, const http::Response& response,
+                                          const std::string& route) {
+    // A path that no route has is a stranger's text: no label of its own, and no method either.
+    const std::string method = route.empty() ? "" : request.method;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - request.received;
+    registry.count("http_requests_total",
+                   {{"route", route}, {"method", method}, {"code", std::to_string(response.status)}});
+    registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count());
     log.answered({request.request_id, request.method, request.target, route, request.caller, request.peer,
                   response.status});
   };
@@ -132,26 +149,56 @@ void print_settings(const config::Settings& settings) {
   }
 }
 
+std::string url_of(const std::string& address, uint16_t port) {
+  const std::string host = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  return "http://" + host + ":" + std::to_string(port);
+}
+
+/// Metrics and health on a listener, and threads, of their own.
+class Ops {
+public:
+  Ops(const config::Settings& settings, server::Server& server)
+      : handler_(server.metrics(), *server.services().health) {
+    if (settings.ops_listen.empty()) return;
+    transport::TransportOptions options;
+    transport::parse_listen_address(settings.ops_listen, options);
+    options.workers = 2;
+    options.max_connections = 64;
+    address_ = options.address;
+    transport_ = transport::make_transport(transport::TransportKind::kBeast, options);
+    transport_->start(handler_);
+  }
+  std::string url() const { return transport_ ? url_of(address_, transport_->port()) : ""; }
+  void stop() {
+    if (transport_) transport_->stop(std::chrono::milliseconds(0));
+  }
+
+private:
+  OpsHandler handler_;
+  std::string address_;
+  std::unique_ptr<transport::ServerTransport> transport_;
+};
+
 int serve(const ServeArguments& arguments) {
   const config::Settings settings = settings_of(arguments);
-  refuse_unsupported(settings);
   transport::TransportOptions options = transport_options(settings);
   const FileDescriptor signals = stop_signals();
   metrics::RequestLog log(settings.log_level);
   server::Server server(settings);
   const std::unique_ptr<http::Handler> api =
-      endpoints::make_api(server.services(), api_options(settings, log));
+      endpoints::make_api(server.services(), api_options(settings, log, server.metrics()));
+  Ops ops(settings, server);
   const auto transport = transport::make_transport(transport_kind(settings), options);
   transport->start(*api);
   print_settings(settings);
-  const std::string host =
-      options.address.find(':') == std::string::npos ? options.address : "[" + options.address + "]";
-  std::cout << "listening on http://" << host << ":" << transport->port() << std::endl;
-  log.note("listening", {{"address", host}, {"port", std::to_string(transport->port())}});
+  if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";
+  std::cout << "listening on " << url_of(options.address, transport->port()) << std::endl;
+  log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
   log.note("draining", {});
   server.set_draining();
   transport->stop(settings.drain_timeout);
+  ops.stop();
   server.stop();
   log.note("stopped", {});
   return 0;
@@ -163,6 +210,8 @@ Action serve_command(CLI::App& app) {
   const auto arguments = std::make_shared<ServeArguments>();
   app.add_option("--listen", arguments->listen, "address and port; default 127.0.0.1:8080");
   app.add_option("--data", arguments->data, "folder of the store");
+  app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
+  app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
   app.add_option("--config", arguments->config, "file of settings");
   app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
   return [arguments](const GlobalOptions&) { return serve(*arguments); };

@@ -44,6 +44,7 @@ services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name
   services::ClassifyResult result;
   result.timing = run.timing;
   result.timing.decode_ms = decoded.count();
+  result.version = live->spec.version;
   const bool logits = live->spec.output == "logits";
   for (const image::Score& score :
        image::top_k({scores.dtype(), scores.shape(), scores.data()}, top, logits)) {

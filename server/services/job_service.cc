@@ -150,7 +150,10 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   submission.request_hash = Digest::of(resolved + (request.force ? "!" : "")).text();
   submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
   const storage::Submitted submitted = queue_.submit(submission);
-  return {job_of(submitted.job), submitted.outcome == storage::SubmitOutcome::kCached};
+  const bool cached = submitted.outcome == storage::SubmitOutcome::kCached;
+  if (cached) registry_.count("action_cache_hits_total", {});
+  if (submitted.outcome == storage::SubmitOutcome::kCreated) registry_.count("action_cache_misses_total", {});
+  return {job_of(submitted.job), cached};
 }
 
 /// Asks the blobs alone: it runs inside a transaction of the catalog.

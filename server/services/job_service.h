@@ -11,6 +11,7 @@
 #include "runtime/base/json.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
+#include "server/metrics/registry.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -23,11 +24,13 @@ struct JobServiceOptions {
 class JobServiceImpl final : public services::JobService {
 public:
   JobServiceImpl(jobs::JobQueue& queue, jobs::WorkerPool& workers, storage::BlobStore& blobs,
-                 storage::Catalog& catalog, target::Target host, JobServiceOptions options)
+                 storage::Catalog& catalog, metrics::Registry& registry, target::Target host,
+                 JobServiceOptions options)
       : queue_(queue),
         workers_(workers),
         blobs_(blobs),
         catalog_(catalog),
+        registry_(registry),
         host_(std::move(host)),
         options_(options) {}
 
@@ -52,6 +55,7 @@ private:
   jobs::WorkerPool& workers_;
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
+  metrics::Registry& registry_;
   target::Target host_;
   JobServiceOptions options_;
 };

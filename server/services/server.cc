@@ -9,10 +9,13 @@
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/worker_pool.h"
 #include "server/services/blob_collector.h"
+#include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
 #include "server/services/deployment_service.h"
 #include "server/services/info_service.h"
 #include "server/services/job_service.h"
+#include "server/services/key_file.h"
+#include "server/services/metered.h"
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
 #include "storage/catalog/sqlite_catalog.h"
@@ -73,7 +76,9 @@ struct Server::Parts {
         packages(blobs, catalog, children, collector,
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
         deployments(blobs, catalog, *executors, {settings.load_wait}),
+        metered_deployments(deployments, registry),
         compile(blobs, catalog, compile_options(settings, host)),
+        metered_compile(compile, registry),
         queue(catalog) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
@@ -81,10 +86,13 @@ struct Server::Parts {
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
-    workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&compile}, options);
-    jobs.emplace(queue, *workers, blobs, catalog, host, JobServiceOptions{settings.job_queue});
+    workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&metered_compile}, options);
+    jobs.emplace(queue, *workers, blobs, catalog, registry, host, JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this] { restore(); });
-    services = {&info, &targets, &health, &models, &*jobs, &packages, &deployments, nullptr};
+    if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
+    collect_metrics(registry, blobs, catalog, deployments);
+    services = {
+        &info, &targets, &health, &models, &*jobs, &packages, &metered_deployments, keys ? &*keys : nullptr};
   }
 
   /// Not ready until all deployments that the catalog holds are loaded, or failed.
@@ -97,6 +105,7 @@ struct Server::Parts {
     }
   }
 
+  metrics::Registry registry;
   storage::PosixEnv env;
   target::Target host;
   std::string root;
@@ -112,10 +121,13 @@ struct Server::Parts {
   ModelServiceImpl models;
   PackageServiceImpl packages;
   DeploymentServiceImpl deployments;
+  MeteredDeployments metered_deployments;
   CompileRunner compile;
+  MeteredRunner metered_compile;
   jobs::JobQueue queue;
   std::optional<jobs::WorkerPool> workers;
   std::optional<JobServiceImpl> jobs;
+  std::optional<KeyFile> keys;
   services::Services services;
   std::jthread restorer;
 };
@@ -128,6 +140,8 @@ Server::Server(const config::Settings& settings) {
 Server::~Server() = default;
 
 const services::Services& Server::services() const { return parts_->services; }
+
+metrics::Registry& Server::metrics() { return parts_->registry; }
 
 void Server::set_draining() { parts_->health.set_draining(); }
 

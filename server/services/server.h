@@ -14,6 +14,9 @@ class Handler;
 namespace tensormill::services {
 struct Services;
 }
+namespace tensormill::metrics {
+class Registry;
+}
 
 namespace tensormill::server {
 
@@ -29,6 +32,7 @@ public:
   Server& operator=(const Server&) = delete;
 
   const services::Services& services() const;
+  metrics::Registry& metrics();
   /// From now on not ready; requests are still answered.
   void set_draining();
   /// Ends the workers; running jobs are given back to the queue.

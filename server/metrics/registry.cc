@@ -1,0 +1,144 @@
+#include "server/metrics/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::metrics {
+
+namespace {
+
+enum Kind : int { kCounter, kGauge, kHistogram, kSizes };
+
+constexpr std::array<double, 16> kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                             0.05,   0.1,     0.25,   0.5,   1,      2.5,   10,   60};
+constexpr std::array<double, 8> kCounts = {1, 2, 4, 8, 16, 32, 64, 128};
+
+std::span<const double> bounds_of(int kind) {
+  if (kind == kSizes) return kCounts;
+  return kSeconds;
+}
+
+/// As Prometheus reads numbers.
+std::string number(double value) {
+  char text[32];
+  const auto [end, code] = std::to_chars(text, text + sizeof text, value);
+  TM_CHECK(code == std::errc(), "a number that does not fit");
+  return std::string(text, end);
+}
+
+std::string label_text(const Labels& labels) {
+  std::string text;
+  for (const auto& [name, value] : labels) {
+    text += (text.empty() ? "" : ",") + std::string(name) + "=\"";
+    for (const char c : value) {
+      if (c == '\\' || c == '"') text += '\\';
+      text += c == '\n' ? std::string("\\n") : std::string(1, c);
+    }
+    text += '"';
+  }
+  return text;
+}
+
+std::string braced(const std::string& labels, const std::string& more = "") {
+  const std::string both = labels + (labels.empty() || more.empty() ? "" : ",") + more;
+  return both.empty() ? "" : "{" + both + "}";
+}
+
+}  // namespace
+
+Registry::Registry() {
+  const auto add = [this](int kind, std::string_view name, std::string_view meaning) {
+    order_.push_back(name);
+    families_[name].kind = kind;
+    families_[name].meaning = meaning;
+  };
+#define TM_METRIC(kind, name, meaning) add(kind, name, meaning);
+#include "server/metrics/metrics.def"
+#undef TM_METRIC
+}
+
+Registry::Family& Registry::family(std::string_view name) {
+  const auto found = families_.find(name);
+  TM_CHECK(found != families_.end(), "no metric " + std::string(name));
+  return found->second;
+}
+
+void Registry::count(std::string_view name, const Labels& labels, double by) {
+  const std::lock_guard lock(mutex_);
+  Family& counter = family(name);
+  TM_CHECK(counter.kind == kCounter && by >= 0, std::string(name) + " is no counter");
+  counter.values[label_text(labels)] += by;
+}
+
+void Registry::set(std::string_view name, const Labels& labels, double value) {
+  const std::lock_guard lock(mutex_);
+  Family& gauge = family(name);
+  TM_CHECK(gauge.kind == kGauge, std::string(name) + " is no gauge");
+  gauge.values[label_text(labels)] = value;
+}
+
+void Registry::add(std::string_view name, const Labels& labels, double by) {
+  const std::lock_guard lock(mutex_);
+  Family& gauge = family(name);
+  TM_CHECK(gauge.kind == kGauge, std::string(name) + " is no gauge");
+  gauge.values[label_text(labels)] += by;
+}
+
+void Registry::observe(std::string_view name, const Labels& labels, double value) {
+  const std::lock_guard lock(mutex_);
+  Family& observed = family(name);
+  TM_CHECK(observed.kind == kHistogram || observed.kind == kSizes, std::string(name) + " is no histogram");
+  const std::span<const double> bounds = bounds_of(observed.kind);
+  Histogram& histogram = observed.histograms[label_text(labels)];
+  histogram.buckets.resize(bounds.size());
+  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), value);
+  if (bucket != bounds.end()) ++histogram.buckets[static_cast<size_t>(bucket - bounds.begin())];
+  histogram.sum += value;
+  ++histogram.count;
+}
+
+void Registry::clear(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  family(name).values.clear();
+}
+
+void Registry::on_collect(std::function<void(Registry&)> collect) {
+  const std::lock_guard lock(collecting_);
+  collectors_.push_back(std::move(collect));
+}
+
+std::string Registry::text() {
+  // One at a time: what is cleared here and set again must not be seen between.
+  const std::lock_guard collecting(collecting_);
+  for (const auto& collect : collectors_) collect(*this);
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const std::string_view name : order_) {
+    const Family& shown = families_.at(name);
+    const std::string label(name);
+    const char* type = shown.kind == kCounter ? "counter" : shown.kind == kGauge ? "gauge" : "histogram";
+    text += "# HELP " + label + " " + std::string(shown.meaning) + "\n# TYPE " + label + " " + type + "\n";
+    for (const auto& [labels, value] : shown.values)
+      text += label + braced(labels) + " " + number(value) + "\n";
+    for (const auto& [labels, histogram] : shown.histograms) {
+      const std::span<const double> bounds = bounds_of(shown.kind);
+      uint64_t below = 0;
+      for (size_t i = 0; i < bounds.size(); ++i) {
+        below += histogram.buckets[i];
+        text += label + "_bucket" + braced(labels, "le=\"" + number(bounds[i]) + "\"") + " " +
+                std::to_string(below) + "\n";
+      }
+      text +=
+          label + "_bucket" + braced(labels, "le=\"+Inf\"") + " " + std::to_string(histogram.count) + "\n";
+      text += label + "_sum" + braced(labels) + " " + number(histogram.sum) + "\n";
+      text += label + "_count" + braced(labels) + " " + std::to_string(histogram.count) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace tensormill::metrics

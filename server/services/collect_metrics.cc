@@ -1,0 +1,74 @@
+#include "server/services/collect_metrics.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "compiler/driver/compile.h"
+#include "server/jobs/worker_pool.h"
+
+namespace tensormill::server {
+
+namespace {
+
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// A lease is renewed with each sign of life, so its age tells when that was.
+double heartbeat_age_seconds(storage::Catalog& catalog) {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  const int64_t lease_ms = jobs::WorkerPoolOptions().lease.count();
+  storage::JobFilter running;
+  running.state = storage::JobState::kRunning;
+  int64_t oldest_ms = 0;
+  for (const storage::JobRow& job : catalog.list_jobs(running, {}).items) {
+    oldest_ms = std::max(oldest_ms, now_ms - (job.lease_until_ms - lease_ms));
+  }
+  return static_cast<double>(oldest_ms) / 1e3;
+}
+
+void collect_deployments(metrics::Registry& registry, services::DeploymentService& deployments) {
+  registry.clear("deployment_state");
+  services::PageQuery page;
+  page.limit = 500;
+  do {
+    const auto found = deployments.list(page);
+    for (const services::Deployment& deployment : found.items) {
+      for (const services::DeploymentVersion& version : deployment.versions) {
+        registry.set("deployment_state",
+                     {{"model", deployment.name},
+                      {"version", version.version},
+                      {"state", std::string(services::deployment_state_name(version.state))}},
+                     1);
+      }
+    }
+    page.cursor = found.next_cursor;
+  } while (!page.cursor.empty());
+}
+
+}  // namespace
+
+void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
+                     services::DeploymentService& deployments) {
+  registry.set("build_info", {{"version", driver::compiler_build()}}, 1);
+  registry.on_collect([&](metrics::Registry& target) {
+    target.set("job_queue_depth", {}, static_cast<double>(catalog.count_jobs(storage::JobState::kQueued)));
+    target.set("job_heartbeat_age_seconds", {}, heartbeat_age_seconds(catalog));
+    uint64_t bytes = 0;
+    const std::vector<storage::BlobInfo> stored = blobs.list();
+    for (const storage::BlobInfo& blob : stored) bytes += blob.stored_bytes;
+    target.set("store_bytes", {}, static_cast<double>(bytes));
+    target.set("store_objects", {}, static_cast<double>(stored.size()));
+    target.set("process_resident_memory_bytes", {}, resident_bytes());
+    collect_deployments(target, deployments);
+  });
+}
+
+}  // namespace tensormill::server

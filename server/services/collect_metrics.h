@@ -1,0 +1,16 @@
+/// Gauges that are looked up when the metrics are read: queue, store, deployments, the process.
+/// Thread-safety: pure function; what it registers is called from many threads.
+#pragma once
+
+#include "api/services/services.h"
+#include "server/metrics/registry.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+/// All that is named must outlive the last Registry::text().
+void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
+                     services::DeploymentService& deployments);
+
+}  // namespace tensormill::server

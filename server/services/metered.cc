@@ -1,0 +1,82 @@
+#include "server/services/metered.h"
+
+#include <chrono>
+
+#include "runtime/base/error.h"
+#include "server/jobs/job_attempt.h"
+
+namespace tensormill::server {
+
+namespace {
+
+/// Counts one inference; its labels name a model only once that is known to be there, so that strangers
+/// cannot make series.
+template <typename Result, typename Function>
+Result metered(metrics::Registry& registry, const std::string& name, const Function& function) {
+  const auto outcome = [&](const std::string& version, std::string_view what) {
+    registry.count("infer_requests_total",
+                   {{"model", name}, {"version", version}, {"outcome", std::string(what)}});
+  };
+  struct InWork {
+    metrics::Registry& registry;
+    const std::string& name;
+    InWork(metrics::Registry& r, const std::string& n) : registry(r), name(n) {
+      registry.add("infer_queue_depth", {{"model", name}}, 1);
+    }
+    ~InWork() { registry.add("infer_queue_depth", {{"model", name}}, -1); }
+  };
+  try {
+    const InWork in_work(registry, name);
+    Result result = function();
+    const metrics::Labels labels = {{"model", name}, {"version", result.version}};
+    registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3);
+    registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3);
+    registry.observe("infer_batch_size", labels, 1);
+    outcome(result.version, "ok");
+    return result;
+  } catch (const Error& error) {
+    outcome("", error_code_info(error.code()).name);
+    throw;
+  }
+}
+
+}  // namespace
+
+services::RunResult MeteredDeployments::infer(const std::string& name, const std::string& version,
+                                              services::NamedTensors inputs,
+                                              const services::RunOptions& options,
+                                              const services::CallContext& context) {
+  inner_.get(name);
+  return metered<services::RunResult>(
+      registry_, name, [&] { return inner_.infer(name, version, std::move(inputs), options, context); });
+}
+
+services::ClassifyResult MeteredDeployments::classify(const std::string& name, std::string_view image,
+                                                      int top, const services::CallContext& context) {
+  inner_.get(name);
+  return metered<services::ClassifyResult>(registry_, name,
+                                           [&] { return inner_.classify(name, image, top, context); });
+}
+
+storage::JobFinish MeteredRunner::run(jobs::JobContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto ended = [&](const char* state) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    registry_.count("job_total", {{"kind", kind()}, {"state", state}});
+    registry_.observe("job_duration_seconds", {{"kind", kind()}}, spent.count());
+  };
+  try {
+    storage::JobFinish finish = inner_.run(context);
+    ended("succeeded");
+    return finish;
+  } catch (const Error&) {
+    ended("failed");
+    throw;
+  } catch (const jobs::JobInterrupted& interruption) {
+    // A crash, a lost lease and a shutdown are no end: the job is tried again.
+    if (interruption.why() == jobs::Interruption::kCancelled) ended("cancelled");
+    throw;
+  }
+}
+
+}  // namespace tensormill::server

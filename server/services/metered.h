@@ -1,0 +1,51 @@
+/// Services that tell the metrics what they did, around the ones that do it.
+/// Thread-safety: as the services' interfaces.
+#pragma once
+
+#include <string>
+
+#include "api/services/deployment_service.h"
+#include "server/jobs/job_runner.h"
+#include "server/metrics/registry.h"
+
+namespace tensormill::server {
+
+class MeteredDeployments final : public services::DeploymentService {
+public:
+  MeteredDeployments(services::DeploymentService& inner, metrics::Registry& registry)
+      : inner_(inner), registry_(registry) {}
+  services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
+                          const services::CallContext& context) override {
+    return inner_.put(name, spec, context);
+  }
+  services::Page<services::Deployment> list(const services::PageQuery& page) override {
+    return inner_.list(page);
+  }
+  services::Deployment get(const std::string& name) override { return inner_.get(name); }
+  void remove(const std::string& name, const std::optional<std::string>& version,
+              const services::CallContext& context) override {
+    inner_.remove(name, version, context);
+  }
+  services::RunResult infer(const std::string& name, const std::string& version,
+                            services::NamedTensors inputs, const services::RunOptions& options,
+                            const services::CallContext& context) override;
+  services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
+                                    const services::CallContext& context) override;
+
+private:
+  services::DeploymentService& inner_;
+  metrics::Registry& registry_;
+};
+
+class MeteredRunner final : public jobs::JobRunner {
+public:
+  MeteredRunner(jobs::JobRunner& inner, metrics::Registry& registry) : inner_(inner), registry_(registry) {}
+  std::string kind() const override { return inner_.kind(); }
+  storage::JobFinish run(jobs::JobContext& context) override;
+
+private:
+  jobs::JobRunner& inner_;
+  metrics::Registry& registry_;
+};
+
+}  // namespace tensormill::server
