@@ -11,6 +11,7 @@ import random
 import signal
 import socket
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -53,8 +54,10 @@ class Kill(unittest.TestCase):
         self.rng = random.Random(20)
         self.models = {}    # name -> id of the acknowledged
         self.jobs = {}      # acknowledged jobs: id -> known package, or None while it was not seen finished
+        self.publishing = None  # the job that is being published when the kill comes
         self.archives = {}  # package -> digest of its archive
         self.repeated = set()  # jobs that a second attempt finished
+        self.hit_publishing = set()  # of these, the ones that were killed while their blobs were written
 
     def partial_upload(self, name, data):
         """Sends a part of an upload and leaves the connection open."""
@@ -101,6 +104,18 @@ class Kill(unittest.TestCase):
         if wanted:
             serving.wait_for(reached, f"job {job} at {stage}")
 
+    def stored(self):
+        """How many blobs there are, written or being written."""
+        data = self.server.folder / "data"
+        return len(os.listdir(data / "tmp")) + sum(len(files) for _, _, files in os.walk(data / "blobs"))
+
+    def wait_for_publishing(self, job):
+        """Until the first blobs of the job's package are being stored: nothing else writes any meanwhile."""
+        before, end = self.stored(), time.monotonic() + serving.DEADLINE
+        while self.stored() <= before:
+            self.assertLess(time.monotonic(), end, "nothing was published")
+        self.publishing = job
+
     def kill_and_restart(self, threads):
         children = self.server.children()
         self.server.stop(signal.SIGKILL)
@@ -117,6 +132,8 @@ class Kill(unittest.TestCase):
             self.assertEqual(final["state"], "succeeded", final["error"])
             if final["attempt"] > 1:
                 self.repeated.add(job)
+                if job == self.publishing:
+                    self.hit_publishing.add(job)
             package = final["result"]["package"]
             self.assertIn(self.jobs[job], (None, package))
             self.jobs[job] = package
@@ -142,7 +159,10 @@ class Kill(unittest.TestCase):
             answer = self.server.upload(name, data)
             self.models[name] = answer.json()["id"]
             job = self.start_job(name)
-            self.wait_for_stage(job, self.rng.choice(STAGES))
+            if number % 2:
+                self.wait_for_publishing(job)
+            else:
+                self.wait_for_stage(job, self.rng.choice(STAGES))
         self.kill_and_restart(threads)
         self.check_everything()
 
@@ -152,6 +172,8 @@ class Kill(unittest.TestCase):
                 self.one_round(number)
         self.assertGreaterEqual(len(self.jobs), ROUNDS // 3)
         self.assertGreaterEqual(len(self.repeated), 1, "no kill hit a running job")
+        self.assertGreaterEqual(len(self.hit_publishing), 1, "no kill hit a publication")
+        print(f"kills inside a publication: {len(self.hit_publishing)} of {len(self.jobs)} jobs", flush=True)
 
     def test_what_was_not_acknowledged_leaves_no_blob(self):
         before = serving.blobs(self.server)

@@ -175,6 +175,21 @@ TEST_F(ChildProcessTest, CancelKillsTheWholeGroup) {
   EXPECT_TRUE(witness.all_gone());
 }
 
+TEST_F(ChildProcessTest, OrphansOfTheGroupAreReaped) {
+  become_subreaper();
+  ChildSpec wanted = spec("child-orphan");
+  wanted.limits.confine = false;
+  {
+    ChildProcess child(wanted);
+    wait_for(child, "log");
+    child.cancel();
+    EXPECT_EQ(run_to_end(child).end, ChildEnd::kCancelled);
+  }
+  // Neither a process nor the remains of one is left to this one.
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
 TEST_F(ChildProcessTest, NothingOutlivesTheObject) {
   Witness witness;
   {

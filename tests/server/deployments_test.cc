@@ -1,0 +1,238 @@
+// Deployments: loading beside what serves, failures, and what the next process makes of it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "tests/server/store.h"
+
+namespace tensormill::server {
+namespace {
+
+using services::DeploymentState;
+
+services::DeploymentSpec spec_of(const std::string& version = "1", int keep = 1) {
+  services::DeploymentSpec spec;
+  spec.package = digits_package();
+  spec.version = version;
+  spec.keep_versions = keep;
+  return spec;
+}
+
+/// The state of a version that is shown.
+DeploymentState state_of(DeploymentServiceImpl& service, const std::string& version) {
+  for (const auto& one : service.get("d").versions) {
+    if (one.version == version) return one.state;
+  }
+  throw InternalError("no version " + version);
+}
+
+/// A door that loads wait at.
+class Gate {
+public:
+  void open() { opened_.set_value(); }
+  void wait() { future_.wait(); }
+
+private:
+  std::promise<void> opened_;
+  std::shared_future<void> future_{opened_.get_future()};
+};
+
+class Deployments : public testing::Test {
+protected:
+  Deployments() : open_(std::in_place, store_) {}
+  DeploymentServiceImpl& service(std::chrono::milliseconds wait = std::chrono::minutes(1)) {
+    service_.emplace(open_->blobs, open_->catalog, host_, DeploymentOptions{wait, 2});
+    return *service_;
+  }
+  /// The next process on this store.
+  DeploymentServiceImpl& restarted() {
+    service_.reset();
+    open_.reset();
+    open_.emplace(store_);
+    service();
+    service_->adopt();
+    service_->restore();
+    return *service_;
+  }
+  std::string answering_version(const std::string& version = "") {
+    return service_->infer("d", version, {}, {}, {}).version;
+  }
+
+  Store store_;
+  std::optional<OpenStore> open_;
+  FakeHost host_;
+  std::optional<DeploymentServiceImpl> service_;
+};
+
+TEST_F(Deployments, APutWaitsUntilItServes) {
+  DeploymentServiceImpl& deployments = service();
+  const services::PutResult first = deployments.put("d", spec_of(), {});
+  EXPECT_TRUE(first.created && first.ready);
+  EXPECT_EQ(first.deployment.default_version, "1");
+  EXPECT_EQ(first.deployment.inputs.at(0).name, "image");
+  const services::PutResult same = deployments.put("d", spec_of(), {});
+  EXPECT_TRUE(same.ready && !same.created);
+  EXPECT_EQ(host_.loads, 1) << "the same again loads nothing";
+  EXPECT_EQ(answering_version(), "1");
+}
+
+TEST_F(Deployments, ALongLoadIsAnsweredBeforeItsEndAndHoldsNobodyUp) {
+  Gate gate;
+  DeploymentServiceImpl& deployments = service(std::chrono::milliseconds(1));
+  host_.on_load = [&] { gate.wait(); };
+  const services::PutResult put = deployments.put("d", spec_of(), {});
+  EXPECT_TRUE(put.created && !put.ready);
+  EXPECT_EQ(state_of(deployments, "1"), DeploymentState::kLoading);
+  EXPECT_EQ(deployments.list({}).items.size(), 1U);
+  EXPECT_ERROR(answering_version(), ErrorCode::kUnavailable);
+  EXPECT_ERROR(deployments.put("d", spec_of("2"), {}), ErrorCode::kConflict);
+  EXPECT_FALSE(deployments.put("d", spec_of(), {}).ready) << "the same joins the load";
+  EXPECT_FALSE(deployments.put("e", spec_of(), {}).ready);
+  EXPECT_ERROR(deployments.put("f", spec_of(), {}), ErrorCode::kUnavailable);  // two load
+  gate.open();
+  while (state_of(deployments, "1") == DeploymentState::kLoading) std::this_thread::yield();
+  EXPECT_EQ(answering_version(), "1");
+  EXPECT_EQ(host_.loads, 2);
+}
+
+TEST_F(Deployments, AFailureIsToldAndLeavesWhatServes) {
+  DeploymentServiceImpl& deployments = service();
+  deployments.put("d", spec_of("1"), {});
+  host_.on_load = [] { throw Error(ErrorCode::kCpuFeatureMissing, "load: +avx9"); };
+  EXPECT_ERROR(deployments.put("d", spec_of("2"), {}), ErrorCode::kCpuFeatureMissing);
+  EXPECT_ERROR(deployments.put("new", spec_of(), {}), ErrorCode::kCpuFeatureMissing);
+  EXPECT_ERROR(deployments.get("new"), ErrorCode::kNotFound);
+  EXPECT_EQ(deployments.get("d").versions.size(), 1U);
+  EXPECT_EQ(answering_version(), "1");
+  host_.on_load = [] {};
+  EXPECT_EQ(restarted().get("d").versions.size(), 1U);
+  EXPECT_EQ(answering_version(), "1");
+}
+
+TEST_F(Deployments, AWarmUpThatRunsOutOfTimeIsThePackagesFault) {
+  host_.on_load = [] { throw Error(ErrorCode::kDeadlineExceeded, "warm-up: too slow"); };
+  EXPECT_ERROR(service().put("d", spec_of(), {}), ErrorCode::kInvalidPackage);
+}
+
+TEST_F(Deployments, AFailureAfterTheAnswerIsKeptWithItsReason) {
+  Gate gate;
+  DeploymentServiceImpl& deployments = service(std::chrono::milliseconds(1));
+  deployments.put("d", spec_of("1"), {});
+  while (deployments.get("d").default_version.empty()) std::this_thread::yield();
+  host_.on_load = [&] {
+    gate.wait();
+    throw Error(ErrorCode::kMemoryBudget, "bind: too large");
+  };
+  EXPECT_FALSE(deployments.put("d", spec_of("2", 2), {}).ready);
+  EXPECT_EQ(answering_version(), "1");
+  gate.open();
+  while (state_of(deployments, "2") == DeploymentState::kLoading) std::this_thread::yield();
+  const services::Deployment after = deployments.get("d");
+  EXPECT_EQ(after.versions.at(1).state, DeploymentState::kFailed);
+  EXPECT_EQ(after.versions.at(1).reason, "bind: too large");
+  EXPECT_EQ(after.default_version, "1");
+  EXPECT_ERROR(answering_version("2"), ErrorCode::kUnavailable);
+  const int loads = host_.loads;
+  host_.on_load = [] {};
+  EXPECT_EQ(state_of(restarted(), "2"), DeploymentState::kFailed);
+  EXPECT_EQ(host_.loads, loads + 1) << "what failed is not tried again by itself";
+}
+
+TEST_F(Deployments, TheDefaultMovesAndOlderVersionsGo) {
+  DeploymentServiceImpl& deployments = service();
+  deployments.put("d", spec_of("3", 2), {});
+  deployments.put("d", spec_of("5", 2), {});
+  EXPECT_EQ(answering_version(), "5");
+  EXPECT_EQ(answering_version("3"), "3");
+  EXPECT_ERROR(deployments.remove("d", "5", {}), ErrorCode::kInUse);
+  deployments.put("d", spec_of("4", 2), {});
+  EXPECT_EQ(answering_version(), "4");
+  EXPECT_ERROR(answering_version("3"), ErrorCode::kNotFound);
+  EXPECT_EQ(answering_version("5"), "5");
+  restarted();
+  EXPECT_EQ(answering_version(), "4");
+  service_->remove("d", "5", {});
+  service_->remove("d", "4", {});
+  EXPECT_ERROR(service_->get("d"), ErrorCode::kNotFound);
+  EXPECT_TRUE(open_->catalog.list_deployments().empty());
+}
+
+TEST_F(Deployments, OneThatIsRemovedWhileItLoadsStaysRemoved) {
+  Gate entered, gate;
+  DeploymentServiceImpl& deployments = service();
+  host_.on_load = [&] {
+    entered.open();
+    gate.wait();
+  };
+  auto put = std::async(std::launch::async, [&] { deployments.put("d", spec_of(), {}); });
+  entered.wait();
+  deployments.remove("d", std::nullopt, {});
+  gate.open();
+  EXPECT_ERROR(put.get(), ErrorCode::kConflict);
+  EXPECT_ERROR(deployments.get("d"), ErrorCode::kNotFound);
+  EXPECT_TRUE(open_->catalog.list_deployments().empty());
+}
+
+TEST_F(Deployments, WhatCannotBeIsRefusedBeforeALoad) {
+  DeploymentServiceImpl& deployments = service();
+  services::DeploymentSpec spec = spec_of();
+  spec.package = Digest::of("nothing").text();
+  EXPECT_ERROR(deployments.put("d", spec, {}), ErrorCode::kInvalidArgument);
+  spec = spec_of();
+  spec.isolation = "process";
+  EXPECT_ERROR(deployments.put("d", spec, {}), ErrorCode::kNotSupported);
+  EXPECT_EQ(host_.loads, 0);
+  spec = spec_of();
+  spec.max_batch = 2;
+  EXPECT_ERROR(deployments.put("d", spec, {}), ErrorCode::kInvalidArgument);
+}
+
+/// A process that dies in its `fatal`-th load: `action` on a fresh service.
+template <typename Action>
+void die_in(Store& store, int fatal, const Action& action) {
+  OpenStore open(store);
+  FakeHost host;
+  host.on_load = [&] {
+    if (host.loads == fatal) ::_exit(7);
+  };
+  DeploymentServiceImpl deployments(open.blobs, open.catalog, host);
+  deployments.adopt();
+  action(deployments);
+}
+
+TEST_F(Deployments, OneThatKilledTheProcessTwiceIsFailedAndNotTriedAgain) {
+  service().put("d", spec_of("1"), {});
+  service_.reset();
+  open_.reset();
+  EXPECT_EXIT(die_in(store_, 1, [](auto& service) { service.put("d", spec_of("2"), {}); }),
+              testing::ExitedWithCode(7), "");
+  // The good version is loaded first, and its attempts are forgotten once it serves.
+  EXPECT_EXIT(die_in(store_, 2, [](auto& service) { service.restore(); }), testing::ExitedWithCode(7), "");
+  host_.loads = 0;
+  DeploymentServiceImpl& deployments = restarted();
+  const services::Deployment after = deployments.get("d");
+  EXPECT_EQ(host_.loads, 1);
+  EXPECT_EQ(after.versions.at(1).state, DeploymentState::kFailed) << after.versions.at(1).reason;
+  EXPECT_EQ(after.versions.at(1).reason, "load: the process died 2 times while it was loaded");
+  EXPECT_EQ(answering_version(), "1");
+  EXPECT_TRUE(deployments.put("d", spec_of("2"), {}).ready) << "a new PUT may try again";
+}
+
+TEST_F(Deployments, OneThatServedAndKillsTheProcessAtItsStartIsFailedToo) {
+  service().put("d", spec_of(), {});
+  service_.reset();
+  open_.reset();
+  for (int death = 0; death < 2; ++death) {
+    EXPECT_EXIT(die_in(store_, 1, [](auto& service) { service.restore(); }), testing::ExitedWithCode(7), "");
+  }
+  host_.loads = 0;
+  EXPECT_EQ(state_of(restarted(), "1"), DeploymentState::kFailed);
+  EXPECT_EQ(host_.loads, 0);
+  EXPECT_ERROR(answering_version(), ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace tensormill::server

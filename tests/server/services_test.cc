@@ -1,0 +1,195 @@
+// The services over a real store with a real package: compile, run, host, collect.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <atomic>
+
+#include "api/services/services.h"
+#include "runtime/exec/graph_executor.h"
+#include "server/metrics/registry.h"
+#include "server/services/blob_collector.h"
+#include "server/services/package_archive.h"
+#include "server/services/package_service.h"
+#include "server/services/run_package.h"
+#include "tests/server/store.h"
+
+namespace tensormill::server {
+namespace {
+
+using testing::HasSubstr;
+
+services::NamedTensors picture() { return {{"image", Tensor::zeros(DType::kFloat32, {1, 1, 28, 28})}}; }
+
+class Hosted : public testing::Test {
+protected:
+  std::shared_ptr<HostedPackage> load(const InProcessOptions& options, const HostOptions& how = {}) {
+    host_ = make_in_process_host(pool_, options);
+    const storage::PackageRow row = require_package(open_.catalog, digits_package());
+    return host_->load(open_package(open_members(open_.blobs, row)), how);
+  }
+  Store store_;
+  OpenStore open_{store_};
+  parallel::ThreadPool pool_{2};
+  std::unique_ptr<ExecutorHost> host_;
+};
+
+TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {
+  const auto package = load({.threads = 2}, {.instances = 2});
+  const services::RunResult expected = package->run(picture(), {}, {});
+  ASSERT_EQ(expected.outputs.at(0).first, "logits");
+  std::vector<std::jthread> clients;
+  std::atomic<int> equal{0};
+  for (int client = 0; client < 6; ++client) {
+    clients.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        const services::RunResult result = package->run(picture(), {}, {});
+        const Tensor& a = result.outputs.at(0).second;
+        const Tensor& b = expected.outputs.at(0).second;
+        bool same = a.shape() == b.shape();
+        for (int64_t k = 0; same && k < a.num_elements(); ++k) {
+          same = a.element_as_double(k) == b.element_as_double(k);
+        }
+        equal += same ? 1 : 0;
+      }
+    });
+  }
+  clients.clear();
+  EXPECT_EQ(equal, 60);
+}
+
+TEST_F(Hosted, RefusesWhatDoesNotFit) {
+  const auto package = load({});
+  EXPECT_ERROR(package->run({}, {}, {}), ErrorCode::kInvalidTensor);
+  services::NamedTensors wrong = {{"image", Tensor::zeros(DType::kFloat64, {1, 1, 28, 28})}};
+  EXPECT_ERROR(package->run(wrong, {}, {}), ErrorCode::kInvalidTensor);
+  services::NamedTensors twice = picture();
+  twice.push_back(twice.front());
+  EXPECT_ERROR(package->run(twice, {}, {}), ErrorCode::kInvalidTensor);
+  EXPECT_EQ(package->run(picture(), {}, {}).outputs.size(), 1U) << "a refusal leaves nothing behind";
+}
+
+TEST_F(Hosted, HasADeadlineForEachRequestAndHearsOfClientsThatLeave) {
+  const auto package = load({});
+  services::RunOptions options;
+  options.timeout = std::chrono::milliseconds(0);
+  EXPECT_ERROR(package->run(picture(), options, {}), ErrorCode::kDeadlineExceeded);
+  std::stop_source gone;
+  gone.request_stop();
+  services::CallContext context;
+  context.cancelled = gone.get_token();
+  EXPECT_ERROR(package->run(picture(), {}, context), ErrorCode::kCancelled);
+}
+
+TEST_F(Hosted, NamesTheStageThatFailed) {
+  try {
+    load({.memory_budget = 1000});
+    FAIL() << "1000 bytes were enough";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kMemoryBudget);
+    EXPECT_THAT(error.message(), HasSubstr("bind: "));
+  }
+  EXPECT_ERROR(load({.run_timeout = std::chrono::milliseconds(0)}), ErrorCode::kDeadlineExceeded);
+}
+
+TEST_F(Hosted, MeasuresAndProfiles) {
+  const auto package = load({});
+  services::RunOptions options;
+  options.fill_mode = services::FillMode::kRandom;
+  options.repeat = 3;
+  options.number = 2;
+  options.profile = true;
+  const services::RunResult result = package->run({}, options, {});
+  EXPECT_EQ(result.timing.runs_ms.size(), 3U);
+  EXPECT_THAT(result.timing.profile_json, HasSubstr("duration_us"));
+}
+
+TEST(Fill, ModesHaveTheirNames) {
+  EXPECT_EQ(parse_fill_mode("zeros"), services::FillMode::kZeros);
+  EXPECT_EQ(parse_fill_mode("ones"), services::FillMode::kOnes);
+  EXPECT_EQ(parse_fill_mode("random"), services::FillMode::kRandom);
+  EXPECT_ERROR(parse_fill_mode("twos"), ErrorCode::kInvalidArgument);
+}
+
+TEST(Fill, FollowsFromTheSeedAndFitsTheType) {
+  const auto fill = [](DType dtype, uint64_t seed) {
+    return filled_tensor(dtype, {1000}, services::FillMode::kRandom, seed);
+  };
+  const Tensor first = fill(DType::kFloat32, 1), again = fill(DType::kFloat32, 1),
+               other = fill(DType::kFloat32, 2);
+  int different = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(first.element_as_double(i), again.element_as_double(i));
+    EXPECT_GE(first.element_as_double(i), -1.0);
+    EXPECT_LT(first.element_as_double(i), 1.0);
+    different += first.element_as_double(i) != other.element_as_double(i) ? 1 : 0;
+  }
+  EXPECT_GT(different, 990);
+  const Tensor bytes = fill(DType::kInt8, 3), bools = fill(DType::kBool, 3);
+  int64_t set = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    EXPECT_GE(bytes.element_as_int(i), 0);
+    EXPECT_LT(bytes.element_as_int(i), 128);
+    set += bools.element_as_int(i);
+  }
+  EXPECT_GT(set, 400);
+  EXPECT_LT(set, 600);
+}
+
+TEST(Compile, AJobPublishesAPackageWithItsTextsAndLeavesNoProcess) {
+  const storage::TemporaryFolder folder;
+  {
+    Server server(settings_for(folder.path()));
+    const std::string package = compile_digits(server);
+    EXPECT_EQ(package, digits_package()) << "another store, the same package";
+    const services::Services& services = server.services();
+    EXPECT_THAT(services.models->graph_json("digits", services::GraphStage::kOptimized), HasSubstr("fused"));
+    for (const auto stage : {services::CodeStage::kRelay, services::CodeStage::kTe, services::CodeStage::kTir,
+                             services::CodeStage::kLl, services::CodeStage::kAsm}) {
+      EXPECT_GT(services.packages->code(package, stage)->size(), 100U);
+    }
+    services::RunOptions options;
+    options.fill_mode = services::FillMode::kOnes;
+    EXPECT_EQ(services.packages->run(package, {}, options, {}).outputs.size(), 1U);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was left, or not reaped";
+    EXPECT_EQ(errno, ECHILD);
+  }
+}
+
+TEST(Compile, AModelThatIsBrokenLeavesNothing) {
+  const storage::TemporaryFolder folder;
+  Server server(settings_for(folder.path()));
+  http::BytesBody body(digits_model().substr(0, 5000));
+  EXPECT_ERROR(server.services().models->import_model({"m", "onnx", false, std::nullopt}, body, {}),
+               ErrorCode::kInvalidModel);
+  EXPECT_THAT(server.metrics().text(), HasSubstr("store_objects 0\n"));
+}
+
+TEST(Collector, TakesWhatWasExpiredOrRemoved) {
+  Store store;
+  OpenStore open(store);
+  BlobCollector collector(open.blobs, open.catalog);
+  EXPECT_EQ(collector.preview().blobs, 0U);
+  ASSERT_TRUE(open.catalog.remove_package(*Digest::parse(digits_package())));
+  const storage::Collected would = collector.preview();
+  EXPECT_GE(would.blobs, 9U) << "four members and five texts";
+  const storage::Collected done = collector.collect();
+  EXPECT_EQ(done.blobs, would.blobs);
+  EXPECT_EQ(done.stored_bytes, would.stored_bytes);
+  EXPECT_FALSE(open.blobs.exists(*Digest::parse(digits_package())));
+}
+
+TEST(Collector, ComesBackForWhatWasHeld) {
+  Store store;
+  OpenStore open(store);
+  BlobCollector collector(open.blobs, open.catalog, {.retry = std::chrono::milliseconds(1)});
+  std::optional<storage::BlobHold> hold(std::in_place, open.blobs);
+  const Digest stray = open.blobs.put("stray");
+  EXPECT_EQ(collector.collect().held, 1U);
+  hold.reset();
+  while (open.blobs.exists(stray)) std::this_thread::yield();
+  EXPECT_EQ(collector.preview().blobs, 0U);
+}
+
+}  // namespace
+}  // namespace tensormill::server

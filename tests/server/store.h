@@ -1,0 +1,55 @@
+/// A store with one real package in it, and an executor host whose behaviour the test chooses.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/settings.h"
+#include "server/services/deployment_service.h"
+#include "server/services/forms.h"
+#include "server/services/server.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/env/posix_env.h"
+#include "tests/storage/support.h"
+
+namespace tensormill::server {
+
+/// Settings of a server on `folder` with what else the tests share.
+config::Settings settings_for(const std::string& folder);
+/// The bytes of tests/models/digits.onnx.
+std::string digits_model();
+/// Uploads the digits model to the server and compiles it; the package's id.
+std::string compile_digits(Server& server);
+
+/// Made once for all tests: a folder with the compiled digits model.
+const std::string& digits_store();
+const std::string& digits_package();
+
+/// Blobs and catalog on a copy of digits_store(), without a process around them.
+struct Store {
+  Store();
+  storage::TemporaryFolder folder;
+  std::string root;
+  storage::PosixEnv env;
+};
+/// What a process has open.
+struct OpenStore {
+  explicit OpenStore(Store& store)
+      : catalog(store.env, store.root + "/catalog.db"), blobs(store.env, store.root) {}
+  storage::SqliteCatalog catalog;
+  storage::BlobStore blobs;
+};
+
+/// Loads by asking `on_load`; what it hosts answers with its version as the only output.
+class FakeHost final : public ExecutorHost {
+public:
+  std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
+                                      const HostOptions& options) override;
+  std::function<void()> on_load = [] {};
+  std::atomic<int> loads{0};
+};
+
+}  // namespace tensormill::server
