@@ -37,6 +37,7 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
   if (kind == BodyKind::kJson) return type == "application/json";
   if (type.empty() || type == "application/octet-stream" || type == "application/x-www-form-urlencoded")
     return true;
+  if (kind == BodyKind::kInference) return type == "application/json";
   if (kind == BodyKind::kImage) return type.starts_with("image/");
   if (kind == BodyKind::kTensors) return type == "application/x-npz" || type == "application/zip";
   return type == "application/onnx" || type == "application/x-onnx" || type == "application/x-tar" ||
@@ -56,7 +57,8 @@ void check_media_type(const http::Request& request, BodyKind kind) {
   }
   const std::string type = request.content_type();
   if (is_media_type_accepted(kind, type)) return;
-  const std::string wanted = kind == BodyKind::kJson      ? "application/json"
+  const bool json = kind == BodyKind::kJson || kind == BodyKind::kInference;
+  const std::string wanted = json                         ? "application/json"
                              : kind == BodyKind::kTensors ? "application/x-npz"
                              : kind == BodyKind::kImage   ? "image/jpeg or image/png"
                                                           : "application/octet-stream";
@@ -167,6 +169,7 @@ private:
       case BodyKind::kModel:
         return limit_to(request, options_.max_model_bytes, "limits.model_bytes");
       case BodyKind::kTensors:
+      case BodyKind::kInference:
         return limit_to(request, options_.max_tensor_bytes, "limits.tensor_bytes");
       case BodyKind::kImage:
         return limit_to(request, options_.max_image_bytes, "limits.image_bytes");

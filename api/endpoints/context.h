@@ -19,11 +19,12 @@ std::string_view scope_name(Scope scope);
 
 /// What a request may carry: decides the limit (named as in /v1/info) and the media types.
 enum class BodyKind {
-  kNone,     ///< a body is left unread
-  kJson,     ///< application/json
-  kModel,    ///< any binary type
-  kTensors,  ///< application/x-npz; may be empty
-  kImage,    ///< JPEG or PNG
+  kNone,       ///< a body is left unread
+  kJson,       ///< application/json
+  kModel,      ///< any binary type
+  kTensors,    ///< application/x-npz; may be empty
+  kImage,      ///< JPEG or PNG
+  kInference,  ///< KServe v2: JSON, with or without binary tensors behind it
 };
 
 struct Context {

@@ -53,6 +53,11 @@ Json request_body(BodyKind kind) {
       return {{"content", {{"application/octet-stream", binary}}}};
     case BodyKind::kTensors:
       return {{"content", {{"application/x-npz", binary}}}};
+    case BodyKind::kInference:
+      return {
+          {"required", true},
+          {"content",
+           {{"application/json", {{"schema", {{"type", "object"}}}}}, {"application/octet-stream", binary}}}};
     case BodyKind::kImage:
       return {{"required", true}, {"content", {{"image/jpeg", binary}, {"image/png", binary}}}};
   }

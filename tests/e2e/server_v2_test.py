@@ -1,0 +1,110 @@
+"""KServe v2: metadata, readiness, inference in JSON and with binary tensors, and its errors."""
+
+import json
+import unittest
+
+import numpy as np
+
+import mill
+import serving
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+LENGTH = "Inference-Header-Content-Length"
+
+
+class V2Test(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        cls.server.upload("digits", DIGITS.read_bytes())
+        package = cls.server.compile("digits", {"image": [1, 1, 28, 28]})
+        answer = cls.server.deploy("digits", package, version="7")
+        if answer.status != 201:
+            raise AssertionError(answer.body)
+        cls.image = np.random.default_rng(3).random((1, 1, 28, 28), dtype=np.float32)
+        cls.logits = serving.from_npz(cls.server.infer("digits", {"image": cls.image}).body)["logits"]
+
+    def get(self, path):
+        return self.server.request("GET", path)
+
+    def infer(self, value, raw=b"", path="/v2/models/digits/infer", **headers):
+        text = json.dumps(value).encode()
+        if raw:
+            headers.setdefault(LENGTH, str(len(text)))
+        return self.server.request("POST", path, text + raw, {"Content-Type": "application/octet-stream", **headers})
+
+    def image_input(self, **more):
+        return {"name": "image", "shape": [1, 1, 28, 28], "datatype": "FP32", **more}
+
+    def binary_input(self):
+        return self.image_input(parameters={"binary_data_size": self.image.nbytes})
+
+    def refused(self, answer, status=400):
+        self.assertEqual(answer.status, status, answer.body)
+        self.assertTrue(answer.json()["error"])
+
+    def test_metadata_and_readiness(self):
+        self.assertIn("binary_tensor_data", self.get("/v2").json()["extensions"])
+        model = self.get("/v2/models/digits").json()
+        self.assertEqual(model["versions"], ["7"])
+        self.assertEqual(model["inputs"], [{"name": "image", "datatype": "FP32", "shape": [1, 1, 28, 28]}])
+        self.assertEqual(self.get("/v2/models/digits/versions/7").json(), model)
+        for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/digits/ready", "/v2/models/digits/versions/7/ready"):
+            answer = self.get(path)
+            self.assertEqual((answer.status, answer.body), (200, b""), path)
+        self.assertEqual(self.get("/v2/models/digits/versions/8/ready").status, 400)
+        self.refused(self.get("/v2/models/digits/versions/8"), 404)
+        self.refused(self.get("/v2/models/nothing"), 404)
+        self.refused(self.get("/v2/models/nothing/ready"), 404)
+
+    def test_json_in_json_out(self):
+        for data in (self.image.tolist(), self.image.ravel().tolist()):
+            answer = self.infer({"id": "a1", "inputs": [self.image_input(data=data)]})
+            self.assertEqual(answer.status, 200, answer.body)
+            body = answer.json()
+            self.assertEqual((body["id"], body["model_name"], body["model_version"]), ("a1", "digits", "7"))
+            output = body["outputs"][0]
+            self.assertEqual((output["name"], output["datatype"], output["shape"]), ("logits", "FP32", [1, 10]))
+            np.testing.assert_array_equal(np.float32(output["data"]), self.logits.ravel())
+
+    def test_binary_in_binary_out(self):
+        request = {"inputs": [self.binary_input()], "outputs": [{"name": "logits", "parameters": {"binary_data": True}}]}
+        for value in (request, {"inputs": request["inputs"], "parameters": {"binary_data_output": True}}):
+            answer = self.infer(value, self.image.tobytes(), "/v2/models/digits/versions/7/infer")
+            self.assertEqual(answer.status, 200, answer.body)
+            self.assertEqual(answer.headers["Content-Type"], "application/octet-stream")
+            split = int(answer.headers[LENGTH])
+            output = json.loads(answer.body[:split])["outputs"][0]
+            self.assertEqual(output["parameters"], {"binary_data_size": 40})
+            np.testing.assert_array_equal(np.frombuffer(answer.body[split:], np.float32), self.logits.ravel())
+        mixed = self.infer({"inputs": [self.binary_input()]}, self.image.tobytes())
+        np.testing.assert_array_equal(np.float32(mixed.json()["outputs"][0]["data"]), self.logits.ravel())
+
+    def test_what_is_wrong_is_told(self):
+        good, raw = self.binary_input(), self.image.tobytes()
+        flat = self.image.ravel().tolist()
+        for value in ({}, {"inputs": 3}, {"inputs": [3]}, {"inputs": [{}]}, {"inputs": []},
+                      {"inputs": [self.image_input()]}, {"inputs": [self.image_input(data=flat[:-1])]},
+                      {"inputs": [self.image_input(data=flat + [1])]}, {"inputs": [self.image_input(data=["x"] * 784)]},
+                      {"inputs": [self.image_input(data=flat, datatype="FP64")]},
+                      {"inputs": [{**self.image_input(data=flat), "name": "picture"}]},
+                      {"inputs": [{**self.image_input(data=flat), "shape": [-1, 784]}]},
+                      {"inputs": [{**self.image_input(data=[1]), "shape": [1 << 30, 1 << 9]}]},
+                      {"inputs": [{**self.image_input(data=[1]), "shape": [1 << 62, 1 << 62]}]},
+                      {"inputs": [{**self.image_input(data=flat), "datatype": "FP99"}]},
+                      {"inputs": [self.image_input(data=flat)], "outputs": [{"name": "labels"}]}):
+            self.refused(self.infer(value))
+        self.refused(self.infer({"inputs": [good]}, raw[:-4]))
+        self.refused(self.infer({"inputs": [good]}, raw + b"more"))
+        self.refused(self.infer({"inputs": [good]}, raw, **{"Inference-Header-Content-Length": "99999999"}))
+        self.refused(self.infer({"inputs": [{**good, "parameters": {"binary_data_size": 1 << 60}}]}, raw))
+        self.refused(self.infer({"inputs": [{**self.image_input(data=["a"]), "datatype": "BYTES"}]}), 501)
+        self.refused(self.infer({"inputs": [good]}, raw, "/v2/models/nothing/infer"), 404)
+        self.refused(self.infer({"inputs": [good]}, raw, "/v2/models/digits/versions/8/infer"), 404)
+        self.refused(self.server.request("POST", "/v2/models/digits/infer", b"{", {"Content-Type": "application/json"}))
+        self.refused(self.server.request("POST", "/v2/models/digits/infer", b"{}", {"Content-Type": "text/html"}))
+        self.assertEqual(self.infer({"inputs": [good]}, raw).status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
