@@ -8,15 +8,16 @@ namespace {
 /// which a kernel may use only a little.
 constexpr int64_t kMaxRegisterBytes = 64 * 1024;
 
-/// A loop around this many stores is a tile that the schedule wrote out to fill the registers: more copies of
-/// it side by side would share operands and not fit any more.
-constexpr int kTileStores = 12;
+/// A loop around this many stores to registers is a tile that the schedule wrote out to fill them: more
+/// copies of it side by side would share operands and not fit any more.
+constexpr int kTileStores = 6;
 
-int count_stores(const te::Stmt& stmt) {
-  int count = stmt->op == te::StmtOp::kStore ? 1 : 0;
-  for (const te::Stmt& child : stmt->children) count += count_stores(child);
-  if (stmt->body) count += count_stores(stmt->body);
-  if (stmt->else_body) count += count_stores(stmt->else_body);
+int count_register_stores(const te::Stmt& stmt) {
+  const bool here = stmt->op == te::StmtOp::kStore && stmt->buffer->scope == te::Scope::kRegister;
+  int count = here ? 1 : 0;
+  for (const te::Stmt& child : stmt->children) count += count_register_stores(child);
+  if (stmt->body) count += count_register_stores(stmt->body);
+  if (stmt->else_body) count += count_register_stores(stmt->else_body);
   return count;
 }
 
@@ -69,7 +70,7 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
   llvm::Value* next = builder_.CreateAdd(var, builder_.getInt64(1), "next", false, true);
   var->addIncoming(next, builder_.GetInsertBlock());
   llvm::Instruction* branch = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
-  if (count_stores(node.body) >= kTileStores) keep_rolled(*branch);
+  if (count_register_stores(node.body) >= kTileStores) keep_rolled(*branch);
   builder_.SetInsertPoint(after);
 }
 

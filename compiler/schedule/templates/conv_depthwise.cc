@@ -15,7 +15,7 @@ constexpr int64_t kMaxTaps = 64;  // past this, the taps stay loops
 // Columns of a tile: a divisor of the row's length where there is one past half of what the registers hold.
 int64_t tile_columns(int64_t width, int64_t vectors_per_block, int registers) {
   // Beside the accumulators: the weights of a row of taps and the columns that slide along.
-  const int64_t most = std::max<int64_t>((registers >= 32 ? 16 : 8) / vectors_per_block, 1);
+  const int64_t most = std::max<int64_t>((registers >= 32 ? 16 : 7) / vectors_per_block, 1);
   for (int64_t columns = std::min(width, most); columns > most / 2; --columns) {
     if (width % columns == 0) return columns;
   }
