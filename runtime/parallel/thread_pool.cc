@@ -1,6 +1,7 @@
 #include "runtime/parallel/thread_pool.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -10,9 +11,9 @@ namespace tensormill::parallel {
 
 namespace {
 
-/// A wait polls this often before the thread sleeps: some tens of microseconds when nothing is leased (the next
-/// run may follow at once), about a millisecond inside a lease, whose core is reserved anyway: waking a thread
-/// takes longer than most steps of a network do.
+/// A wait polls this often before the thread sleeps: some tens of microseconds when nothing is leased (the
+/// next run may follow at once), about a millisecond inside a lease, whose core is reserved anyway: waking a
+/// thread takes longer than most steps of a network do.
 constexpr int kIdleSpins = 1000;
 constexpr int kLeasedSpins = 25000;
 
@@ -31,32 +32,41 @@ enum State : uint32_t { kIdle, kPosted, kRunning, kStop };
 
 }  // namespace
 
+/// The tasks of one worker: consecutive ones, so that what it wrote for one kernel is what it reads for the
+/// next. Whoever is done early helps the others.
+struct alignas(kCacheLine) Lease::Share {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+
 struct ThreadPool::Job {
   TaskFunction function;
   void* context;
-  int64_t tasks;
+  Lease::Share* shares;
+  int32_t workers;  ///< that have a share
   const CancelToken* cancel;
   int32_t cancel_code;
-  alignas(kCacheLine) std::atomic<int64_t> next{0};
-  alignas(kCacheLine) std::atomic<bool> failed{false};
+  /// The lowest task that failed. Tasks above it are skipped, tasks below it are not, so it ends at the same
+  /// one on every run.
+  alignas(kCacheLine) std::atomic<int64_t> failing_task{std::numeric_limits<int64_t>::max()};
   std::mutex mutex;
-  int64_t failing_task = -1;
   int32_t code = 0;
 
   void fail(int64_t task, int32_t task_code) {
     const std::lock_guard lock(mutex);
-    failed.store(true, std::memory_order_relaxed);
-    if (failing_task < 0 || task < failing_task) {
-      failing_task = task;
-      code = task_code;
-    }
+    if (task >= failing_task.load(std::memory_order_relaxed)) return;
+    failing_task.store(task, std::memory_order_relaxed);
+    code = task_code;
   }
 
-  /// Tasks are claimed in order, so all below the lowest failing one have been claimed when it fails.
   void work(int32_t worker) {
-    while (!failed.load(std::memory_order_relaxed)) {
-      const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-      if (task >= tasks) return;
+    for (int32_t i = 0; i < workers; ++i) work_on(shares[(worker + i) % workers], worker);
+  }
+
+  void work_on(Lease::Share& share, int32_t worker) {
+    while (true) {
+      const int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (task >= share.end || task > failing_task.load(std::memory_order_relaxed)) return;
       if (cancel != nullptr && cancel->cancelled()) {
         fail(task, cancel_code);
         return;
@@ -156,8 +166,13 @@ void ThreadPool::give_back(const std::vector<int>& helpers) {
   freed_.notify_all();
 }
 
+Lease::Lease(ThreadPool* pool, std::vector<int> helpers)
+    : pool_(pool), helpers_(std::move(helpers)), shares_(std::make_unique<Share[]>(helpers_.size() + 1)) {}
+
 Lease::Lease(Lease&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)), helpers_(std::move(other.helpers_)) {}
+    : pool_(std::exchange(other.pool_, nullptr)),
+      helpers_(std::move(other.helpers_)),
+      shares_(std::move(other.shares_)) {}
 
 Lease::~Lease() {
   if (pool_ != nullptr) pool_->give_back(helpers_);
@@ -165,13 +180,21 @@ Lease::~Lease() {
 
 int32_t Lease::parallel_for(int64_t tasks, TaskFunction function, void* context, const CancelToken* cancel,
                             int32_t cancel_code) {
+  const size_t useful = tasks > 1 ? std::min(helpers_.size(), static_cast<size_t>(tasks - 1)) : 0;
+  const int64_t workers = static_cast<int64_t>(useful) + 1;
+  for (int64_t w = 0, begin = 0; w < workers; ++w) {
+    Share& share = shares_[static_cast<size_t>(w)];
+    share.next.store(begin, std::memory_order_relaxed);
+    begin += tasks / workers + (w < tasks % workers ? 1 : 0);
+    share.end = begin;
+  }
   ThreadPool::Job job{.function = function,
                       .context = context,
-                      .tasks = tasks,
+                      .shares = shares_.get(),
+                      .workers = static_cast<int32_t>(workers),
                       .cancel = cancel,
                       .cancel_code = cancel_code,
                       .mutex = {}};
-  const size_t useful = tasks > 1 ? std::min(helpers_.size(), static_cast<size_t>(tasks - 1)) : 0;
   for (size_t i = 0; i < useful; ++i) {
     ThreadPool::Helper& helper = *pool_->helpers_[static_cast<size_t>(helpers_[i])];
     helper.job = &job;

@@ -1,8 +1,9 @@
 /// The one thread pool of a process: made in main (in the C API: in tm_runtime) and passed.
 ///
 /// The pool stands for `cores` cores. A run leases some of them, waits when none is free, and counts its own
-/// thread as the first; so two executors never fight over a core. parallel_for hands tasks out from an atomic
-/// counter: which thread runs a task is not determined, so results must not depend on it.
+/// thread as the first; so two executors never fight over a core. parallel_for gives each worker consecutive
+/// tasks and lets those that are done early take the others': which thread runs a task is not determined, so
+/// results must not depend on it.
 /// Thread-safety: ThreadPool may be used by any thread; a Lease belongs to one thread at a time.
 #pragma once
 
@@ -43,17 +44,19 @@ public:
   ~Lease();
   int workers() const { return static_cast<int>(helpers_.size()) + 1; }
   /// Runs all tasks, this thread included, and returns when none runs any more: the code of the lowest task
-  /// that failed (later ones may be skipped), or 0. `cancel_code` is returned once `cancel` says so. Not to
-  /// be called from inside a task.
+  /// that failed (later ones may be skipped), or 0. `cancel_code` is returned when `cancel` says so and no
+  /// lower task failed. Not to be called from inside a task.
   int32_t parallel_for(int64_t tasks, TaskFunction function, void* context,
                        const CancelToken* cancel = nullptr, int32_t cancel_code = 0);
 
 private:
   friend class ThreadPool;
-  Lease(ThreadPool* pool, std::vector<int> helpers) : pool_(pool), helpers_(std::move(helpers)) {}
+  struct Share;
+  Lease(ThreadPool* pool, std::vector<int> helpers);
 
   ThreadPool* pool_;
   std::vector<int> helpers_;
+  std::unique_ptr<Share[]> shares_;  ///< one a worker
 };
 
 class ThreadPool {
