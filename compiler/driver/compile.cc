@@ -47,6 +47,12 @@ schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
       return schedule::KernelClass::kDepthwise;
     case ir::KernelClass::kWinograd:
       return schedule::KernelClass::kWinograd;
+    case ir::KernelClass::kMatmulPacked:
+      return schedule::KernelClass::kMatmulPacked;
+    case ir::KernelClass::kLayerNorm:
+      return schedule::KernelClass::kLayerNorm;
+    case ir::KernelClass::kAttention:
+      return schedule::KernelClass::kAttention;
   }
   throw InternalError("unknown kernel class");
 }

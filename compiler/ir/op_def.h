@@ -38,6 +38,9 @@ enum class KernelClass : uint8_t {
   kConvBlocked,
   kDepthwise,
   kWinograd,
+  kMatmulPacked,
+  kLayerNorm,
+  kAttention,
 };
 
 struct InferContext {

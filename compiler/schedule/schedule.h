@@ -42,6 +42,9 @@ enum class KernelClass : uint8_t {
   kConvBlocked,
   kDepthwise,
   kWinograd,
+  kMatmulPacked,
+  kLayerNorm,
+  kAttention,
 };
 
 /// The analytic default for the program on the target, by the first row of templates.def that accepts it

@@ -8,6 +8,7 @@ namespace tensormill::ops_cases {
 void add_window_cases(std::vector<Case>& cases);
 void add_blocked_conv_cases(std::vector<Case>& cases);
 void add_movement_cases(std::vector<Case>& cases);
+void add_transformer_cases(std::vector<Case>& cases);
 
 namespace {
 
@@ -190,6 +191,7 @@ std::vector<Case> make_cases() {
   add_reductions(cases);
   add_normalizations(cases);
   add_movement_cases(cases);
+  add_transformer_cases(cases);
   return cases;
 }
 

@@ -1,0 +1,150 @@
+/// matmul_packed: product with a constant matrix that is stored in blocks of columns, as the kernel reads it.
+#include "compiler/ops/gemm.h"
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> matmul_packed_ops();
+
+namespace {
+
+/// x [..., K] as rows x K, w as blocks x K x block.
+struct PackedProduct {
+  Shape leading;
+  int64_t rows, depth, columns, blocks, block;
+};
+
+PackedProduct read_product(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+  PackedProduct p;
+  p.leading.assign(x.begin(), x.end() - 1);
+  p.rows = num_elements(p.leading);
+  p.depth = x.back();
+  p.columns = attr_int(attrs, "columns");
+  p.blocks = w[0];
+  p.block = w[2];
+  return p;
+}
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& w = input_like_first(context, 1);
+  if (x.shape.empty()) fail("input 0 has rank 0, expected at least 1");
+  if (w.shape.size() != 3)
+    fail("input 1 has rank " + std::to_string(w.shape.size()) + ", expected 3: blocks, rows, lanes");
+  if (x.shape.back() != w.shape[1]) {
+    fail("shapes " + to_string(x.shape) + " and " + to_string(w.shape) + " do not multiply: " +
+         std::to_string(x.shape.back()) + " columns and " + std::to_string(w.shape[1]) + " rows");
+  }
+  const int64_t columns = attr_int(context.attrs, "columns");
+  const int64_t block = w.shape[2];
+  if (columns < 0 || block < 1 || columns / block + (columns % block != 0 ? 1 : 0) != w.shape[0]) {
+    fail("attribute columns is " + std::to_string(columns) + ", which does not fill " +
+         std::to_string(w.shape[0]) + " blocks of " + std::to_string(block));
+  }
+  if (has_input(context, 2)) {
+    const ir::ValueType& bias = input_like_first(context, 2);
+    if (bias.shape != Shape{columns})
+      fail("bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(columns) + "]");
+  }
+  Shape out = x.shape;
+  out.back() = columns;
+  return {made_type(x.dtype, out)};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  const Tensor& w = *context.inputs[1];
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const PackedProduct p = read_product(context.attrs, x.shape(), w.shape());
+  const std::vector<double> xs = to_doubles(x), ws = to_doubles(w);
+  const bool has_bias = context.inputs.size() > 2 && context.inputs[2] != nullptr;
+  const std::vector<double> bias = has_bias ? to_doubles(*context.inputs[2]) : std::vector<double>();
+  std::vector<double> values(static_cast<size_t>(p.rows * p.columns));
+  GemmOperands gemm;
+  gemm.rows = p.rows;
+  gemm.columns = p.columns;
+  gemm.depth = p.depth;
+  gemm.fill_row = [&](int64_t row, int64_t k0, int64_t count, double* block) {
+    std::copy_n(xs.data() + row * p.depth + k0, count, block);
+  };
+  gemm.fill_column_block = [&](int64_t k, int64_t j0, int64_t count, double* block) {
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t column = j0 + j;
+      block[j] = ws[static_cast<size_t>((column / p.block * p.depth + k) * p.block + column % p.block)];
+    }
+  };
+  gemm.take = [&](int64_t row, int64_t j0, int64_t count, const double* sums) {
+    for (int64_t j = 0; j < count; ++j) {
+      values[static_cast<size_t>(row * p.columns + j0 + j)] =
+          sums[j] + (has_bias ? bias[static_cast<size_t>(j0 + j)] : 0.0);
+    }
+  };
+  gemm_double(gemm);
+  store_doubles(out, values);
+}
+
+/// The index into dimensions `shape` of the row-major position `position`.
+std::vector<Expr> unflatten(Expr position, const Shape& shape) {
+  std::vector<Expr> index(shape.size(), Expr(0));
+  int64_t left = num_elements(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    left /= shape[d];
+    index[d] = left == 1 ? position : te::floordiv(position, Expr(left));
+    if (left > 1) position = te::floormod(position, Expr(left));
+  }
+  return index;
+}
+
+/// Sums of whole blocks, pad lanes included, so that a schedule keeps whole vectors in registers; then the
+/// columns, with the bias.
+TeOutputs compute(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const PackedProduct p =
+      read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
+  const Shape blocked = {p.rows, p.blocks, p.block};
+  const te::Tensor sums =
+      reduce_safe(context.name + "_sums", te::ReduceOp::kSum, blocked, {p.depth}, compute_dtype(out.dtype),
+                  [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
+                    std::vector<Expr> at = unflatten(axes[0], p.leading);
+                    at.push_back(k[0]);
+                    return widen(te::read(context.inputs[0], at)) *
+                           widen(te::read(context.inputs[1], {axes[1], k[0], axes[2]}));
+                  });
+  const bool has_bias = context.inputs.size() > 2 && context.inputs[2] != nullptr;
+  return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    const std::vector<Expr> row(axes.begin(), axes.end() - 1);
+    const Expr& column = axes.back();
+    const Expr block(p.block);
+    const Expr sum = te::read(
+        sums, {flatten_index(row, p.leading), te::floordiv(column, block), te::floormod(column, block)});
+    return narrow(has_bias ? sum + widen(te::read(context.inputs[2], {column})) : sum, out.dtype);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> matmul_packed_ops() {
+  ir::OpDef def;
+  def.name = "matmul_packed";
+  def.min_inputs = 2;
+  def.max_inputs = 3;
+  def.pattern = ir::Pattern::kComplex;
+  def.kernel_class = ir::KernelClass::kMatmulPacked;
+  def.tolerance = 1e-5;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "x [..., K] times a matrix of K rows, plus bias [columns] where given: column j of the matrix is lane "
+      "j "
+      "mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attribute "
+      "columns "
+      "(int, required)";
+  return {def};
+}
+
+}  // namespace tensormill::ops

@@ -1,0 +1,133 @@
+// Product with a packed matrix (ops/matmul_packed.cc): a tile of rows x column blocks stays in registers over
+// the whole depth; what follows is applied to the registers. Column panels are the outer loop, so that a
+// panel of the matrix is read from memory once and stays in the L2 cache while all rows pass by.
+#include <algorithm>
+#include <limits>
+
+#include "compiler/schedule/builder.h"
+
+namespace tensormill::schedule {
+
+namespace {
+
+struct Tile {
+  int64_t rows = 1;
+  int64_t vectors = 1;
+  double cycles = std::numeric_limits<double>::infinity();  // of all tiles, per step along the depth
+};
+
+// Cycles of one tile's step along the depth: two multiply-adds a cycle, one and a half loads (two would leave
+// no room for misses), at least the latency of a multiply-add, and what comes from the L2 cache at 48 bytes a
+// cycle.
+double step_cycles(int64_t rows, int64_t vectors, int64_t vector_bytes) {
+  constexpr double kLatency = 4, kLoads = 1.5, kL2Bytes = 48;
+  const double products = static_cast<double>(rows * vectors) / 2;
+  const double loads = static_cast<double>(rows + vectors) / kLoads;
+  const double bytes = static_cast<double>(vectors * vector_bytes + rows * 4);
+  return std::max({products, loads, kLatency}) + bytes / kL2Bytes;
+}
+
+// Accumulators, one row of weight vectors and a broadcast element share the registers.
+Tile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts) {
+  Tile best;
+  const int64_t bytes = facts.vector_bits / 8;
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(blocks, 8); ++vectors) {
+    const int64_t most = (facts.vector_registers - 1 - vectors) / vectors;
+    const double panels = static_cast<double>((blocks + vectors - 1) / vectors);
+    for (int64_t height = 1; height <= std::min<int64_t>(most, rows); ++height) {
+      const int64_t rest = rows % height;
+      if (divides && rest != 0) continue;
+      double cycles = static_cast<double>(rows / height) * step_cycles(height, vectors, bytes);
+      if (rest != 0) cycles += step_cycles(rest, vectors, bytes);
+      if (cycles * panels < best.cycles) best = {height, vectors, cycles * panels};
+    }
+  }
+  return best;
+}
+
+struct Stages {
+  std::string sums, root;
+};
+
+// The sums and the one stage that is left of what follows them, or empty names.
+Stages find_stages(Builder& builder) {
+  Stages found;
+  for (const std::string& name : builder.stage_names()) {
+    const Stage& stage = builder.stage(name);
+    if (stage.attach == AttachKind::kInline) continue;
+    std::string& place = stage.reduction ? found.sums : found.root;
+    if (!place.empty()) return {};
+    place = name;
+  }
+  if (found.sums.empty() || found.root.empty() || builder.stage(found.sums).shape.size() != 3) return {};
+  return found;
+}
+
+}  // namespace
+
+bool template_matmul_packed(Builder& builder) {
+  builder.inline_injective();
+  const auto [sums, root] = find_stages(builder);
+  if (root.empty()) return false;
+  const Shape blocked = builder.stage(sums).shape, shape = builder.stage(root).shape;
+  const int64_t depth = builder.extent(sums, "r0");
+  if (num_elements(blocked) == 0 || shape.empty() || num_elements(shape) == 0) return false;
+  const int64_t columns = shape.back();
+  if (num_elements(shape) / columns != blocked[0] || (columns + blocked[2] - 1) / blocked[2] != blocked[1] ||
+      blocked[2] != builder.lanes(sums)) {
+    return false;
+  }
+  std::vector<std::string> axes = data_axes(builder.stage(root));
+  const std::string column = axes.back();
+  axes.pop_back();
+  std::vector<std::string> rows;  // the dimensions that are longer than 1
+  std::vector<std::string> order;
+  for (const std::string& axis : axes) (builder.extent(root, axis) > 1 ? rows : order).push_back(axis);
+
+  // The tile's rows are cut from all rows where that leaves no tail, else from the last dimension of them.
+  const target::CpuFacts& facts = builder.target().facts;
+  const int64_t last = rows.empty() ? 1 : builder.extent(root, rows.back());
+  Tile tile = choose_tile(last, blocked[1], false, facts);
+  tile.cycles *= static_cast<double>(blocked[0] / last);
+  bool fuses = false;
+  if (rows.size() > 1) {
+    const Tile whole = choose_tile(blocked[0], blocked[1], true, facts);
+    fuses = whole.cycles <= tile.cycles;
+    if (fuses) tile = whole;
+  }
+  const std::string height = std::to_string(tile.rows), lanes = std::to_string(blocked[2]);
+  builder.step("split", {root, column, std::to_string(tile.vectors * blocked[2])});
+  builder.step("split", {root, column + ".i", lanes});
+  order.push_back(column + ".o");
+  std::vector<std::string> inner = {column + ".i.o", column + ".i.i"};
+  if (!rows.empty()) {
+    if (fuses) {
+      rows = {builder.fuse(root, axes)};
+      order = {column + ".o"};
+    }
+    builder.step("split", {root, rows.back(), height});
+    inner.insert(inner.begin(), rows.back() + ".i");
+    rows.back() += ".o";
+    order.insert(order.end(), rows.begin(), rows.end());
+  }
+  std::vector<std::string> args = {root};
+  args.insert(args.end(), order.begin(), order.end());
+  args.insert(args.end(), inner.begin(), inner.end());
+  builder.step("reorder", args);
+  for (size_t i = 0; i < inner.size(); ++i)
+    builder.step(i + 1 < inner.size() ? "unroll" : "vectorize", {root, inner[i]});
+  const double work = static_cast<double>(num_elements(blocked)) * static_cast<double>(depth);
+  const std::string inside = builder.parallelize(root, builder.fuse(root, order), work);
+
+  builder.step("split", {sums, "i0", height});
+  builder.step("split", {sums, "i1", std::to_string(tile.vectors)});
+  builder.step("reorder", {sums, "i0.o", "i1.o", "r0", "i0.i", "i1.i", "i2"});
+  builder.step("unroll", {sums, "i0.i"});
+  builder.step("unroll", {sums, "i1.i"});
+  builder.step("vectorize", {sums, "i2"});
+  builder.step("compute_at", {sums, root, inside});
+  builder.step("store_in", {sums, "register"});
+  return true;
+}
+
+}  // namespace tensormill::schedule
