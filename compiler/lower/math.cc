@@ -77,6 +77,13 @@ Expr evaluate(ExprOp op, const std::vector<Expr>& args, const MathContext& conte
 
 Expr legalize_math(ExprOp op, const std::vector<Expr>& args, bool use_fma) {
   const DType dtype = args[0]->type.dtype;
+  if (dtype == DType::kFloat32) {
+    const MathContext context{use_fma, true};
+    if (op == ExprOp::kExp) return math32_exp(args[0], context);
+    if (op == ExprOp::kSigmoid) return math32_sigmoid(args[0], context);
+    if (op == ExprOp::kTanh) return math32_tanh(args[0], context);
+    if (op == ExprOp::kErf) return math32_erf(args[0], context);
+  }
   std::vector<Expr> wide;
   for (const Expr& arg : args) wide.push_back(te::cast(DType::kFloat64, arg));
   return te::cast(dtype, evaluate(op, wide, {use_fma, dtype != DType::kFloat64}));

@@ -10,12 +10,10 @@ using te::Expr;
 
 Expr math_erf(const Expr& x, const MathContext& context) {
   const Expr z = x * x;
-  const Expr near = context.narrow ? polynomial(z, kErfSmall24, std::size(kErfSmall24), context)
-                                   : polynomial(z, kErfSmall, std::size(kErfSmall), context);
+  const Expr near = polynomial(z, kErfSmall, std::size(kErfSmall), context);
   const Expr size = te::min(magnitude(x), f64(x, 6));
   const Expr t = f64(x, 1) / (size * f64(x, 0.5) + f64(x, 1)) - f64(x, kErfTailCenter);
-  const Expr q = context.narrow ? polynomial(t, kErfTail24, std::size(kErfTail24), context)
-                                : polynomial(t, kErfTail, std::size(kErfTail), context);
+  const Expr q = polynomial(t, kErfTail, std::size(kErfTail), context);
   const Expr far = f64(x, 1) - math_exp(-(size * size), context) * q;
   return te::select(magnitude(x) < f64(x, 1), x * near, te::select(x == x, with_sign(far, x), x));
 }

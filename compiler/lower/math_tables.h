@@ -1,5 +1,5 @@
 // Polynomials of the vector math, lowest power first: Chebyshev interpolation in 60-digit arithmetic, then
-// rounded. The names that end in 24 are short enough for results in f32.
+// rounded.
 #pragma once
 
 namespace tensormill::lower {
@@ -10,10 +10,6 @@ inline constexpr double kErfSmall[] = {
     0.0052239776248180145,  -0.000854832698083379,   0.0001205533111164271,  -1.4925595266831182e-05,
     1.6461000484121368e-06, -1.6350312701054695e-07, 1.4659775274047436e-08, -1.1372848856791674e-09,
     5.957176147748911e-11};
-// relative error 3.7e-11
-inline constexpr double kErfSmall24[] = {
-    1.1283791670615435,   -0.3761263846802871,    0.11283782495236845,    -0.026865430727670243,
-    0.005221031807858023, -0.0008484080405535107, 0.00011265959025606609, -9.667044571486996e-06};
 inline constexpr double kErfTailCenter = 0.4583333333333333;
 // relative error 1.9e-17
 inline constexpr double kErfTail[] = {0.2214295402299318,    0.7770891265969198,    0.888435542596203,
@@ -22,10 +18,6 @@ inline constexpr double kErfTail[] = {0.2214295402299318,    0.7770891265969198,
                                       -0.09475504141704388,  -0.003821523760261705, 0.08180581174693827,
                                       -0.040193897454153554, -0.05362678834691956,  0.07629064767929084,
                                       0.00790064447912639,   -0.07440021243346044};
-// relative error 2.6e-09
-inline constexpr double kErfTail24[] = {0.2214295402299318,   0.7770891374639949,  0.8884355435054001,
-                                        0.618075022316956,    0.10464940136653274, -0.20558190187269815,
-                                        -0.08975698366859189, 0.10746193684059431, 0.04546951361108618};
 // relative error 4.6e-20
 inline constexpr double kAtan[] = {1.0,
                                    -0.33333333333333326,

@@ -114,6 +114,27 @@ TEST_P(MathUlp, StaysWithinItsBound) {
   }
 }
 
+// The functions that stay in f32: every 8191st bit pattern, infinities, NaNs and denormals among them.
+class MathUlp32 : public MathUlp {};
+
+TEST_P(MathUlp32, HoldsOverTheBitPatterns) {
+  const Case& test = GetParam();
+  std::vector<double> x;
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 8191) {
+    const uint32_t pattern = static_cast<uint32_t>(bits);
+    float value;
+    std::memcpy(&value, &pattern, sizeof(value));
+    x.push_back(static_cast<double>(value));
+  }
+  for (const bool fma : {true, false}) {
+    const std::vector<double> got = run(test.op, DType::kFloat32, {x}, fma);
+    for (size_t i = 0; i < x.size() && !HasFailure(); ++i) {
+      expect_ulps(got[i], test.reference(x[i]), test.ulps, true,
+                  std::string(test.name) + " at " + std::to_string(x[i]));
+    }
+  }
+}
+
 #define TM_CASE(op, name, low, high, ulps) \
   Case { ExprOp::op, #name, low, high, ulps, name }
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
@@ -140,6 +161,12 @@ INSTANTIATE_TEST_SUITE_P(
                       TM_CASE(kAtan, atanl_, -20, 20, 4), TM_CASE(kSinh, sinhl_, -20, 20, 4),
                       TM_CASE(kCosh, coshl_, -20, 20, 4)),
     [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Functions, MathUlp32,
+                         ::testing::Values(TM_CASE(kExp, expl_, 0, 0, 4), TM_CASE(kTanh, tanhl_, 0, 0, 4),
+                                           TM_CASE(kErf, erfl_, 0, 0, 4),
+                                           TM_CASE(kSigmoid, sigmoid, 0, 0, 4)),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Pow, AgreesWithTheLibraryAndItsSpecialCases) {
   const std::vector<double> bases = {0.0, -0.0, 1,    -1,   2,     -2,           0.5,    -0.5,

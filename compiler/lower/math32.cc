@@ -1,0 +1,102 @@
+// exp, sigmoid, tanh and erf on f32 lanes. Polynomials are minimax fits (Lawson's iteration on Chebyshev
+// nodes in double), then rounded; the relative errors of the fits are below 6e-9, so that rounding dominates.
+#include <initializer_list>
+
+#include "compiler/lower/math.h"
+
+namespace tensormill::lower {
+
+using te::Expr;
+using te::ExprOp;
+
+namespace {
+
+Expr f32(const Expr& like, double value) { return te::float_imm(DType::kFloat32, value, like->type.lanes); }
+Expr i32(const Expr& like, int64_t value) { return te::int_imm(DType::kInt32, value, like->type.lanes); }
+
+// Lowest power first.
+Expr horner(const Expr& x, std::initializer_list<double> coefficients, const MathContext& context) {
+  const double* next = coefficients.end() - 1;
+  Expr sum = f32(x, *next);
+  while (next != coefficients.begin()) sum = multiply_add(sum, x, f32(x, *--next), context);
+  return sum;
+}
+
+Expr with_sign_of(const Expr& value, const Expr& sign) {
+  const Expr bits = te::reinterpret(DType::kInt32, sign);
+  const Expr sign_bit = te::make(ExprOp::kBitAnd, {bits, i32(sign, INT32_MIN)});
+  return te::reinterpret(DType::kFloat32,
+                         te::make(ExprOp::kBitOr, {te::reinterpret(DType::kInt32, value), sign_bit}));
+}
+
+// x = n * ln 2 + r: exp(r) and n.
+struct Reduced {
+  Expr value;
+  Expr exponent;
+};
+
+Reduced reduce_exp(const Expr& x, const MathContext& context) {
+  constexpr double kMagic = 0x1.8p23;  // added and subtracted: rounds to an integer
+  constexpr int64_t kMagicBits = 0x4b400000;
+  const Expr shifted = multiply_add(x, f32(x, 0x1.715476p+0), f32(x, kMagic), context);
+  const Expr n = shifted - f32(x, kMagic);
+  // ln 2 in two parts; n times the first, of 10 bits, is exact.
+  Expr r = multiply_add(n, f32(x, -0x1.63p-1), x, context);
+  r = multiply_add(n, f32(x, 0x1.bd0106p-13), r, context);
+  const Expr tail = horner(r, {0x1p-1, 0x1.55549p-3, 0x1.55545ep-5, 0x1.123b46p-7, 0x1.6db40cp-10}, context);
+  return {multiply_add(r * r, tail, r, context) + f32(x, 1),
+          te::reinterpret(DType::kInt32, shifted) - i32(x, kMagicBits)};
+}
+
+// 2^n for n in [-126, 127].
+Expr power_of_two(const Expr& n) {
+  return te::reinterpret(DType::kFloat32, te::make(ExprOp::kShl, {n + i32(n, 127), i32(n, 23)}));
+}
+
+// exp(x) for x in [-87, 88] or NaN.
+Expr exp_normal(const Expr& x, const MathContext& context) {
+  const Reduced reduced = reduce_exp(x, context);
+  return reduced.value * power_of_two(reduced.exponent);
+}
+
+}  // namespace
+
+Expr math32_exp(const Expr& x, const MathContext& context) {
+  const Expr clamped = te::min(te::max(x, f32(x, -105)), f32(x, 90));
+  const Reduced reduced = reduce_exp(clamped, context);
+  // Two factors, so that neither overflows and a denormal result is rounded once.
+  const Expr half = te::make(ExprOp::kShr, {reduced.exponent, i32(x, 1)});
+  return reduced.value * power_of_two(half) * power_of_two(reduced.exponent - half);
+}
+
+Expr math32_sigmoid(const Expr& x, const MathContext& context) {
+  const Expr z = math32_exp(-magnitude(x), context);
+  return te::select(x >= f32(x, 0), f32(x, 1), z) / (f32(x, 1) + z);
+}
+
+Expr math32_tanh(const Expr& x, const MathContext& context) {
+  const Expr z = x * x;
+  const Expr p =
+      horner(z, {-0x1.55552ep-2, 0x1.1105c6p-3, -0x1.b80a5cp-5, 0x1.50cc16p-6, -0x1.6f8d5ap-8}, context);
+  const Expr near = x * multiply_add(z, p, f32(x, 1), context);
+  const Expr size = te::min(magnitude(x), f32(x, 9.1));
+  const Expr far = f32(x, 1) - f32(x, 2) / (exp_normal(size + size, context) + f32(x, 1));
+  return te::select(magnitude(x) < f32(x, 0.625), near, with_sign_of(far, x));
+}
+
+Expr math32_erf(const Expr& x, const MathContext& context) {
+  const Expr near = horner(x * x,
+                           {0x1.20dd74p+0, -0x1.81273ep-2, 0x1.ce2d2p-4, -0x1.b7fbb4p-6, 0x1.5419f4p-8,
+                            -0x1.a485e8p-11, 0x1.4ae4c6p-14},
+                           context);
+  // log erfc is smooth: 1 - erf is the exponential of a polynomial, without a division.
+  const Expr size = te::min(magnitude(x), f32(x, 4));
+  const Expr logarithm = horner(size,
+                                {-0x1.5cd7bep-12, -0x1.208b1ap+0, -0x1.46b432p-1, -0x1.a67e88p-4,
+                                 0x1.66181cp-6, -0x1.82e8cp-9, 0x1.87b378p-13},
+                                context);
+  const Expr far = f32(x, 1) - exp_normal(logarithm, context);
+  return te::select(magnitude(x) < f32(x, 1), x * near, with_sign_of(far, x));
+}
+
+}  // namespace tensormill::lower
