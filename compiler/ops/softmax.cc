@@ -76,7 +76,8 @@ TeOutputs compute(const ir::ComputeContext& context) {
                                       });
   return {compute_safe(name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const Expr sum = te::read(sums, row_of(axes));
-    if (!logarithm) return narrow(te::read(shifted, axes) / sum, out.dtype);
+    // One division a row: the inverse does not depend on the last axis.
+    if (!logarithm) return narrow(te::read(shifted, axes) * (constant_like(sum, 1) / sum), out.dtype);
     const Expr difference = value(axes) - te::read(most, row_of(axes));
     return narrow(difference - te::make(te::ExprOp::kLog, {sum}), out.dtype);
   })};

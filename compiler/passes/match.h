@@ -2,6 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,14 @@ inline const ir::Node* producer_of(const ir::Graph& graph, ir::ValueId value) {
 inline const ir::Node* match(const ir::Graph& graph, ir::ValueId value, std::string_view op) {
   const ir::Node* node = producer_of(graph, value);
   return node != nullptr && node->op == op ? node : nullptr;
+}
+
+/// The value of a constant of one element.
+inline std::optional<double> scalar_of(const ir::Graph& graph, ir::ValueId id) {
+  if (id == ir::kAbsent) return std::nullopt;
+  const std::optional<Tensor>& constant = graph.value(id).constant;
+  if (!constant || constant->num_elements() != 1) return std::nullopt;
+  return constant->element_as_double(0);
 }
 
 /// How often each value is read; graph outputs count as a read.

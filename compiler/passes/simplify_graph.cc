@@ -29,13 +29,6 @@ bool moves_nothing(const std::vector<int64_t>& perm, const Shape& shape) {
   return true;
 }
 
-std::optional<double> scalar_of(const ir::Graph& graph, ir::ValueId id) {
-  if (id == ir::kAbsent) return std::nullopt;
-  const std::optional<Tensor>& constant = graph.value(id).constant;
-  if (!constant || constant->num_elements() != 1) return std::nullopt;
-  return constant->element_as_double(0);
-}
-
 class Simplifier {
 public:
   explicit Simplifier(const ir::Graph& graph) : graph_(graph), patch_(graph, "simplify_graph") {}

@@ -27,8 +27,54 @@ void add_packed_products(std::vector<Case>& cases) {
   add("no columns", {3, 2}, 0, 4, false);
 }
 
+void add_layer_norms(std::vector<Case>& cases) {
+  const auto add = [&](const std::string& variant, Shape x, int64_t axis, bool scale, bool bias) {
+    const Shape row(x.begin() + axis, x.end());
+    Case made{"layer_norm", variant, {{"axis", axis}, {"epsilon", 0.125}}, {{.shape = std::move(x)}}};
+    made.operands.push_back({.shape = row, .absent = !scale});
+    made.operands.push_back({.shape = row, .absent = !bias});
+    cases.push_back(std::move(made));
+  };
+  add("last axis", {3, 37}, 1, true, true);
+  add("whole vectors", {2, 5, 64}, 2, true, true);
+  add("last two axes", {3, 2, 7}, 1, true, false);
+  add("bias only", {4, 13}, 1, false, true);
+  add("plain", {5, 8}, 1, false, false);
+  add("one element", {1, 1}, 1, true, true);
+  add("one row", {7}, 0, true, true);
+  add("no rows", {0, 3}, 1, true, true);
+  add("empty rows", {3, 0}, 1, true, true);
+}
+
+void add_attentions(std::vector<Case>& cases) {
+  struct Heads {
+    int64_t batch, queries, keys, heads, width;
+  };
+  const auto add = [&](const std::string& variant, const Heads& h, const Shape& mask, int64_t extra) {
+    const int64_t columns = h.heads * h.width + extra;
+    Case made{"attention", variant, {{"heads", h.heads}, {"width", h.width}, {"scale", 0.25}}, {}};
+    if (extra > 0) made.attrs.set("offsets", std::vector<int64_t>{0, extra, extra / 2});
+    made.operands.push_back({.shape = {h.batch, h.queries, columns}, .fill = Fill::kUnit});
+    made.operands.push_back({.shape = {h.batch, h.keys, columns}, .fill = Fill::kUnit});
+    made.operands.push_back({.shape = {h.batch, h.keys, columns}});
+    if (!mask.empty()) made.operands.push_back({.shape = mask});
+    cases.push_back(std::move(made));
+  };
+  add("whole blocks", {1, 16, 32, 2, 32}, {1, 1, 16, 32}, 0);
+  add("tails of rows and keys", {2, 13, 37, 2, 16}, {2, 1, 1, 37}, 0);
+  add("offsets", {1, 7, 19, 3, 16}, {}, 32);
+  add("mask of a lower rank", {1, 5, 17, 1, 16}, {17}, 0);
+  add("narrow heads", {1, 3, 5, 2, 3}, {1, 2, 3, 5}, 0);
+  add("one of each", {1, 1, 1, 1, 1}, {}, 0);
+  add("no queries", {1, 0, 3, 1, 2}, {}, 0);
+}
+
 }  // namespace
 
-void add_transformer_cases(std::vector<Case>& cases) { add_packed_products(cases); }
+void add_transformer_cases(std::vector<Case>& cases) {
+  add_packed_products(cases);
+  add_layer_norms(cases);
+  add_attentions(cases);
+}
 
 }  // namespace tensormill::ops_cases

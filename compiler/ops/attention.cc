@@ -1,0 +1,187 @@
+/// attention: softmax(Q K^T * scale + mask) V for heads that stand side by side in the columns of Q, K and V
+/// (Vaswani et al., "Attention Is All You Need", 2017, section 3.2).
+#include <cmath>
+#include <limits>
+
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/te_util.h"
+#include "compiler/ops/type_rules.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> attention_ops();
+
+namespace {
+
+struct Heads {
+  int64_t batch, queries, keys, heads, width;
+  std::vector<int64_t> offsets;  ///< first column of q, k and v
+  double scale;
+  Shape scores() const { return {batch, heads, queries, keys}; }
+};
+
+Heads read_heads(const ir::Attrs& attrs, const Shape& q, const Shape& k) {
+  Heads h;
+  h.batch = q[0];
+  h.queries = q[1];
+  h.keys = k[1];
+  h.heads = attr_int(attrs, "heads");
+  h.width = attr_int(attrs, "width");
+  h.offsets = attr_ints(attrs, "offsets", 3, 0, 0, kMaxWindow);
+  h.scale = attr_float(attrs, "scale", 1);
+  return h;
+}
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& q = input_of(context, 0, kFloats);
+  for (size_t i = 0; i < 3; ++i) {
+    const Shape& shape = input_like_first(context, i).shape;
+    if (shape.size() != 3)
+      fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", expected 3");
+  }
+  const Shape &k = context.inputs[1]->shape, &v = context.inputs[2]->shape;
+  if (k[0] != q.shape[0] || v[0] != q.shape[0] || k[1] != v[1]) {
+    fail("shapes " + to_string(q.shape) + ", " + to_string(k) + " and " + to_string(v) +
+         " do not agree in batch and keys");
+  }
+  const Heads h = read_heads(context.attrs, q.shape, k);
+  if (h.heads < 0 || h.width < 0 || h.heads > kMaxWindow || h.width > kMaxWindow)
+    fail("attributes heads and width are " + std::to_string(h.heads) + " and " + std::to_string(h.width));
+  for (size_t i = 0; i < 3; ++i) {
+    if (h.offsets[i] + h.heads * h.width > context.inputs[i]->shape[2]) {
+      fail("input " + std::to_string(i) + " has " + std::to_string(context.inputs[i]->shape[2]) +
+           " columns, " + std::to_string(h.heads) + " heads of " + std::to_string(h.width) + " from column " +
+           std::to_string(h.offsets[i]) + " on do not fit");
+    }
+  }
+  if (has_input(context, 3) &&
+      broadcast_checked(input_like_first(context, 3).shape, h.scores()) != h.scores()) {
+    fail("mask has shape " + to_string(context.inputs[3]->shape) + ", which does not broadcast to " +
+         to_string(h.scores()));
+  }
+  return {made_type(q.dtype, {h.batch, h.queries, h.heads * h.width})};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  Tensor& out = *context.outputs[0];
+  if (out.num_elements() == 0) return;
+  const Shape &q_shape = context.inputs[0]->shape(), &k_shape = context.inputs[1]->shape(),
+              &v_shape = context.inputs[2]->shape();
+  const Heads h = read_heads(context.attrs, q_shape, k_shape);
+  const std::vector<double> q = to_doubles(*context.inputs[0]), k = to_doubles(*context.inputs[1]),
+                            v = to_doubles(*context.inputs[2]);
+  const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
+  const Shape strides = masked ? broadcast_strides(context.inputs[3]->shape(), h.scores()) : Shape();
+  std::vector<double> result(static_cast<size_t>(out.num_elements()));
+  std::vector<double> scores(static_cast<size_t>(h.keys));
+  for_each_index({h.batch, h.heads, h.queries}, [&](int64_t, const Shape& at) {
+    const int64_t head = at[1] * h.width, row = at[0] * h.queries + at[2];
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t t = 0; t < h.keys; ++t) {
+      double score = 0;
+      for (int64_t d = 0; d < h.width; ++d) {
+        score += q[static_cast<size_t>(row * q_shape[2] + h.offsets[0] + head + d)] *
+                 k[static_cast<size_t>((at[0] * h.keys + t) * k_shape[2] + h.offsets[1] + head + d)];
+      }
+      score *= h.scale;
+      if (masked) {
+        score += context.inputs[3]->element_as_double(at[0] * strides[0] + at[1] * strides[1] +
+                                                      at[2] * strides[2] + t * strides[3]);
+      }
+      scores[static_cast<size_t>(t)] = score;
+      most = max_double(most, score);
+    }
+    for (double& score : scores) sum += score = std::exp(score - most);
+    for (int64_t d = 0; d < h.width; ++d) {
+      double mix = 0;
+      for (int64_t t = 0; t < h.keys; ++t) {
+        mix += scores[static_cast<size_t>(t)] *
+               v[static_cast<size_t>((at[0] * h.keys + t) * v_shape[2] + h.offsets[2] + head + d)];
+      }
+      result[static_cast<size_t>(row * h.heads * h.width + head + d)] = mix / sum;
+    }
+  });
+  store_doubles(out, result);
+}
+
+/// Keys (transposed) and values of a head as stages of their own, so that a schedule can hold them in cache;
+/// scores, their largest, exponentials, their sum, the mix of values; last the quotient, heads side by side
+/// again.
+TeOutputs compute(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  const DType dtype = compute_dtype(out.dtype);
+  const Heads h = read_heads(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
+  const std::string& name = context.name;
+  using Index = std::vector<Expr>;
+  const auto element = [&](size_t input, const Expr& batch, const Expr& row, const Expr& head,
+                           const Expr& d) {
+    const Expr column = head * Expr(h.width) + d;
+    const int64_t offset = h.offsets[input];
+    return widen(te::read(context.inputs[input], {batch, row, offset == 0 ? column : column + Expr(offset)}));
+  };
+  const te::Tensor keys =
+      compute_safe(name + "_keys", {h.batch, h.heads, h.width, h.keys}, dtype,
+                   [&](const Index& at) { return element(1, at[0], at[3], at[1], at[2]); });
+  const te::Tensor values =
+      compute_safe(name + "_values", {h.batch, h.heads, h.keys, h.width}, dtype,
+                   [&](const Index& at) { return element(2, at[0], at[2], at[1], at[3]); });
+  const te::Tensor scores = reduce_safe(
+      name + "_scores", te::ReduceOp::kSum, h.scores(), {h.width}, dtype,
+      [&](const Index& at, const Index& d) {
+        return element(0, at[0], at[2], at[1], d[0]) * te::read(keys, {at[0], at[1], d[0], at[3]});
+      });
+  const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
+  const te::Tensor logits = compute_safe(name + "_logits", h.scores(), dtype, [&](const Index& at) {
+    const Expr scaled = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
+    if (!masked) return scaled;
+    return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, at));
+  });
+  const Shape rows = {h.batch, h.heads, h.queries};
+  const auto at_key = [](Index row, const Expr& t) {
+    row.push_back(t);
+    return row;
+  };
+  const te::Tensor most =
+      reduce_safe(name + "_max", te::ReduceOp::kMax, rows, {h.keys}, dtype,
+                  [&](const Index& row, const Index& t) { return te::read(logits, at_key(row, t[0])); });
+  const te::Tensor powers = compute_safe(name + "_exp", h.scores(), dtype, [&](const Index& at) {
+    return te::make(te::ExprOp::kExp, {te::read(logits, at) - te::read(most, {at[0], at[1], at[2]})});
+  });
+  const te::Tensor sums =
+      reduce_safe(name + "_sum", te::ReduceOp::kSum, rows, {h.keys}, dtype,
+                  [&](const Index& row, const Index& t) { return te::read(powers, at_key(row, t[0])); });
+  const te::Tensor mix = reduce_safe(
+      name + "_mix", te::ReduceOp::kSum, {h.batch, h.heads, h.queries, h.width}, {h.keys}, dtype,
+      [&](const Index& at, const Index& t) {
+        return te::read(powers, {at[0], at[1], at[2], t[0]}) * te::read(values, {at[0], at[1], t[0], at[3]});
+      });
+  return {compute_safe(name, out.shape, out.dtype, [&](const Index& at) {
+    const Expr head = te::floordiv(at[2], Expr(h.width)), d = te::floormod(at[2], Expr(h.width));
+    const Expr inverse = te::imm_like({dtype, 1}, 1) / te::read(sums, {at[0], head, at[1]});
+    return narrow(te::read(mix, {at[0], head, at[1], d}) * inverse, out.dtype);
+  })};
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> attention_ops() {
+  ir::OpDef def;
+  def.name = "attention";
+  def.min_inputs = 3;
+  def.max_inputs = 4;
+  def.pattern = ir::Pattern::kComplex;
+  def.kernel_class = ir::KernelClass::kAttention;
+  def.tolerance = 2e-5;
+  def.infer = &infer;
+  def.reference = &reference;
+  def.compute = &compute;
+  def.doc =
+      "softmax(Q K^T * scale + mask) V per head, heads side by side: inputs q [N,S,..], k and v [N,T,..], "
+      "mask "
+      "broadcasting to [N,heads,S,T]; head h is columns offsets[i] + h*width on of input i; attributes "
+      "heads, "
+      "width (ints, required), scale (float, 1), offsets (3 ints, 0); result [N,S,heads*width]";
+  return {def};
+}
+
+}  // namespace tensormill::ops

@@ -1,0 +1,151 @@
+/// Patterns of transformers and packed products: recognized as exporters write them, left alone where
+/// something differs, and the same answers.
+#include <gtest/gtest.h>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/passes/pass.h"
+#include "tests/passes/small_nets.h"
+
+namespace tensormill {
+namespace {
+
+using small_nets::count;
+using small_nets::Net;
+using Run = ir::Graph (*)(const ir::Graph&, const passes::PassContext&);
+
+/// The pass's result, checked against the graph it came from.
+ir::Graph rewritten(const ir::Graph& graph, Run pass) {
+  passes::PassContext context;
+  context.facts.vector_bits = 512;
+  ir::Graph result = pass(graph, context);
+  ir::verify(result);
+  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(actual[i].shape(), expected[i].shape());
+    EXPECT_LE(small_nets::distance(actual[i], expected[i]), 1e-5);
+  }
+  return result;
+}
+
+ir::ValueId scalar(Net& net, float value) {
+  return net.graph.add_constant(net.graph.unique_name("s"),
+                                Tensor::from<float>({}, std::span<const float>(&value, 1)));
+}
+
+ir::ValueId heads(Net& net, ir::ValueId x, Shape perm) {
+  const ir::ValueId split = net.add("reshape", {x}, {{"shape", Shape{2, 5, 3, 8}}});
+  return net.add("transpose", {split}, {{"perm", std::move(perm)}});
+}
+
+/// Attention of three heads over parts of one tensor.
+ir::Graph attention_net(bool masked, bool scores_are_output) {
+  Net net;
+  const ir::ValueId x = net.input({2, 5, 72});
+  const std::vector<ir::ValueId> parts =
+      net.graph.add_node("split", {x}, {{"axis", int64_t{2}}, {"sizes", Shape{24, 24, 24}}});
+  const ir::ValueId q = heads(net, parts[0], {0, 2, 1, 3}), k = heads(net, parts[1], {0, 2, 3, 1}),
+                    v = heads(net, parts[2], {0, 2, 1, 3});
+  const ir::ValueId product = net.add("matmul", {q, k}, {});
+  ir::ValueId logits = net.add("div", {product, scalar(net, 2.5f)}, {});
+  if (masked) logits = net.add("add", {logits, net.input({2, 1, 1, 5})}, {});
+  const ir::ValueId shares = net.add("softmax", {logits}, {{"axis", int64_t{3}}});
+  const ir::ValueId mix = net.add("matmul", {shares, v}, {});
+  const ir::ValueId back = net.add("transpose", {mix}, {{"perm", Shape{0, 2, 1, 3}}});
+  const ir::ValueId out = net.add("reshape", {back}, {{"shape", Shape{2, 5, 24}}});
+  net.graph.set_outputs(scores_are_output ? std::vector<ir::ValueId>{out, shares}
+                                          : std::vector<ir::ValueId>{out});
+  return net.graph;
+}
+
+TEST(FuseAttention, TakesInHeadsSplitScaleAndMask) {
+  for (const bool masked : {true, false}) {
+    const ir::Graph graph = rewritten(attention_net(masked, false), &passes::fuse_attention);
+    EXPECT_EQ(count(graph, "attention"), 1);
+    EXPECT_EQ(graph.nodes().size(), 1u);
+  }
+}
+
+TEST(FuseAttention, LeavesScoresThatAreReadElsewhere) {
+  const ir::Graph graph = rewritten(attention_net(true, true), &passes::fuse_attention);
+  EXPECT_EQ(count(graph, "attention"), 0);
+}
+
+ir::Graph layer_norm_net(Shape axes, bool affine) {
+  Net net;
+  const ir::ValueId x = net.input({3, 4, 7});
+  const ir::Attrs mean{{"axes", std::move(axes)}, {"keepdims", int64_t{1}}};
+  const ir::ValueId centered = net.add("sub", {x, net.add("reduce_mean", {x}, mean)}, {});
+  const ir::ValueId variance = net.add("reduce_mean", {net.add("mul", {centered, centered}, {})}, mean);
+  const ir::ValueId deviation = net.add("sqrt", {net.add("add", {variance, scalar(net, 1e-3f)}, {})}, {});
+  ir::ValueId out = net.add("div", {centered, deviation}, {});
+  if (affine) {
+    out = net.add("mul", {out, net.constant({7}, 1)}, {});
+    out = net.add("add", {net.constant({7}, 1), out}, {});
+  }
+  net.graph.set_outputs({out});
+  return net.graph;
+}
+
+TEST(FuseLayerNorm, TakesInScaleAndBias) {
+  const ir::Graph graph = rewritten(layer_norm_net({-1}, true), &passes::fuse_layer_norm);
+  EXPECT_EQ(count(graph, "layer_norm"), 1);
+  EXPECT_EQ(graph.nodes().size(), 1u);
+}
+
+TEST(FuseLayerNorm, NormalizesOverTheLastAxesOnly) {
+  EXPECT_EQ(count(rewritten(layer_norm_net({1, 2}, false), &passes::fuse_layer_norm), "layer_norm"), 1);
+  EXPECT_EQ(count(rewritten(layer_norm_net({1}, false), &passes::fuse_layer_norm), "layer_norm"), 0);
+}
+
+ir::Graph gelu_net(bool half_first, float root) {
+  Net net;
+  const ir::ValueId x = net.input({3, 7});
+  const ir::ValueId erf = net.add("erf", {net.add("div", {x, scalar(net, root)}, {})}, {});
+  const ir::ValueId sum = net.add("add", {erf, scalar(net, 1)}, {});
+  const ir::ValueId half = scalar(net, 0.5f);
+  const ir::ValueId out = half_first ? net.add("mul", {x, net.add("mul", {half, sum}, {})}, {})
+                                     : net.add("mul", {net.add("mul", {x, sum}, {}), half}, {});
+  net.graph.set_outputs({out});
+  return net.graph;
+}
+
+TEST(FuseGelu, InEitherOrderOfTheProduct) {
+  for (const bool half_first : {true, false}) {
+    const ir::Graph graph = rewritten(gelu_net(half_first, 1.41421356f), &passes::fuse_gelu);
+    EXPECT_EQ(count(graph, "gelu"), 1);
+    EXPECT_EQ(graph.nodes().size(), 1u);
+  }
+}
+
+TEST(FuseGelu, NeedsTheRootOfTwo) {
+  EXPECT_EQ(count(rewritten(gelu_net(true, 1.5f), &passes::fuse_gelu), "gelu"), 0);
+}
+
+ir::Graph product_net(bool transposed, bool bias_is_row) {
+  Net net;
+  const ir::ValueId x = net.input({2, 3, 9});
+  const ir::ValueId matrix = net.constant(transposed ? Shape{21, 9} : Shape{9, 21}, 1);
+  const ir::ValueId product = net.add("matmul", {x, matrix}, {{"transpose_b", int64_t{transposed}}});
+  const ir::ValueId bias = net.constant(bias_is_row ? Shape{1, 21} : Shape{3, 21}, 1);
+  net.graph.set_outputs({net.add("add", {bias, product}, {})});
+  return net.graph;
+}
+
+TEST(PackMatmul, TakesInTheBiasOfAColumn) {
+  for (const bool transposed : {true, false}) {
+    const ir::Graph graph = rewritten(product_net(transposed, true), &passes::pack_matmul);
+    EXPECT_EQ(count(graph, "matmul_packed"), 1);
+    EXPECT_EQ(graph.nodes().size(), 1u);
+  }
+}
+
+TEST(PackMatmul, LeavesOtherSumsBehindIt) {
+  const ir::Graph graph = rewritten(product_net(false, false), &passes::pack_matmul);
+  EXPECT_EQ(count(graph, "matmul_packed"), 1);
+  EXPECT_EQ(count(graph, "add"), 1);
+}
+
+}  // namespace
+}  // namespace tensormill
