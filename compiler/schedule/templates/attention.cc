@@ -91,7 +91,7 @@ private:
 
   void schedule_scores(int64_t blocks) {
     const int64_t registers = builder_.target().facts.vector_registers;
-    const int64_t vectors = block_of(blocks, std::max<int64_t>(1, (registers - 4) / rows_ / 2));
+    const int64_t vectors = block_of(blocks, std::max<int64_t>(1, (registers - 4) / (rows_ + 1)));
     for (const std::string& stage : {stages_.logits, stages_.scores}) {
       split(stage, "i2", rows_);
       split(stage, "i3", vectors * lanes_);
@@ -171,6 +171,14 @@ bool template_attention(Builder& builder) {
       return false;
   }
   AttentionSchedule(builder, stages, rows, lanes).run();
+  return true;
+}
+
+// The result's loops stay as they are: heads that fill no vector are not told apart by whole vectors of
+// columns.
+bool template_attention_by_stages(Builder& builder) {
+  builder.inline_injective();
+  schedule_roots(builder, {find_stages(builder).root});
   return true;
 }
 
