@@ -52,11 +52,15 @@ public:
     const int64_t width = builder_.stage(stages_.mix).shape[3];
     const double work = static_cast<double>(num_elements(scores)) * static_cast<double>(width) * 2;
     const std::string head = schedule_root(width, work);
-    for (const std::string& copy : {stages_.keys, stages_.values}) {
-      split(copy, "i3", lanes_);
-      step("vectorize", {copy, "i3.i"});
+    // Elements of the keys move one by one: a vector of them would be gathered, which is slower.
+    const int64_t together = block_of(width, 8);
+    split(stages_.keys, "i2", together);
+    step("reorder", {stages_.keys, "i2.o", "i3", "i2.i"});
+    step("unroll", {stages_.keys, "i2.i"});
+    split(stages_.values, "i3", lanes_);
+    step("vectorize", {stages_.values, "i3.i"});
+    for (const std::string& copy : {stages_.keys, stages_.values})
       step("compute_at", {copy, stages_.root, head});
-    }
     schedule_scores((scores[3] + lanes_ - 1) / lanes_);
     schedule_row_reduction(stages_.most);
     split(stages_.powers, "i3", lanes_);

@@ -1,49 +1,11 @@
 // Product with a packed matrix (ops/matmul_packed.cc): a tile of rows x column blocks stays in registers over
 // the whole depth; what follows is applied to the registers. Column panels are the outer loop, so that a
 // panel of the matrix is read from memory once and stays in the L2 cache while all rows pass by.
-#include <algorithm>
-#include <limits>
-
-#include "compiler/schedule/builder.h"
+#include "compiler/schedule/templates/register_tile.h"
 
 namespace tensormill::schedule {
 
 namespace {
-
-struct Tile {
-  int64_t rows = 1;
-  int64_t vectors = 1;
-  double cycles = std::numeric_limits<double>::infinity();  // of all tiles, per step along the depth
-};
-
-// Cycles of one tile's step along the depth: two multiply-adds a cycle, one and a half loads (two would leave
-// no room for misses), at least the latency of a multiply-add, and what comes from the L2 cache at 48 bytes a
-// cycle.
-double step_cycles(int64_t rows, int64_t vectors, int64_t vector_bytes) {
-  constexpr double kLatency = 4, kLoads = 1.5, kL2Bytes = 48;
-  const double products = static_cast<double>(rows * vectors) / 2;
-  const double loads = static_cast<double>(rows + vectors) / kLoads;
-  const double bytes = static_cast<double>(vectors * vector_bytes + rows * 4);
-  return std::max({products, loads, kLatency}) + bytes / kL2Bytes;
-}
-
-// Accumulators, one row of weight vectors and a broadcast element share the registers.
-Tile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts) {
-  Tile best;
-  const int64_t bytes = facts.vector_bits / 8;
-  for (int64_t vectors = 1; vectors <= std::min<int64_t>(blocks, 8); ++vectors) {
-    const int64_t most = (facts.vector_registers - 1 - vectors) / vectors;
-    const double panels = static_cast<double>((blocks + vectors - 1) / vectors);
-    for (int64_t height = 1; height <= std::min<int64_t>(most, rows); ++height) {
-      const int64_t rest = rows % height;
-      if (divides && rest != 0) continue;
-      double cycles = static_cast<double>(rows / height) * step_cycles(height, vectors, bytes);
-      if (rest != 0) cycles += step_cycles(rest, vectors, bytes);
-      if (cycles * panels < best.cycles) best = {height, vectors, cycles * panels};
-    }
-  }
-  return best;
-}
 
 struct Stages {
   std::string sums, root;
@@ -87,11 +49,11 @@ bool template_matmul_packed(Builder& builder) {
   // The tile's rows are cut from all rows where that leaves no tail, else from the last dimension of them.
   const target::CpuFacts& facts = builder.target().facts;
   const int64_t last = rows.empty() ? 1 : builder.extent(root, rows.back());
-  Tile tile = choose_tile(last, blocked[1], false, facts);
+  RegisterTile tile = choose_tile(last, blocked[1], false, facts);
   tile.cycles *= static_cast<double>(blocked[0] / last);
   bool fuses = false;
   if (rows.size() > 1) {
-    const Tile whole = choose_tile(blocked[0], blocked[1], true, facts);
+    const RegisterTile whole = choose_tile(blocked[0], blocked[1], true, facts);
     fuses = whole.cycles <= tile.cycles;
     if (fuses) tile = whole;
   }

@@ -4,40 +4,11 @@
 // (rfactor).
 #include <algorithm>
 
-#include "compiler/schedule/builder.h"
+#include "compiler/schedule/templates/register_tile.h"
 
 namespace tensormill::schedule {
 
 namespace {
-
-/// What the tile is cut from: `root` owns the loops, `stage` accumulates inside them.
-struct Anchor {
-  std::string root;
-  std::string stage;
-};
-
-bool reads_in_place(const Builder& builder, const std::string& reader, const std::string& stage) {
-  const Shape shape = builder.stage(stage).shape;
-  if (builder.stage(reader).shape != shape || builder.stage(reader).reduction) return false;
-  const Shape strides = row_major_strides(shape);
-  for (const Access& access : builder.accesses(reader)) {
-    if (access.tensor != builder.stage(stage).tensor.get()) continue;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (access.irregular[d] || (shape[d] != 1 && access.stride[d] != strides[d])) return false;
-    }
-  }
-  return true;
-}
-
-Anchor make_anchor(Builder& builder, const std::string& name) {
-  const std::vector<std::string> readers = builder.readers(name);
-  const bool fused = !builder.stage(name).is_output && readers.size() == 1 &&
-                     builder.stage(name).dtypes.size() == 1 && builder.stage(readers[0]).relations.empty() &&
-                     reads_in_place(builder, readers[0], name);
-  if (fused) return {readers[0], name};
-  builder.step("cache_write", {name});
-  return {name, name + ".c"};
-}
 
 double work_of(const Stage& stage) {
   double work = 1;
@@ -368,6 +339,5 @@ bool template_conv(Builder& builder) {
 }
 
 bool template_pool(Builder& builder) { return template_conv(builder); }
-bool template_matmul(Builder& builder) { return template_injective(builder); }
 
 }  // namespace tensormill::schedule

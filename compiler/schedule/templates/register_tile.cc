@@ -1,0 +1,63 @@
+#include "compiler/schedule/templates/register_tile.h"
+
+#include <algorithm>
+
+namespace tensormill::schedule {
+
+namespace {
+
+// Cycles of one tile's step along the depth: two multiply-adds a cycle, one and a half loads (two would leave
+// no room for misses), at least the latency of a multiply-add, and what comes from the L2 cache at 48 bytes a
+// cycle.
+double step_cycles(int64_t rows, int64_t vectors, int64_t vector_bytes) {
+  constexpr double kLatency = 4, kLoads = 1.5, kL2Bytes = 48;
+  const double products = static_cast<double>(rows * vectors) / 2;
+  const double loads = static_cast<double>(rows + vectors) / kLoads;
+  const double bytes = static_cast<double>(vectors * vector_bytes + rows * 4);
+  return std::max({products, loads, kLatency}) + bytes / kL2Bytes;
+}
+
+bool reads_in_place(const Builder& builder, const std::string& reader, const std::string& stage) {
+  const Shape shape = builder.stage(stage).shape;
+  if (builder.stage(reader).shape != shape || builder.stage(reader).reduction) return false;
+  const Shape strides = row_major_strides(shape);
+  for (const Access& access : builder.accesses(reader)) {
+    if (access.tensor != builder.stage(stage).tensor.get()) continue;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (access.irregular[d] || (shape[d] != 1 && access.stride[d] != strides[d])) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// Accumulators, one row of vectors and a broadcast element share the registers.
+RegisterTile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts) {
+  RegisterTile best;
+  const int64_t bytes = facts.vector_bits / 8;
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(blocks, 8); ++vectors) {
+    const int64_t most = (facts.vector_registers - 1 - vectors) / vectors;
+    const double panels = static_cast<double>((blocks + vectors - 1) / vectors);
+    for (int64_t height = 1; height <= std::min<int64_t>(most, rows); ++height) {
+      const int64_t rest = rows % height;
+      if (divides && rest != 0) continue;
+      double cycles = static_cast<double>(rows / height) * step_cycles(height, vectors, bytes);
+      if (rest != 0) cycles += step_cycles(rest, vectors, bytes);
+      if (cycles * panels < best.cycles) best = {height, vectors, cycles * panels};
+    }
+  }
+  return best;
+}
+
+Anchor make_anchor(Builder& builder, const std::string& name) {
+  const std::vector<std::string> readers = builder.readers(name);
+  const bool fused = !builder.stage(name).is_output && readers.size() == 1 &&
+                     builder.stage(name).dtypes.size() == 1 && builder.stage(readers[0]).relations.empty() &&
+                     reads_in_place(builder, readers[0], name);
+  if (fused) return {readers[0], name};
+  builder.step("cache_write", {name});
+  return {name, name + ".c"};
+}
+
+}  // namespace tensormill::schedule

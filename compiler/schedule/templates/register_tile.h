@@ -1,0 +1,32 @@
+/// What templates of products share: how large a tile of results stays in registers, and which stages it is
+/// made of. Thread-safety: pure functions; a builder belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "compiler/schedule/builder.h"
+
+namespace tensormill::schedule {
+
+struct RegisterTile {
+  int64_t rows = 1;
+  int64_t vectors = 1;
+  double cycles = std::numeric_limits<double>::infinity();  ///< of all tiles, per step along the depth
+};
+
+/// The tile for rows x blocks vectors of sums of products, by an estimate of cycles; with `divides` only
+/// tiles that leave no tail of rows.
+RegisterTile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts);
+
+/// What a tile is cut from: `root` owns the loops, `stage` accumulates inside them.
+struct Anchor {
+  std::string root;
+  std::string stage;
+};
+/// The stage that reads reduction `name` in place, or, where there is none, `name` as a copy of a new
+/// accumulating stage.
+Anchor make_anchor(Builder& builder, const std::string& name);
+
+}  // namespace tensormill::schedule
