@@ -157,26 +157,39 @@ Expr pick(const Expr& index, const Values& values) {
   return result;
 }
 
-Expr scaled(double factor, const Expr& value) { return constant_like(value, factor) * value; }
+constexpr double kNear = kWinogradNear, kFar = kWinogradFar;
+constexpr double kNear2 = kNear * kNear, kFar2 = kFar * kFar;
 
-/// Bᵀ d. What rows share is one node; all factors are powers of two, whose products are exact.
+/// value * factor + sum, rounded once in f32.
+Expr multiply_add(const Expr& value, double factor, const Expr& sum) {
+  const Expr constant = constant_like(value, factor);
+  return value->type.dtype == DType::kFloat32 ? te::fma(value, constant, sum) : value * constant + sum;
+}
+
+/// Bᵀ d. What rows share is one node.
 Values input_rows(const Values& d) {
   if (d.size() == 4) return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
-  const Expr even = d[4] - scaled(4, d[2]), odd = d[3] - scaled(4, d[1]);
-  const Expr near = d[4] - d[2], far = d[3] - d[1];
-  return {near + scaled(4, d[0] - d[2]), even + odd, even - odd, near + scaled(2, far), near - scaled(2, far),
-          (d[5] - d[3]) - scaled(4, far)};
+  const Expr near_even = multiply_add(d[2], -kFar2, d[4]), near_odd = multiply_add(d[1], -kFar2, d[3]);
+  const Expr far_even = multiply_add(d[2], -kNear2, d[4]), far_odd = multiply_add(d[1], -kNear2, d[3]);
+  return {multiply_add(d[0], kNear2 * kFar2, multiply_add(d[2], -kNear2 - kFar2, d[4])),
+          multiply_add(near_odd, kNear, near_even),
+          multiply_add(near_odd, -kNear, near_even),
+          multiply_add(far_odd, kFar, far_even),
+          multiply_add(far_odd, -kFar, far_even),
+          multiply_add(d[1], kNear2 * kFar2, multiply_add(d[3], -kNear2 - kFar2, d[5]))};
 }
 
 /// Aᵀ m.
 Values output_rows(const Values& m) {
   if (m.size() == 4) return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
   const Expr a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], d = m[3] - m[4];
-  return {m[0] + a + c, b + scaled(2, d), a + scaled(4, c), b + scaled(8, d) + m[5]};
+  return {m[0] + a + c, multiply_add(b, kNear, constant_like(d, kFar) * d),
+          multiply_add(a, kNear2, constant_like(c, kFar2) * c),
+          multiply_add(b, kNear2 * kNear, multiply_add(d, kFar2 * kFar, m[5]))};
 }
 
-/// `from` [points|tile, points, blocks, tiles, lanes] transformed along its first (`axis` 0) or second
-/// dimension.
+/// `from` [rows, blocks, tiles, columns, lanes] transformed along its rows (`axis` 0) or its columns (`axis`
+/// 3). A row's columns lie side by side, so that what is written for one tile is in few pages.
 te::Tensor transform_stage(const std::string& name, const te::Tensor& from, size_t axis, int64_t extent,
                            const std::function<Values(const Values&)>& rows) {
   Shape shape = from->constant_shape();
@@ -253,7 +266,7 @@ std::vector<ir::OpDef> conv_winograd_ops() {
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
   def.kernel_class = ir::KernelClass::kWinograd;
-  // F(4,3) in f32: the transforms' factors up to 8 cost about one more digit than a direct sum.
+  // F(4,3) in f32: the transforms cost some bits more than a direct sum.
   def.tolerance = 2e-5;
   def.infer = &infer;
   def.reference = &reference;

@@ -13,13 +13,18 @@ WinogradMatrices winograd_matrices(int64_t tile) {
             {1, 1, 1, 0, 0, 1, -1, -1}};
   }
   TM_CHECK(tile == 4, "winograd tile " + std::to_string(tile));
-  const double a = 1.0 / 6, b = 1.0 / 24, c = 1.0 / 12;
-  return {4,
-          6,
-          {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
-           0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1},
-          {0.25, 0, 0, -a, -a, -a, -a, a, -a, b, c, a, b, -c, a, 0, 0, 1},
-          {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1}};
+  const double p = kWinogradNear, q = kWinogradFar;
+  const double sum = p * p + q * q, product = p * p * q * q;
+  const double n = 2 * p * p * (p * p - q * q), f = 2 * q * q * (q * q - p * p);
+  WinogradMatrices result;
+  result.input = {product, 0,         -sum,   0,  1, 0, 0, -q * q * p, -q * q, p,    1, 0,
+                  0,       q * q * p, -q * q, -p, 1, 0, 0, -p * p * q, -p * p, q,    1, 0,
+                  0,       p * p * q, -p * p, -q, 1, 0, 0, product,    0,      -sum, 0, 1};
+  result.kernel = {1 / product, 0,     0,         1 / n, p / n,  p * p / n, 1 / n, -p / n, p * p / n,
+                   1 / f,       q / f, q * q / f, 1 / f, -q / f, q * q / f, 0,     0,      1};
+  result.output = {1, 1,     1,     1,     1,     0, 0, p,         -p,         q,         -q,         0,
+                   0, p * p, p * p, q * q, q * q, 0, 0, p * p * p, -p * p * p, q * q * q, -q * q * q, 1};
+  return result;
 }
 
 void winograd_transform(const std::vector<double>& matrix, int64_t rows, int64_t size, const double* square,

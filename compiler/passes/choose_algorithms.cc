@@ -157,7 +157,8 @@ bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64
 
 ir::Graph choose_algorithms(const ir::Graph& graph, const PassContext& context) {
   std::vector<Layer> layers;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+  // The transforms are written with fused multiply-adds.
+  for (size_t i = 0; context.facts.fma && i < graph.nodes().size(); ++i) {
     const ir::NodeId id = static_cast<ir::NodeId>(i);
     if (fits(graph, graph.node(id))) layers.push_back(layer_of(graph, id));
   }
