@@ -26,7 +26,7 @@ std::optional<ScaleShift> constants_of(const ir::Graph& graph, const ir::Node& n
   };
   ScaleShift result;
   const int64_t channels = graph.value(norm.inputs[1]).constant->num_elements();
-  const double epsilon = norm.attrs.float_of("epsilon");
+  const double epsilon = norm.attrs.has("epsilon") ? norm.attrs.float_of("epsilon") : 1e-5;
   for (int64_t c = 0; c < channels; ++c) {
     const double scale = at(1, c) / std::sqrt(at(4, c) + epsilon);
     // A degenerate statistic must stay where the model put it: folded into weights it would spread.

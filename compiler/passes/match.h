@@ -31,6 +31,16 @@ inline std::optional<double> scalar_of(const ir::Graph& graph, ir::ValueId id) {
   return constant->element_as_double(0);
 }
 
+/// Where each output dimension of a transpose comes from: its attribute, or the reversed order.
+inline std::vector<int64_t> permutation_of(const ir::Graph& graph, const ir::Node& transpose) {
+  if (transpose.attrs.has("perm")) return transpose.attrs.ints_of("perm");
+  std::vector<int64_t> reversed;
+  for (size_t d = graph.value(transpose.inputs[0]).type.shape.size(); d-- > 0;) {
+    reversed.push_back(static_cast<int64_t>(d));
+  }
+  return reversed;
+}
+
 /// How often each value is read; graph outputs count as a read.
 inline std::vector<int> count_reads(const ir::Graph& graph) {
   std::vector<int> reads(graph.values().size(), 0);

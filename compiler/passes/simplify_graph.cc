@@ -66,7 +66,7 @@ private:
   void visit_no_op(const ir::Node& node) {
     if (type(node.inputs[0]) != type(node.outputs[0])) return;
     // A slice of the same shape may still reverse an axis; a pad may crop on one side and add on the other.
-    if (node.op == "slice") {
+    if (node.op == "slice" && node.attrs.has("steps")) {
       for (int64_t step : node.attrs.ints_of("steps")) {
         if (step < 0) return;
       }
@@ -89,7 +89,7 @@ private:
   }
 
   void visit_transpose(const ir::Node& node) {
-    const std::vector<int64_t>& perm = node.attrs.ints_of("perm");
+    const std::vector<int64_t> perm = permutation_of(graph_, node);
     const Shape& shape = type(node.inputs[0]).shape;
     if (is_identity_perm(perm)) {
       forward(node, node.inputs[0]);
@@ -97,7 +97,7 @@ private:
       const ir::Attrs attrs{{"shape", type(node.outputs[0]).shape}};
       forward(node, patch_.add_node("reshape", {node.inputs[0]}, attrs, node.origins)[0]);
     } else if (const ir::Node* inner = match(graph_, node.inputs[0], "transpose")) {
-      const std::vector<int64_t>& first = inner->attrs.ints_of("perm");
+      const std::vector<int64_t> first = permutation_of(graph_, *inner);
       std::vector<int64_t> both;
       for (int64_t axis : perm) both.push_back(first[static_cast<size_t>(axis)]);
       if (is_identity_perm(both)) {

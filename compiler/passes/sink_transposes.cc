@@ -1,5 +1,7 @@
 // f(transpose(x)) = transpose(f(x)) for elementwise f: transposes move toward the outputs, where they cancel
 // with others or reach the end once. Operands with one element need no transpose.
+#include <optional>
+
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
@@ -10,18 +12,18 @@ namespace tensormill::passes {
 namespace {
 
 /// The permutation that all operands of `node` share, when sinking it makes no transpose more than before.
-const std::vector<int64_t>* shared_perm(const ir::Graph& graph, const ir::Node& node,
-                                        const std::vector<int>& reads) {
-  const std::vector<int64_t>* perm = nullptr;
+std::optional<std::vector<int64_t>> shared_perm(const ir::Graph& graph, const ir::Node& node,
+                                                const std::vector<int>& reads) {
+  std::optional<std::vector<int64_t>> perm;
   for (ir::ValueId input : node.inputs) {
-    if (input == ir::kAbsent) return nullptr;
+    if (input == ir::kAbsent) return std::nullopt;
     if (num_elements(graph.value(input).type.shape) == 1) continue;
     const ir::Node* transpose = match(graph, input, "transpose");
-    if (transpose == nullptr || reads[static_cast<size_t>(input)] != 1) return nullptr;
-    const std::vector<int64_t>& mine = transpose->attrs.ints_of("perm");
-    if (perm != nullptr && *perm != mine) return nullptr;
-    if (graph.value(input).type.shape != graph.value(node.outputs[0]).type.shape) return nullptr;
-    perm = &mine;
+    if (transpose == nullptr || reads[static_cast<size_t>(input)] != 1) return std::nullopt;
+    const std::vector<int64_t> mine = permutation_of(graph, *transpose);
+    if (perm && *perm != mine) return std::nullopt;
+    if (graph.value(input).type.shape != graph.value(node.outputs[0]).type.shape) return std::nullopt;
+    perm = mine;
   }
   return perm;
 }
@@ -37,8 +39,8 @@ ir::Graph sink_transposes(const ir::Graph& graph, const PassContext& /*context*/
     for (const ir::Node& node : current.nodes()) {
       if (node.op == "fused" || node.outputs.size() != 1) continue;
       if (current.ops().get(node.op).pattern != ir::Pattern::kElementwise) continue;
-      const std::vector<int64_t>* perm = shared_perm(current, node, reads);
-      if (perm == nullptr) continue;
+      const std::optional<std::vector<int64_t>> perm = shared_perm(current, node, reads);
+      if (!perm) continue;
       std::vector<ir::ValueId> inputs;
       for (ir::ValueId input : node.inputs) {
         const bool scalar = num_elements(current.value(input).type.shape) == 1;

@@ -60,16 +60,26 @@ private:
   std::thread thread_;
 };
 
+/// A model that only renames or reshapes its inputs has no kernel, but its package has a library like any other.
+Object placeholder_object(const target::Target& target) {
+  te::Function function;
+  function.name = "no_kernels";
+  function.body = te::make_seq({});
+  return emit_object(function, target, {});
+}
+
 }  // namespace
 
 /// lld reads and writes files by name. Objects are memory files; the output is a pipe, because a regular file
 /// would be written beside its name first. So nothing touches a file system but /proc.
 std::string link_objects(const std::vector<Object>& objects, const target::Target& target) {
   std::vector<FileDescriptor> inputs;
-  for (const Object& object : objects) {
+  const auto add = [&](const Object& object) {
     inputs.push_back(make_memory_file("object"));
     write_all(inputs.back().get(), object.bytes, object.symbol);
-  }
+  };
+  for (const Object& object : objects) add(object);
+  if (objects.empty()) add(placeholder_object(target));
   Collector output;
   const bool arm = target::arch_of(target.triple) == "aarch64";
   std::vector<std::string> args = {"ld.lld",
