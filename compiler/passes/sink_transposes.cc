@@ -37,7 +37,8 @@ ir::Graph sink_transposes(const ir::Graph& graph, const PassContext& /*context*/
     ir::Patch patch(current, "sink_transposes");
     const std::vector<int> reads = count_reads(current);
     for (const ir::Node& node : current.nodes()) {
-      if (node.op == "fused" || node.outputs.size() != 1) continue;
+      // Normalization is elementwise too, but its operands belong to dimension 1, which the transpose moves.
+      if (node.op == "fused" || node.op == "batch_norm" || node.outputs.size() != 1) continue;
       if (current.ops().get(node.op).pattern != ir::Pattern::kElementwise) continue;
       const std::optional<std::vector<int64_t>> perm = shared_perm(current, node, reads);
       if (!perm) continue;

@@ -1,12 +1,12 @@
-/// Random graphs through the whole compiler (passes, kernels, machine code, memory plan, package, executor) at every
-/// opt level, against the reference.
+/// Random graphs through the whole compiler (passes, kernels, machine code, memory plan, package, executor)
+/// at every opt level, against the reference.
 #include <gtest/gtest.h>
 
 #include <iostream>
 
 #include "runtime/base/error.h"
 #include "tests/driver/support.h"
-#include "tests/ops/cases/random_graph.h"
+#include "tests/ops/cases/chain_graph.h"
 
 namespace tensormill::driver_test {
 namespace {
@@ -14,7 +14,8 @@ namespace {
 using ops_cases::RandomGraph;
 using ops_cases::RandomGraphs;
 
-/// Of the largest value of a whole graph: errors of its nodes add up. One rounding of a 16-bit float is far more.
+/// Of the largest value of a whole graph: errors of its nodes add up. One rounding of a 16-bit float is far
+/// more.
 double graph_tolerance(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16 ? 0.05 : 1e-3;
 }
@@ -56,6 +57,16 @@ TEST_P(Levels, RandomGraphsAgreeWithTheReference) {
   }
   report("level " + std::to_string(level), graphs.count(), graphs, coverage);
   EXPECT_TRUE(coverage.missing(graphs.instances()).empty()) << coverage.report(graphs.instances());
+}
+
+/// Graphs full of what passes look for, and small fused kernels.
+TEST_P(Levels, ChainGraphsAgreeWithTheReference) {
+  constexpr uint64_t kChains = 20;
+  const auto first = static_cast<uint64_t>(1000 * GetParam());
+  for (uint64_t seed = first; seed < first + kChains; ++seed) {
+    SCOPED_TRACE("chain " + std::to_string(seed));
+    ASSERT_NO_THROW(check_graph(ops_cases::make_chain_graph(seed), GetParam()));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Levels, testing::Range(0, 5));

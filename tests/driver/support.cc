@@ -22,8 +22,8 @@ driver::CompileOptions host_options(int opt_level) {
 
 std::shared_ptr<const package::LoadedPackage> load(const driver::CompileResult& result) {
   const std::string path = testing::TempDir() + "package-" + std::to_string(::getpid()) + ".tar";
-  package::write_archive(path, {result.metadata_json, result.plan_json, result.code, &result.params,
-                                result.params_bytes});
+  package::write_archive(
+      path, {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
   const auto loaded = package::LoadedPackage::load(package::Package::open(path));
   std::filesystem::remove(path);
   return loaded;

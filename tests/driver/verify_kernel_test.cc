@@ -1,0 +1,121 @@
+/// The check that every compiled kernel passes before it is published: right kernels pass, wrong ones do not.
+#include "compiler/driver/verify_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/base/error.h"
+#include "tests/driver/support.h"
+
+namespace tensormill::driver_test {
+namespace {
+
+constexpr int64_t kCount = 100;
+
+/// y = |x| over f32, as code generation could have made it: right, or wrong in the way that `at` says.
+template <int64_t at, int kind>
+int32_t abs_kernel(const tm_call* call) {
+  const auto* x = static_cast<const float*>(call->buffers[0]);
+  auto* y = static_cast<float*>(call->buffers[1]);
+  for (int64_t i = 0; i < kCount; ++i) y[i] = std::fabs(x[i]);
+  if (kind == 1) y[at] += 1e-5f;
+  if (kind == 2) y[at] = NAN;
+  if (kind == 3) return TM_INDEX_OUT_OF_RANGE;
+  if (kind == 4) y[at] = -y[at];
+  return TM_OK;
+}
+
+/// y = x[i] + 1 over i64, wrong by one in the last element when `wrong`.
+template <bool wrong>
+int32_t increment_kernel(const tm_call* call) {
+  const auto* x = static_cast<const int64_t*>(call->buffers[0]);
+  auto* y = static_cast<int64_t*>(call->buffers[1]);
+  for (int64_t i = 0; i < kCount; ++i) y[i] = x[i] + 1;
+  if (wrong) y[kCount - 1] += 1;
+  return TM_OK;
+}
+
+/// rows[i] of a table of 3: without its check of the indices.
+int32_t unchecked_gather(const tm_call* call) {
+  const auto* table = static_cast<const float*>(call->buffers[0]);
+  const auto* rows = static_cast<const int64_t*>(call->buffers[1]);
+  auto* y = static_cast<float*>(call->buffers[2]);
+  for (int64_t i = 0; i < 5; ++i) y[i] = table[rows[i] >= 0 && rows[i] < 3 ? rows[i] : 0];
+  return TM_OK;
+}
+
+plan::Kernel kernel_of(std::string_view body) {
+  const ir::Graph graph = parse("graph \"one\" " + std::string(body));
+  return plan::extract_kernels(graph).kernels.at(0);
+}
+
+const std::string kAbs = "(%x: f32[100]) {\n  %y: f32[100] = abs(%x)\n  return %y\n}\n";
+const std::string kIncrement =
+    "(%x: i64[100]) {\n  %one = const i64[] {1}\n  %y: i64[100] = add(%x, %one)\n  return %y\n}\n";
+
+void expect_wrong(const plan::Kernel& kernel, tm_kernel entry, const std::string& words) {
+  try {
+    driver::verify_kernel(kernel, entry, {}, std::vector<const Tensor*>(3, nullptr));
+    ADD_FAILURE() << "a wrong kernel passed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kWrongAnswer);
+    EXPECT_THAT(error.message(), testing::HasSubstr(kernel.symbol));
+    EXPECT_THAT(error.message(), testing::HasSubstr(words));
+  }
+}
+
+TEST(VerifyKernel, ARightKernelPasses) {
+  const std::vector<const Tensor*> none(1, nullptr);
+  EXPECT_NO_THROW(driver::verify_kernel(kernel_of(kAbs), &abs_kernel<0, 0>, {}, none));
+  EXPECT_NO_THROW(driver::verify_kernel(kernel_of(kIncrement), &increment_kernel<false>, {}, none));
+}
+
+TEST(VerifyKernel, OneWrongElementAnywhereIsFound) {
+  const plan::Kernel kernel = kernel_of(kAbs);
+  expect_wrong(kernel, &abs_kernel<0, 1>, "element 0");
+  expect_wrong(kernel, &abs_kernel<57, 1>, "element 57");
+  expect_wrong(kernel, &abs_kernel<kCount - 1, 1>, "element 99");
+  expect_wrong(kernel, &abs_kernel<99, 2>, "nan");
+  expect_wrong(kernel, &abs_kernel<31, 4>, "element 31");
+  expect_wrong(kernel_of(kIncrement), &increment_kernel<true>, "element 99");
+}
+
+TEST(VerifyKernel, ErrorsOnGoodDataAndSilenceOnBadDataAreWrong) {
+  expect_wrong(kernel_of(kAbs), &abs_kernel<0, 3>, "for data that the reference accepts");
+  const plan::Kernel gather =
+      kernel_of("(%t: f32[3], %i: i64[5]) {\n  %y: f32[5] = gather(%t, %i) {axis: 0}\n  return %y\n}\n");
+  Tensor rows = Tensor::zeros(DType::kInt64, {5});
+  rows.set_element_int(3, 3);
+  const std::vector<const Tensor*> constants = {nullptr, &rows};
+  try {
+    driver::verify_kernel(gather, &unchecked_gather, {}, constants);
+    ADD_FAILURE() << "an unchecked index passed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kWrongAnswer);
+    EXPECT_THAT(error.message(), testing::HasSubstr("refuses the data"));
+  }
+  rows.set_element_int(3, 2);
+  EXPECT_NO_THROW(driver::verify_kernel(gather, &unchecked_gather, {}, constants));
+}
+
+TEST(VerifyKernel, SeededDataIsReproducibleAndVaried) {
+  const Tensor a = driver::seeded_tensor({DType::kFloat32, {1000}}, 1);
+  const Tensor b = driver::seeded_tensor({DType::kFloat32, {1000}}, 1);
+  const Tensor c = driver::seeded_tensor({DType::kFloat32, {1000}}, 2);
+  double low = 1, high = -1;
+  int equal = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(a.element_as_double(i), b.element_as_double(i));
+    equal += a.element_as_double(i) == c.element_as_double(i) ? 1 : 0;
+    low = std::min(low, a.element_as_double(i));
+    high = std::max(high, a.element_as_double(i));
+  }
+  EXPECT_LT(equal, 5);
+  EXPECT_LT(low, -0.9);
+  EXPECT_GT(high, 0.9);
+}
+
+}  // namespace
+}  // namespace tensormill::driver_test

@@ -1,0 +1,125 @@
+/// Every pass keeps what a graph computes: the reference's values before and after, on random graphs, for
+/// each pass alone and for the whole pipeline after each of its passes.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/passes/pass.h"
+#include "runtime/base/error.h"
+#include "tests/ops/cases/chain_graph.h"
+
+namespace tensormill::passes {
+namespace {
+
+using ops_cases::RandomGraph;
+
+constexpr uint64_t kChains = 400;
+
+std::vector<target::CpuFacts> all_facts() {
+  return {{.vector_bits = 512, .vector_registers = 32, .fma = true},
+          {.vector_bits = 128, .vector_registers = 16, .fma = false}};
+}
+
+/// Names, types and values of the outputs are the same; folded constants round once more than the double run.
+void expect_same(const ir::Graph& before, const ir::Graph& after, const std::vector<Tensor>& inputs) {
+  ASSERT_EQ(after.inputs().size(), before.inputs().size());
+  ASSERT_EQ(after.outputs().size(), before.outputs().size());
+  for (size_t i = 0; i < before.inputs().size(); ++i) {
+    EXPECT_EQ(after.value(after.inputs()[i]).name, before.value(before.inputs()[i]).name);
+  }
+  const std::vector<Tensor> expected = ir::evaluate_reference(before, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(after, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(ops_cases::difference(actual[i], expected[i], is_float(expected[i].dtype()) ? 1e-4 : 0), "")
+        << "output " << i << " of\n"
+        << ir::print(before) << "which became\n"
+        << ir::print(after);
+  }
+}
+
+/// All smooth cases of the usual dtypes, then graphs full of what passes look for.
+void for_each_graph(const std::function<void(const RandomGraph&)>& check) {
+  const ops_cases::RandomGraphs graphs(
+      {.seed = 3,
+       .instances = 8,
+       .smooth = true,
+       .dtypes = {DType::kFloat32, DType::kInt64, DType::kInt32, DType::kBool}});
+  for (size_t index = 0; index < graphs.count(); ++index) {
+    SCOPED_TRACE("graph " + std::to_string(index));
+    check(graphs.make(index));
+    if (testing::Test::HasFailure()) return;
+  }
+  for (uint64_t seed = 0; seed < kChains; ++seed) {
+    SCOPED_TRACE("chain " + std::to_string(seed));
+    check(ops_cases::make_chain_graph(seed));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+class Pass : public testing::TestWithParam<size_t> {};
+
+TEST_P(Pass, AloneKeepsTheValues) {
+  const PassInfo& pass = all_passes()[GetParam()];
+  for (const target::CpuFacts& facts : all_facts()) {
+    for_each_graph([&](const RandomGraph& random) {
+      const ir::Graph after = pass.run(random.graph, {facts, 4});
+      ASSERT_NO_THROW(ir::verify(after));
+      expect_same(random.graph, after, random.inputs);
+    });
+  }
+}
+
+std::string pass_name(const testing::TestParamInfo<size_t>& info) {
+  return std::string(all_passes()[info.param].name);
+}
+INSTANTIATE_TEST_SUITE_P(All, Pass, testing::Range<size_t>(0, all_passes().size()), pass_name);
+
+TEST(Pipeline, KeepsTheValuesAfterEveryPass) {
+  for (const target::CpuFacts& facts : all_facts()) {
+    for_each_graph([&](const RandomGraph& random) {
+      std::vector<std::string> ran;
+      run_pipeline(random.graph, {{facts, 4}, {}}, ran, [&](std::string_view pass, const ir::Graph& graph) {
+        SCOPED_TRACE("after " + std::string(pass));
+        expect_same(random.graph, graph, random.inputs);
+      });
+      EXPECT_EQ(ran.size(), all_passes().size());
+    });
+  }
+}
+
+TEST(Pipeline, RunsTheRowsOfItsLevelThatAreNotDisabled) {
+  const RandomGraph random = ops_cases::make_chain_graph(1);
+  for (int level = 0; level <= 4; ++level) {
+    std::vector<std::string> ran, expected;
+    run_pipeline(random.graph, {{{}, level}, {"fold_constants"}}, ran);
+    for (const PassInfo& row : all_passes()) {
+      if (row.opt_level <= level && row.name != "fold_constants") expected.emplace_back(row.name);
+    }
+    EXPECT_EQ(ran, expected) << "level " << level;
+  }
+}
+
+TEST(Pipeline, UnknownNamesToDisableAreNamed) {
+  std::vector<std::string> ran;
+  try {
+    run_pipeline(ops_cases::make_chain_graph(1).graph, {{{}, 3}, {"fold_everything"}}, ran);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(error.message().find("fold_everything"), std::string::npos);
+  }
+}
+
+TEST(Pipeline, IsAFunctionOfTheGraph) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<std::string> ran;
+    const auto once = [&] {
+      return ir::print(run_pipeline(ops_cases::make_chain_graph(seed).graph, {{all_facts()[0], 3}, {}}, ran));
+    };
+    EXPECT_EQ(once(), once());
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::passes
