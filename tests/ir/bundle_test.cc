@@ -1,0 +1,100 @@
+/// Graphs in two files: what is written is read back, constants stay mapped, and broken files are refused.
+#include "compiler/ir/bundle.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <random>
+
+#include "runtime/base/error.h"
+#include "tests/ir/support.h"
+
+namespace tensormill::ir {
+namespace {
+
+struct Files {
+  FileDescriptor text{::memfd_create("text", MFD_CLOEXEC)};
+  FileDescriptor constants{::memfd_create("constants", MFD_CLOEXEC)};
+};
+
+std::shared_ptr<const MappedFile> mapped(const std::string& bytes) {
+  const FileDescriptor fd(::memfd_create("bytes", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "bytes");
+  return MappedFile::map(fd.get(), "bytes");
+}
+
+Tensor filled(int64_t count, double first) {
+  Tensor tensor(DType::kFloat32, {count});
+  for (int64_t i = 0; i < count; ++i) tensor.set_element(i, first + static_cast<double>(i));
+  return tensor;
+}
+
+/// Two large constants, one of them twice, a small one and an empty one.
+Graph sample() {
+  Graph graph(ops::standard_ops());
+  graph.set_name("sample");
+  const ValueId x = graph.add_input("x", {DType::kFloat32, {100}});
+  const ValueId a = graph.add_constant("a", filled(100, 0));
+  const ValueId again = graph.add_constant("again", filled(100, 0));
+  const ValueId b = graph.add_constant("b", filled(33, 5));
+  const ValueId small = graph.add_constant("small", filled(1, 2));
+  const ValueId empty = graph.add_constant("empty", Tensor::zeros(DType::kFloat32, {0}));
+  const ValueId sum = graph.add_node("add", {x, a})[0];
+  const ValueId product = graph.add_node("mul", {graph.add_node("mul", {sum, again})[0], small})[0];
+  graph.set_outputs({product, b, empty});
+  return graph;
+}
+
+std::pair<std::string, std::string> written(const Graph& graph) {
+  const Files files;
+  write_bundle(graph, files.text.get(), files.constants.get());
+  return {std::string(MappedFile::map(files.text.get(), "text")->text()),
+          std::string(MappedFile::map(files.constants.get(), "constants")->text())};
+}
+
+Graph read(const std::string& text, const std::string& constants) {
+  return read_bundle(*mapped(text), mapped(constants), ops::standard_ops());
+}
+
+TEST(Bundle, ReadsBackWhatItWrote) {
+  const Graph graph = sample();
+  const auto [text, constants] = written(graph);
+  const Graph again = read(text, constants);
+  EXPECT_EQ(print(again), print(graph));
+  EXPECT_EQ(hash(again), hash(graph));
+  const Tensor& b = *again.value(again.outputs()[1]).constant;
+  for (int64_t i = 0; i < 33; ++i) EXPECT_EQ(b.element_as_double(i), 5.0 + static_cast<double>(i));
+  EXPECT_NO_THROW(verify(again));
+}
+
+TEST(Bundle, EqualConstantsAreWrittenOnceAndAligned) {
+  const auto [text, constants] = written(sample());
+  // 400 and 132 bytes, each up to the next 64 with 64 bytes of zeros at least.
+  EXPECT_LT(constants.size(), 400 + 132 + 4 * 64 + 4 * 64);
+  const Graph again = read(text, constants);
+  for (const Value& value : again.values()) {
+    if (!value.constant || value.constant->num_elements() <= 16) continue;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(value.constant->data()) % 64, 0u) << value.name;
+  }
+}
+
+TEST(Bundle, CutOffAndChangedFilesAreRefusedOrValid) {
+  const auto [text, constants] = written(sample());
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_THROW(read(text.substr(0, random() % text.size()), constants), Error);
+    std::string changed = text;
+    changed[random() % changed.size()] ^= static_cast<char>(1u << (random() % 7));
+    try {
+      verify(read(changed, constants));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidModel) << error.message();
+    }
+  }
+  EXPECT_THROW(read(text, constants.substr(0, 300)), Error) << "bytes that are not there";
+  EXPECT_THROW(read(text, ""), Error);
+  EXPECT_THROW(read("", constants), Error);
+}
+
+}  // namespace
+}  // namespace tensormill::ir
