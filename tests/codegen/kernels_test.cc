@@ -244,6 +244,38 @@ TEST(Kernels, ParallelTasksShareAndOwnWorkspaces) {
                            {random_floats(37 * 51, 4), Tensor::zeros(DType::kFloat32, {37})});
 }
 
+/// Task t runs as worker t: what each leaves in its scratch memory stands in its own slice.
+TEST(Kernels, EveryWorkerHasItsOwnSlice) {
+  constexpr int64_t kRows = 3, kColumns = 51;
+  const te::Function function = parallel_function(kRows, kColumns);
+  const Tensor a = random_floats(kRows * kColumns, 4);
+  Tensor out = Tensor::zeros(DType::kFloat32, {kRows});
+  const int64_t stride = function.worker_workspace_bytes;
+  Tensor workers = Tensor::zeros(DType::kFloat32, {kRows, stride / 4});
+  Tensor shared = Tensor::zeros(DType::kFloat32, {function.shared_workspace_bytes / 4});
+  const auto launch = [](const tm_call* call, tm_task task, void* closure, int64_t tasks) {
+    for (int64_t t = 0; t < tasks; ++t) {
+      const int32_t code = task(call, closure, t, static_cast<int32_t>(t));
+      if (code != TM_OK) return code;
+    }
+    return int32_t{TM_OK};
+  };
+  const tm_parallel parallel = {nullptr, kRows, 0, launch};
+  Tensor input = a.clone();
+  std::vector<void*> buffers = {input.data(), out.data()};
+  int64_t error_index = 0;
+  const tm_call call = {TM_ABI_VERSION, 2,      buffers.data(), nullptr,     0, 0, shared.data(),
+                        workers.data(), stride, &parallel,      &error_index};
+  ASSERT_EQ(Kernel(function, host()).run_raw(call).code, TM_OK);
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const float scale = static_cast<float>(a.element_as_double(c)) + 2.0f;
+      const float expected = static_cast<float>(a.element_as_double(r * kColumns + c)) * scale;
+      ASSERT_EQ(workers.element_as_double(r * (stride / 4) + c), expected) << "worker " << r << ", " << c;
+    }
+  }
+}
+
 /// What tasks write is seen by the code after the loop, in a parameter and in the shared workspace.
 TEST(Kernels, ResultsOfTasksAreReadAfterTheLoop) {
   constexpr int64_t kSize = 48;

@@ -30,7 +30,7 @@ bool template_channels(Builder& builder) {
   const Shape shape = builder.stage(root).shape;
   const int64_t lanes = builder.lanes(root);
   if (shape.size() < 4 || num_elements(shape) == 0 || shape[1] > kMaxBlocks || shape.back() > lanes ||
-      !is_chosen_by_block(builder.stage(root))) {
+      (shape.back() & (shape.back() - 1)) != 0 || !is_chosen_by_block(builder.stage(root))) {
     return false;
   }
   std::vector<std::string> axes = data_axes(builder.stage(root));
