@@ -52,7 +52,7 @@ private:
 
   std::optional<HeadSource> match_heads(ir::ValueId value, const Perm& perm) const {
     const ir::Node* transpose = match(graph_, value, "transpose");
-    if (transpose == nullptr || transpose->attrs.ints_of("perm") != perm) return std::nullopt;
+    if (transpose == nullptr || permutation_of(graph_, *transpose) != perm) return std::nullopt;
     const ir::Node* reshape = match(graph_, transpose->inputs[0], "reshape");
     if (reshape == nullptr) return std::nullopt;
     const Shape &from = type(reshape->inputs[0]).shape, &to = type(reshape->outputs[0]).shape;
@@ -113,7 +113,7 @@ private:
         transposes(*scores->product, "transpose_a"))
       return;
     const ir::Node* swap = only_reader(mix->outputs[0], "transpose");
-    if (swap == nullptr || swap->attrs.ints_of("perm") != Perm{0, 2, 1, 3}) return;
+    if (swap == nullptr || permutation_of(graph_, *swap) != Perm{0, 2, 1, 3}) return;
     const ir::Node* merge = only_reader(swap->outputs[0], "reshape");
     const bool flipped = transposes(*scores->product, "transpose_b");
     const std::optional<HeadSource> q = match_heads(scores->product->inputs[0], {0, 2, 1, 3});
