@@ -155,7 +155,7 @@ private:
   // Lanes of a scalar int64 expression: a ramp where it is affine in the loop variable.
   Expr lanes_of(const Expr& expr, const Expr& mask) {
     if (!varies(expr)) return expr;
-    const Expr form = schedule::bounded_form(expr, ranges_);
+    Expr form = schedule::bounded_form(expr, ranges_);
     if (form->type.lanes == 1 && !varies(form)) return form;
     const Affine affine = schedule::fold_mods(schedule::to_affine(form, ranges_), ranges_);
     if (!te::equal(schedule::to_expr(affine, ranges_), form)) return rebuild(form, mask);

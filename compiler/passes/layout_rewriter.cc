@@ -70,7 +70,7 @@ ChannelForm LayoutRewriter::image_form(ir::ValueId value, const std::vector<std:
   if (const ChannelForm* known = form(value)) return *known;
   const Shape& shape = type(value).shape;
   const ir::ValueId tensor = patch_.add_node("to_blocked", {value}, {{"block", block()}}, origins)[0];
-  const ChannelForm made = {{shape[1]}, {shape[2], shape[3]}, arranger_.whole(tensor, shape[1])};
+  ChannelForm made = {{shape[1]}, {shape[2], shape[3]}, arranger_.whole(tensor, shape[1])};
   set_form(value, made);
   plain_[value] = true;
   return made;

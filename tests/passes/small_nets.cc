@@ -27,7 +27,7 @@ ir::ValueId Net::input(Shape shape) {
   return graph.add_input(graph.unique_name("x"), {DType::kFloat32, std::move(shape)});
 }
 
-ir::ValueId Net::constant(Shape shape, double scale) {
+ir::ValueId Net::constant(const Shape& shape, double scale) {
   return graph.add_constant(graph.unique_name("c"), noise(shape, ++seed_, scale));
 }
 

@@ -14,7 +14,7 @@ class Net {
 public:
   Net();
   ir::ValueId input(Shape shape);
-  ir::ValueId constant(Shape shape, double scale = 1.0);
+  ir::ValueId constant(const Shape& shape, double scale = 1.0);
   ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
   /// Square kernel, padded by kernel / 2.
   ir::ValueId conv(ir::ValueId x, int64_t channels, int64_t kernel, int64_t stride = 1, int64_t group = 1);
