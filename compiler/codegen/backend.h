@@ -12,7 +12,8 @@
 
 namespace tensormill::codegen {
 
-/// One relocatable object with one global symbol, the kernel. Deterministic: equal text and target, equal bytes.
+/// One relocatable object with one global symbol, the kernel. Deterministic: equal text and target, equal
+/// bytes.
 struct Object {
   std::string symbol;
   std::string bytes;
@@ -28,11 +29,12 @@ struct EmitOptions {
 class Backend {
 public:
   virtual ~Backend() = default;
-  /// Throws InternalError when the code generator refuses its own input, Error(kNotSupported) for a target that the
-  /// library lacks.
-  virtual Object emit(const te::Function& function, const target::Target& target, const EmitOptions& options) const = 0;
-  /// Links the objects, in order, into an ELF shared object without needed libraries or undefined symbols. At most
-  /// once per process (lld keeps state): compile children call it once.
+  /// Throws InternalError when the code generator refuses its own input, Error(kNotSupported) for a target
+  /// that the library lacks.
+  virtual Object emit(const te::Function& function, const target::Target& target,
+                      const EmitOptions& options) const = 0;
+  /// Links the objects, in order, into an ELF shared object without needed libraries or undefined symbols. At
+  /// most once per process (lld keeps state): compile children call it once.
   virtual std::string link(const std::vector<Object>& objects, const target::Target& target) const = 0;
   /// Name and version for the compiler id: "llvm 19.1.7".
   virtual std::string version() const = 0;

@@ -11,9 +11,9 @@
 
 namespace tensormill::ops {
 
-/// F(4,3) interpolates at 0, ±kWinogradNear, ±kWinogradFar and infinity. Points whose product is near 1 keep the
-/// matrices' entries close together: in f32 the largest error is a third of that of the usual 1 and 2 (measured:
-/// bench/README.md). All entries of Aᵀ and Bᵀ are exact in binary.
+/// F(4,3) interpolates at 0, ±kWinogradNear, ±kWinogradFar and infinity. Points whose product is near 1 keep
+/// the matrices' entries close together: in f32 the largest error is a third of that of the usual 1 and 2
+/// (measured: bench/README.md). All entries of Aᵀ and Bᵀ are exact in binary.
 inline constexpr double kWinogradNear = 0.75, kWinogradFar = 1.5;
 
 /// Row-major matrices; `points` = m + 2.

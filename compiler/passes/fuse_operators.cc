@@ -148,6 +148,8 @@ private:
 
 }  // namespace
 
-ir::Graph fuse_operators(const ir::Graph& graph, const PassContext& /*context*/) { return Fuser(graph).run(); }
+ir::Graph fuse_operators(const ir::Graph& graph, const PassContext& /*context*/) {
+  return Fuser(graph).run();
+}
 
 }  // namespace tensormill::passes

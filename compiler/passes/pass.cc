@@ -24,7 +24,8 @@ ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vec
     if (!known) throw Error(ErrorCode::kInvalidArgument, "no pass \"" + name + "\" to disable");
   }
   for (const PassInfo& row : rows) {
-    if (options.context.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0) continue;
+    if (options.context.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0)
+      continue;
     graph = row.run(graph, options.context);
     ir::verify(graph);
     ran.emplace_back(row.name);

@@ -3,6 +3,8 @@
 
 namespace tensormill::passes {
 
-ir::Graph remove_dead_code(const ir::Graph& graph, const PassContext& /*context*/) { return ir::remove_dead(graph); }
+ir::Graph remove_dead_code(const ir::Graph& graph, const PassContext& /*context*/) {
+  return ir::remove_dead(graph);
+}
 
 }  // namespace tensormill::passes

@@ -139,6 +139,8 @@ ir::Graph simplify_graph(const ir::Graph& graph, const PassContext& /*context*/)
   return current;
 }
 
-ir::Graph simplify_moved(const ir::Graph& graph, const PassContext& context) { return fold_constants(simplify_graph(graph, context), context); }
+ir::Graph simplify_moved(const ir::Graph& graph, const PassContext& context) {
+  return fold_constants(simplify_graph(graph, context), context);
+}
 
 }  // namespace tensormill::passes

@@ -49,8 +49,8 @@ Affine to_affine(const te::Expr& expr, const Ranges& ranges);
 te::Expr to_expr(const Affine& affine, const Ranges& ranges);
 /// The same value with k*x - k*c*floordiv(x, c) written as k*floormod(x, c).
 Affine fold_mods(Affine affine, const Ranges& ranges);
-/// The normal form, or the expression as it stands where the normal form says less about its bounds (divisions that
-/// don't cancel): what follows must be able to show that an index is in bounds.
+/// The normal form, or the expression as it stands where the normal form says less about its bounds
+/// (divisions that don't cancel): what follows must be able to show that an index is in bounds.
 te::Expr bounded_form(const te::Expr& expr, const Ranges& ranges);
 /// bounded_form for scalar int64 and bool expressions; other types are returned unchanged.
 te::Expr normalize(const te::Expr& expr, const Ranges& ranges);

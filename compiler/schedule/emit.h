@@ -20,7 +20,8 @@ struct Point {
 te::Stmt emit_body(const State& state, const Plan& plan, int stage, const Point& point);
 /// Stores the identity.
 te::Stmt emit_init(const State& state, const Plan& plan, int stage, const Point& point);
-/// Combines what is stored with the source at the point; the lanes of a vectorized reduction axis are reduced to one value first.
+/// Combines what is stored with the source at the point; the lanes of a vectorized reduction axis are reduced
+/// to one value first.
 te::Stmt emit_update(const State& state, const Plan& plan, int stage, const Point& point);
 
 }  // namespace tensormill::schedule

@@ -1,8 +1,8 @@
-/// Targets: what code is generated for. A target string is tvmc's: "llvm -mcpu=core-avx2 -mattr=+avx2,-avx512f
-/// -mtriple=x86_64-linux-gnu -num-cores=2", or the JSON form {"kind":"llvm","mcpu":…}. The canonical form spells
-/// everything that influences code: equal canonical strings give equal bytes. "native" is resolved by the caller
-/// (CLI or server) through resolve_native; compilation itself never looks at the host.
-/// Thread-safety: values and pure functions; host_target reads cpuid and /sys once per call.
+/// Targets: what code is generated for. A target string is tvmc's: "llvm -mcpu=core-avx2
+/// -mattr=+avx2,-avx512f -mtriple=x86_64-linux-gnu -num-cores=2", or the JSON form {"kind":"llvm","mcpu":…}.
+/// The canonical form spells everything that influences code: equal canonical strings give equal bytes.
+/// "native" is resolved by the caller (CLI or server) through resolve_native; compilation itself never looks
+/// at the host. Thread-safety: values and pure functions; host_target reads cpuid and /sys once per call.
 #pragma once
 
 #include <string>
@@ -26,9 +26,10 @@ struct CpuFacts {
 
 struct Target {
   std::string kind = "llvm";
-  std::string triple;                 ///< "x86_64-linux-gnu"
-  std::string cpu;                    ///< LLVM's name, "sapphirerapids"; never "native"
-  std::vector<std::string> features;  ///< sorted, "+avx2" or "-avx512f": the full resolved difference to the cpu
+  std::string triple;  ///< "x86_64-linux-gnu"
+  std::string cpu;     ///< LLVM's name, "sapphirerapids"; never "native"
+  std::vector<std::string>
+      features;  ///< sorted, "+avx2" or "-avx512f": the full resolved difference to the cpu
   CpuFacts facts;
   std::vector<std::string> warnings;  ///< not part of the identity
 
@@ -40,11 +41,12 @@ struct Target {
   bool is_x86() const;
 };
 
-/// Parses a target string, a JSON object text, or the text of a JSON file's content. "native" (alone or as -mcpu)
-/// needs `host`. Throws Error(kInvalidTarget) naming the option, and Error(kNotSupported) for a kind that is known
-/// in the field but not built here.
+/// Parses a target string, a JSON object text, or the text of a JSON file's content. "native" (alone or as
+/// -mcpu) needs `host`. Throws Error(kInvalidTarget) naming the option, and Error(kNotSupported) for a kind
+/// that is known in the field but not built here.
 Target parse_target(std::string_view text, const Target& host);
-/// The machine that this process runs on: cpuid, cores, L1d and L2 (defaults with a warning where /sys is absent).
+/// The machine that this process runs on: cpuid, cores, L1d and L2 (defaults with a warning where /sys is
+/// absent).
 Target host_target();
 /// The CPU names that parse_target knows, with their facts: config/cpus.def.
 std::vector<std::string> known_cpus();

@@ -1,7 +1,7 @@
-/// Expressions of tensor expressions and of loop IR: immutable trees with one node shape for all operators, so
-/// that a pass, a printer or an executor is a switch over expr_ops.def, where the semantics of each operator are
-/// written. There is no undefined behaviour: integers wrap, division by zero and conversions are defined.
-/// Index arithmetic is int64. Variables and buffers are identified by their node, never by name.
+/// Expressions of tensor expressions and of loop IR: immutable trees with one node shape for all operators,
+/// so that a pass, a printer or an executor is a switch over expr_ops.def, where the semantics of each
+/// operator are written. There is no undefined behaviour: integers wrap, division by zero and conversions are
+/// defined. Index arithmetic is int64. Variables and buffers are identified by their node, never by name.
 /// Thread-safety: immutable, so free to share between threads.
 #pragma once
 
@@ -49,8 +49,8 @@ class Expr {
 public:
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
-  Expr(const Var& var);  // NOLINT: a variable is an expression
-  Expr(int64_t value);   // NOLINT: an int64 constant
+  Expr(const Var& var);                                   // NOLINT: a variable is an expression
+  Expr(int64_t value);                                    // NOLINT: an int64 constant
   Expr(int value) : Expr(static_cast<int64_t>(value)) {}  // NOLINT
   const ExprNode* operator->() const { return node_.get(); }
   const ExprNode& operator*() const { return *node_; }
@@ -79,33 +79,35 @@ enum class Scope : uint8_t {
 struct BufferNode {
   std::string name;  ///< for printing only
   DType dtype = DType::kFloat32;
-  std::vector<Expr> shape;  ///< extents, constant or over the kernel's symbolic dims; one extent once flattened
+  std::vector<Expr>
+      shape;  ///< extents, constant or over the kernel's symbolic dims; one extent once flattened
   Scope scope = Scope::kParameter;
 };
 
 struct ExprNode {
   ExprOp op;
   Type type;
-  int64_t int_value = 0;     ///< kIntImm; for u64 the bits
-  double float_value = 0;    ///< kFloatImm
-  Var var;                   ///< kVar
-  Buffer buffer;             ///< kLoad
-  Tensor tensor;             ///< kRead
-  int output = 0;            ///< kRead, kReduce: which value of a tuple
+  int64_t int_value = 0;                       ///< kIntImm; for u64 the bits
+  double float_value = 0;                      ///< kFloatImm
+  Var var;                                     ///< kVar
+  Buffer buffer;                               ///< kLoad
+  Tensor tensor;                               ///< kRead
+  int output = 0;                              ///< kRead, kReduce: which value of a tuple
   std::shared_ptr<const Reduction> reduction;  ///< kReduce
-  Expr mask;                 ///< kLoad: bool vector or null
+  Expr mask;                                   ///< kLoad: bool vector or null
   std::vector<Expr> args;
 };
 
-// ---- construction: checks types (TM_CHECK), folds constants, no other rewriting -------------------------------
+// ---- construction: checks types (TM_CHECK), folds constants, no other rewriting
+// -------------------------------
 Var make_var(std::string name, DType dtype = DType::kInt64, int lanes = 1);
 Buffer make_buffer(std::string name, DType dtype, std::vector<Expr> shape, Scope scope);
 Expr int_imm(DType dtype, int64_t value, int lanes = 1);   ///< integers and bool; wraps to the width
 Expr float_imm(DType dtype, double value, int lanes = 1);  ///< rounds to the type
 Expr imm_like(Type type, double value);                    ///< constant of any type
 Expr bool_imm(bool value);
-/// A node of any operator with a computed result type: arity 1..3 operators of the table. Scalars are broadcast
-/// when the other operands are vectors. Folds when all args are constant.
+/// A node of any operator with a computed result type: arity 1..3 operators of the table. Scalars are
+/// broadcast when the other operands are vectors. Folds when all args are constant.
 Expr make(ExprOp op, std::vector<Expr> args);
 Expr cast(DType dtype, Expr value);
 Expr reinterpret(DType dtype, Expr value);
@@ -137,7 +139,8 @@ Expr operator!=(Expr a, Expr b);
 /// The same node with other args (and mask): what rewriters use. Re-runs type computation and folding.
 Expr with_args(const Expr& expr, std::vector<Expr> args, Expr mask = {});
 
-// ---- inspection -----------------------------------------------------------------------------------------------
+// ---- inspection
+// -----------------------------------------------------------------------------------------------
 bool is_const(const Expr& expr);
 /// The value when `expr` is an integer constant.
 const int64_t* as_int(const Expr& expr);
@@ -145,10 +148,10 @@ bool is_int(const Expr& expr, int64_t value);
 /// Structural equality: same operators, constants (floats by bits), variables, buffers and tensors by node.
 bool equal(const Expr& a, const Expr& b);
 
-/// Evaluates one operator on constants exactly as every executor must: the one definition of scalar semantics,
-/// used by constant folding and by the interpreter. `args` are scalars: integers and bools in `i`, floats in `f`
-/// (f32 and f16 values are held exactly in the double). Vector math operators are evaluated with the C library
-/// and are not bit-exact with the legalized form: fold them only where a tolerance allows.
+/// Evaluates one operator on constants exactly as every executor must: the one definition of scalar
+/// semantics, used by constant folding and by the interpreter. `args` are scalars: integers and bools in `i`,
+/// floats in `f` (f32 and f16 values are held exactly in the double). Vector math operators are evaluated
+/// with the C library and are not bit-exact with the legalized form: fold them only where a tolerance allows.
 struct Scalar {
   int64_t i = 0;
   double f = 0;

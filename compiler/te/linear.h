@@ -40,8 +40,8 @@ using LinearFilter = std::function<bool(const Linear&)>;
 /// Joins c * floordiv(x, c) + floormod(x, c) to x, wherever both are terms. The value modulo 2^64 stays; the
 /// sum over the integers stays too where `accept` (when given) takes only forms of x that do not wrap.
 void recombine(Linear& linear, const LinearFilter& accept = {});
-/// The reverse, where x and floordiv(x, c) have coefficients of opposite signs: what is left of x is floormod(x, c),
-/// whose bounds are known.
+/// The reverse, where x and floordiv(x, c) have coefficients of opposite signs: what is left of x is
+/// floormod(x, c), whose bounds are known.
 void split_remainders(Linear& linear, const LinearFilter& accept = {});
 /// A structural order of expressions; 0 when neither comes first (variables of one name).
 int compare(const Expr& a, const Expr& b);

@@ -28,7 +28,8 @@ public:
   void bind(const Var& var, Interval range) { ranges_[var.get()] = {range, false}; }
   /// A loop variable: min <= var < min + extent. Symbolic ends are kept as conditions.
   void bind_extent(const Var& var, const Expr& min, const Expr& extent);
-  /// A let: the variable has the bounds of the value and, where that does not depend on memory, equals it in proofs.
+  /// A let: the variable has the bounds of the value and, where that does not depend on memory, equals it in
+  /// proofs.
   void bind_value(const Var& var, const Expr& value);
   /// Forgets the variable and what was noted of it when it was bound.
   void unbind(const Var& var);

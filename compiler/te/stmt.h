@@ -1,5 +1,5 @@
-/// Loop IR: what a kernel does, step by step. Statements are immutable trees like expressions. A function is one
-/// kernel; it is executed by the interpreter (interpret.h) and by code generation, bit for bit alike.
+/// Loop IR: what a kernel does, step by step. Statements are immutable trees like expressions. A function is
+/// one kernel; it is executed by the interpreter (interpret.h) and by code generation, bit for bit alike.
 /// Thread-safety: immutable.
 #pragma once
 
@@ -13,8 +13,9 @@
 namespace tensormill::te {
 
 enum class StmtOp : uint8_t {
-  kFor,       ///< var runs over [min, min+extent) with body; see ForKind
-  kStore,     ///< buffer[indices] = value, where mask is on (null mask: everywhere); lanes come from index and value
+  kFor,    ///< var runs over [min, min+extent) with body; see ForKind
+  kStore,  ///< buffer[indices] = value, where mask is on (null mask: everywhere); lanes come from index and
+           ///< value
   kAllocate,  ///< buffer exists inside body; contents are undefined at its start
   kIf,        ///< condition (scalar bool), body, else_body (may be null)
   kSeq,       ///< children in order
@@ -46,16 +47,17 @@ private:
 struct StmtNode {
   StmtOp op;
   ForKind for_kind = ForKind::kSerial;
-  Var var;                    ///< kFor, kLet
-  Expr min, extent;           ///< kFor: int64
-  Expr value;                 ///< kStore, kLet
-  Expr condition;             ///< kIf
-  Expr mask;                  ///< kStore, may be null
-  Buffer buffer;              ///< kStore, kAllocate
-  int64_t offset = 0;         ///< kAllocate from kFlat on: byte offset in the workspace of the buffer's scope; 64 | offset
-  std::vector<Expr> indices;  ///< kStore
-  Stmt body, else_body;       ///< kFor, kAllocate, kIf, kLet
-  std::vector<Stmt> children; ///< kSeq
+  Var var;           ///< kFor, kLet
+  Expr min, extent;  ///< kFor: int64
+  Expr value;        ///< kStore, kLet
+  Expr condition;    ///< kIf
+  Expr mask;         ///< kStore, may be null
+  Buffer buffer;     ///< kStore, kAllocate
+  int64_t offset =
+      0;  ///< kAllocate from kFlat on: byte offset in the workspace of the buffer's scope; 64 | offset
+  std::vector<Expr> indices;   ///< kStore
+  Stmt body, else_body;        ///< kFor, kAllocate, kIf, kLet
+  std::vector<Stmt> children;  ///< kSeq
 };
 
 Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body);
@@ -85,9 +87,9 @@ struct Function {
 
 /// How far a function is lowered: what the verifier demands.
 enum class Level : uint8_t {
-  kLoops,      ///< multi-dimensional loads and stores, any for kind, vector math operators
-  kFlat,       ///< one-dimensional buffers, workspaces placed
-  kCodegen,    ///< kFlat; no vectorized or unrolled loop left, no vector math operator
+  kLoops,    ///< multi-dimensional loads and stores, any for kind, vector math operators
+  kFlat,     ///< one-dimensional buffers, workspaces placed
+  kCodegen,  ///< kFlat; no vectorized or unrolled loop left, no vector math operator
 };
 
 /// Rewrites bottom-up: f is called on each statement (expression) whose children are already rewritten.

@@ -1,6 +1,6 @@
-/// The text form of loop IR and tensor expressions. parse(print(x)) prints the same again, and equal functions
-/// print equal text: names are made unique by order of first appearance.
-/// Thread-safety: pure functions.
+/// The text form of loop IR and tensor expressions. parse(print(x)) prints the same again, and equal
+/// functions print equal text: names are made unique by order of first appearance. Thread-safety: pure
+/// functions.
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
  * tasks, which the schedule fixed: which worker runs a task never changes a result.
  */
 #pragma once
+/* Names of a C interface. NOLINTBEGIN(readability-identifier-naming) */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,3 +65,4 @@ typedef int32_t (*tm_kernel)(const tm_call* call);
 static_assert(sizeof(void*) == 8 && sizeof(tm_call) == 72,
               "tm_call has the same layout for executor and generated code");
 #endif
+/* NOLINTEND(readability-identifier-naming) */

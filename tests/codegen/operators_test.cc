@@ -1,5 +1,5 @@
-/// Every operator's cases through the code generator: machine code against the interpreter of the same loop IR, bit
-/// for bit, and against the reference.
+/// Every operator's cases through the code generator: machine code against the interpreter of the same loop
+/// IR, bit for bit, and against the reference.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,8 +19,8 @@ using ops_cases::Instance;
 te::Function lowered_kernel(const Instance& instance, const target::Target& target) {
   const te::Program program = ops_cases::make_program(instance);
   const auto kernel_class = static_cast<schedule::KernelClass>(instance.def->kernel_class);
-  return lower::lower(schedule::apply(program, schedule::default_schedule(program, kernel_class, target), "kernel"),
-                      target);
+  return lower::lower(
+      schedule::apply(program, schedule::default_schedule(program, kernel_class, target), "kernel"), target);
 }
 
 void check_kernel(const Instance& instance, const target::Target& target) {
@@ -46,7 +46,8 @@ void check_kernel(const Instance& instance, const target::Target& target) {
 
 class Operators : public testing::TestWithParam<std::string> {};
 
-/// f32, or the only dtypes of a case, in every variant; the other dtypes in the operator's first case for each.
+/// f32, or the only dtypes of a case, in every variant; the other dtypes in the operator's first case for
+/// each.
 TEST_P(Operators, MachineCodeAgreesWithInterpreterAndReference) {
   const target::Target target = host();
   std::set<DType> seen;

@@ -1,4 +1,5 @@
-/// Compiles graphs and runs the packages in this process: what a user of the compiler gets, without a model file.
+/// Compiles graphs and runs the packages in this process: what a user of the compiler gets, without a model
+/// file.
 #pragma once
 
 #include <string>

@@ -13,8 +13,10 @@ namespace {
 TEST(Sha256, AnswersTheStandardsExamples) {
   Sha256 hasher;
   hasher.update("abc");
-  EXPECT_EQ(Digest(hasher.finish()).hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(Digest(hasher.finish()).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Digest(hasher.finish()).hex(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Digest(hasher.finish()).hex(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 TEST(Sha256, EqualsTheSystemsLibraryForEveryLengthInAnyPieces) {

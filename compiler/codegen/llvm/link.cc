@@ -60,7 +60,8 @@ private:
   std::thread thread_;
 };
 
-/// A model that only renames or reshapes its inputs has no kernel, but its package has a library like any other.
+/// A model that only renames or reshapes its inputs has no kernel, but its package has a library like any
+/// other.
 Object placeholder_object(const target::Target& target) {
   te::Function function;
   function.name = "no_kernels";
