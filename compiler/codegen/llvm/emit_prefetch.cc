@@ -6,6 +6,8 @@ namespace {
 
 /// Buffers of this size are taken to come from beyond L2 when a kernel reads them.
 constexpr int64_t kStreamedBytes = 256 * 1024;
+/// The present panel and the next have to stay in L2 side by side.
+constexpr int64_t kMaxPanelBytes = 512 * 1024;
 /// Residues are looked up in one word.
 constexpr int64_t kMaskBits = 64;
 constexpr unsigned kLocality = 2;  ///< into L2
@@ -104,12 +106,12 @@ void KernelEmitter::emit_prefetches(const te::StmtNode& loop) {
       if (part->op == te::ExprOp::kVar && frame_.vars.count(part->var.get()) == 0) outside = false;
     });
     const Panel panel = outside ? find_panel(base, frame_.loops) : Panel{};
-    if (!panel.reading) continue;
+    const int64_t bytes = panel.next * static_cast<int64_t>(dtype_bytes(stream->buffer->dtype));
+    if (!panel.reading || bytes > kMaxPanelBytes) continue;
     if (!reading || !te::equal(reading, panel.reading)) {
       reading = panel.reading;
       due = emit_due(reading, panel.times, frame_.vars[loop.var.get()]);
     }
-    const int64_t bytes = panel.next * static_cast<int64_t>(dtype_bytes(stream->buffer->dtype));
     llvm::Value* ahead =
         builder_.CreateSelect(due, builder_.getInt64(static_cast<uint64_t>(bytes)), builder_.getInt64(0));
     kept_.push_back(base);
