@@ -26,8 +26,10 @@ namespace {
 
 namespace rest = web::http;
 
-/// The listener cannot tell which port it got for 0, so one that is free now is looked up before. Another
-/// process may take it in between; then start() fails as for any port that is taken.
+/// How many free ports are tried: another process may take one between the look-up and the listening.
+constexpr int kPortAttempts = 8;
+
+/// The listener cannot tell which port it got for 0, so one that is free now is looked up before.
 uint16_t find_free_port() {
   const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -72,6 +74,34 @@ std::string read_content(const http::ContentBody& body) {
   return bytes;
 }
 
+/// Counts the requests whose answers are not delivered yet. Shared with the library's tasks, which may end
+/// after the transport.
+class InWork {
+public:
+  void change(int change) {
+    const std::lock_guard lock(mutex_);
+    count_ += change;
+    if (count_ == 0) idle_.notify_all();
+  }
+  int count() const {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+  void wait_until_idle(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    idle_.wait_for(lock, limit, [this] { return count_ == 0; });
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  int count_ = 0;
+};
+
+/// How long answers that the handler gave late may take to leave: a client that does not read holds up no
+/// stop.
+constexpr std::chrono::milliseconds kDeliveryLimit{500};
+
 class CpprestTransport : public ServerTransport {
 public:
   explicit CpprestTransport(const TransportOptions& options)
@@ -83,38 +113,33 @@ public:
 
   void start(http::Handler& handler) override {
     handler_ = &handler;
-    port_ = options_.port == 0 ? find_free_port() : options_.port;
-    try {
-      web::uri_builder address;
-      address.set_scheme("http").set_host(options_.address).set_port(port_);
-      listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri());
-      listener_->support([this](rest::http_request request) { take(std::move(request)); });
-      listener_->open().wait();
-      open_ = true;
-    } catch (const std::exception& error) {
-      throw Error(ErrorCode::kUsage, "cannot listen on " + options_.address + " port " +
-                                         std::to_string(port_) + ": " + error.what());
+    const int attempts = options_.port == 0 ? kPortAttempts : 1;
+    for (int attempt = 1; !open_; ++attempt) {
+      port_ = options_.port == 0 ? find_free_port() : options_.port;
+      try {
+        open();
+      } catch (const std::exception& error) {
+        if (attempt < attempts) continue;
+        throw Error(ErrorCode::kUsage, "cannot listen on " + options_.address + " port " +
+                                           std::to_string(port_) + ": " + error.what());
+      }
     }
   }
 
   uint16_t port() const override { return port_; }
 
   /// Requests in work: the listener does not tell its connections.
-  int connections() const override {
-    const std::lock_guard lock(mutex_);
-    return in_work_;
-  }
+  int connections() const override { return in_work_->count(); }
 
   void stop(std::chrono::milliseconds grace) override {
     if (!open_) return;
     draining_ = true;
-    {
-      std::unique_lock lock(mutex_);
-      idle_.wait_for(lock, grace, [this] { return in_work_ == 0; });
-    }
+    in_work_->wait_until_idle(grace);
     stop_.request_stop();
     workers_.stop();
     reserved_.stop();
+    // The library's close() does not wait for a write that it has just begun, and crashes when it meets one.
+    in_work_->wait_until_idle(kDeliveryLimit);
     open_ = false;
     try {
       listener_->close().wait();
@@ -125,6 +150,15 @@ public:
   }
 
 private:
+  void open() {
+    web::uri_builder address;
+    address.set_scheme("http").set_host(options_.address).set_port(port_);
+    listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri());
+    listener_->support([this](rest::http_request request) { take(std::move(request)); });
+    listener_->open().wait();
+    open_ = true;
+  }
+
   void take(rest::http_request message) {
     http::Request request;
     std::optional<Error> wrong;
@@ -136,17 +170,23 @@ private:
     if (draining_) wrong = Error(ErrorCode::kUnavailable, "the server is stopping");
     const bool reserved = handler_->lane(request.method, request.target) == http::Lane::kReserved;
     auto shared = std::make_shared<http::Request>(std::move(request));
-    count(1);
+    in_work_->change(1);
     const auto work = [this, message, shared, wrong] {
       const std::string id = http::request_id_for(shared->headers);
-      reply(message, *shared, wrong ? refusal(*wrong, id) : handler_->handle(*shared));
-      count(-1);
+      finish(reply(message, *shared, wrong ? refusal(*wrong, id) : handler_->handle(*shared)));
     };
     if ((reserved ? reserved_ : workers_).submit(work)) return;
-    reply(message, *shared,
-          refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
-                  http::request_id_for(shared->headers)));
-    count(-1);
+    finish(reply(message, *shared,
+                 refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
+                         http::request_id_for(shared->headers))));
+  }
+
+  /// A request is in work until its answer is written: closing the listener cuts what is still being sent.
+  void finish(const pplx::task<void>& sent) const {
+    sent.then([in_work = in_work_](const pplx::task<void>& ended) {
+      ignore_failure(ended);
+      in_work->change(-1);
+    });
   }
 
   void fill(const rest::http_request& message, http::Request& request) const {
@@ -164,8 +204,8 @@ private:
     }
   }
 
-  static void reply(const rest::http_request& message, const http::Request& request,
-                    http::Response response) {
+  static pplx::task<void> reply(const rest::http_request& message, const http::Request& request,
+                                http::Response response) {
     rest::http_response answer(static_cast<rest::status_code>(response.status));
     answer.set_reason_phrase(std::string(http::reason_phrase(response.status)));
     for (const auto& [name, value] : response.headers.fields()) answer.headers().add(name, value);
@@ -183,14 +223,14 @@ private:
       }
       answer.set_body(std::move(bytes), type);
     }
-    message.reply(answer).then(&ignore_failure);
+    return message.reply(answer);
   }
 
-  static void reply_stream(const rest::http_request& message, rest::http_response& answer,
-                           http::ResponseStream& stream, const std::string& type) {
+  static pplx::task<void> reply_stream(const rest::http_request& message, rest::http_response& answer,
+                                       http::ResponseStream& stream, const std::string& type) {
     concurrency::streams::producer_consumer_buffer<uint8_t> buffer;
     answer.set_body(buffer.create_istream(), type);
-    const auto sent = message.reply(answer).then(&ignore_failure);
+    const auto sent = message.reply(answer);
     std::string piece;
     while (!sent.is_done() && stream.next(piece)) {
       if (!piece.empty()) {
@@ -200,6 +240,7 @@ private:
       piece.clear();
     }
     buffer.close(std::ios_base::out).wait();
+    return sent;
   }
 
   /// A response that cannot be delivered is the client's affair: it went away.
@@ -208,12 +249,6 @@ private:
       sent.wait();
     } catch (const std::exception&) {
     }
-  }
-
-  void count(int change) {
-    const std::lock_guard lock(mutex_);
-    in_work_ += change;
-    if (in_work_ == 0) idle_.notify_all();
   }
 
   const TransportOptions options_;
@@ -225,9 +260,7 @@ private:
   bool open_ = false;
   std::atomic<bool> draining_{false};
   std::stop_source stop_;
-  mutable std::mutex mutex_;
-  std::condition_variable idle_;
-  int in_work_ = 0;
+  const std::shared_ptr<InWork> in_work_ = std::make_shared<InWork>();
 };
 
 }  // namespace
