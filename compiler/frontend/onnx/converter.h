@@ -2,6 +2,7 @@
 /// row of onnx_ops.def; it sees its node through NodeContext. Thread-safety: pure functions of the context.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,12 @@ namespace tensormill::frontend::onnx {
 struct UnsupportedForm {
   std::string attribute;  ///< attribute or operand
   std::string reason;
+};
+
+/// The operand `what` of a node must be known while the graph is built, and depends on these graph inputs.
+struct ValueRequired {
+  std::string what;
+  std::vector<std::string> inputs;
 };
 
 class NodeContext {
@@ -41,7 +48,7 @@ public:
   ir::ValueId input(size_t index) const;
   const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
   int64_t rank(ir::ValueId value) const { return static_cast<int64_t>(type(value).shape.size()); }
-  /// Integers of an operand whose value is known while the graph is built; throws UnsupportedForm otherwise.
+  /// Integers of an operand whose value is known while the graph is built; throws ValueRequired otherwise.
   std::vector<int64_t> known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
 
@@ -88,6 +95,7 @@ private:
   const std::set<std::string>& reserved_;
   ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;
+  mutable std::map<ir::ValueId, Tensor> evaluated_;  ///< values that `known` worked out
 };
 
 using Converter = void (*)(NodeContext& context);
@@ -106,7 +114,7 @@ const std::vector<OpRow>& op_rows();
 const OpRow* find_op(std::string_view op, int64_t opset);
 bool is_known_op(std::string_view op);
 
-inline constexpr int64_t kMinOpset = 7;
-inline constexpr int64_t kMaxOpset = 22;
+inline constexpr int64_t kMinOpset = 1;
+inline constexpr int64_t kMaxOpset = 24;
 
 }  // namespace tensormill::frontend::onnx

@@ -113,6 +113,7 @@ public:
     }
     for (size_t i = 0; i < model_.graph.nodes.size(); ++i) convert(model_.graph.nodes[i], i);
     if (!unsupported_.empty()) throw_unsupported(unsupported_, collect_facts(model_));
+    if (!required_.empty()) throw_required();
     set_outputs();
     return std::move(graph_);
   }
@@ -129,23 +130,49 @@ private:
     std::set<std::string> initializers;
     for (const TensorProto& tensor : model_.graph.initializers) initializers.insert(tensor.name);
     ShapeBinder binder(options_);
-    for (const auto& [name, shape] : options_.input_shapes) {
+    const auto check_name = [&](const char* option, const std::string& name) {
       const bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
-                                     [&, &name = name](const ValueInfoProto& input) {
+                                     [&](const ValueInfoProto& input) {
                                        return input.name == name && initializers.count(input.name) == 0;
                                      });
-      if (!known)
+      if (!known) {
         throw Error(ErrorCode::kInvalidArgument,
-                    "input_shapes name \"" + name + "\", which is no input of the model");
-    }
+                    std::string(option) + " name \"" + name + "\", which is no input of the model");
+      }
+    };
+    for (const auto& [name, shape] : options_.input_shapes) check_name("input_shapes", name);
+    for (const auto& [name, value] : options_.input_values) check_name("input_values", name);
     for (const ValueInfoProto& input : model_.graph.inputs) binder.learn(input);
     for (const ValueInfoProto& input : model_.graph.inputs) {
       // An initializer that is listed as an input is a default that nothing overrides here.
       if (initializers.count(input.name) != 0) continue;
       const ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
       num_bytes(type.shape, type.dtype);
-      values_[input.name] = graph_.add_input(input.name, type);
+      const auto bound = options_.input_values.find(input.name);
+      values_[input.name] = bound == options_.input_values.end() ? graph_.add_input(input.name, type)
+                                                                 : add_bound(input.name, type, bound->second);
     }
+  }
+
+  ir::ValueId add_bound(const std::string& name, const ir::ValueType& type, const Tensor& value) {
+    if (value.dtype() != type.dtype || value.shape() != type.shape) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "input_values give \"" + name + "\" " +
+                      ir::to_string(ir::ValueType{value.dtype(), value.shape()}) + ", the model has " +
+                      ir::to_string(type));
+    }
+    return graph_.add_constant(name, value);
+  }
+
+  [[noreturn]] void throw_required() const {
+    std::string message = "values that decide about shapes depend on inputs; bind them with input_values:";
+    std::vector<ErrorDetail> details;
+    for (const auto& [input, what] : required_) {
+      message += " \"" + input + "\" (" + what + ");";
+      details.push_back({input, what});
+    }
+    message.pop_back();
+    throw Error(ErrorCode::kShapeRequired, message, std::move(details));
   }
 
   void convert(const NodeProto& node, size_t index) {
@@ -165,6 +192,10 @@ private:
     NodeContext context(graph_, node, label, opset, std::move(inputs), source_, reserved_);
     try {
       find_op(node.op_type, opset)->convert(context);
+    } catch (const ValueRequired& required) {
+      for (const std::string& input : required.inputs)
+        required_.emplace(input, required.what + " of node \"" + label + "\"");
+      return;
     } catch (const UnsupportedForm& form) {
       unsupported_.push_back({label, "op " + node.op_type + ", opset " + std::to_string(opset) +
                                          ", attribute " + form.attribute + ": " + form.reason});
@@ -213,6 +244,7 @@ private:
   std::set<std::string> reserved_;
   std::map<std::string, ir::ValueId> values_;
   std::vector<ErrorDetail> unsupported_;
+  std::map<std::string, std::string> required_;  ///< graph input -> what needs its value
 };
 
 }  // namespace

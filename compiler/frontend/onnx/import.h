@@ -65,6 +65,10 @@ struct ImportOptions {
   /// Shape per input name; -1 or a name as given; missing inputs keep the model's own shape. Free dims must
   /// be bound by one of them: else kShapeRequired naming input and dim.
   std::map<std::string, DimShape> input_shapes;
+  /// Values of inputs that are fixed for good: such an input becomes a constant and leaves the signature. An
+  /// input whose value decides about shapes or structure (a shape to reshape to, axes, a count) must be
+  /// bound: else kShapeRequired, its details naming each such input.
+  std::map<std::string, Tensor> input_values;
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;

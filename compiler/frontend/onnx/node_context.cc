@@ -1,8 +1,62 @@
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/tensor_data.h"
+#include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// The values that `value` is computed from, itself included, in the graph's order.
+std::vector<ir::ValueId> ancestors(const ir::Graph& graph, ir::ValueId value) {
+  std::set<ir::ValueId> seen;
+  std::vector<ir::ValueId> open{value};
+  while (!open.empty()) {
+    const ir::ValueId id = open.back();
+    open.pop_back();
+    if (id == ir::kAbsent || !seen.insert(id).second) continue;
+    const ir::Value& current = graph.value(id);
+    if (current.producer == ir::kAbsent || current.known) continue;
+    const std::vector<ir::ValueId>& inputs = graph.node(current.producer).inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return {seen.begin(), seen.end()};
+}
+
+/// Names of the graph's inputs among `values`.
+std::vector<std::string> graph_inputs(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::vector<std::string> names;
+  for (ir::ValueId id : values) {
+    const ir::Value& value = graph.value(id);
+    if (value.producer == ir::kAbsent && !value.constant && !value.known) names.push_back(value.name);
+  }
+  return names;
+}
+
+/// The value of the last of `values`, among which is no graph input, by the operators' references.
+Tensor evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::map<ir::ValueId, Tensor> results;
+  for (ir::ValueId id : values) {
+    const ir::Value& value = graph.value(id);
+    if (value.constant || value.known) {
+      results.emplace(id, value.constant ? *value.constant : *value.known);
+      continue;
+    }
+    if (results.count(id) != 0) continue;
+    const ir::Node& node = graph.node(value.producer);
+    ir::ReferenceContext context{node.attrs, {}, {}};
+    for (ir::ValueId input : node.inputs)
+      context.inputs.push_back(input == ir::kAbsent ? nullptr : &results.at(input));
+    for (ir::ValueId output : node.outputs) {
+      const ir::ValueType& type = graph.value(output).type;
+      context.outputs.push_back(&(results[output] = Tensor::zeros(type.dtype, type.shape)));
+    }
+    graph.ops().get(node.op).reference(context);
+  }
+  return results.at(values.back());
+}
+
+}  // namespace
 
 NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
                          std::vector<ir::ValueId> inputs, const ModelSource& source,
@@ -29,10 +83,16 @@ ir::ValueId NodeContext::input(size_t index) const {
 }
 
 const Tensor& NodeContext::known(size_t index, const char* what) const {
-  const ir::Value& value = graph_.value(input(index));
+  const ir::ValueId id = input(index);
+  const ir::Value& value = graph_.value(id);
   if (value.known) return *value.known;
   if (value.constant) return *value.constant;
-  unsupported(what, "its value depends on the model's inputs");
+  const auto evaluated = evaluated_.find(id);
+  if (evaluated != evaluated_.end()) return evaluated->second;
+  const std::vector<ir::ValueId> values = ancestors(graph_, id);
+  std::vector<std::string> inputs = graph_inputs(graph_, values);
+  if (!inputs.empty()) throw ValueRequired{what, std::move(inputs)};
+  return evaluated_.emplace(id, evaluate_constant(graph_, values)).first->second;
 }
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {

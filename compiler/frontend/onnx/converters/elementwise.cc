@@ -10,6 +10,9 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+/// Relative error below which a power of integers counts as integral.
+constexpr double kPowError = 1e-9;
+
 std::string snake_case(const std::string& name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kExceptions = {
       {{"IsNaN", "is_nan"}, {"GreaterOrEqual", "greater_equal"}, {"LessOrEqual", "less_equal"}}};
@@ -31,9 +34,26 @@ void convert_unary(NodeContext& context) {
   context.set_output(0, context.add(snake_case(context.node().op_type), {context.input(0)}));
 }
 
+namespace {
+
+/// Before opset 7 the second operand aligned with the first one's dims from attribute axis on.
+ir::ValueId aligned_operand(NodeContext& context) {
+  const ir::ValueId b = context.input(1);
+  if (context.opset() >= 7 || !context.has_attr("axis")) return b;
+  const int64_t rank = context.rank(context.input(0));
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), rank);
+  const int64_t behind = rank - axis - context.rank(b);
+  if (behind < 0) context.invalid("the second operand does not fit behind axis " + std::to_string(axis));
+  Shape shape = context.type(b).shape;
+  shape.insert(shape.end(), static_cast<size_t>(behind), 1);
+  return context.reshape(b, shape);
+}
+
+}  // namespace
+
 void convert_binary(NodeContext& context) {
-  context.set_output(0,
-                     context.add(snake_case(context.node().op_type), {context.input(0), context.input(1)}));
+  const ir::ValueId b = aligned_operand(context);
+  context.set_output(0, context.add(snake_case(context.node().op_type), {context.input(0), b}));
 }
 
 void convert_identity(NodeContext& context) {
@@ -69,10 +89,16 @@ void convert_pow(NodeContext& context) {
   ir::ValueId exponent = context.input(1);
   const DType dtype = context.type(base).dtype;
   if (!is_float(dtype)) {
-    // Integer powers go through double, which is what the standard's reference does.
+    // Integer powers go through double, and a result within rounding of an integer is that integer.
     const ir::ValueId wide = context.add("cast", {base}, {{"to", DType::kFloat64}});
     const ir::ValueId power = context.add("cast", {exponent}, {{"to", DType::kFloat64}});
-    context.set_output(0, context.add("cast", {context.add("pow", {wide, power})}, {{"to", dtype}}));
+    const ir::ValueId result = context.add("pow", {wide, power});
+    const ir::ValueId nearest = context.add("round", {result});
+    const ir::ValueId error = context.add("abs", {context.add("sub", {result, nearest})});
+    const ir::ValueId bound =
+        context.add("mul", {context.add("abs", {nearest}), context.scalar_like(result, kPowError)});
+    const ir::ValueId exact = context.add("where", {context.add("less", {error, bound}), nearest, result});
+    context.set_output(0, context.add("cast", {exact}, {{"to", dtype}}));
     return;
   }
   if (context.type(exponent).dtype != dtype) exponent = context.add("cast", {exponent}, {{"to", dtype}});

@@ -106,7 +106,9 @@ void convert_concat(NodeContext& context) {
   std::vector<ir::ValueId> inputs;
   for (size_t i = 0; i < context.num_inputs(); ++i) inputs.push_back(context.input(i));
   if (inputs.empty()) context.invalid("a concat without operands");
-  const int64_t axis = context.normalize_axis(context.required_int("axis"), context.rank(inputs[0]));
+  const int64_t axis =
+      context.normalize_axis(context.opset() < 4 ? context.int_attr("axis", 1) : context.required_int("axis"),
+                             context.rank(inputs[0]));
   context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
 }
 
@@ -161,7 +163,8 @@ void convert_tile(NodeContext& context) {
 }
 
 void convert_pad_attrs(NodeContext& context) {
-  add_pad(context, context.required_ints("pads"), ir::kAbsent, context.float_attr("value", 0));
+  add_pad(context, context.required_ints(context.opset() < 2 ? "paddings" : "pads"), ir::kAbsent,
+          context.float_attr("value", 0));
 }
 
 void convert_pad(NodeContext& context) {

@@ -2,7 +2,10 @@
 
 namespace tensormill::frontend::onnx {
 
-std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t) {
+std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset) {
+  const AttributeProto* is_test = node.find("is_test");
+  if (opset < 7 && (is_test == nullptr || is_test->i == 0))
+    return UnsupportedForm{"is_test", "training is not implemented"};
   const AttributeProto* training = node.find("training_mode");
   if (training != nullptr && training->i != 0)
     return UnsupportedForm{"training_mode", "training is not implemented"};
@@ -64,7 +67,8 @@ void convert_softmax(NodeContext& context) {
 void convert_softmax_flat(NodeContext& context) {
   const Shape shape = context.type(context.input(0)).shape;
   const int64_t rank = static_cast<int64_t>(shape.size());
-  const int64_t axis = rank == 0 ? 0 : context.normalize_axis(context.int_attr("axis", 1), rank + 1);
+  const int64_t given = context.int_attr("axis", 1);
+  const int64_t axis = given == rank ? rank : context.normalize_axis(given, rank);
   Shape matrix{1, 1};
   for (int64_t i = 0; i < rank; ++i) {
     int64_t& extent = matrix[i < axis ? 0 : 1];

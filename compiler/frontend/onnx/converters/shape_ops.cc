@@ -116,7 +116,7 @@ void convert_size(NodeContext& context) {
 
 void convert_reshape(NodeContext& context) {
   const Shape input = context.type(context.input(0)).shape;
-  Shape shape = context.known_ints(1, "shape");
+  Shape shape = context.opset() < 5 ? context.required_ints("shape") : context.known_ints(1, "shape");
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
   const int64_t elements = num_elements(input);
   int64_t inferred = -1;

@@ -1,0 +1,88 @@
+"""The cases of Debian's libonnx-testdata: where they lie, their tensors, and how results are compared."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+ROOT = Path("/usr/share/libonnx-testdata/data")
+SUITES = ["node", "simple", "pytorch-converted", "pytorch-operator"]
+BFLOAT16 = 16
+# The tolerance of the standard's own runner of these cases.
+RTOL, ATOL = 1e-3, 1e-7
+
+
+class NotATensor(Exception):
+    """A value that numpy has no array for: a sequence, an optional, strings."""
+
+
+def all_cases():
+    """Names "suite/case", sorted."""
+    return sorted(f"{suite}/{path.parent.name}" for suite in SUITES for path in (ROOT / suite).glob("*/model.onnx"))
+
+
+def data_sets(case):
+    return sorted((ROOT / case).glob("test_data_set_*"), key=lambda path: int(path.name.rsplit("_", 1)[1]))
+
+
+def tensor_of(path, value_info):
+    """The array of one .pb file; bfloat16 as numpy's '|V2'."""
+    if value_info.type.WhichOneof("value") != "tensor_type":
+        raise NotATensor(f"{value_info.name} is a {value_info.type.WhichOneof('value')[:-5]}")
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    if tensor.data_type == onnx.TensorProto.STRING:
+        raise NotATensor(f"{value_info.name} holds strings")
+    if tensor.data_type == BFLOAT16:
+        bits = np.frombuffer(tensor.raw_data, np.uint16) if tensor.raw_data else np.array(tensor.int32_data, np.uint16)
+        return bits.reshape(tuple(tensor.dims)).view("V2")
+    array = numpy_helper.to_array(tensor)
+    # The suite stores bfloat16 as uint16; the model says what the bits are.
+    return array.view("V2") if value_info.type.tensor_type.elem_type == BFLOAT16 else array
+
+
+def values(model, folder, kind):
+    """Name -> array of the data set's inputs or outputs, in the model's order."""
+    infos = model.graph.input if kind == "input" else model.graph.output
+    files = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.rsplit("_", 1)[1]))
+    if kind == "input" and len(files) != len(infos):
+        initializers = {tensor.name for tensor in model.graph.initializer}
+        infos = [info for info in infos if info.name not in initializers]
+    return {info.name: tensor_of(path, info) for info, path in zip(infos, files)}
+
+
+def save(path, arrays):
+    """Writes {name: array} as .npz: numpy.savez loses arrays whose name is one of its own keywords ("like")."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array)
+
+
+def widened(array):
+    """Floats as float64, bfloat16 included."""
+    if array.dtype.kind == "V":
+        bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16
+        return bits.view(np.float32).astype(np.float64)
+    return array.astype(np.float64)
+
+
+def difference(actual, expected):
+    """Empty when equal in dtype, shape and, within the tolerance, value; a NaN or infinity equals only itself."""
+    if actual.dtype != expected.dtype:
+        return f"dtype {actual.dtype}, expected {expected.dtype}"
+    if actual.shape != expected.shape:
+        return f"shape {list(actual.shape)}, expected {list(expected.shape)}"
+    if actual.dtype.kind not in "fV":
+        wrong = actual != expected
+    else:
+        wide, wanted = widened(actual), widened(expected)
+        with np.errstate(invalid="ignore"):
+            close = np.abs(wide - wanted) <= ATOL + RTOL * np.abs(wanted)
+        wrong = ~(np.where(np.isfinite(wanted), close, wide == wanted) | (np.isnan(wide) & np.isnan(wanted)))
+    if not np.any(wrong):
+        return ""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0]) if actual.shape else ()
+    return f"{int(np.sum(wrong))} of {actual.size} differ: {actual[at]}, expected {expected[at]}, at {list(at)}"

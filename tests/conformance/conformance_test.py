@@ -1,0 +1,170 @@
+"""The standard's own cases (Debian's libonnx-testdata), compiled and run. ledger.txt names every case that does not pass,
+with the reason; a listed case that passes fails the run as well.
+
+As a program: conformance_test.py [--write-ledger] [PATTERN] prints the counts and the cases that differ from the ledger.
+"""
+
+import collections
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+import cases
+
+SOURCE = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("TENSORMILL_BUILD", SOURCE / "build"))
+PROGRAM = BUILD / "bin" / "conformance_cases"
+LEDGER = Path(__file__).with_name("ledger.txt")
+WORKERS = 2
+TIMEOUT_S = 120
+
+
+def read_ledger():
+    """Case -> reason."""
+    rows = [line.split(None, 1) for line in LEDGER.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    return {name: reason for name, reason in rows}
+
+
+class Worker:
+    """One process of the program; a new one after a crash or a time-out."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.process = None
+        self.bound = collections.Counter()
+
+    def ask(self, line):
+        if self.process is None:
+            self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        watchdog = threading.Timer(TIMEOUT_S, self.process.kill)
+        watchdog.start()
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        watchdog.cancel()
+        if not answer:
+            code = self.process.wait()
+            self.close()
+            return f"error the program ended with code {code}"
+        return answer
+
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process.wait()
+            self.process = None
+
+    def run_set(self, case, model, data):
+        inputs, outputs = self.folder / "in.npz", self.folder / "out.npz"
+        expected = cases.values(model, data, "output")
+        cases.save(inputs, cases.values(model, data, "input"))
+        answer = self.ask(f"{cases.ROOT / case / 'model.onnx'} {inputs} {outputs}")
+        if not answer.startswith("ok "):
+            return answer.removeprefix("error ")
+        bound, given = map(int, answer.split()[1:])
+        self.bound["all" if bound and bound == given else "some" if bound else "none"] += 1
+        with np.load(outputs) as archive:
+            actual = [archive[str(i)] for i in range(len(archive.files))]
+        if len(actual) != len(expected):
+            return f"{len(actual)} outputs, expected {len(expected)}"
+        for array, (name, wanted) in zip(actual, expected.items()):
+            found = cases.difference(array, wanted)
+            if found:
+                return f"output {name}: {found}"
+        return ""
+
+    def run(self, case):
+        """Empty when the case passes, else the reason."""
+        try:
+            model = onnx.load(str(cases.ROOT / case / "model.onnx"))
+            for data in cases.data_sets(case):
+                reason = self.run_set(case, model, data)
+                if reason:
+                    return reason
+            return ""
+        except cases.NotATensor as error:
+            return str(error)
+
+
+def run_cases(names):
+    """Case -> reason, empty for those that pass; and a text on the inputs that were bound at import."""
+    queue, results, bound = collections.deque(names), {}, collections.Counter()
+
+    def work():
+        with tempfile.TemporaryDirectory() as folder:
+            worker = Worker(folder)
+            try:
+                while True:
+                    try:
+                        name = queue.popleft()
+                    except IndexError:
+                        return
+                    results[name] = worker.run(name)
+            finally:
+                worker.close()
+                bound.update(worker.bound)
+
+    threads = [threading.Thread(target=work) for _ in range(WORKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results, f"{bound['some']} data sets had some inputs bound at import, {bound['all']} all"
+
+
+class Conformance(unittest.TestCase):
+    def test_the_ledger_says_what_happens(self):
+        names, ledger = cases.all_cases(), read_ledger()
+        self.assertGreater(len(names), 1000, f"install libonnx-testdata: {cases.ROOT} has too few cases")
+        self.assertEqual(set(ledger) - set(names), set(), "the ledger lists cases that do not exist")
+        results, bound = run_cases(names)
+        self.assertEqual(set(results), set(names), "a worker ended before its cases were run")
+        passed = sum(not reason for reason in results.values())
+        print(f"conformance: {passed} of {len(names)} cases pass; {bound}")
+        broken = {name: reason for name, reason in results.items() if reason and name not in ledger}
+        self.assertEqual(broken, {}, "cases that fail and are not in the ledger")
+        fixed = [name for name, reason in results.items() if not reason and name in ledger]
+        self.assertEqual(fixed, [], "cases that pass now; remove them from the ledger")
+
+    def test_a_difference_is_seen(self):
+        ones = np.ones((2, 3), np.float32)
+        self.assertEqual(cases.difference(ones, ones * np.float32(1.0005)), "")
+        for other in (ones * 2, ones.astype(np.float64), ones[:1], ones * np.float32(np.nan), ones * np.float32(np.inf)):
+            self.assertNotEqual(cases.difference(ones, other), "")
+            self.assertNotEqual(cases.difference(other, ones), "")
+        self.assertNotEqual(cases.difference(ones * np.inf, ones * -np.inf), "")
+        self.assertEqual(cases.difference(ones * np.nan, ones * np.nan), "")
+
+
+def write_ledger(results):
+    kept = read_ledger() if LEDGER.exists() else {}
+    kept = {name: reason for name, reason in kept.items() if name not in results}
+    kept.update({name: reason[:160] for name, reason in results.items() if reason})
+    text = "# Cases of libonnx-testdata that do not pass: name, reason. conformance_test.py --write-ledger writes it anew.\n"
+    LEDGER.write_text(text + "".join(f"{name} {kept[name]}\n" for name in sorted(kept)), encoding="utf-8")
+
+
+def main():
+    pattern = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    results, bound = run_cases([name for name in cases.all_cases() if pattern in name])
+    ledger = read_ledger() if LEDGER.exists() else {}
+    for name, reason in sorted(results.items()):
+        if reason and (pattern or name not in ledger):
+            print(f"FAIL {name}: {reason}")
+        elif not reason and name in ledger:
+            print(f"passes now: {name}")
+    print(f"{sum(not reason for reason in results.values())} of {len(results)} cases pass; {bound}")
+    if "--write-ledger" in sys.argv:
+        write_ledger(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+/// Compiles models and runs them in this process, many one after the other: reads lines "MODEL INPUTS.npz
+/// OUTPUTS.npz", writes the outputs in the model's order as members "0", "1" ..., and answers each with a
+/// line "ok" or "error TEXT". Inputs are members named as the model's inputs. An input whose value decides
+/// about shapes is bound at import.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include "compiler/driver/compile.h"
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ops/ops.h"
+#include "compiler/package/writer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/npz/npz.h"
+
+namespace tensormill {
+namespace {
+
+namespace onnx = frontend::onnx;
+
+std::map<std::string, Tensor> read_inputs(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  std::map<std::string, Tensor> inputs;
+  for (npz::NamedTensor& each : npz::read_npz(std::as_bytes(std::span(file->text()))))
+    inputs.emplace(each.name, std::move(each.tensor));
+  return inputs;
+}
+
+/// Imports with the inputs' own shapes; binds the values that the importer asks for.
+ir::Graph import(const onnx::ModelSource& source, const std::map<std::string, Tensor>& inputs,
+                 size_t& num_bound) {
+  onnx::ImportOptions options;
+  for (const onnx::SignatureValue& input : onnx::read_facts(source).inputs) {
+    const auto found = inputs.find(input.name);
+    if (found == inputs.end()) continue;
+    const Shape& shape = found->second.shape();
+    options.input_shapes[input.name] = DimShape(shape.begin(), shape.end());
+  }
+  while (true) {
+    try {
+      return onnx::import_model(source, options, ops::standard_ops());
+    } catch (const Error& error) {
+      bool bound = false;
+      for (const ErrorDetail& detail : error.details()) {
+        const auto found = inputs.find(detail.pointer);
+        if (error.code() != ErrorCode::kShapeRequired || found == inputs.end()) continue;
+        bound = options.input_values.emplace(detail.pointer, found->second).second || bound;
+      }
+      if (!bound) throw;
+      num_bound = options.input_values.size();
+    }
+  }
+}
+
+std::shared_ptr<const package::LoadedPackage> compile(const ir::Graph& graph, const std::string& path) {
+  driver::CompileOptions options;
+  options.target = target::host_target();
+  options.verify = driver::VerifyMode::kNone;
+  options.model_digest = Digest::of(std::string_view("conformance")).text();
+  const driver::CompileResult result = driver::compile(graph, options);
+  package::write_archive(
+      path, {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
+  return package::LoadedPackage::load(package::Package::open(path));
+}
+
+/// The number of inputs and how many of them were bound.
+std::string run_case(const std::string& model, const std::string& in_path, const std::string& out_path) {
+  const std::map<std::string, Tensor> inputs = read_inputs(in_path);
+  size_t num_bound = 0;
+  const ir::Graph graph = import(onnx::open_model(model), inputs, num_bound);
+  exec::GraphExecutor executor(compile(graph, out_path + ".tar"));
+  for (const package::Port& port : executor.inputs()) {
+    const auto found = inputs.find(port.name);
+    if (found == inputs.end()) throw Error(ErrorCode::kInvalidTensor, "no data for input " + port.name);
+    const Tensor& tensor = found->second;
+    executor.set_input(port.name, TensorView{tensor.dtype(), tensor.shape(), tensor.data()});
+  }
+  parallel::ThreadPool pool(1);
+  executor.run(pool);
+  std::vector<npz::NamedTensor> outputs;
+  for (size_t i = 0; i < executor.outputs().size(); ++i)
+    outputs.push_back({std::to_string(i), executor.copy_output(i)});
+  write_file(out_path, npz::write_npz(outputs));
+  return std::to_string(num_bound) + " " + std::to_string(inputs.size());
+}
+
+std::string one_line(std::string text) {
+  for (char& letter : text) letter = letter == '\n' ? ' ' : letter;
+  return text;
+}
+
+std::string answer(const std::string& line) {
+  std::istringstream words(line);
+  std::string model, inputs, outputs;
+  words >> model >> inputs >> outputs;
+  std::string result;
+  try {
+    result = "ok " + run_case(model, inputs, outputs);
+  } catch (const std::exception& error) {
+    result = "error " + one_line(error.what());
+  }
+  std::filesystem::remove(outputs + ".tar");
+  return result;
+}
+
+}  // namespace
+}  // namespace tensormill
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) std::cout << tensormill::answer(line) << std::endl;
+  return 0;
+}

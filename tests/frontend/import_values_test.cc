@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ops/ops.h"
+
+namespace tensormill::frontend::onnx {
+namespace {
+
+// onnx.proto's wire format by hand: a field with a length, a field with a number.
+std::string field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+std::string field(int number, int value) {
+  return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
+
+std::string tensor_value(const std::string& name, int dtype, const std::vector<int>& shape) {
+  std::string dims;
+  for (int extent : shape) dims += field(1, field(1, extent));
+  return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)));
+}
+
+/// y = Reshape(x, shape) with both as inputs; y's shape is not stated.
+ModelSource reshape_model() {
+  const std::string node = field(1, "x") + field(1, "shape") + field(2, "y") + field(4, "Reshape");
+  const std::string graph = field(1, node) + field(2, "g") + field(11, tensor_value("x", 1, {2, 3})) +
+                            field(11, tensor_value("shape", 7, {2})) + field(12, field(1, "y"));
+  const std::string bytes = field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13));
+  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "model");
+  ModelSource source;
+  source.model = MappedFile::map(fd.get(), "model");
+  source.digest = Digest::of(bytes);
+  return source;
+}
+
+TEST(InputValuesTest, AValueThatDecidesAboutAShapeIsAskedFor) {
+  try {
+    import_model(reshape_model(), {}, ops::standard_ops());
+    FAIL() << "a shape that nobody knows was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kShapeRequired);
+    ASSERT_EQ(error.details().size(), 1u);
+    EXPECT_EQ(error.details()[0].pointer, "shape");
+  }
+}
+
+TEST(InputValuesTest, ABoundInputLeavesTheSignature) {
+  ImportOptions options;
+  options.input_values["shape"] = Tensor::from<int64_t>({2}, std::vector<int64_t>{3, -1});
+  const ir::Graph graph = import_model(reshape_model(), options, ops::standard_ops());
+  ASSERT_EQ(graph.inputs().size(), 1u);
+  EXPECT_EQ(graph.value(graph.inputs()[0]).name, "x");
+  EXPECT_EQ(graph.value(graph.outputs()[0]).type.shape, (Shape{3, 2}));
+}
+
+TEST(InputValuesTest, ValuesOfAnotherTypeAndUnknownNamesAreRefused) {
+  ImportOptions options;
+  options.input_values["shape"] = Tensor::from<float>({2}, std::vector<float>{3, 2});
+  EXPECT_THROW(import_model(reshape_model(), options, ops::standard_ops()), Error);
+  options.input_values = {{"nothing", Tensor::zeros(DType::kInt64, {2})}};
+  EXPECT_THROW(import_model(reshape_model(), options, ops::standard_ops()), Error);
+}
+
+}  // namespace
+}  // namespace tensormill::frontend::onnx
