@@ -46,7 +46,7 @@ std::string name_of(const Conv& conv) {
          std::to_string(conv.in) + ">" + std::to_string(conv.out) + " " + std::to_string(conv.size);
 }
 
-Layer make_layer(const std::string& net, const Conv& conv, bool depthwise, int64_t block) {
+Layer make_layer(const std::string& net, const Conv& conv, bool depthwise, int64_t block, int64_t batch) {
   const int64_t pad = conv.kernel / 2, k = conv.kernel, size = conv.size;
   const int64_t side = (size + 2 * pad - k) / conv.stride + 1;
   const int64_t in_blocks = (conv.in + block - 1) / block, out_blocks = (conv.out + block - 1) / block;
@@ -56,33 +56,33 @@ Layer make_layer(const std::string& net, const Conv& conv, bool depthwise, int64
   layer.attrs = {{"strides", Ints{conv.stride, conv.stride}}, {"pads", Ints{pad, pad, pad, pad}}};
   layer.count = conv.count;
   const double taps = static_cast<double>(k * k * (depthwise ? 1 : conv.in));
-  layer.flops = 2.0 * static_cast<double>(side * side * conv.out) * taps;
+  layer.flops = 2.0 * static_cast<double>(batch * side * side * conv.out) * taps;
   const Shape bias = {out_blocks * block};
   if (depthwise) {
     layer.algorithm = "depthwise";
     layer.op = "conv_depthwise";
-    layer.inputs = {{1, in_blocks, size, size, block}, {in_blocks, k, k, block}, bias};
+    layer.inputs = {{batch, in_blocks, size, size, block}, {in_blocks, k, k, block}, bias};
   } else if (conv.in < 4) {
     layer.algorithm = "direct, plain input";
     layer.op = "conv_first";
-    layer.inputs = {{1, conv.in, size, size}, {out_blocks, conv.in, k, k, block}, bias};
+    layer.inputs = {{batch, conv.in, size, size}, {out_blocks, conv.in, k, k, block}, bias};
   } else {
     layer.algorithm = "direct";
     layer.op = "conv_blocked";
-    layer.inputs = {{1, in_blocks, size, size, block}, {out_blocks, in_blocks, k, k, block, block}, bias};
+    layer.inputs = {{batch, in_blocks, size, size, block}, {out_blocks, in_blocks, k, k, block, block}, bias};
   }
   return layer;
 }
 
 }  // namespace
 
-std::vector<Layer> all_layers(int64_t block) {
+std::vector<Layer> all_layers(int64_t block, int64_t batch) {
   std::vector<Layer> layers;
-  for (const Conv& conv : kResnet50) layers.push_back(make_layer("resnet50", conv, false, block));
-  for (const Conv& conv : kResnet18) layers.push_back(make_layer("resnet18", conv, false, block));
-  for (const Conv& conv : kMobilenetv2) layers.push_back(make_layer("mobilenetv2", conv, false, block));
+  for (const Conv& conv : kResnet50) layers.push_back(make_layer("resnet50", conv, false, block, batch));
+  for (const Conv& conv : kResnet18) layers.push_back(make_layer("resnet18", conv, false, block, batch));
+  for (const Conv& conv : kMobilenetv2) layers.push_back(make_layer("mobilenetv2", conv, false, block, batch));
   for (const Conv& conv : kMobilenetv2Depthwise)
-    layers.push_back(make_layer("mobilenetv2", conv, true, block));
+    layers.push_back(make_layer("mobilenetv2", conv, true, block, batch));
   return layers;
 }
 

@@ -19,8 +19,8 @@ struct Layer {
   int count = 1;     ///< how often the network has it
 };
 
-/// The convolutions of ResNet-50, ResNet-18 and MobileNetV2 at 224 x 224, batch 1, in blocks of `block`
+/// The convolutions of ResNet-50, ResNet-18 and MobileNetV2 on `batch` images of 224 x 224, in blocks of `block`
 /// channels.
-std::vector<Layer> all_layers(int64_t block);
+std::vector<Layer> all_layers(int64_t block, int64_t batch);
 
 }  // namespace tensormill::bench

@@ -34,13 +34,17 @@ Traffic traffic_of(const Builder& builder, const ConvNest& nest) {
   return traffic;
 }
 
-// How many of `parts` equal parts of the image are walked for one group of weights: as many as keep their
-// input in half of the L2 cache; all of them where the weights are the smaller trouble.
-int64_t parts_per_pass(const Traffic& traffic, int64_t parts, const target::CpuFacts& facts) {
+// What is walked for one group of weights: as many images, or equal parts of one, as keep their input in half
+// of the L2 cache. One image at a time where the other half holds all weights.
+ConvPass choose_pass(const Traffic& traffic, int64_t images, int64_t parts, const target::CpuFacts& facts) {
   const double half = static_cast<double>(facts.l2_bytes) / 2;
-  const double fitting =
-      traffic.input > half ? half / traffic.input * static_cast<double>(parts) : static_cast<double>(parts);
-  return divisor_up_to(parts, std::max<int64_t>(static_cast<int64_t>(fitting), 1));
+  const double fitting = half * static_cast<double>(images) / traffic.input;
+  if (fitting < 1) {
+    const double fitting_parts = fitting * static_cast<double>(parts);
+    return {1, divisor_up_to(parts, std::max<int64_t>(static_cast<int64_t>(fitting_parts), 1))};
+  }
+  if (traffic.weights <= half) return {1, parts};
+  return {divisor_up_to(images, static_cast<int64_t>(std::min(fitting, static_cast<double>(images)))), parts};
 }
 
 // The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
@@ -81,8 +85,9 @@ bool template_conv_blocked(Builder& builder) {
   const ConvTile tile =
       choose_conv_tile({width, stage.shape[1], reduction_steps(stage), vectors}, builder.target().facts);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
-  const int64_t part = parts_per_pass(traffic_of(builder, nest), parts, builder.target().facts);
-  const std::string inside = schedule_conv_root(builder, nest, tile, part);
+  const ConvPass pass =
+      choose_pass(traffic_of(builder, nest), stage.shape[0], parts, builder.target().facts);
+  const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
   return true;
 }

@@ -60,22 +60,29 @@ int64_t reduction_steps(const Stage& stage) {
   return steps;
 }
 
-std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile, int64_t part) {
+std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,
+                               const ConvPass& pass) {
   const std::string& root = nest.root;
+  const int64_t batch = builder.stage(root).shape[0];
   const double work = static_cast<double>(num_elements(builder.stage(root).shape)) *
                       static_cast<double>(reduction_steps(builder.stage(nest.sums)));
-  std::string columns = "i3", parts = "i2";
+  std::string columns = "i3", parts = "i2", images = "i0";
   if (nest.flat) columns = builder.fuse(root, {"i2", "i3"});
   builder.step("split", {root, columns, std::to_string(tile.columns)});
   builder.step("split", {root, "i1", std::to_string(tile.blocks)});
   if (nest.flat) parts = columns + ".o";
-  builder.step("split", {root, parts, std::to_string(part > 0 ? part : builder.extent(root, parts))});
-  // The images of a batch are walked inside, for the sake of the weights; their number stays out of the fused
-  // index, which would otherwise hide from the bounds that a row belongs to one image.
-  const std::vector<std::string> outer = {parts + ".o", "i1.o", parts + ".i"};
+  builder.step("split", {root, parts, std::to_string(pass.part > 0 ? pass.part : builder.extent(root, parts))});
+  std::vector<std::string> outer = {parts + ".o", "i1.o", parts + ".i"};
+  if (pass.images < batch) {
+    builder.step("split", {root, "i0", std::to_string(pass.images)});
+    outer.insert(outer.begin(), "i0.o");
+    images = "i0.i";
+  }
+  // The images of a pass stay out of the fused index, which would otherwise hide from the bounds that a row
+  // belongs to one image.
   std::vector<std::string> order = {root};
   order.insert(order.end(), outer.begin(), outer.end());
-  order.push_back("i0");
+  order.push_back(images);
   if (!nest.flat) order.push_back(columns + ".o");
   order.insert(order.end(), {columns + ".i", "i1.i", "i4"});
   builder.step("reorder", order);
@@ -83,7 +90,7 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   builder.step("unroll", {root, columns + ".i"});
   builder.step("unroll", {root, "i1.i"});
   builder.step("vectorize", {root, "i4"});
-  return nest.flat ? "i0" : columns + ".o";
+  return nest.flat ? images : columns + ".o";
 }
 
 }  // namespace tensormill::schedule

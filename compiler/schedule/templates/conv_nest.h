@@ -21,9 +21,15 @@ bool find_conv_nest(Builder& builder, ConvNest& nest);
 /// Points of the reduction.
 int64_t reduction_steps(const Stage& stage);
 
-/// The root's loops, images innermost of the outer ones; `part`: rows (of a flat nest: tiles) that are walked
-/// for one group of channel blocks, a divisor of their number; 0: all. Returns the loop at which the sums are
-/// computed.
-std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile, int64_t part);
+/// What is walked for one group of channel blocks: the whole of some images, or a part of one.
+struct ConvPass {
+  int64_t images = 1;  ///< a divisor of their number
+  int64_t part = 0;    ///< rows (of a flat nest: tiles) of an image, a divisor of their number; 0: all
+};
+
+/// The root's loops: passes, groups of channel blocks, rows, and the images of a pass innermost of the outer
+/// ones. Returns the loop at which the sums are computed.
+std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,
+                               const ConvPass& pass);
 
 }  // namespace tensormill::schedule
