@@ -74,15 +74,29 @@ Layer make_layer(const std::string& net, const Conv& conv, bool depthwise, int64
   return layer;
 }
 
+void use_winograd(Layer& layer, int64_t tile) {
+  const Shape weights = layer.inputs[1];
+  if (layer.op != "conv_blocked" || weights[2] != 3 || layer.attrs.ints_of("strides")[0] != 1) return;
+  const int64_t group = weights[0] % 2 == 0 ? 2 : 1, points = (tile + 2) * (tile + 2);
+  layer.op = "conv_winograd";
+  layer.algorithm = "F(" + std::to_string(tile) + ",3)";
+  layer.inputs[1] = {points, weights[0] / group, weights[1] * weights[4], group * weights[5]};
+  layer.attrs = {{"tile", tile}, {"pads", layer.attrs.ints_of("pads")}};
+}
+
 }  // namespace
 
-std::vector<Layer> all_layers(int64_t block, int64_t batch) {
+std::vector<Layer> all_layers(int64_t block, int64_t batch, int64_t tile) {
   std::vector<Layer> layers;
   for (const Conv& conv : kResnet50) layers.push_back(make_layer("resnet50", conv, false, block, batch));
   for (const Conv& conv : kResnet18) layers.push_back(make_layer("resnet18", conv, false, block, batch));
-  for (const Conv& conv : kMobilenetv2) layers.push_back(make_layer("mobilenetv2", conv, false, block, batch));
+  for (const Conv& conv : kMobilenetv2)
+    layers.push_back(make_layer("mobilenetv2", conv, false, block, batch));
   for (const Conv& conv : kMobilenetv2Depthwise)
     layers.push_back(make_layer("mobilenetv2", conv, true, block, batch));
+  for (Layer& layer : layers) {
+    if (tile > 0) use_winograd(layer, tile);
+  }
   return layers;
 }
 

@@ -19,8 +19,8 @@ struct Layer {
   int count = 1;     ///< how often the network has it
 };
 
-/// The convolutions of ResNet-50, ResNet-18 and MobileNetV2 on `batch` images of 224 x 224, in blocks of `block`
-/// channels.
-std::vector<Layer> all_layers(int64_t block, int64_t batch);
+/// The convolutions of ResNet-50, ResNet-18 and MobileNetV2 on `batch` images of 224 x 224, in blocks of
+/// `block` channels; those that minimal filtering F(tile,3) fits by that algorithm where `tile` is 2 or 4.
+std::vector<Layer> all_layers(int64_t block, int64_t batch, int64_t tile);
 
 }  // namespace tensormill::bench

@@ -1,5 +1,5 @@
-// bench_kernels [--net NAME] [--layer PART] [--batch N] [--target TEXT] [--threads N] [--blocks N] [--verify]
-//               [--asm] [--schedule] [--out FOLDER]
+// bench_kernels [--net NAME] [--layer PART] [--batch N] [--winograd 2|4] [--target TEXT] [--threads N]
+//               [--blocks N] [--verify] [--asm] [--schedule] [--out FOLDER]
 // Times single layers, with their epilogue and warm buffers, against the FMA peak of the same seconds. Writes
 // kernels.json and kernels.md to FOLDER (bench/results).
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string net, layer, target = "native", out = "bench/results";
-  int64_t batch = 1;
+  int64_t batch = 1, tile = 0;
   MeasureOptions measure;
   bool verify = false, assembly = false, schedule = false;
 };
@@ -35,6 +35,8 @@ Options parse(const std::vector<std::string>& args) {
       options.layer = value();
     else if (name == "--batch")
       options.batch = std::stoi(value());
+    else if (name == "--winograd")
+      options.tile = std::stoi(value());
     else if (name == "--target")
       options.target = value();
     else if (name == "--out")
@@ -55,6 +57,8 @@ Options parse(const std::vector<std::string>& args) {
   if (options.measure.threads < 1 || options.measure.threads > kMaxWorkers || options.measure.blocks < 1 ||
       options.batch < 1)
     throw Error(ErrorCode::kInvalidArgument, "--threads, --blocks and --batch are 1 or more");
+  if (options.tile != 0 && options.tile != 2 && options.tile != 4)
+    throw Error(ErrorCode::kInvalidArgument, "--winograd is 2 or 4");
   return options;
 }
 
@@ -142,7 +146,7 @@ std::vector<Row> measure_all(const Options& options, const target::Target& targe
   parallel::ThreadPool pool(options.measure.threads);
   parallel::Lease lease = pool.lease(options.measure.threads);
   std::vector<std::pair<Layer, std::unique_ptr<LayerKernel>>> kernels;
-  for (const Layer& layer : all_layers(target.facts.lanes(32), options.batch)) {
+  for (const Layer& layer : all_layers(target.facts.lanes(32), options.batch, options.tile)) {
     if (!options.net.empty() && layer.net != options.net) continue;
     if (layer.name.find(options.layer) == std::string::npos) continue;
     kernels.emplace_back(layer, std::make_unique<LayerKernel>(layer, target));
@@ -169,12 +173,10 @@ int run(const Options& options) {
   const double bandwidth = read_bandwidth_gbs();
   const std::vector<Row> rows = measure_all(options, target, bandwidth);
   if (rows.empty()) throw Error(ErrorCode::kInvalidArgument, "no layer has this name");
-  const Json facts = {{"target", target.canonical()},
-                      {"threads", options.measure.threads},
-                      {"batch", options.batch},
-                      {"probe_bits", fma_probe_bits()},
-                      {"read_gbs", bandwidth},
-                      {"resnet50_mean_peak_fraction", mean_fraction(rows, "resnet50")}};
+  const Json facts = {
+      {"target", target.canonical()}, {"threads", options.measure.threads},
+      {"batch", options.batch},       {"probe_bits", fma_probe_bits()},
+      {"read_gbs", bandwidth},        {"resnet50_mean_peak_fraction", mean_fraction(rows, "resnet50")}};
   std::ofstream(options.out + "/kernels.json") << to_json(rows, facts).dump(1) << "\n";
   std::ofstream(options.out + "/kernels.md") << markdown(rows, facts);
   return check_bars(rows);

@@ -85,8 +85,7 @@ bool template_conv_blocked(Builder& builder) {
   const ConvTile tile =
       choose_conv_tile({width, stage.shape[1], reduction_steps(stage), vectors}, builder.target().facts);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
-  const ConvPass pass =
-      choose_pass(traffic_of(builder, nest), stage.shape[0], parts, builder.target().facts);
+  const ConvPass pass = choose_pass(traffic_of(builder, nest), stage.shape[0], parts, builder.target().facts);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
   return true;

@@ -71,7 +71,8 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   builder.step("split", {root, columns, std::to_string(tile.columns)});
   builder.step("split", {root, "i1", std::to_string(tile.blocks)});
   if (nest.flat) parts = columns + ".o";
-  builder.step("split", {root, parts, std::to_string(pass.part > 0 ? pass.part : builder.extent(root, parts))});
+  builder.step("split",
+               {root, parts, std::to_string(pass.part > 0 ? pass.part : builder.extent(root, parts))});
   std::vector<std::string> outer = {parts + ".o", "i1.o", parts + ".i"};
   if (pass.images < batch) {
     builder.step("split", {root, "i0", std::to_string(pass.images)});

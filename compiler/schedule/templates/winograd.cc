@@ -1,8 +1,9 @@
 // Winograd convolution (compiler/ops/conv_winograd.cc): V = BᵀdB of a block of tiles for all input channels,
 // then a matrix product for each point with a register tile of tiles x output blocks, then Y = AᵀMA with the
 // epilogue in registers. V of a block and M of the block and one group of output blocks stay in L2. Where the
-// weights are too large to be read again for each block, V of the whole image is made first, and tasks are
-// groups of output blocks.
+// weights are too large to be read again for each block, V of all tiles is made first: tasks are then groups
+// of output blocks, or, where V is too large to be read again for each of these, all products are made point
+// by point, so that V, the weights and M pass the caches once.
 #include <algorithm>
 
 #include "compiler/schedule/builder.h"
@@ -61,22 +62,26 @@ bool find_parts(Builder& builder, Parts& parts) {
 
 /// How the loops are cut.
 struct Cut {
-  int64_t tile = 4;    ///< side of a tile of outputs
-  int64_t group = 1;   ///< output blocks of a register tile: their weights lie side by side
-  int64_t rows = 1;    ///< tiles of a register tile
-  int64_t block = 1;   ///< tiles whose V is held at a time
-  bool whole = false;  ///< V of all tiles is made first
+  int64_t tile = 4;     ///< side of a tile of outputs
+  int64_t group = 1;    ///< output blocks of a register tile: their weights lie side by side
+  int64_t rows = 1;     ///< tiles of a register tile
+  int64_t block = 1;    ///< tiles whose V is held at a time
+  bool whole = false;   ///< V of all tiles is made first
+  bool phases = false;  ///< then M of all tiles and output blocks
 };
 
-/// The number of tiles in a register tile: a divisor where a fair one exists, else balanced parts.
+/// The number of tiles in a register tile: a divisor near `most` where there is one, else balanced parts.
 int64_t register_rows(int64_t tiles, int64_t most) {
   most = std::max<int64_t>(most, 1);
-  for (int64_t factor = std::min(tiles, most); 2 * factor >= most; --factor) {
+  for (int64_t factor = std::min(tiles, most); 4 * factor >= 3 * most; --factor) {
     if (tiles % factor == 0) return factor;
   }
   const int64_t parts = (tiles + most - 1) / most;
   return (tiles + parts - 1) / parts;
 }
+
+/// V and M of all tiles may take this many times the L2 cache.
+constexpr int64_t kMaxPhases = 16;
 
 Cut choose_cut(const Builder& builder, const Parts& parts) {
   const Stage& product = builder.stage(parts.product);
@@ -97,7 +102,11 @@ Cut choose_cut(const Builder& builder, const Parts& parts) {
   cut.whole = weights > budget && bytes * depth * tiles <= budget;
   cut.block = cut.rows;
   if (cut.whole) cut.block = tiles;
-  if (!cut.whole && weights > budget) {
+  const int64_t v_and_m = bytes * tiles * (depth + product.shape[1] * lanes);
+  if (cut.whole || weights <= budget) return cut;
+  if (v_and_m <= kMaxPhases * facts.l2_bytes) {
+    cut.whole = cut.phases = true;
+  } else {
     const int64_t held = std::max<int64_t>(budget / (bytes * depth * cut.rows), 1);
     const int64_t register_tiles = (tiles + cut.rows - 1) / cut.rows;
     const int64_t tasks = 2 * facts.num_cores;
@@ -135,16 +144,18 @@ void schedule_input(Builder& builder, const Parts& parts, const std::string& out
   builder.step("reorder", {parts.half, "i3", "i0"});
 }
 
-/// M of a group of output blocks, point by point.
-void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, const std::string& inside) {
+/// M of a group of output blocks, or of all, point by point.
+void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, const std::string& inside,
+                      double work) {
   const std::string m = parts.product, c = m + ".c";
   builder.step("cache_write", {m});
-  builder.step("compute_at", {m, parts.root, inside});
+  if (!cut.phases) builder.step("compute_at", {m, parts.root, inside});
   for (const std::string& name : {m, c}) {
     builder.step("split", {name, "i1", std::to_string(cut.group)});
     builder.step("split", {name, "i2", std::to_string(cut.rows)});
   }
   builder.step("reorder", {m, "i0", "i3", "i1.o", "i2.o", "i2.i", "i1.i", "i4"});
+  if (cut.phases) builder.parallelize(m, builder.fuse(m, {"i0", "i3", "i1.o"}), work);
   builder.step("reorder", {c, "i0", "i3", "i1.o", "i2.o", "r0", "r1", "i2.i", "i1.i", "i4"});
   unroll_tile(builder, m, {"i2.i", "i1.i"});
   unroll_tile(builder, c, {"i2.i", "i1.i"});
@@ -169,7 +180,7 @@ bool template_winograd(Builder& builder) {
   builder.step("split", {root, tiles, std::to_string(cut.block)});
   builder.step("split", {root, "i1", std::to_string(cut.group)});
   std::vector<std::string> order = {root, outer, "i1.o"};
-  if (cut.whole) std::swap(order[1], order[2]);
+  if (cut.whole && !cut.phases) std::swap(order[1], order[2]);
   order.insert(order.end(), {"i1.i", inner, "i2.i", "i3.i", "i4"});
   builder.step("reorder", order);
   const std::string task = builder.parallelize(root, order[1], work);
@@ -179,7 +190,7 @@ bool template_winograd(Builder& builder) {
     hold(builder, name, root, inner);
   }
   builder.step("reorder", {parts.left, "i3", "i0"});
-  schedule_product(builder, parts, cut, order[2]);
+  schedule_product(builder, parts, cut, order[2], work);
   schedule_input(builder, parts, task, cut.whole);
   return true;
 }
