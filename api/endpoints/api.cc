@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/endpoints/context.h"
+#include "api/http/coding.h"
 #include "api/http/problem.h"
 #include "api/http/router.h"
 #include "api/http/security.h"
@@ -37,7 +38,7 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
   if (kind == BodyKind::kJson) return type == "application/json";
   if (type.empty() || type == "application/octet-stream" || type == "application/x-www-form-urlencoded")
     return true;
-  if (kind == BodyKind::kInference) return type == "application/json";
+  if (kind == BodyKind::kInference || kind == BodyKind::kControl) return type == "application/json";
   if (kind == BodyKind::kImage) return type.starts_with("image/");
   if (kind == BodyKind::kTensors) return type == "application/x-npz" || type == "application/zip";
   return type == "application/onnx" || type == "application/x-onnx" || type == "application/x-tar" ||
@@ -50,11 +51,6 @@ bool has_body(const http::Request& request) {
 
 void check_media_type(const http::Request& request, BodyKind kind) {
   if (kind == BodyKind::kNone || !has_body(request)) return;
-  const auto encoding = request.headers.get("Content-Encoding");
-  if (encoding && !http::equals_ignoring_case(*encoding, "identity")) {
-    throw Error(ErrorCode::kUnsupportedMediaType, "content encoding \"" + std::string(*encoding) +
-                                                      "\" is not accepted, send the bytes as they are");
-  }
   const std::string type = request.content_type();
   if (is_media_type_accepted(kind, type)) return;
   const bool json = kind == BodyKind::kJson || kind == BodyKind::kInference;
@@ -82,6 +78,7 @@ public:
     request.request_id = http::request_id_for(request.headers);
     std::string route;
     http::Response response = answer(request, route);
+    http::encode_response(request.headers, response);
     response.headers.set("X-Request-Id", request.request_id);
     response.headers.set("X-Content-Type-Options", "nosniff");
     if (!response.headers.has("Cache-Control") && !response.headers.has("ETag")) {
@@ -165,6 +162,7 @@ private:
         request.body = std::make_shared<http::BytesBody>("");
         return;
       case BodyKind::kJson:
+      case BodyKind::kControl:
         return limit_to(request, options_.max_json_bytes, "limits.json_bytes");
       case BodyKind::kModel:
         return limit_to(request, options_.max_model_bytes, "limits.model_bytes");
@@ -176,8 +174,12 @@ private:
     }
   }
 
+  /// The limit holds for the bytes as they were sent and, where they are coded, for what they unfold to.
   static void limit_to(http::Request& request, uint64_t limit, std::string_view name) {
     request.body = std::make_shared<http::LimitedBody>(request.body, limit, name);
+    const http::Coding coding = http::content_coding(request.headers);
+    if (coding == http::Coding::kIdentity) return;
+    request.body = std::make_shared<http::LimitedBody>(http::decoded_body(request.body, coding), limit, name);
   }
 
   services::Services services_;

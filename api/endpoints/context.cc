@@ -45,6 +45,20 @@ const std::vector<RouteRow>& all_routes() {
   return rows;
 }
 
+std::string v2_version_of(const http::Request& request) {
+  const auto found = request.path_parameters.find("version");
+  return found == request.path_parameters.end() ? "" : found->second;
+}
+
+const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
+                                                   const std::string& version) {
+  const std::string& wanted = version.empty() ? model.default_version : version;
+  for (const services::DeploymentVersion& one : model.versions) {
+    if (one.version == wanted) return &one;
+  }
+  return nullptr;
+}
+
 services::CallContext call_context(const http::Request& request) {
   return {request.request_id, request.caller, request.cancelled};
 }

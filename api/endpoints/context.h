@@ -25,6 +25,7 @@ enum class BodyKind {
   kTensors,    ///< application/x-npz; may be empty
   kImage,      ///< JPEG or PNG
   kInference,  ///< KServe v2: JSON, with or without binary tensors behind it
+  kControl,    ///< KServe v2: JSON that may be absent, of any type
 };
 
 struct Context {
@@ -54,6 +55,12 @@ const std::vector<RouteRow>& all_routes();
   http::Response function(const Context& context, http::Request& request);
 #include "api/endpoints/routes.def"
 #undef TM_ROUTE
+
+/// KServe v2: the version that the path names; "": the default one.
+std::string v2_version_of(const http::Request& request);
+/// That version of a deployment, or the default one for ""; null when it is not there.
+const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
+                                                   const std::string& version);
 
 /// Who asks, for the services.
 services::CallContext call_context(const http::Request& request);

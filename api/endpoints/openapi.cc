@@ -49,6 +49,8 @@ Json request_body(BodyKind kind) {
       return nullptr;
     case BodyKind::kJson:
       return {{"required", true}, {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
+    case BodyKind::kControl:
+      return {{"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
     case BodyKind::kModel:
       return {{"content", {{"application/octet-stream", binary}}}};
     case BodyKind::kTensors:

@@ -1,6 +1,7 @@
 // KServe v2: /v2, /v2/health/…, /v2/models/{model}[/versions/{version}][/ready|/infer]; a deployment is a
 // model
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "api/endpoints/context.h"
@@ -11,13 +12,11 @@
 namespace tensormill::endpoints {
 namespace {
 
+/// Those that are implemented, by the names that clients look for.
+constexpr std::array<std::string_view, 7> kExtensions = {
+    "binary_tensor_data", "classification",  "model_configuration", "model_repository",
+    "parameters",         "schedule_policy", "statistics"};
 constexpr std::string_view kHeaderLength = "Inference-Header-Content-Length";
-
-/// The version that the path names; "": the default one.
-std::string version_of(const http::Request& request) {
-  const auto found = request.path_parameters.find("version");
-  return found == request.path_parameters.end() ? "" : found->second;
-}
 
 std::optional<size_t> header_length(const http::Request& request) {
   const auto text = request.headers.get(kHeaderLength);
@@ -28,15 +27,6 @@ std::optional<size_t> header_length(const http::Request& request) {
     throw Error(ErrorCode::kInvalidRequest, std::string(kHeaderLength) + " is no number");
   }
   return value;
-}
-
-const services::DeploymentVersion* find_version(const services::Deployment& model,
-                                                const std::string& version) {
-  const std::string& wanted = version.empty() ? model.default_version : version;
-  for (const services::DeploymentVersion& one : model.versions) {
-    if (one.version == wanted) return &one;
-  }
-  return nullptr;
 }
 
 Json tensors_json(const std::vector<services::TensorSpec>& specs) {
@@ -53,6 +43,17 @@ Json tensors_json(const std::vector<services::TensorSpec>& specs) {
   return list;
 }
 
+/// Whether the first dim of the answer counts rows that are classified each.
+bool classifies_rows(const Context& context, const V2Request& asked, const std::string& name,
+                     const services::RunResult& result) {
+  const bool classifies = std::any_of(asked.outputs.begin(), asked.outputs.end(),
+                                      [](const V2Output& output) { return output.classes > 0; });
+  if (!classifies) return false;
+  const services::Deployment model = context.services.deployments->get(name);
+  const services::DeploymentVersion* version = find_v2_version(model, result.version);
+  return version != nullptr && version->max_batch > 1;
+}
+
 http::Response state_response(bool good) {
   http::Response response = http::text_response("");
   response.status = good ? 200 : 400;
@@ -64,7 +65,7 @@ http::Response state_response(bool good) {
 http::Response get_v2_server(const Context& context, http::Request&) {
   return http::json_response(schema::print({{"name", "tensormill"},
                                             {"version", context.services.info->info().version},
-                                            {"extensions", {"binary_tensor_data"}}}));
+                                            {"extensions", Json(kExtensions)}}));
 }
 
 http::Response get_v2_live(const Context& context, http::Request&) {
@@ -78,34 +79,47 @@ http::Response get_v2_ready(const Context& context, http::Request&) {
 http::Response get_v2_model(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const services::Deployment model = context.services.deployments->get(name);
-  const std::string version = version_of(request);
-  if (!version.empty() && find_version(model, version) == nullptr) {
+  const std::string version = v2_version_of(request);
+  const services::DeploymentVersion* shown = find_v2_version(model, version);
+  if (!version.empty() && shown == nullptr) {
     throw Error(ErrorCode::kNotFound, "model \"" + name + "\" has no version \"" + version + "\"");
   }
   Json versions = Json::array();
   for (const services::DeploymentVersion& one : model.versions) versions.push_back(one.version);
-  return http::json_response(schema::print({{"name", name},
-                                            {"versions", std::move(versions)},
-                                            {"platform", "tensormill"},
-                                            {"inputs", tensors_json(model.inputs)},
-                                            {"outputs", tensors_json(model.outputs)}}));
+  return http::json_response(
+      schema::print({{"name", name},
+                     {"versions", std::move(versions)},
+                     {"platform", "tensormill"},
+                     {"inputs", shown == nullptr ? Json::array() : tensors_json(shown->inputs)},
+                     {"outputs", shown == nullptr ? Json::array() : tensors_json(shown->outputs)}}));
 }
 
 http::Response get_v2_model_ready(const Context& context, http::Request& request) {
   const services::Deployment model = context.services.deployments->get(request.path_parameter("model"));
-  const services::DeploymentVersion* version = find_version(model, version_of(request));
+  const services::DeploymentVersion* version = find_v2_version(model, v2_version_of(request));
   return state_response(version != nullptr && version->state == services::DeploymentState::kReady);
 }
 
 http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const std::string body = http::read_all(*request.body);
-  V2Request asked = read_v2_request(body, header_length(request));
+  const std::string version = v2_version_of(request);
+  const std::optional<size_t> json_size = header_length(request);
+  V2Request asked;
+  if (json_size == size_t{0}) {
+    const services::Deployment model = context.services.deployments->get(name);
+    const services::DeploymentVersion* shown = find_v2_version(model, version);
+    asked = read_v2_raw_request(body, shown == nullptr ? model.inputs : shown->inputs);
+  } else {
+    asked = read_v2_request(body, json_size);
+  }
   services::RunOptions options;
   options.timeout = asked.timeout;
+  options.priority = asked.priority;
   const services::RunResult result = context.services.deployments->infer(
-      name, version_of(request), std::move(asked.inputs), options, call_context(request));
-  const V2Response printed = print_v2_response(asked, name, result.version, result.outputs);
+      name, version, std::move(asked.inputs), options, call_context(request));
+  const V2Response printed =
+      print_v2_response(asked, name, classifies_rows(context, asked, name, result), result);
   http::Response response =
       http::text_response(printed.body, printed.binary ? "application/octet-stream" : "application/json");
   if (printed.binary) response.headers.set(kHeaderLength, std::to_string(printed.json_size));

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <locale>
+#include <numeric>
+#include <sstream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::endpoints {
 namespace {
+
+/// Labels of one output at most, which bounds the answer.
+constexpr uint64_t kMaxClasses = 100'000;
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& where, const std::string& what) {
   throw Error(code, where + ": " + what);
@@ -140,6 +147,116 @@ Json data_json(const Tensor& tensor, const std::string& name) {
   return data;
 }
 
+/// The parameters of the request itself that mean something here.
+void read_parameters(const Json& json, V2Request& request) {
+  const Json* all = member(json, "parameters", "request", &Json::is_object);
+  if (all == nullptr) return;
+  for (const auto& [name, value] : all->items()) {
+    const std::string where = "parameter \"" + name + "\"";
+    if (!value.is_string() && !value.is_number() && !value.is_boolean()) {
+      refuse(ErrorCode::kInvalidArgument, where, "is neither a string nor a number nor a bool");
+    }
+    const bool is_sequence = name == "sequence_id" || name == "sequence_start" || name == "sequence_end";
+    if (is_sequence && value != Json(0) && value != Json(false) && value != Json("")) {
+      refuse(ErrorCode::kNotSupported, where, "packages keep no state, so there are no sequences");
+    }
+    if (name.starts_with("triton_")) refuse(ErrorCode::kInvalidArgument, where, "is reserved");
+  }
+  const std::string where = "request";
+  if (const Json* binary = member(*all, "binary_data_output", where, &Json::is_boolean)) {
+    request.binary_by_default = binary->get<bool>();
+  }
+  if (const Json* timeout = member(*all, "timeout", where, &Json::is_number_unsigned)) {
+    // 0 is the default, as in Triton.
+    constexpr uint64_t kMaxMicroseconds = 3'600'000'000;
+    const uint64_t asked = timeout->get<uint64_t>();
+    if (asked > 0) request.timeout = std::chrono::microseconds(std::min(asked, kMaxMicroseconds));
+  }
+  if (const Json* priority = member(*all, "priority", where, &Json::is_number_unsigned)) {
+    const uint64_t asked = priority->get<uint64_t>();
+    if (asked > 0) request.priority = static_cast<int>(std::min<uint64_t>(asked, services::kLowestPriority));
+  }
+}
+
+void read_output(const Json& output, V2Request& request) {
+  if (!output.is_object()) throw Error(ErrorCode::kInvalidArgument, "request: an output is no object");
+  V2Output wanted;
+  wanted.name = text_of(output, "name", "output", true);
+  const std::string where = "output \"" + wanted.name + "\"";
+  for (const V2Output& other : request.outputs) {
+    if (other.name == wanted.name) refuse(ErrorCode::kInvalidArgument, where, "is asked for twice");
+  }
+  if (const Json* classes = parameter(output, "classification", where, &Json::is_number_unsigned)) {
+    wanted.classes = static_cast<int64_t>(std::min<uint64_t>(classes->get<uint64_t>(), kMaxClasses));
+  }
+  const Json* binary = parameter(output, "binary_data", where, &Json::is_boolean);
+  wanted.binary = binary == nullptr ? request.binary_by_default : binary->get<bool>();
+  request.outputs.push_back(std::move(wanted));
+}
+
+/// Adds one output to the JSON and what is binary to `raw`.
+void print_tensor(const V2Output& want, const Tensor& tensor, Json& output, std::string& raw) {
+  output["datatype"] = dtype_v2_name(tensor.dtype());
+  output["shape"] = tensor.shape();
+  if (!want.binary) {
+    output["data"] = data_json(tensor, want.name);
+    return;
+  }
+  output["parameters"] = {{"binary_data_size", tensor.num_bytes()}};
+  raw.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
+}
+
+/// "0.75:7:seven": value, index, label where there is one.
+std::string class_text(const Tensor& tensor, int64_t first, int64_t index,
+                       const std::vector<std::string>* labels) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(6);
+  text << std::fixed << tensor.element_as_double(first + index) << ":" << index;
+  const auto position = static_cast<size_t>(index);
+  if (labels != nullptr && position < labels->size()) text << ":" << (*labels)[position];
+  return text.str();
+}
+
+/// The best classes of each row as BYTES: in JSON strings, in binary form each with its length before it.
+void print_classes(const V2Output& want, const Tensor& tensor, bool has_batch,
+                   const std::vector<std::string>* labels, Json& output, std::string& raw) {
+  const int64_t rows = has_batch && !tensor.shape().empty() ? tensor.shape().front() : 1;
+  const int64_t row = rows == 0 ? 0 : tensor.num_elements() / rows;
+  const int64_t count = std::min(want.classes, row);
+  std::vector<std::string> texts;
+  std::vector<int64_t> order(static_cast<size_t>(row));
+  for (int64_t r = 0; r < rows; ++r) {
+    std::iota(order.begin(), order.end(), 0);
+    // NaN compares as the smallest, so that the order is a strict one.
+    const auto value = [&](int64_t i) {
+      const double element = tensor.element_as_double(r * row + i);
+      return std::isnan(element) ? -std::numeric_limits<double>::infinity() : element;
+    };
+    std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](int64_t a, int64_t b) {
+      const double left = value(a), right = value(b);
+      return left != right ? left > right : a < b;
+    });
+    for (int64_t k = 0; k < count; ++k) {
+      texts.push_back(class_text(tensor, r * row, order[static_cast<size_t>(k)], labels));
+    }
+  }
+  output["datatype"] = "BYTES";
+  output["shape"] = has_batch ? Shape{rows, count} : Shape{count};
+  if (!want.binary) {
+    output["data"] = texts;
+    return;
+  }
+  size_t bytes = 0;
+  for (const std::string& text : texts) {
+    const auto size = static_cast<uint32_t>(text.size());
+    for (int shift = 0; shift < 32; shift += 8) raw += static_cast<char>(size >> shift & 0xff);
+    raw += text;
+    bytes += 4 + text.size();
+  }
+  output["parameters"] = {{"binary_data_size", bytes}};
+}
+
 }  // namespace
 
 V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size) {
@@ -153,14 +270,7 @@ V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size
   std::string_view raw = json_size ? body.substr(*json_size) : std::string_view();
   V2Request request;
   request.id = text_of(json, "id", "request", false);
-  if (const Json* all = parameter(json, "binary_data_output", "request", &Json::is_boolean)) {
-    request.binary_by_default = all->get<bool>();
-  }
-  if (const Json* timeout = parameter(json, "timeout", "request", &Json::is_number_unsigned)) {
-    // Microseconds, as in Triton; rounded up.
-    request.timeout =
-        std::chrono::milliseconds(std::min<uint64_t>(timeout->get<uint64_t>() / 1000 + 1, 3'600'000));
-  }
+  read_parameters(json, request);
   const Json* inputs = member(json, "inputs", "request", &Json::is_array);
   if (inputs == nullptr) throw Error(ErrorCode::kInvalidArgument, "request: inputs is missing");
   for (const Json& input : *inputs) {
@@ -173,27 +283,42 @@ V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size
                 std::to_string(raw.size()) + " bytes of the body belong to no input");
   }
   if (const Json* outputs = member(json, "outputs", "request", &Json::is_array)) {
-    for (const Json& output : *outputs) {
-      if (!output.is_object()) throw Error(ErrorCode::kInvalidArgument, "request: an output is no object");
-      const std::string name = text_of(output, "name", "output", true);
-      const std::string where = "output \"" + name + "\"";
-      if (parameter(output, "classification", where, &Json::is_number_unsigned) != nullptr) {
-        refuse(ErrorCode::kNotSupported, where, "classification is not supported");
-      }
-      const Json* binary = parameter(output, "binary_data", where, &Json::is_boolean);
-      request.outputs.push_back({name, binary == nullptr ? request.binary_by_default : binary->get<bool>()});
-    }
+    for (const Json& output : *outputs) read_output(output, request);
   }
   return request;
 }
 
-V2Response print_v2_response(const V2Request& request, std::string_view model, std::string_view version,
-                             const services::NamedTensors& outputs) {
+V2Request read_v2_raw_request(std::string_view body, const std::vector<services::TensorSpec>& inputs) {
+  if (inputs.size() != 1) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a body without JSON is the only input of a model; this one has " +
+                    std::to_string(inputs.size()) + " inputs");
+  }
+  const services::TensorSpec& spec = inputs.front();
+  DimShape dims = spec.shape;
+  if (!dims.empty() && std::holds_alternative<std::string>(dims.front())) dims.front() = Dim(int64_t{1});
+  const Shape shape = concrete_shape(dims);
+  const auto bytes = static_cast<size_t>(num_bytes(shape, spec.dtype));
+  if (body.size() != bytes) {
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + spec.name + "\" has " + std::to_string(bytes) +
+                                               " bytes, the body " + std::to_string(body.size()));
+  }
+  Tensor tensor(spec.dtype, shape);
+  if (bytes != 0) std::memcpy(tensor.data(), body.data(), bytes);
+  V2Request request;
+  request.inputs.emplace_back(spec.name, std::move(tensor));
+  request.binary_by_default = true;
+  return request;
+}
+
+V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,
+                             const services::RunResult& result) {
+  const services::NamedTensors& outputs = result.outputs;
   std::vector<V2Output> wanted = request.outputs;
   if (wanted.empty()) {
-    for (const auto& [name, tensor] : outputs) wanted.push_back({name, request.binary_by_default});
+    for (const auto& [name, tensor] : outputs) wanted.push_back({name, request.binary_by_default, 0});
   }
-  Json json = {{"model_name", model}, {"model_version", version}, {"outputs", Json::array()}};
+  Json json = {{"model_name", model}, {"model_version", result.version}, {"outputs", Json::array()}};
   if (!request.id.empty()) json["id"] = request.id;
   std::string raw;
   V2Response response;
@@ -202,16 +327,13 @@ V2Response print_v2_response(const V2Request& request, std::string_view model, s
         std::find_if(outputs.begin(), outputs.end(), [&](const auto& one) { return one.first == want.name; });
     if (found == outputs.end())
       refuse(ErrorCode::kInvalidArgument, "output \"" + want.name + "\"", "is not there");
-    const Tensor& tensor = found->second;
-    Json output = {
-        {"name", want.name}, {"datatype", dtype_v2_name(tensor.dtype())}, {"shape", tensor.shape()}};
-    if (want.binary) {
-      output["parameters"] = {{"binary_data_size", tensor.num_bytes()}};
-      raw.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
-      response.binary = true;
+    Json output = {{"name", want.name}};
+    if (want.classes > 0) {
+      print_classes(want, found->second, has_batch, result.labels.get(), output, raw);
     } else {
-      output["data"] = data_json(tensor, want.name);
+      print_tensor(want, found->second, output, raw);
     }
+    response.binary = response.binary || want.binary;
     json["outputs"].push_back(std::move(output));
   }
   response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);

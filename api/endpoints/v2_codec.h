@@ -9,13 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "api/services/common.h"
+#include "api/services/package_service.h"
 
 namespace tensormill::endpoints {
 
 struct V2Output {
   std::string name;
   bool binary = false;
+  int64_t classes =
+      0;  ///< above 0: so many "value:index:label" texts, best first, take the place of the values
 };
 
 struct V2Request {
@@ -23,7 +25,8 @@ struct V2Request {
   services::NamedTensors inputs;
   std::vector<V2Output> outputs;  ///< as asked for; empty: all
   bool binary_by_default = false;
-  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::chrono::microseconds> timeout;
+  int priority = services::kDefaultPriority;
 };
 
 struct V2Response {
@@ -33,10 +36,15 @@ struct V2Response {
 };
 
 /// `json_size`: the value of Inference-Header-Content-Length, when there is one. Throws Error(kInvalidJson),
-/// Error(kInvalidArgument) or Error(kInvalidTensor) naming the input, Error(kNotSupported) for BYTES.
+/// Error(kInvalidArgument) or Error(kInvalidTensor) naming the input, Error(kNotSupported) for BYTES, which
+/// no package takes, for sequences and for parameters that are the server's own ("triton_…").
 V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size);
-/// Throws Error(kInvalidArgument) when an output that was asked for is not there.
-V2Response print_v2_response(const V2Request& request, std::string_view model, std::string_view version,
-                             const services::NamedTensors& outputs);
+/// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
+/// 1. Throws Error(kInvalidTensor).
+V2Request read_v2_raw_request(std::string_view body, const std::vector<services::TensorSpec>& inputs);
+/// `has_batch`: the first dim counts the rows of a batch, each of which is classified. Throws
+/// Error(kInvalidArgument) when an output that was asked for is not there.
+V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,
+                             const services::RunResult& result);
 
 }  // namespace tensormill::endpoints

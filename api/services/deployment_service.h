@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,6 +52,11 @@ struct DeploymentVersion {
   std::string package;
   DeploymentState state = DeploymentState::kLoading;
   std::string reason;  ///< of a failure: stage and what was wrong; else ""
+  int max_batch = 1;   ///< above 1: the first dim of every tensor is the batch's, 1..max_batch, shown as free
+  int max_delay_us = 0;
+  int instances = 1;
+  std::vector<TensorSpec> inputs;  ///< empty unless ready
+  std::vector<TensorSpec> outputs;
 };
 
 struct Deployment {
@@ -74,10 +80,44 @@ struct Classification {
   double probability = 0;
 };
 
+/// How often something was done and how long it took in all.
+struct DurationTotal {
+  uint64_t count = 0;
+  uint64_t ns = 0;
+  void add(uint64_t more_ns) {
+    ++count;
+    ns += more_ns;
+  }
+};
+
+/// Executions of one batch size.
+struct BatchTotal {
+  DurationTotal input;    ///< gathering the rows
+  DurationTotal compute;  ///< the run itself
+  DurationTotal output;   ///< handing the rows out
+};
+
+/// What a version has done since it was loaded.
+struct InferStatistics {
+  std::string version;
+  Timestamp last_inference;      ///< 0 before the first one
+  uint64_t inference_count = 0;  ///< rows that were answered
+  uint64_t execution_count = 0;  ///< runs, each of a batch of rows
+  DurationTotal success;         ///< requests, from their arrival to their answer
+  DurationTotal fail;
+  DurationTotal queue;
+  DurationTotal input;
+  DurationTotal compute;
+  DurationTotal output;
+  std::map<int64_t, BatchTotal> batches;  ///< by rows of the run
+  int64_t memory_bytes = 0;               ///< arenas of its executors
+};
+
 struct ClassifyResult {
   std::vector<Classification> top;
   Timing timing;
   std::string version;  ///< of the deployment that answered
+  int64_t batch_rows = 1;
 };
 
 /// Thread-safety: all methods from many threads.
@@ -91,8 +131,17 @@ public:
   virtual PutResult put(const std::string& name, const DeploymentSpec& spec, const CallContext& context) = 0;
   /// By name.
   virtual Page<Deployment> list(const PageQuery& page) = 0;
-  /// Throws Error(kNotFound), as do all below.
+  /// Throws Error(kNotFound), as do all below but has().
   virtual Deployment get(const std::string& name) = 0;
+  virtual bool has(const std::string& name) = 0;
+  /// Of one version, or of all that are loaded when `version` is "". Error(kUnavailable) for one that is not.
+  virtual std::vector<InferStatistics> statistics(const std::string& name, const std::string& version) = 0;
+  /// Takes all versions out of memory after their last request and keeps the rows, so that they stay out over
+  /// a restart. Error(kConflict) while a version loads.
+  virtual void unload(const std::string& name) = 0;
+  /// Brings back what unload() took out and what failed; returns when all is ready. Throws the first failure,
+  /// as put() does.
+  virtual void load(const std::string& name) = 0;
   /// The whole deployment, or one version; Error(kInUse) for the default one while there are others.
   virtual void remove(const std::string& name, const std::optional<std::string>& version,
                       const CallContext& context) = 0;

@@ -35,19 +35,25 @@ enum class CodeStage { kRelay, kTe, kTir, kLl, kAsm };
 /// What to feed a run with.
 enum class FillMode { kZeros, kOnes, kRandom };
 
+inline constexpr int kDefaultPriority = 5;
+inline constexpr int kLowestPriority = 10;
+
 struct RunOptions {
   std::optional<FillMode> fill_mode;  ///< for inputs that are not given; nothing: all must be given
   uint64_t seed = 0;
   int repeat = 1;  ///< repeat × number <= 1000, checked by api/
   int number = 1;
   bool profile = false;
-  std::optional<std::chrono::milliseconds> timeout;  ///< for all of it; the server's own limit holds too
+  std::optional<std::chrono::microseconds> timeout;  ///< for all of it; the server's own limit holds too
+  int priority = kDefaultPriority;                   ///< 1 is served first, kLowestPriority last
 };
 
 struct RunResult {
   NamedTensors outputs;  ///< in the model's order
   Timing timing;
-  std::string version;  ///< of the deployment that answered; "" for a run of a package
+  std::string version;     ///< of the deployment that answered; "" for a run of a package
+  int64_t batch_rows = 1;  ///< of the run that this was part of
+  std::shared_ptr<const std::vector<std::string>> labels;  ///< of the deployment; may be null
 };
 
 struct PackageQuery {

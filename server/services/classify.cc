@@ -22,6 +22,13 @@ image::Preprocess preprocess_of(const std::optional<services::Preprocess>& given
   return options;
 }
 
+/// One picture's part of a batch, when requests share runs.
+Shape input_shape(const services::TensorSpec& spec) {
+  DimShape shape = spec.shape;
+  if (!shape.empty() && std::holds_alternative<std::string>(shape.front())) shape.front() = Dim(int64_t{1});
+  return concrete_shape(shape);
+}
+
 }  // namespace
 
 services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image,
@@ -35,16 +42,17 @@ services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name
   const auto start = std::chrono::steady_clock::now();
   const image::Image picture = image::decode(std::as_bytes(std::span(image.data(), image.size())));
   Tensor tensor = image::to_tensor(picture, preprocess_of(live->spec.preprocess), inputs.front().dtype,
-                                   concrete_shape(inputs.front().shape));
+                                   input_shape(inputs.front()));
   const std::chrono::duration<double, std::milli> decoded = std::chrono::steady_clock::now() - start;
   services::NamedTensors feed;
   feed.emplace_back(inputs.front().name, std::move(tensor));
-  const services::RunResult run = live->package->run(feed, {}, context);
+  const services::RunResult run = live->package->run(std::move(feed), {}, context);
   const Tensor& scores = run.outputs.front().second;
   services::ClassifyResult result;
   result.timing = run.timing;
   result.timing.decode_ms = decoded.count();
   result.version = live->spec.version;
+  result.batch_rows = run.batch_rows;
   const bool logits = live->spec.output == "logits";
   for (const image::Score& score :
        image::top_k({scores.dtype(), scores.shape(), scores.data()}, top, logits)) {

@@ -3,6 +3,7 @@
 
 #include "runtime/base/error.h"
 #include "server/services/deployment_service.h"
+#include "server/services/forms.h"
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
 
@@ -84,9 +85,10 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
-  version->package =
-      host_.load(open_package(open_members(blobs_, row)), {spec.instances, spec.max_queue, spec.warmup});
-  check_batch(spec, version->package->inputs());
+  const auto package = open_package(open_members(blobs_, row));
+  check_batch(spec, specs_of(package->metadata().inputs));
+  version->package = host_.load(package, {spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
+                                          std::chrono::microseconds(spec.max_delay_us)});
   return version;
 }
 
@@ -188,6 +190,7 @@ void DeploymentServiceImpl::adopt() {
     version->spec = wanted.spec;
     version->load_attempts = wanted.load_attempts;
     version->reason = wanted.failure;
+    if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
     if (!wanted.failure.empty()) version->state = services::DeploymentState::kFailed;
     return version;
   };
@@ -222,6 +225,76 @@ void DeploymentServiceImpl::restore() {
   }
   for (const auto& [name, number] : versions) restore_version(name, number);
   for (const auto& [name, version] : loading) restore_loading(name, version);
+  for (const auto& [name, number] : versions) replace_failed_default(name);
+}
+
+/// What does not come back must not keep the others from serving.
+void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
+  const std::lock_guard change(changes_);
+  const EntryPtr before = find(name);
+  if (!before) return;
+  const auto failed = before->versions.find(before->default_version);
+  if (failed == before->versions.end() || failed->second->state != services::DeploymentState::kFailed) return;
+  for (auto one = before->versions.rbegin(); one != before->versions.rend(); ++one) {
+    if (!one->second->package) continue;
+    auto serving = std::make_shared<Version>(*one->second);
+    serving->reason = "the default in place of version " + failed->second->spec.version +
+                      ", which failed: " + failed->second->reason;
+    Entry entry = *before;
+    entry.default_version = one->first;
+    entry.versions[one->first] = std::move(serving);
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+    return;
+  }
+}
+
+void DeploymentServiceImpl::unload(const std::string& name) {
+  const std::lock_guard change(changes_);
+  Entry entry = *require(name);
+  const auto is_loading = [](const auto& one) {
+    return one.second->state == services::DeploymentState::kLoading;
+  };
+  if (entry.loading || std::any_of(entry.versions.begin(), entry.versions.end(), is_loading)) {
+    throw Error(ErrorCode::kConflict, "deployment \"" + name + "\" is loading");
+  }
+  for (auto& [number, version] : entry.versions) {
+    auto out = std::make_shared<Version>();
+    out->spec = version->spec;
+    out->state = services::DeploymentState::kUnloaded;
+    version = std::move(out);
+  }
+  store(name, entry);
+  set(name, std::make_shared<const Entry>(std::move(entry)));
+}
+
+void DeploymentServiceImpl::load(const std::string& name) {
+  std::vector<int> numbers;
+  {
+    const std::lock_guard change(changes_);
+    Entry entry = *require(name);
+    for (auto& [number, version] : entry.versions) {
+      if (version->state == services::DeploymentState::kLoading) {
+        throw Error(ErrorCode::kConflict, "deployment \"" + name + "\" is loading");
+      }
+      if (version->package) continue;
+      auto wanted = std::make_shared<Version>();
+      wanted->spec = version->spec;
+      version = std::move(wanted);
+      numbers.push_back(number);
+    }
+    if (numbers.empty()) return;
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+  }
+  for (const int number : numbers) restore_version(name, number);
+  const EntryPtr after = require(name);
+  for (const int number : numbers) {
+    const auto found = after->versions.find(number);
+    if (found == after->versions.end() || found->second->package) continue;
+    throw Error(ErrorCode::kInvalidPackage, "version " + found->second->spec.version + " of deployment \"" +
+                                                name + "\": " + found->second->reason);
+  }
 }
 
 /// A version that was ready before this process.

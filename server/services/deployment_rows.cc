@@ -11,14 +11,16 @@ namespace tensormill::server {
 namespace {
 
 Json version_to_json(const DesiredVersion& version) {
-  return {{"spec", spec_to_json(version.spec)},
-          {"load_attempts", version.load_attempts},
-          {"failure", version.failure}};
+  Json json = {{"spec", spec_to_json(version.spec)},
+               {"load_attempts", version.load_attempts},
+               {"failure", version.failure}};
+  if (version.unloaded) json["unloaded"] = true;
+  return json;
 }
 
 DesiredVersion version_from_json(const Json& json) {
   return {spec_from_json(json.at("spec")), json.at("load_attempts").get<int>(),
-          json.at("failure").get<std::string>()};
+          json.at("failure").get<std::string>(), json.value("unloaded", false)};
 }
 
 }  // namespace

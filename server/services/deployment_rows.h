@@ -14,6 +14,7 @@ struct DesiredVersion {
   services::DeploymentSpec spec;
   int load_attempts = 0;  ///< loads that began and did not come to an end
   std::string failure;    ///< why it does not serve; "": it shall
+  bool unloaded = false;  ///< somebody took it out of memory
 };
 
 struct DesiredDeployment {

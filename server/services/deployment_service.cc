@@ -70,7 +70,8 @@ void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
     row.packages.push_back(Digest::parse(version.spec.package).value());
     if (version.spec.labels_blob) row.blobs.push_back(Digest::parse(*version.spec.labels_blob).value());
     const bool failed = version.state == services::DeploymentState::kFailed;
-    return {version.spec, version.load_attempts, failed ? version.reason : ""};
+    return {version.spec, version.load_attempts, failed ? version.reason : "",
+            version.state == services::DeploymentState::kUnloaded};
   };
   if (entry.loading) desired.loading = add(*entry.loading);
   for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
@@ -124,8 +125,19 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
   std::map<int, VersionPtr> shown = entry.versions;
   if (entry.loading) shown.try_emplace(version_number(entry.loading->spec.version), entry.loading);
   for (const auto& [number, version] : shown) {
-    deployment.versions.push_back(
-        {version->spec.version, version->spec.package, version->state, version->reason});
+    services::DeploymentVersion one;
+    one.version = version->spec.version;
+    one.package = version->spec.package;
+    one.state = version->state;
+    one.reason = version->reason;
+    one.max_batch = version->spec.max_batch;
+    one.max_delay_us = version->spec.max_delay_us;
+    one.instances = version->spec.instances;
+    if (version->package) {
+      one.inputs = version->package->inputs();
+      one.outputs = version->package->outputs();
+    }
+    deployment.versions.push_back(std::move(one));
     if (number != entry.default_version || !version->package) continue;
     deployment.default_version = version->spec.version;
     deployment.inputs = version->package->inputs();
@@ -147,6 +159,25 @@ services::Page<services::Deployment> DeploymentServiceImpl::list(const services:
     result.items.push_back(describe(entry->first, *entry->second));
   }
   return result;
+}
+
+bool DeploymentServiceImpl::has(const std::string& name) { return find(name) != nullptr; }
+
+std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const std::string& name,
+                                                                         const std::string& version) {
+  std::vector<services::InferStatistics> all;
+  const auto add = [&](const Version& one) {
+    all.push_back(one.package->statistics());
+    all.back().version = one.spec.version;
+  };
+  if (!version.empty()) {
+    add(*require_ready(name, version));
+    return all;
+  }
+  for (const auto& [number, one] : require(name)->versions) {
+    if (one->package) add(*one);
+  }
+  return all;
 }
 
 services::Deployment DeploymentServiceImpl::get(const std::string& name) {
@@ -186,8 +217,9 @@ services::RunResult DeploymentServiceImpl::infer(const std::string& name, const 
                                                  const services::RunOptions& options,
                                                  const services::CallContext& context) {
   const VersionPtr serving = require_ready(name, version);
-  services::RunResult result = serving->package->run(inputs, options, context);
+  services::RunResult result = serving->package->run(std::move(inputs), options, context);
   result.version = serving->spec.version;
+  result.labels = {serving, &serving->labels};
   return result;
 }
 

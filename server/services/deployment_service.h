@@ -44,13 +44,19 @@ public:
   /// Shows all that the catalog holds as loading. Before any other call.
   void adopt();
   /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or that was being
-  /// loaded when the process died twice, is failed and says why.
+  /// loaded when the process died twice, is failed and says why; the newest ready version becomes the default
+  /// in its place and says so.
   void restore();
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
+  bool has(const std::string& name) override;
+  std::vector<services::InferStatistics> statistics(const std::string& name,
+                                                    const std::string& version) override;
+  void unload(const std::string& name) override;
+  void load(const std::string& name) override;
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
   services::RunResult infer(const std::string& name, const std::string& version,
@@ -102,6 +108,7 @@ private:
   void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
               const std::optional<Error>& error, bool keep_failure);
   void restore_version(const std::string& name, int number);
+  void replace_failed_default(const std::string& name);
   void restore_loading(const std::string& name, VersionPtr version);
   static services::Deployment describe(const std::string& name, const Entry& entry);
 

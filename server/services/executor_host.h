@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "api/services/package_service.h"
+#include "api/services/deployment_service.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 
@@ -16,24 +16,29 @@ struct HostOptions {
   int instances = 1;   ///< runs at once
   int max_queue = 64;  ///< runs that wait; past it Error(kUnavailable)
   bool warmup = true;
+  int max_batch = 1;  ///< above 1: requests of 1..max_batch rows share runs
+  std::chrono::microseconds max_delay{0};
 };
 
 /// A package that is ready to run; unloaded at the end of its life.
 class HostedPackage {
 public:
   virtual ~HostedPackage() = default;
+  /// With max_batch above 1 the first dim is free.
   virtual const std::vector<services::TensorSpec>& inputs() const = 0;
   virtual const std::vector<services::TensorSpec>& outputs() const = 0;
   /// As services::DeploymentService::infer.
-  virtual services::RunResult run(const services::NamedTensors& inputs, const services::RunOptions& options,
+  virtual services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
                                   const services::CallContext& context) = 0;
+  virtual services::InferStatistics statistics() const = 0;
 };
 
 class ExecutorHost {
 public:
   virtual ~ExecutorHost() = default;
   /// Returns when it can run. Throws what LoadedPackage::load and GraphExecutor throw, with the stage in
-  /// front ("load", "bind", "warm-up").
+  /// front ("load", "bind", "batch", "warm-up"); Error(kInvalidArgument) for a max_batch above 1 where one
+  /// row of the package's batch changes the results of another.
   virtual std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
                                               const HostOptions& options) = 0;
 };

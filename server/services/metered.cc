@@ -9,8 +9,10 @@ namespace tensormill::server {
 
 namespace {
 
-/// Counts one inference; its labels name a model only once that is known to be there, so that strangers
-/// cannot make series.
+int64_t batch_rows_of(const services::RunResult& result) { return result.batch_rows; }
+int64_t batch_rows_of(const services::ClassifyResult& result) { return result.batch_rows; }
+
+/// Counts one inference.
 template <typename Result, typename Function>
 Result metered(metrics::Registry& registry, const std::string& name, const Function& function) {
   const auto outcome = [&](const std::string& version, std::string_view what) {
@@ -31,7 +33,7 @@ Result metered(metrics::Registry& registry, const std::string& name, const Funct
     const metrics::Labels labels = {{"model", name}, {"version", result.version}};
     registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3);
     registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3);
-    registry.observe("infer_batch_size", labels, 1);
+    registry.observe("infer_batch_size", labels, static_cast<double>(batch_rows_of(result)));
     outcome(result.version, "ok");
     return result;
   } catch (const Error& error) {
@@ -46,16 +48,15 @@ services::RunResult MeteredDeployments::infer(const std::string& name, const std
                                               services::NamedTensors inputs,
                                               const services::RunOptions& options,
                                               const services::CallContext& context) {
-  inner_.get(name);
-  return metered<services::RunResult>(
-      registry_, name, [&] { return inner_.infer(name, version, std::move(inputs), options, context); });
+  const auto infer = [&] { return inner_.infer(name, version, std::move(inputs), options, context); };
+  // No labels from names that are not there: strangers must not make series.
+  return inner_.has(name) ? metered<services::RunResult>(registry_, name, infer) : infer();
 }
 
 services::ClassifyResult MeteredDeployments::classify(const std::string& name, std::string_view image,
                                                       int top, const services::CallContext& context) {
-  inner_.get(name);
-  return metered<services::ClassifyResult>(registry_, name,
-                                           [&] { return inner_.classify(name, image, top, context); });
+  const auto classify = [&] { return inner_.classify(name, image, top, context); };
+  return inner_.has(name) ? metered<services::ClassifyResult>(registry_, name, classify) : classify();
 }
 
 storage::JobFinish MeteredRunner::run(jobs::JobContext& context) {

@@ -22,6 +22,13 @@ public:
     return inner_.list(page);
   }
   services::Deployment get(const std::string& name) override { return inner_.get(name); }
+  bool has(const std::string& name) override { return inner_.has(name); }
+  std::vector<services::InferStatistics> statistics(const std::string& name,
+                                                    const std::string& version) override {
+    return inner_.statistics(name, version);
+  }
+  void unload(const std::string& name) override { inner_.unload(name); }
+  void load(const std::string& name) override { inner_.load(name); }
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override {
     inner_.remove(name, version, context);

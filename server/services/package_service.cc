@@ -25,14 +25,16 @@ const char* fill_name(services::FillMode mode) {
 }
 
 Json run_request(const services::RunOptions& options, const PackageServiceOptions& limits) {
-  Json request = {
-      {"seed", options.seed},
-      {"repeat", options.repeat},
-      {"number", options.number},
-      {"profile", options.profile},
-      {"threads", limits.threads},
-      {"memory_budget", limits.run_memory},
-      {"timeout_ms", std::min(limits.run_timeout, options.timeout.value_or(limits.run_timeout)).count()}};
+  Json request = {{"seed", options.seed},
+                  {"repeat", options.repeat},
+                  {"number", options.number},
+                  {"profile", options.profile},
+                  {"threads", limits.threads},
+                  {"memory_budget", limits.run_memory},
+                  {"timeout_ms", std::chrono::ceil<std::chrono::milliseconds>(
+                                     std::min<std::chrono::microseconds>(
+                                         limits.run_timeout, options.timeout.value_or(limits.run_timeout)))
+                                     .count()}};
   if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
   return request;
 }

@@ -88,30 +88,37 @@ Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, u
   return tensor;
 }
 
-services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
-                                 const services::RunOptions& options, parallel::ThreadPool& pool,
-                                 const exec::RunOptions& run_options) {
-  set_inputs(executor, inputs, options);
+services::Timing measured_run(exec::GraphExecutor& executor, const services::RunOptions& options,
+                              parallel::ThreadPool& pool, const exec::RunOptions& run_options) {
   const bool measured = options.repeat > 1 || options.number > 1;
   exec::RunOptions plain = run_options;
   plain.profile = nullptr;
   // The first run pays for page faults; a measurement does not count it.
   if (measured) executor.run(pool, plain);
-  services::RunResult result;
+  services::Timing timing;
   for (int i = 0; i < options.repeat; ++i) {
     const Clock::time_point start = Clock::now();
     for (int k = 0; k < options.number; ++k) executor.run(pool, plain);
     const double each = milliseconds_since(start) / options.number;
-    if (measured) result.timing.runs_ms.push_back(each);
-    result.timing.compute_ms = each;
+    if (measured) timing.runs_ms.push_back(each);
+    timing.compute_ms = each;
   }
   if (options.profile) {
     std::vector<exec::StepTime> profile;
     exec::RunOptions profiled = run_options;
     profiled.profile = &profile;
     executor.run(pool, profiled);
-    result.timing.profile_json = profile_json(executor, profile);
+    timing.profile_json = profile_json(executor, profile);
   }
+  return timing;
+}
+
+services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
+                                 const services::RunOptions& options, parallel::ThreadPool& pool,
+                                 const exec::RunOptions& run_options) {
+  set_inputs(executor, inputs, options);
+  services::RunResult result;
+  result.timing = measured_run(executor, options, pool, run_options);
   for (size_t i = 0; i < executor.outputs().size(); ++i) {
     result.outputs.emplace_back(executor.outputs()[i].name, executor.copy_output(i));
   }

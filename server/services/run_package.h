@@ -14,6 +14,9 @@ namespace tensormill::server {
 services::FillMode parse_fill_mode(const std::string& text);
 /// Random: floats uniform in [-1,1), integers in [0,128) cut to the type, bools fair.
 Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed);
+/// Runs with the inputs that are set, as often as the options say. Throws what GraphExecutor::run throws.
+services::Timing measured_run(exec::GraphExecutor& executor, const services::RunOptions& options,
+                              parallel::ThreadPool& pool, const exec::RunOptions& run_options);
 /// Fills the inputs from `inputs` and `options`, runs, and copies the outputs. Throws Error(kInvalidTensor),
 /// Error(kTensorData), and what GraphExecutor::run throws.
 services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,

@@ -99,7 +99,7 @@ TEST_F(Dispatch, RefusesOtherMediaTypesAndEncodings) {
     expect_problem(send("POST", "/v1/targets/parse", {"Content-Type: " + std::string(type)}, body), 415,
                    "unsupported_media_type");
   }
-  expect_problem(post_json("/v1/targets/parse", body, {"Content-Encoding: gzip"}), 415,
+  expect_problem(post_json("/v1/targets/parse", body, {"Content-Encoding: br"}), 415,
                  "unsupported_media_type");
   EXPECT_EQ(send("POST", "/v1/targets/parse", {"Content-Type: Application/JSON; charset=utf-8"}, body).status,
             200);

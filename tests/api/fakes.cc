@@ -153,7 +153,10 @@ services::PutResult FakeDeployments::put(const std::string& name, const services
   spec = new_spec;
   deployment.name = name;
   deployment.default_version = new_spec.version;
-  deployment.versions = {{new_spec.version, new_spec.package, services::DeploymentState::kReady, ""}};
+  deployment.versions.resize(1);
+  deployment.versions[0].version = new_spec.version;
+  deployment.versions[0].package = new_spec.package;
+  deployment.versions[0].state = services::DeploymentState::kReady;
   return {deployment, created, ready};
 }
 
@@ -173,14 +176,33 @@ void FakeDeployments::remove(const std::string& name, const std::optional<std::s
 }
 
 services::RunResult FakeDeployments::infer(const std::string& name, const std::string& version,
-                                           services::NamedTensors infer_inputs, const services::RunOptions&,
-                                           const CallContext&) {
+                                           services::NamedTensors infer_inputs,
+                                           const services::RunOptions& run_options, const CallContext&) {
   get(name);
+  options = run_options;
   inputs = std::move(infer_inputs);
   services::RunResult result;
   result.version = version.empty() ? "7" : version;
   result.outputs = inputs;
+  result.labels = std::make_shared<std::vector<std::string>>(labels);
   return result;
+}
+
+std::vector<services::InferStatistics> FakeDeployments::statistics(const std::string& name,
+                                                                   const std::string& version) {
+  get(name);
+  if (!version.empty() && version != deployment.default_version) throw not_found("version " + version);
+  return {counted};
+}
+
+void FakeDeployments::unload(const std::string& name) {
+  get(name);
+  deployment.versions.at(0).state = services::DeploymentState::kUnloaded;
+}
+
+void FakeDeployments::load(const std::string& name) {
+  get(name);
+  deployment.versions.at(0).state = services::DeploymentState::kReady;
 }
 
 services::ClassifyResult FakeDeployments::classify(const std::string& name, std::string_view picture,

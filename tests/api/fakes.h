@@ -99,7 +99,16 @@ public:
   services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
                                     const services::CallContext& context) override;
 
+  bool has(const std::string& name) override { return name == deployment.name; }
+  std::vector<services::InferStatistics> statistics(const std::string& name,
+                                                    const std::string& version) override;
+  void unload(const std::string& name) override;
+  void load(const std::string& name) override;
+
   services::Deployment deployment;  ///< the only one
+  services::InferStatistics counted;
+  std::vector<std::string> labels;
+  services::RunOptions options;
   services::DeploymentSpec spec;
   bool created = true;
   bool ready = true;

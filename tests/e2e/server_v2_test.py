@@ -1,7 +1,9 @@
 """KServe v2: metadata, readiness, inference in JSON and with binary tensors, and its errors."""
 
+import gzip
 import json
 import unittest
+import zlib
 
 import numpy as np
 
@@ -79,6 +81,50 @@ class V2Test(unittest.TestCase):
             np.testing.assert_array_equal(np.frombuffer(answer.body[split:], np.float32), self.logits.ravel())
         mixed = self.infer({"inputs": [self.binary_input()]}, self.image.tobytes())
         np.testing.assert_array_equal(np.float32(mixed.json()["outputs"][0]["data"]), self.logits.ravel())
+
+    def test_configuration_statistics_and_classification(self):
+        config = self.get("/v2/models/digits/config").json()
+        self.assertEqual((config["max_batch_size"], config["input"][0]["dims"]), (0, [1, 1, 28, 28]))
+        before = self.get("/v2/models/digits/versions/7/stats").json()["model_stats"][0]
+        wish = [{"name": "logits", "parameters": {"classification": 3}}]
+        answer = self.infer({"inputs": [self.binary_input()], "outputs": wish}, self.image.tobytes())
+        output = answer.json()["outputs"][0]
+        self.assertEqual((output["datatype"], output["shape"]), ("BYTES", [3]))
+        best = np.argsort(-self.logits.ravel())[:3]
+        self.assertEqual([int(text.split(":")[1]) for text in output["data"]], best.tolist())
+        after = self.get("/v2/models/stats").json()["model_stats"][0]
+        self.assertEqual(after["inference_count"], before["inference_count"] + 1)
+        self.assertGreater(after["inference_stats"]["compute_infer"]["ns"], before["inference_stats"]["compute_infer"]["ns"])
+
+    def test_bodies_are_decoded_and_encoded(self):
+        plain = json.dumps({"inputs": [self.image_input(data=self.image.ravel().tolist())]}).encode()
+        for name, encode, decode in (("gzip", gzip.compress, gzip.decompress), ("deflate", zlib.compress, zlib.decompress)):
+            answer = self.server.request("POST", "/v2/models/digits/infer", encode(plain),
+                                         {"Content-Encoding": name, "Accept-Encoding": name})
+            self.assertEqual(answer.status, 200, answer.body)
+            self.assertEqual(answer.json()["outputs"][0]["shape"], [1, 10], "too small to be encoded")
+            large = self.server.request("GET", "/openapi.json", headers={"Accept-Encoding": name})
+            self.assertEqual(large.headers["Content-Encoding"], name)
+            self.assertEqual(json.loads(decode(large.body))["openapi"], "3.1.0")
+        binary = json.dumps({"inputs": [self.binary_input()]}).encode()
+        answer = self.server.request("POST", "/v2/models/digits/infer", gzip.compress(binary + self.image.tobytes()),
+                                     {"Content-Encoding": "gzip", LENGTH: str(len(binary))})
+        np.testing.assert_array_equal(np.float32(answer.json()["outputs"][0]["data"]), self.logits.ravel())
+
+    def test_repository(self):
+        package = self.get("/v1/deployments/digits").json()["versions"]["7"]["package"]
+        self.assertEqual(self.server.deploy("moved", package).status, 201)
+        control = lambda path: self.server.request("POST", f"/v2/repository/{path}", b"")
+        self.assertIn({"name": "moved", "version": "1", "state": "READY", "reason": ""}, control("index").json())
+        self.assertEqual(control("models/moved/unload").status, 200)
+        self.assertEqual(self.get("/v2/models/moved/ready").status, 400)
+        good = {"inputs": [self.binary_input()]}
+        self.refused(self.infer(good, self.image.tobytes(), "/v2/models/moved/infer"), 503)
+        self.assertIn({"name": "moved", "version": "1", "state": "UNAVAILABLE", "reason": "unloaded"}, control("index").json())
+        self.assertEqual(control("models/moved/load").status, 200)
+        self.assertEqual(self.infer(good, self.image.tobytes(), "/v2/models/moved/infer").status, 200)
+        self.refused(control("models/nothing/load"), 404)
+        self.assertEqual(self.server.request("DELETE", "/v1/deployments/moved").status, 204)
 
     def test_what_is_wrong_is_told(self):
         good, raw = self.binary_input(), self.image.tobytes()

@@ -190,6 +190,56 @@ TEST_F(Deployments, WhatCannotBeIsRefusedBeforeALoad) {
   EXPECT_ERROR(deployments.put("d", spec, {}), ErrorCode::kInvalidArgument);
 }
 
+TEST_F(Deployments, OneThatIsUnloadedStaysKnownAndComesBack) {
+  DeploymentServiceImpl& deployments = service();
+  deployments.put("d", spec_of("1", 2), {});
+  deployments.put("d", spec_of("2", 2), {});
+  deployments.unload("d");
+  EXPECT_EQ(state_of(deployments, "1"), DeploymentState::kUnloaded);
+  EXPECT_EQ(state_of(deployments, "2"), DeploymentState::kUnloaded);
+  EXPECT_ERROR(answering_version(), ErrorCode::kUnavailable);
+  EXPECT_ERROR(deployments.statistics("d", "2"), ErrorCode::kUnavailable);
+  const int loads = host_.loads;
+  EXPECT_EQ(state_of(restarted(), "2"), DeploymentState::kUnloaded);
+  EXPECT_EQ(host_.loads, loads) << "it stays out of memory over a restart";
+  service_->load("d");
+  EXPECT_EQ(answering_version(), "2");
+  EXPECT_EQ(answering_version("1"), "1");
+  EXPECT_EQ(service_->statistics("d", "").size(), 2U);
+  service_->load("d");
+  EXPECT_EQ(host_.loads, loads + 2) << "what is loaded is not loaded again";
+  EXPECT_ERROR(service_->load("e"), ErrorCode::kNotFound);
+  EXPECT_ERROR(service_->unload("e"), ErrorCode::kNotFound);
+}
+
+TEST_F(Deployments, ALoadThatFailsSaysWhyAndMayBeTriedAgain) {
+  service().put("d", spec_of(), {});
+  service_->unload("d");
+  host_.on_load = [] { throw Error(ErrorCode::kMemoryBudget, "bind: too large"); };
+  EXPECT_ERROR(service_->load("d"), ErrorCode::kInvalidPackage);
+  EXPECT_EQ(service_->get("d").versions.at(0).reason, "bind: too large");
+  host_.on_load = [] {};
+  service_->load("d");
+  EXPECT_EQ(answering_version(), "1");
+}
+
+TEST_F(Deployments, ADefaultThatDoesNotComeBackIsReplaced) {
+  service().put("d", spec_of("1", 3), {});
+  service_->put("d", spec_of("2", 3), {});
+  service_->put("d", spec_of("3", 3), {});
+  int load = 0;
+  host_.on_load = [&] {
+    if (++load == 3) throw Error(ErrorCode::kMemoryBudget, "bind: too large");
+  };
+  const services::Deployment after = restarted().get("d");
+  EXPECT_EQ(after.default_version, "2");
+  EXPECT_EQ(after.versions.at(2).state, DeploymentState::kFailed);
+  EXPECT_EQ(after.versions.at(1).reason, "the default in place of version 3, which failed: bind: too large");
+  EXPECT_EQ(answering_version(), "2");
+  host_.on_load = [] {};
+  EXPECT_EQ(restarted().get("d").default_version, "2") << "as it was left";
+}
+
 /// A process that dies in its `fatal`-th load: `action` on a fresh service.
 template <typename Action>
 void die_in(Store& store, int fatal, const Action& action) {

@@ -16,12 +16,13 @@ public:
       : inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
   const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
-  services::RunResult run(const services::NamedTensors& inputs, const services::RunOptions&,
+  services::RunResult run(services::NamedTensors inputs, const services::RunOptions&,
                           const services::CallContext&) override {
     services::RunResult result;
-    result.outputs = inputs;
+    result.outputs = std::move(inputs);
     return result;
   }
+  services::InferStatistics statistics() const override { return {}; }
 
 private:
   std::vector<services::TensorSpec> inputs_;

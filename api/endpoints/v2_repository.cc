@@ -1,0 +1,238 @@
+// KServe v2 as Triton extends it: POST /v2/repository/index, …/models/{model}/load and /unload;
+// GET /v2/models/{model}[/versions/{version}]/config and /stats
+#include "api/endpoints/context.h"
+#include "api/schema/print.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+/// The JSON of a body that may be empty.
+Json control_body(http::Request& request) {
+  const std::string body = http::read_all(*request.body);
+  if (body.empty()) return Json::object();
+  Json json = parse_json(body);
+  if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "the request is no object");
+  return json;
+}
+
+bool flag(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) return false;
+  if (!found->is_boolean()) throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is no bool");
+  return found->get<bool>();
+}
+
+/// What may not be changed by a load: its parameters would replace files or settings of the model.
+void refuse_overrides(const Json& json) {
+  const auto parameters = json.find("parameters");
+  if (parameters == json.end()) return;
+  if (!parameters->is_object()) throw Error(ErrorCode::kInvalidArgument, "parameters is no object");
+  for (const auto& [name, value] : parameters->items()) {
+    if (name == "unload_dependents") continue;
+    throw Error(ErrorCode::kNotSupported, "parameter \"" + name +
+                                              "\" of a load: deployments are changed by PUT "
+                                              "/v1/deployments/{deployment}");
+  }
+}
+
+const services::DeploymentVersion& require_version(const services::Deployment& model,
+                                                   const std::string& version) {
+  const services::DeploymentVersion* found = find_v2_version(model, version);
+  if (found == nullptr) {
+    throw Error(ErrorCode::kNotFound, "model \"" + model.name + "\" has no version \"" + version + "\"");
+  }
+  return *found;
+}
+
+/// Dims without the batch's, "TYPE_FP32".
+Json config_tensors(const services::DeploymentVersion& version,
+                    const std::vector<services::TensorSpec>& specs, bool is_input) {
+  Json list = Json::array();
+  for (const services::TensorSpec& spec : specs) {
+    Json dims = Json::array();
+    for (size_t i = version.max_batch > 1 ? 1 : 0; i < spec.shape.size(); ++i) {
+      const int64_t* extent = std::get_if<int64_t>(&spec.shape[i]);
+      dims.push_back(extent == nullptr ? -1 : *extent);
+    }
+    Json tensor = {{"name", spec.name},
+                   {"data_type", "TYPE_" + std::string(dtype_v2_name(spec.dtype))},
+                   {"dims", std::move(dims)},
+                   {"is_shape_tensor", false}};
+    if (is_input) {
+      tensor["format"] = "FORMAT_NONE";
+      tensor["allow_ragged_batch"] = false;
+      tensor["optional"] = false;
+    } else {
+      tensor["label_filename"] = "";
+    }
+    list.push_back(std::move(tensor));
+  }
+  return list;
+}
+
+Json config_json(const services::Deployment& model, const services::DeploymentVersion& version) {
+  Json group = {{"name", model.name}, {"kind", "KIND_CPU"}, {"count", version.instances}};
+  Json config = {{"name", model.name},
+                 {"platform", "tensormill"},
+                 {"backend", "tensormill"},
+                 {"max_batch_size", version.max_batch > 1 ? version.max_batch : 0},
+                 {"input", config_tensors(version, version.inputs, true)},
+                 {"output", config_tensors(version, version.outputs, false)},
+                 {"instance_group", Json::array({std::move(group)})},
+                 {"version_policy", {{"specific", {{"versions", Json::array()}}}}},
+                 {"model_transaction_policy", {{"decoupled", false}}},
+                 {"response_cache", {{"enable", false}}},
+                 {"parameters", Json::object()}};
+  for (const services::DeploymentVersion& one : model.versions) {
+    config["version_policy"]["specific"]["versions"].push_back(std::stoll(one.version));
+  }
+  if (version.max_batch > 1) {
+    config["dynamic_batching"] = {{"max_queue_delay_microseconds", version.max_delay_us},
+                                  {"preferred_batch_size", Json::array({version.max_batch})},
+                                  {"preserve_ordering", false},
+                                  {"priority_levels", services::kLowestPriority},
+                                  {"default_priority_level", services::kDefaultPriority}};
+  }
+  return config;
+}
+
+Json total_json(const services::DurationTotal& total) { return {{"count", total.count}, {"ns", total.ns}}; }
+
+Json stats_json(const std::string& name, const services::InferStatistics& statistics) {
+  Json batches = Json::array();
+  for (const auto& [rows, batch] : statistics.batches) {
+    batches.push_back({{"batch_size", rows},
+                       {"compute_input", total_json(batch.input)},
+                       {"compute_infer", total_json(batch.compute)},
+                       {"compute_output", total_json(batch.output)}});
+  }
+  const services::DurationTotal none;
+  return {{"name", name},
+          {"version", statistics.version},
+          {"last_inference", statistics.last_inference.ms},
+          {"inference_count", statistics.inference_count},
+          {"execution_count", statistics.execution_count},
+          {"inference_stats",
+           {{"success", total_json(statistics.success)},
+            {"fail", total_json(statistics.fail)},
+            {"queue", total_json(statistics.queue)},
+            {"compute_input", total_json(statistics.input)},
+            {"compute_infer", total_json(statistics.compute)},
+            {"compute_output", total_json(statistics.output)},
+            {"cache_hit", total_json(none)},
+            {"cache_miss", total_json(none)}}},
+          {"response_stats", Json::object()},
+          {"batch_stats", std::move(batches)},
+          {"memory_usage",
+           Json::array({Json{{"type", "CPU"}, {"id", 0}, {"byte_size", statistics.memory_bytes}}})}};
+}
+
+void add_stats(Json& list, services::DeploymentService& deployments, const std::string& name,
+               const std::string& version) {
+  for (const services::InferStatistics& one : deployments.statistics(name, version)) {
+    list.push_back(stats_json(name, one));
+  }
+}
+
+http::Response stats_response(Json list) {
+  return http::json_response(schema::print({{"model_stats", std::move(list)}}));
+}
+
+/// Calls `function` for every deployment.
+template <typename Function>
+void for_each_deployment(services::DeploymentService& deployments, const Function& function) {
+  services::PageQuery page;
+  page.limit = 500;
+  do {
+    const auto found = deployments.list(page);
+    for (const services::Deployment& model : found.items) function(model);
+    page.cursor = found.next_cursor;
+  } while (!page.cursor.empty());
+}
+
+/// Triton's words for the states.
+std::string_view repository_state(services::DeploymentState state) {
+  switch (state) {
+    case services::DeploymentState::kReady:
+      return "READY";
+    case services::DeploymentState::kLoading:
+      return "LOADING";
+    case services::DeploymentState::kUnloading:
+      return "UNLOADING";
+    case services::DeploymentState::kUnloaded:
+    case services::DeploymentState::kFailed:
+      return "UNAVAILABLE";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace
+
+http::Response get_v2_config(const Context& context, http::Request& request) {
+  const services::Deployment model = context.services.deployments->get(request.path_parameter("model"));
+  const services::DeploymentVersion& version = require_version(model, v2_version_of(request));
+  if (version.state != services::DeploymentState::kReady) {
+    throw Error(ErrorCode::kUnavailable, "version " + version.version + " of model \"" + model.name +
+                                             "\" is " +
+                                             std::string(services::deployment_state_name(version.state)));
+  }
+  return http::json_response(schema::print(config_json(model, version)));
+}
+
+http::Response get_v2_version_config(const Context& context, http::Request& request) {
+  return get_v2_config(context, request);
+}
+
+http::Response get_v2_stats(const Context& context, http::Request& request) {
+  Json list = Json::array();
+  add_stats(list, *context.services.deployments, request.path_parameter("model"), v2_version_of(request));
+  return stats_response(std::move(list));
+}
+
+http::Response get_v2_version_stats(const Context& context, http::Request& request) {
+  return get_v2_stats(context, request);
+}
+
+http::Response get_v2_all_stats(const Context& context, http::Request&) {
+  Json list = Json::array();
+  services::DeploymentService& deployments = *context.services.deployments;
+  for_each_deployment(deployments, [&](const services::Deployment& model) {
+    try {
+      add_stats(list, deployments, model.name, "");
+    } catch (const Error& error) {
+      // One that was removed since the list was made has none.
+      if (error.code() != ErrorCode::kNotFound) throw;
+    }
+  });
+  return stats_response(std::move(list));
+}
+
+http::Response index_v2_repository(const Context& context, http::Request& request) {
+  const bool only_ready = flag(control_body(request), "ready");
+  Json list = Json::array();
+  for_each_deployment(*context.services.deployments, [&](const services::Deployment& model) {
+    for (const services::DeploymentVersion& version : model.versions) {
+      if (only_ready && version.state != services::DeploymentState::kReady) continue;
+      const bool unloaded = version.state == services::DeploymentState::kUnloaded;
+      list.push_back({{"name", model.name},
+                      {"version", version.version},
+                      {"state", repository_state(version.state)},
+                      {"reason", unloaded ? "unloaded" : version.reason}});
+    }
+  });
+  return http::json_response(schema::print(list));
+}
+
+http::Response load_v2_model(const Context& context, http::Request& request) {
+  refuse_overrides(control_body(request));
+  context.services.deployments->load(request.path_parameter("model"));
+  return http::json_response("{}");
+}
+
+http::Response unload_v2_model(const Context& context, http::Request& request) {
+  refuse_overrides(control_body(request));
+  context.services.deployments->unload(request.path_parameter("model"));
+  return http::json_response("{}");
+}
+
+}  // namespace tensormill::endpoints

@@ -1,0 +1,241 @@
+#include "server/services/hosted_package.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/base/error.h"
+#include "server/services/batch_rows.h"
+#include "server/services/forms.h"
+#include "server/services/run_package.h"
+
+namespace tensormill::server {
+
+using batching::Clock;
+
+namespace {
+
+uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
+}
+
+double ms_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+batching::Limits batcher_limits(const HostOptions& options) {
+  const bool waits = options.max_batch > 1;
+  return {options.instances, options.max_queue, options.max_batch,
+          waits ? options.max_delay : std::chrono::microseconds(0)};
+}
+
+/// The first dim of each tensor, which is the batch's, is free.
+void free_first_dims(std::vector<services::TensorSpec>& specs) {
+  for (services::TensorSpec& spec : specs) {
+    if (!spec.shape.empty()) spec.shape.front() = Dim(std::string());
+  }
+}
+
+}  // namespace
+
+struct InProcessPackage::InferRequest final : batching::Request {
+  services::NamedTensors inputs;  ///< as given, when requests do not share runs
+  std::vector<Tensor> ordered;    ///< by input, when they do
+  services::RunOptions options;
+  services::RunResult result;
+};
+
+InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPackage>& package,
+                                   parallel::ThreadPool& pool, const InProcessOptions& host,
+                                   const HostOptions& options)
+    : pool_(pool),
+      host_(host),
+      options_(options),
+      inputs_(specs_of(package->metadata().inputs)),
+      outputs_(specs_of(package->metadata().outputs)),
+      batcher_(batcher_limits(options), [this](int instance, std::span<const batching::RequestPtr> batch) {
+        run_batch(instance, batch);
+      }) {
+  for (int i = 0; i < options.instances; ++i) {
+    Instance instance;
+    instance.push_back({1, std::make_unique<exec::GraphExecutor>(
+                               package, exec::ExecutorOptions{host.threads, host.memory_budget})});
+    if (batched()) instance.back().rows = batch_dim(*instance.back().executor);
+    instances_.push_back(std::move(instance));
+  }
+  statistics_.memory_bytes = options.instances * exec::executor_bytes(*package, host.threads);
+  if (!batched()) return;
+  free_first_dims(inputs_);
+  free_first_dims(outputs_);
+}
+
+exec::RunOptions InProcessPackage::run_options(Clock::time_point deadline,
+                                               const parallel::CancelToken& cancel) const {
+  exec::RunOptions options;
+  options.threads = host_.threads;
+  options.deadline = deadline;
+  options.cancel = &cancel;
+  return options;
+}
+
+void InProcessPackage::check_batching() {
+  const int64_t rows = instances_.front().back().rows;
+  if (options_.max_batch > rows) {
+    const std::string detail =
+        "is " + std::to_string(options_.max_batch) + ", the package takes batches of " + std::to_string(rows);
+    throw Error(ErrorCode::kInvalidArgument, "max_batch: " + detail, {{"/max_batch", detail}});
+  }
+  const parallel::CancelToken never;
+  check_rows_are_independent(*instances_.front().back().executor, pool_,
+                             run_options(Clock::now() + host_.run_timeout, never));
+}
+
+void InProcessPackage::warm_up() {
+  const parallel::CancelToken never;
+  services::RunOptions zeros;
+  zeros.fill_mode = services::FillMode::kZeros;
+  for (Instance& instance : instances_) {
+    for (Variant& variant : instance) {
+      try {
+        run_executor(*variant.executor, {}, zeros, pool_,
+                     run_options(Clock::now() + host_.run_timeout, never));
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kTensorData) throw;
+      }
+    }
+  }
+}
+
+services::RunResult InProcessPackage::run(services::NamedTensors inputs, const services::RunOptions& options,
+                                          const services::CallContext& context) {
+  const auto request = std::make_shared<InferRequest>();
+  const Clock::time_point arrived = Clock::now();
+  try {
+    request->options = options;
+    request->priority = options.priority;
+    request->cancelled = context.cancelled;
+    const std::chrono::microseconds limit = host_.run_timeout;
+    request->deadline = arrived + std::min(limit, options.timeout.value_or(limit));
+    // A measurement is of its own rows.
+    request->alone = options.repeat > 1 || options.number > 1 || options.profile;
+    if (batched()) {
+      request->ordered = ordered_rows(executor_for(0, 1), std::move(inputs), options, options_.max_batch);
+      if (!request->ordered.empty()) request->rows = request->ordered.front().shape().front();
+    } else {
+      request->inputs = std::move(inputs);
+    }
+    batcher_.serve(request);
+  } catch (const Error&) {
+    count_failure(arrived);
+    throw;
+  }
+  return std::move(request->result);
+}
+
+exec::GraphExecutor& InProcessPackage::executor_for(int instance, int64_t rows) {
+  for (Variant& variant : instances_[static_cast<size_t>(instance)]) {
+    if (variant.rows >= rows) return *variant.executor;
+  }
+  throw InternalError("a batch of " + std::to_string(rows) + " rows that no variant takes");
+}
+
+void InProcessPackage::run_batch(int instance, std::span<const batching::RequestPtr> batch) {
+  std::vector<InferRequest*> requests;
+  int64_t rows = 0;
+  for (const batching::RequestPtr& one : batch) {
+    requests.push_back(static_cast<InferRequest*>(one.get()));
+    rows += one->rows;
+  }
+  exec::GraphExecutor& executor = executor_for(instance, rows);
+  try {
+    run_together(executor, requests);
+  } catch (const Error& error) {
+    if (requests.size() == 1 || error.code() != ErrorCode::kTensorData) throw;
+    // One of them has data that the model refuses: each alone, so that the others are served.
+    for (InferRequest* request : requests) {
+      try {
+        run_together(executor, {request});
+      } catch (const Error& own) {
+        request->failure = own;
+      }
+    }
+  }
+}
+
+void InProcessPackage::run_together(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch) {
+  parallel::CancelToken cancel;
+  std::atomic<size_t> wanted{batch.size()};
+  const auto gone = [&] {
+    if (--wanted == 0) cancel.cancel();
+  };
+  std::vector<std::unique_ptr<std::stop_callback<decltype(gone)>>> watches;
+  Clock::time_point deadline = Clock::time_point::min();
+  for (const InferRequest* request : batch) {
+    watches.push_back(std::make_unique<std::stop_callback<decltype(gone)>>(request->cancelled, gone));
+    deadline = std::max(deadline, request->deadline);
+  }
+  const exec::RunOptions options = run_options(deadline, cancel);
+  if (!batched()) return run_single(executor, *batch.front(), options);
+  std::vector<const std::vector<Tensor>*> rows;
+  for (const InferRequest* request : batch) rows.push_back(&request->ordered);
+  gather_rows(executor, rows);
+  const Clock::time_point gathered = Clock::now();
+  const services::Timing timing = measured_run(executor, batch.front()->options, pool_, options);
+  const Clock::time_point computed = Clock::now();
+  int64_t first = 0;
+  for (InferRequest* request : batch) {
+    request->result.outputs = scatter_rows(executor, first, request->rows);
+    request->result.timing = timing;
+    first += request->rows;
+  }
+  count(batch, gathered, computed);
+}
+
+void InProcessPackage::run_single(exec::GraphExecutor& executor, InferRequest& request,
+                                  const exec::RunOptions& options) {
+  request.result = run_executor(executor, request.inputs, request.options, pool_, options);
+  const double ms = request.result.timing.compute_ms;
+  const auto compute =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
+  const Clock::time_point now = Clock::now();
+  count({&request}, std::max(request.started, now - compute), now);
+}
+
+void InProcessPackage::count(const std::vector<InferRequest*>& batch, Clock::time_point gathered,
+                             Clock::time_point computed) {
+  const Clock::time_point now = Clock::now();
+  int64_t rows = 0;
+  for (const InferRequest* request : batch) rows += request->rows;
+  const Clock::time_point started = batch.front()->started;
+  const std::lock_guard lock(statistics_mutex_);
+  services::InferStatistics& total = statistics_;
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  total.last_inference.ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  ++total.execution_count;
+  total.inference_count += static_cast<uint64_t>(rows);
+  services::BatchTotal& size = total.batches[rows];
+  size.input.add(ns_between(started, gathered));
+  size.compute.add(ns_between(gathered, computed));
+  size.output.add(ns_between(computed, now));
+  for (InferRequest* request : batch) {
+    request->result.batch_rows = rows;
+    request->result.timing.queue_ms = ms_between(request->arrived, request->started);
+    total.success.add(ns_between(request->arrived, now));
+    total.queue.add(ns_between(request->arrived, request->started));
+    total.input.add(ns_between(started, gathered));
+    total.compute.add(ns_between(gathered, computed));
+    total.output.add(ns_between(computed, now));
+  }
+}
+
+void InProcessPackage::count_failure(Clock::time_point arrived) {
+  const uint64_t spent = ns_between(arrived, Clock::now());
+  const std::lock_guard lock(statistics_mutex_);
+  statistics_.fail.add(spent);
+}
+
+services::InferStatistics InProcessPackage::statistics() const {
+  const std::lock_guard lock(statistics_mutex_);
+  return statistics_;
+}
+
+}  // namespace tensormill::server

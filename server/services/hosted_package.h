@@ -1,0 +1,64 @@
+/// A loaded package with its executors behind a batcher. Thread-safety: as HostedPackage.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/exec/graph_executor.h"
+#include "runtime/package/package_reader.h"
+#include "server/batching/batcher.h"
+#include "server/services/executor_host.h"
+
+namespace tensormill::server {
+
+class InProcessPackage final : public HostedPackage {
+public:
+  /// Throws what GraphExecutor throws.
+  InProcessPackage(const std::shared_ptr<const package::LoadedPackage>& package, parallel::ThreadPool& pool,
+                   const InProcessOptions& host, const HostOptions& options);
+
+  const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
+  const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
+  services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
+                          const services::CallContext& context) override;
+  services::InferStatistics statistics() const override;
+
+  /// Throws Error(kInvalidArgument) unless requests may share runs. Before the first run().
+  void check_batching();
+  /// The first run pays for page faults and lazily made mappings. Data that the model refuses is no failure.
+  void warm_up();
+
+private:
+  /// What a run can be compiled for; ascending by rows.
+  struct Variant {
+    int64_t rows = 1;
+    std::unique_ptr<exec::GraphExecutor> executor;
+  };
+  using Instance = std::vector<Variant>;
+  struct InferRequest;
+
+  bool batched() const { return options_.max_batch > 1; }
+  exec::RunOptions run_options(batching::Clock::time_point deadline,
+                               const parallel::CancelToken& cancel) const;
+  exec::GraphExecutor& executor_for(int instance, int64_t rows);
+  void run_batch(int instance, std::span<const batching::RequestPtr> batch);
+  void run_together(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
+  void run_single(exec::GraphExecutor& executor, InferRequest& request, const exec::RunOptions& options);
+  void count(const std::vector<InferRequest*>& batch, batching::Clock::time_point gathered,
+             batching::Clock::time_point computed);
+  void count_failure(batching::Clock::time_point arrived);
+
+  parallel::ThreadPool& pool_;
+  const InProcessOptions host_;
+  const HostOptions options_;
+  std::vector<services::TensorSpec> inputs_;
+  std::vector<services::TensorSpec> outputs_;
+  std::vector<Instance> instances_;
+  batching::Batcher batcher_;
+  mutable std::mutex statistics_mutex_;
+  services::InferStatistics statistics_;
+};
+
+}  // namespace tensormill::server

@@ -1,0 +1,212 @@
+// KServe v2: request bytes and the answer's bytes, written from the protocol's text.
+#include <gtest/gtest.h>
+
+#include "tests/api/fakes.h"
+
+namespace tensormill::testing_api {
+namespace {
+
+constexpr std::string_view kLength = "Inference-Header-Content-Length: ";
+
+/// A deployment "m" with one input x of [1,3] floats that it echoes.
+class V2 : public ApiTest {
+protected:
+  V2() {
+    deployments_.deployment.name = "m";
+    deployments_.deployment.default_version = "7";
+    services::DeploymentVersion version;
+    version.version = "7";
+    version.state = services::DeploymentState::kReady;
+    version.inputs = {{"x", DType::kFloat32, {Dim(int64_t{1}), Dim(int64_t{3})}}};
+    version.outputs = version.inputs;
+    deployments_.deployment.versions = {version};
+    deployments_.deployment.inputs = version.inputs;
+    deployments_.labels = {"zero", "one"};
+  }
+  services::DeploymentVersion& version() { return deployments_.deployment.versions.at(0); }
+  Answer infer(const std::string& json, const std::string& raw = "", std::vector<std::string> fields = {}) {
+    if (!raw.empty()) fields.push_back(std::string(kLength) + std::to_string(json.size()));
+    return send("POST", "/v2/models/m/infer", fields, json + raw);
+  }
+  void refused(const Answer& answer, int status = 400) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_TRUE(answer.json().at("error").is_string());
+  }
+
+  /// 1.0, -2.0, 0.5 as little-endian floats.
+  const std::string raw_{"\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x00\x00\x3f", 12};
+  const std::string binary_input_ =
+      R"({"name":"x","shape":[1,3],"datatype":"FP32","parameters":{"binary_data_size":12}})";
+  const std::string json_input_ = R"({"name":"x","shape":[1,3],"datatype":"FP32","data":[1.0,-2.0,0.5]})";
+};
+
+TEST_F(V2, JsonInJsonOut) {
+  const Answer answer = infer(R"({"id":"a1","inputs":[)" + json_input_ + "]}");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.header("Content-Type"), "application/json");
+  EXPECT_EQ(answer.body, R"({"id":"a1","model_name":"m","model_version":"7","outputs":[)"
+                         R"({"data":[1.0,-2.0,0.5],"datatype":"FP32","name":"x","shape":[1,3]}]})");
+}
+
+TEST_F(V2, BinaryInBinaryOut) {
+  const Answer answer =
+      infer("{\"inputs\":[" + binary_input_ + R"(],"parameters":{"binary_data_output":true}})", raw_);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.header("Content-Type"), "application/octet-stream");
+  const std::string head =
+      R"({"model_name":"m","model_version":"7","outputs":[)"
+      R"({"datatype":"FP32","name":"x","parameters":{"binary_data_size":12},"shape":[1,3]}]})";
+  EXPECT_EQ(answer.header("Inference-Header-Content-Length"), std::to_string(head.size()));
+  EXPECT_EQ(answer.body, head + raw_);
+}
+
+TEST_F(V2, ABodyThatIsOneTensor) {
+  const Answer answer = send("POST", "/v2/models/m/infer",
+                             {std::string(kLength) + "0", "Content-Type: application/octet-stream"}, raw_);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_TRUE(answer.body.ends_with(raw_));
+  refused(send("POST", "/v2/models/m/infer", {std::string(kLength) + "0"}, raw_ + "x"));
+  version().inputs.push_back(version().inputs.front());
+  refused(send("POST", "/v2/models/m/infer", {std::string(kLength) + "0"}, raw_));
+}
+
+TEST_F(V2, HeaderLengthsAreChecked) {
+  const std::string json = "{\"inputs\":[" + binary_input_ + "]}";
+  for (const std::string length : {"99999", "-1", "x", "", "18446744073709551617", "3"}) {
+    refused(send("POST", "/v2/models/m/infer", {std::string(kLength) + length}, json + raw_));
+  }
+  refused(infer(json, raw_ + "x"));
+  refused(infer(json, raw_.substr(1)));
+}
+
+TEST_F(V2, ClassificationNamesTheBest) {
+  const std::string wish = R"(],"outputs":[{"name":"x","parameters":{"classification":2}}]})";
+  const Answer answer = infer("{\"inputs\":[" + json_input_ + wish);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  const Json output = answer.json().at("outputs").at(0);
+  EXPECT_EQ(output.dump(),
+            R"({"data":["1.000000:0:zero","0.500000:2"],"datatype":"BYTES","name":"x","shape":[2]})");
+  const std::string binary =
+      R"(],"outputs":[{"name":"x","parameters":{"classification":1,"binary_data":true}}]})";
+  const Answer raw = infer("{\"inputs\":[" + json_input_ + binary);
+  EXPECT_TRUE(
+      raw.body.ends_with(std::string("\x0f\x00\x00\x00"
+                                     "1.000000:0:zero",
+                                     19)));
+  EXPECT_NE(raw.body.find("\"binary_data_size\":19"), std::string::npos);
+}
+
+TEST_F(V2, EachRowOfABatchIsClassified) {
+  version().max_batch = 4;
+  const Answer answer = infer(R"({"inputs":[{"name":"x","shape":[2,2],"datatype":"FP32","data":[1,2,4,3]}],)"
+                              R"("outputs":[{"name":"x","parameters":{"classification":1}}]})");
+  const Json output = answer.json().at("outputs").at(0);
+  EXPECT_EQ(output.at("data").dump(), R"(["2.000000:1:one","4.000000:0:zero"])");
+  EXPECT_EQ(output.at("shape").dump(), "[2,1]");
+}
+
+TEST_F(V2, ParametersAreUnderstoodOrRefused) {
+  const auto with = [&](const std::string& parameters) {
+    return infer("{\"inputs\":[" + json_input_ + "],\"parameters\":{" + parameters + "}}");
+  };
+  EXPECT_EQ(with(R"("priority":2,"timeout":1500,"my_own":"x")").status, 200);
+  EXPECT_EQ(deployments_.options.priority, 2);
+  EXPECT_EQ(deployments_.options.timeout, std::chrono::microseconds(1500));
+  EXPECT_EQ(with(R"("priority":0,"timeout":0,"sequence_id":0)").status, 200);
+  EXPECT_EQ(deployments_.options.priority, services::kDefaultPriority);
+  EXPECT_EQ(deployments_.options.timeout, std::nullopt);
+  refused(with(R"("sequence_id":5)"), 501);
+  refused(with(R"("triton_enable_empty_final_response":true)"));
+  refused(with(R"("priority":"high")"));
+  refused(with(R"("own":{"a":1})"));
+}
+
+TEST_F(V2, WhatIsHostileIsRefused) {
+  const std::vector<std::string> inputs = {
+      R"({"name":"x","shape":[-1,3],"datatype":"FP32","data":[1,2,3]})",
+      R"({"name":"x","shape":[4611686018427387904,4],"datatype":"FP32","data":[1]})",
+      R"({"name":"x","shape":[18446744073709551615],"datatype":"FP32","data":[1]})",
+      R"({"name":"x","shape":[1073741824],"datatype":"FP64","data":[1]})",
+      R"({"name":"x","shape":[1.5],"datatype":"FP32","data":[1]})",
+      R"({"name":"x","shape":[3],"datatype":"FP32","data":[1,2,3],"parameters":{"binary_data_size":12}})",
+      R"({"name":"x","shape":[3],"datatype":"FP32"})",
+      R"({"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":-1}})",
+      R"({"name":"x","shape":[3],"datatype":"FP32","parameters":{"shared_memory_region":"r"}})"};
+  for (const std::string& input : inputs) refused(infer("{\"inputs\":[" + input + "]}"));
+  refused(infer(R"({"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","data":["a"]}]})"), 501);
+  refused(infer("{\"inputs\":" + std::string(200, '[') + std::string(200, ']') + "}"));
+  refused(infer("{\"inputs\":[" + json_input_ + R"(],"outputs":[{"name":"x"},{"name":"x"}]})"));
+  refused(infer("{\"inputs\":[" + json_input_ + "],\"inputs\":[]}"));
+}
+
+TEST_F(V2, ServerAndModelMetadata) {
+  const Json server = get("/v2").json();
+  EXPECT_EQ(server.at("name"), "tensormill");
+  EXPECT_EQ(server.at("extensions").dump(),
+            R"(["binary_tensor_data","classification","model_configuration","model_repository",)"
+            R"("parameters","schedule_policy","statistics"])");
+  const Answer model = get("/v2/models/m/versions/7");
+  EXPECT_EQ(model.json().at("inputs").dump(), R"([{"datatype":"FP32","name":"x","shape":[1,3]}])");
+  EXPECT_EQ(get("/v2/models/m/versions/8").status, 404);
+  EXPECT_EQ(send("HEAD", "/v2/models/m").status, 200);
+}
+
+TEST_F(V2, Configuration) {
+  const Json fixed = get("/v2/models/m/config").json();
+  EXPECT_EQ(fixed.at("max_batch_size"), 0);
+  EXPECT_EQ(fixed.at("input").at(0).at("dims").dump(), "[1,3]");
+  EXPECT_EQ(fixed.at("input").at(0).at("data_type"), "TYPE_FP32");
+  EXPECT_FALSE(fixed.contains("dynamic_batching"));
+  version().max_batch = 4;
+  version().max_delay_us = 300;
+  version().inputs.front().shape.front() = Dim(std::string());
+  const Json batched = get("/v2/models/m/versions/7/config").json();
+  EXPECT_EQ(batched.at("max_batch_size"), 4);
+  EXPECT_EQ(batched.at("input").at(0).at("dims").dump(), "[3]");
+  EXPECT_EQ(batched.at("dynamic_batching").at("max_queue_delay_microseconds"), 300);
+  EXPECT_EQ(get("/v2/models/m").json().at("inputs").at(0).at("shape").dump(), "[-1,3]");
+  EXPECT_EQ(batched.at("model_transaction_policy").at("decoupled"), false);
+  refused(get("/v2/models/m/versions/8/config"), 404);
+  version().state = services::DeploymentState::kLoading;
+  refused(get("/v2/models/m/config"), 503);
+}
+
+TEST_F(V2, Statistics) {
+  deployments_.counted.version = "7";
+  deployments_.counted.inference_count = 5;
+  deployments_.counted.execution_count = 2;
+  deployments_.counted.success.add(1500);
+  deployments_.counted.batches[4].compute.add(900);
+  for (const char* path : {"/v2/models/stats", "/v2/models/m/stats", "/v2/models/m/versions/7/stats"}) {
+    const Json stats = get(path).json().at("model_stats").at(0);
+    EXPECT_EQ(stats.at("name"), "m");
+    EXPECT_EQ(stats.at("inference_count"), 5);
+    EXPECT_EQ(stats.at("inference_stats").at("success").dump(), R"({"count":1,"ns":1500})");
+    EXPECT_EQ(stats.at("batch_stats").at(0).at("batch_size"), 4);
+    EXPECT_EQ(stats.at("batch_stats").at(0).at("compute_infer").at("ns"), 900);
+  }
+  refused(get("/v2/models/n/stats"), 404);
+}
+
+TEST_F(V2, RepositoryControl) {
+  const auto post = [&](const std::string& path, const std::string& body = "") {
+    return send("POST", "/v2/repository/" + path, {}, body);
+  };
+  EXPECT_EQ(post("index").json().dump(), R"([{"name":"m","reason":"","state":"READY","version":"7"}])");
+  EXPECT_EQ(post("models/m/unload", R"({"parameters":{"unload_dependents":false}})").status, 200);
+  EXPECT_EQ(post("index").json().at(0).at("state"), "UNAVAILABLE");
+  EXPECT_EQ(post("index").json().at(0).at("reason"), "unloaded");
+  EXPECT_EQ(post("index", R"({"ready":true})").json().dump(), "[]");
+  EXPECT_EQ(get("/v2/models/m/ready").status, 400);
+  EXPECT_EQ(post("models/m/load", "{}").status, 200);
+  EXPECT_EQ(get("/v2/models/m/ready").status, 200);
+  refused(post("models/n/load"), 404);
+  refused(post("models/m/load", R"({"parameters":{"config":"{}"}})"), 501);
+  refused(post("models/m/load", R"({"parameters":{"file:1/model.so":"AA"}})"), 501);
+  refused(post("index", "[]"));
+  refused(post("index", R"({"ready":1})"));
+  refused(post("index", "{"));
+}
+
+}  // namespace
+}  // namespace tensormill::testing_api
