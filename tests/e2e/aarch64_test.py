@@ -36,8 +36,8 @@ def build_runner():
 class Aarch64(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if emulator() is None or shutil.which("aarch64-linux-gnu-g++") is None:
-            raise unittest.SkipTest("NOT TESTED on ARM: qemu-user or g++-aarch64-linux-gnu is not installed")
+        if emulator() is None:
+            raise unittest.SkipTest("NOT TESTED on ARM: no emulator, qemu-user is not installed")
         cls.runner = build_runner()
 
     def run_emulated(self, package, inputs, folder, threads):

@@ -20,6 +20,8 @@ from onnx import TensorProto, helper, numpy_helper
 import serving
 
 ROUNDS = 20
+# Where the test itself was held up, a kill comes after what it was meant to hit: so many rounds more are tried.
+FURTHER_ROUNDS = 60
 STAGES = ["queued", "import", "passes", "kernels", "link", "plan", "publish"]
 
 
@@ -111,10 +113,15 @@ class Kill(unittest.TestCase):
 
     def wait_for_publishing(self, job):
         """Until the first blobs of the job's package are being stored: nothing else writes any meanwhile."""
-        before, end = self.stored(), time.monotonic() + serving.DEADLINE
-        while self.stored() <= before:
-            self.assertLess(time.monotonic(), end, "nothing was published")
+        before, end = self.stored(), time.monotonic() + 1
         self.publishing = job
+        while self.stored() <= before:
+            if time.monotonic() > end:
+                state = self.server.request("GET", f"/v1/jobs/{job}").json()["state"]
+                if state not in ("queued", "running"):
+                    self.assertEqual(state, "succeeded")
+                    return  # it was over before this looked
+                end += 1
 
     def kill_and_restart(self, threads):
         children = self.server.children()
@@ -147,19 +154,18 @@ class Kill(unittest.TestCase):
         serving.wait_for(lambda: not os.listdir(data / "jobs"), "the end of the attempts' folders")
         self.assertEqual(self.server.children(), [])
 
-    def one_round(self, number):
+    def one_round(self, number, kind):
         name, data, threads = f"model{number}", layered_model(number), []
-        kind = number % 3
-        if kind == 0:
+        if kind % 3 == 0:
             self.partial_upload(name, data)
-        elif kind == 1:
+        elif kind % 3 == 1:
             threads.append(self.upload_in_thread(name, data))
             self.wait_for_upload(threads[0], self.rng.randrange(3))
         else:
             answer = self.server.upload(name, data)
             self.models[name] = answer.json()["id"]
             job = self.start_job(name)
-            if number % 2:
+            if kind % 2:
                 self.wait_for_publishing(job)
             else:
                 self.wait_for_stage(job, self.rng.choice(STAGES))
@@ -167,9 +173,13 @@ class Kill(unittest.TestCase):
         self.check_everything()
 
     def test_rounds(self):
-        for number in range(ROUNDS):
+        number = 0
+        while number < ROUNDS or (not self.hit_publishing and number < ROUNDS + FURTHER_ROUNDS):
+            # Of six kinds of rounds the last kills in the middle of a publication.
+            kind = number if number < ROUNDS else 5
             with self.subTest(round=number):
-                self.one_round(number)
+                self.one_round(number, kind)
+            number += 1
         self.assertGreaterEqual(len(self.jobs), ROUNDS // 3)
         self.assertGreaterEqual(len(self.repeated), 1, "no kill hit a running job")
         self.assertGreaterEqual(len(self.hit_publishing), 1, "no kill hit a publication")

@@ -88,14 +88,15 @@ class Server:
         return code
 
     def children(self):
-        """Pids of the children that live now."""
-        path = Path(f"/proc/{self.process.pid}/task")
+        """Pids of the children that are there now."""
         pids = []
-        for task in path.iterdir():
+        for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
-                pids += [int(pid) for pid in (task / "children").read_text().split()]
+                parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
             except OSError:
-                continue
+                continue  # it ended meanwhile
+            if parent == self.process.pid:
+                pids.append(int(stat.parent.name))
         return pids
 
     def request(self, method, path, body=None, headers=None, timeout=DEADLINE):

@@ -51,7 +51,8 @@ private:
 
 struct KnownFailure {
   std::string_view test;
-  std::string_view how;  ///< part of what the failing check says, or several with "|" between
+  /// Part of what the failing check says, or several with "|" between; "passes" where that is up to timing.
+  std::string_view how;
   std::string_view reason;
 };
 
