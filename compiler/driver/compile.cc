@@ -11,6 +11,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/verify_kernel.h"
+#include "compiler/ir/printer.h"
 #include "compiler/lower/lower.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -110,15 +111,16 @@ private:
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
+    ir::GraphPrinter printer;
+    if (dumps("relay")) result_.dumps["relay"] = "# imported\n" + printer.print(imported_);
     auto start = std::chrono::steady_clock::now();
     const auto observe = [&](std::string_view pass, const ir::Graph& graph) {
       const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
       result_.pass_times.push_back({std::string(pass), elapsed.count()});
-      if (dumps("relay")) result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + ir::print(graph);
+      if (dumps("relay"))
+        result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + printer.print(graph);
       start = std::chrono::steady_clock::now();
     };
-    if (dumps("relay")) result_.dumps["relay"] = "# imported\n" + ir::print(imported_);
-    start = std::chrono::steady_clock::now();
     return passes::run_pipeline(imported_, pipeline, metadata_.passes, observe);
   }
 

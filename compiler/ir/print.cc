@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/printer.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -70,13 +70,10 @@ struct PrintAttr {
   }
 };
 
-std::string constant_text(const Tensor& tensor) {
+std::string constant_text(const Tensor& tensor, GraphPrinter& printer) {
   const bool full = tensor.num_elements() <= kPrintInFull;
   std::string text = "const " + to_string(ValueType{tensor.dtype(), tensor.shape()}) + " ";
-  if (!full) {
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data()), tensor.num_bytes());
-    return text + Digest::of(bytes).text();
-  }
+  if (!full) return text + printer.digest_text(tensor);
   text += "{";
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (i != 0) text += ", ";
@@ -86,9 +83,10 @@ std::string constant_text(const Tensor& tensor) {
   return text + "}";
 }
 
-std::string body_text(const Graph& graph, const std::string& indent);
+std::string body_text(const Graph& graph, GraphPrinter& printer, const std::string& indent);
 
-std::string node_text(const Graph& graph, const Node& node, const std::string& indent) {
+std::string node_text(const Graph& graph, const Node& node, GraphPrinter& printer,
+                      const std::string& indent) {
   std::string text;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Value& value = graph.value(node.outputs[i]);
@@ -112,11 +110,11 @@ std::string node_text(const Graph& graph, const Node& node, const std::string& i
   if (!node.origins.empty()) {
     text += " from " + list(node.origins, [](const std::string& origin) { return quoted(origin); });
   }
-  if (node.region != nullptr) text += " " + body_text(*node.region, indent + "  ");
+  if (node.region != nullptr) text += " " + body_text(*node.region, printer, indent + "  ");
   return text;
 }
 
-std::string body_text(const Graph& graph, const std::string& indent) {
+std::string body_text(const Graph& graph, GraphPrinter& printer, const std::string& indent) {
   std::string text = "(";
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& value = graph.value(graph.inputs()[i]);
@@ -125,9 +123,10 @@ std::string body_text(const Graph& graph, const std::string& indent) {
   text += ") {\n";
   for (const Value& value : graph.values()) {
     if (value.constant)
-      text += indent + "  " + value_name(value) + " = " + constant_text(*value.constant) + "\n";
+      text += indent + "  " + value_name(value) + " = " + constant_text(*value.constant, printer) + "\n";
   }
-  for (const Node& node : graph.nodes()) text += indent + "  " + node_text(graph, node, indent) + "\n";
+  for (const Node& node : graph.nodes())
+    text += indent + "  " + node_text(graph, node, printer, indent) + "\n";
   text += indent + "  return ";
   for (size_t i = 0; i < graph.outputs().size(); ++i)
     text += (i == 0 ? "" : ", ") + value_name(graph.value(graph.outputs()[i]));
@@ -136,9 +135,23 @@ std::string body_text(const Graph& graph, const std::string& indent) {
 
 }  // namespace
 
-std::string print(const Graph& graph) {
-  return "graph " + quoted(graph.name()) + " " + body_text(graph, "") + "\n";
+std::string GraphPrinter::print(const Graph& graph) {
+  std::string text = "graph " + quoted(graph.name()) + " " + body_text(graph, *this, "") + "\n";
+  before_ = std::exchange(now_, {});
+  return text;
 }
+
+std::string GraphPrinter::digest_text(const Tensor& tensor) {
+  const std::pair<const void*, size_t> memory(tensor.data(), tensor.num_bytes());
+  if (const auto known = now_.find(memory); known != now_.end()) return known->second.digest.text();
+  if (const auto known = before_.find(memory); known != before_.end()) {
+    return now_.emplace(memory, known->second).first->second.digest.text();
+  }
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data()), tensor.num_bytes());
+  return now_.emplace(memory, Known{tensor, Digest::of(bytes)}).first->second.digest.text();
+}
+
+std::string print(const Graph& graph) { return GraphPrinter().print(graph); }
 
 Digest hash(const Graph& graph) {
   // The text names large constants by the digest of their bytes, so the text is the whole content.
