@@ -9,8 +9,9 @@
 namespace tensormill::transport {
 namespace {
 
-/// Long enough for a known failure to show that is nothing coming.
-constexpr std::chrono::milliseconds kShortGuard{1'000};
+/// Long enough for known failures to show: that nothing comes, and that something else comes than should.
+constexpr std::chrono::milliseconds kSilenceGuard{1'000};
+constexpr std::chrono::milliseconds kWrongAnswerGuard{2'000};
 
 /// Bytes that are generated as they are read; says when it is let go of.
 class GeneratedContent : public http::Content {
@@ -129,7 +130,7 @@ void TransportTest::SetUp() {
   if (known_failure_ == nullptr) return;
   const bool nothing_comes = known_failure_->how.find("neither answers") != std::string_view::npos ||
                              known_failure_->how.find("wait(") != std::string_view::npos;
-  if (nothing_comes) guard_ = kShortGuard;
+  guard_ = nothing_comes ? kSilenceGuard : kWrongAnswerGuard;
   events().set_guard(guard_);
   using Reporter = testing::ScopedFakeTestPartResultReporter;
   catcher_ = std::make_unique<Reporter>(Reporter::INTERCEPT_ALL_THREADS, &failures_);
