@@ -1,12 +1,18 @@
 /// conv_blocked: two-dimensional convolution of a blocked tensor with weights in the order in which a
 /// register tile of output columns x channel blocks reads them.
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/reference_util.h"
 
 namespace tensormill::ops {
 
 std::vector<ir::OpDef> conv_blocked_ops();
 
 namespace {
+
+// Lanes of x from this one on are not read.
+int64_t read_channels(const ir::Attrs& attrs, const Shape& x) {
+  return attr_int(attrs, "channels", x[1] * x[4]);
+}
 
 BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
   BlockedConv conv = read_blocked_conv(attrs, x[0], {x[2], x[3]}, {w[2], w[3]}, w[0], w[5]);
@@ -30,9 +36,21 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
     fail("the input has " + std::to_string(x.shape[1]) + " blocks, the weights take " + std::to_string(w[1]) +
          " for each of " + std::to_string(groups) + " groups");
   }
+  const int64_t lanes = x.shape[1] * x.shape[4], channels = read_channels(context.attrs, x.shape);
+  if (channels != lanes && (channels < 1 || channels > lanes || groups != 1 || w[2] * w[3] != 1)) {
+    fail("attribute channels is " + std::to_string(channels) + ", expected 1 to " + std::to_string(lanes) +
+         " (the input's lanes) with one group and a window of one tap");
+  }
   const BlockedConv conv = read_conv(context.attrs, x.shape, w);
   check_bias(context, w[0] * conv.block);
   return {made_type(x.dtype, conv.out_shape())};
+}
+
+Tensor first_channels(const Tensor& plain, int64_t channels) {
+  const Shape& from = plain.shape();
+  Tensor result(plain.dtype(), {from[0], channels, from[2], from[3]});
+  strided_copy(plain, result, row_major_strides(from), 0);
+  return result;
 }
 
 void reference(const ir::ReferenceContext& context) {
@@ -40,15 +58,36 @@ void reference(const ir::ReferenceContext& context) {
   const Tensor& w = *context.inputs[1];
   const Shape &xs = x.shape(), &ws = w.shape();
   const int64_t block = ws[5];
-  blocked_conv_reference(context, permuted(x, {0, 1, 4, 2, 3}, {xs[0], xs[1] * block, xs[2], xs[3]}),
-                         permuted(w, {0, 5, 1, 4, 2, 3}, {ws[0] * block, ws[1] * block, ws[2], ws[3]}),
-                         attr_int(context.attrs, "group", 1), block);
+  const Tensor plain_x = permuted(x, {0, 1, 4, 2, 3}, {xs[0], xs[1] * block, xs[2], xs[3]});
+  const Tensor plain_w = permuted(w, {0, 5, 1, 4, 2, 3}, {ws[0] * block, ws[1] * block, ws[2], ws[3]});
+  const int64_t groups = attr_int(context.attrs, "group", 1), channels = read_channels(context.attrs, xs);
+  if (groups > 1) {
+    blocked_conv_reference(context, plain_x, plain_w, groups, block);
+  } else {
+    blocked_conv_reference(context, first_channels(plain_x, channels), first_channels(plain_w, channels), 1,
+                           block);
+  }
+}
+
+// A sum over the channels alone, as one axis that ends with the last of them.
+TeOutputs compute_channels(const ir::ComputeContext& context, const BlockedConv& conv, int64_t channels) {
+  return blocked_conv_stages(
+      context, conv, {channels, 1, 1}, 1,
+      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
+        const Expr block = te::floordiv(taps[0], Expr(conv.block));
+        const Expr lane = te::floormod(taps[0], Expr(conv.block));
+        const Expr value = te::read(context.inputs[0], {axes[0], block, position.row, position.column, lane});
+        const Expr weight =
+            te::read(context.inputs[1], {axes[1], block, taps[1], taps[2], lane, axes.back()});
+        return widen(value) * widen(weight);
+      });
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   const BlockedConv conv = read_conv(context.attrs, x, w);
-  const int64_t groups = attr_int(context.attrs, "group", 1);
+  const int64_t groups = attr_int(context.attrs, "group", 1), channels = read_channels(context.attrs, x);
+  if (channels != x[1] * x[4]) return compute_channels(context, conv, channels);
   return blocked_conv_stages(
       context, conv, {w[1], w[2], w[3], w[4]}, 1,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
@@ -77,10 +116,10 @@ std::vector<ir::OpDef> conv_blocked_ops() {
   def.compute = &compute;
   def.doc =
       "inputs x [N,ICb,H,W,b], w [OCb,ICb/group,KH,KW,b (in),b (out)], bias [OCb*b] (optional): x and the "
-      "result "
-      "[N,OCb,OH,OW,b] hold b channels side by side, lanes past the channels are zero in x, w and bias; "
-      "attributes "
-      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1)";
+      "result [N,OCb,OH,OW,b] hold b channels side by side, lanes past the channels are zero in x, w and "
+      "bias; "
+      "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), channels "
+      "(int, ICb*b; windows of one tap: lanes of x from this one on are not read)";
   return {def};
 }
 

@@ -1,5 +1,6 @@
 // Convolutions of constant weights become blocked ones, each with its weights in the order in which its
 // kernel reads them. Input channels may stand in any order: the weights follow.
+#include <algorithm>
 #include <numeric>
 
 #include "compiler/passes/layout_rewriter.h"
@@ -107,6 +108,11 @@ void LayoutRewriter::rewrite_dense(const ir::Node& node, int64_t groups) {
   const ir::ValueId bias = packed_bias(node, order, arranger_.blocks(outputs));
   ir::Attrs attrs = window_of(node);
   attrs.set("group", groups);
+  const Shape& kernel = patch_.value(packed).type.shape;
+  if (groups == 1 && kernel[2] * kernel[3] == 1) {
+    const int64_t channels = *std::max_element(place.begin(), place.end()) + 1;
+    if (channels < in_blocks * block()) attrs.set("channels", channels);
+  }
   const ir::ValueId made = patch_.add_node("conv_blocked", {x, packed, bias}, attrs, node.origins)[0];
   set_image(node.outputs[0], made, order);
 }

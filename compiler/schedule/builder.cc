@@ -115,20 +115,23 @@ std::vector<int64_t> extents_of(const Stage& stage, int axis) {
   return {stage.axes[static_cast<size_t>(axis)].extent};
 }
 
-// The length of a task's part of an axis that was fused from `extents`: about `wanted`. A part that holds
-// whole inner axes, or divides the innermost that it cuts, has no tail, and its indices stay linear inside of
-// a task.
-int64_t task_length(const std::vector<int64_t>& extents, int64_t wanted) {
-  int64_t below = 0, inner = 1;
+// The length of a task's part of an axis that was fused from `extents`: about `wanted`, and such that the
+// cores get equal shares as nearly as can be. A part that holds whole inner axes, or divides the innermost
+// that it cuts, has no tail, and its indices stay linear inside of a task.
+int64_t task_length(const std::vector<int64_t>& extents, int64_t wanted, int64_t cores) {
+  const int64_t total = num_elements(extents);
+  int64_t best = 0, least = 0, inner = 1;
   for (size_t i = extents.size(); i-- > 0; inner *= extents[i]) {
     for (int64_t divisor = 1; divisor <= extents[i]; ++divisor) {
-      if (extents[i] % divisor != 0) continue;
       const int64_t length = inner * divisor;
-      if (length >= wanted && length <= 2 * wanted) return length;
-      if (length < wanted) below = std::max(below, length);
+      if (extents[i] % divisor != 0 || length * 2 < wanted || length > 2 * wanted) continue;
+      const int64_t longest = (total / length + cores - 1) / cores * length;
+      if (best != 0 && (longest > least || (longest == least && length < best))) continue;
+      best = length;
+      least = longest;
     }
   }
-  return below * 2 >= wanted ? below : wanted;
+  return best != 0 ? best : wanted;
 }
 
 }  // namespace
@@ -142,7 +145,9 @@ std::string Builder::parallelize(const std::string& name, const std::string& axi
     return axis;
   }
   const std::vector<int64_t> extents = extents_of(stage(name), stage(name).find_axis(axis));
-  step("split", {name, axis, std::to_string(task_length(extents, (extent_now + tasks - 1) / tasks))});
+  step("split",
+       {name, axis,
+        std::to_string(task_length(extents, (extent_now + tasks - 1) / tasks, target_.facts.num_cores))});
   step("parallel", {name, axis + ".o"});
   return axis + ".i";
 }

@@ -11,10 +11,10 @@ namespace tensormill::parallel {
 
 namespace {
 
-/// A wait polls this often before the thread sleeps: some tens of microseconds when nothing is leased (the
+/// A wait polls this often before the thread sleeps: some tenths of a millisecond when nothing is leased (the
 /// next run may follow at once), about a millisecond inside a lease, whose core is reserved anyway: waking a
 /// thread takes longer than most steps of a network do.
-constexpr int kIdleSpins = 1000;
+constexpr int kIdleSpins = 5000;
 constexpr int kLeasedSpins = 25000;
 
 /// Keeps what two threads write off each other's cache lines.
@@ -108,6 +108,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::helper_main(Helper& helper) {
   int spins = 0;
+  bool leased = false;
   while (true) {
     uint32_t state = helper.state.load(std::memory_order_acquire);
     if (state == kStop) return;
@@ -119,8 +120,12 @@ void ThreadPool::helper_main(Helper& helper) {
       spins = 0;
       continue;
     }
-    const int limit = helper.leased.load(std::memory_order_relaxed) ? kLeasedSpins : kIdleSpins;
-    if (++spins < limit) {
+    // The wait for the next run counts from the end of the last one's lease.
+    if (helper.leased.load(std::memory_order_relaxed) != leased) {
+      leased = !leased;
+      spins = 0;
+    }
+    if (++spins < (leased ? kLeasedSpins : kIdleSpins)) {
       pause_briefly();
     } else {
       helper.state.wait(kIdle, std::memory_order_acquire);

@@ -64,6 +64,8 @@ TEST(Reference, ConvolutionOnBlocks) {
   for (size_t in = 0; in < 4; ++in) reversing[in * 4 + 3 - in] = 1;
   const Tensor x = counting({1, 1, 1, 2, 4}), w = tensor<float>({1, 1, 1, 1, 4, 4}, reversing);
   expect_near(run("conv_blocked", {}, {x, w}), {3, 2, 1, 0, 7, 6, 5, 4});
+  // Its last lane left out.
+  expect_near(run("conv_blocked", {{"channels", int64_t{3}}}, {x, w}), {0, 2, 1, 0, 0, 6, 5, 4});
   // Two channels of two pixels, 0 1 and 2 3: sums over a window of two, in two output channels, the second
   // doubled.
   const Tensor plain = counting({1, 2, 1, 2});

@@ -55,6 +55,9 @@ TEST(TypeRule, RefusalsNameBothNumbers) {
             "the input has 2 blocks, the weights take 3 for each of 1 groups");
   EXPECT_EQ(refusal("conv_blocked", {}, {f32({1, 2, 8, 8, 4}), f32({4, 2, 3, 3, 8, 8})}),
             "the input has blocks of 4 channels, the weights of 8 x 8");
+  EXPECT_EQ(
+      refusal("conv_blocked", {{"channels", int64_t{9}}}, {f32({1, 2, 8, 8, 4}), f32({4, 2, 1, 1, 4, 4})}),
+      "attribute channels is 9, expected 1 to 8 (the input's lanes) with one group and a window of one tap");
   EXPECT_EQ(refusal("conv_first", {}, {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}),
             "input 1 (packed weights) has rank 4, expected 5");
   EXPECT_EQ(refusal("conv_depthwise", {}, {f32({1, 2, 8, 8, 4}), f32({3, 3, 3, 4})}),

@@ -8,6 +8,9 @@ namespace {
 
 // More blocks than this are too much code; the copies are then chosen by the index at run time.
 constexpr int64_t kMaxBlocks = 64;
+// Operations that an element counts as: its pieces' loads, and the lines that a core fetches from the others
+// when it copies what they wrote.
+constexpr double kWork = 4;
 
 // The element is chosen by its block: select(i1 < constant, ...).
 bool is_chosen_by_block(const Stage& stage) {
@@ -37,7 +40,8 @@ bool template_channels(Builder& builder) {
   const std::string last = axes.back();
   const std::string pixels = builder.fuse(root, {axes.begin() + 2, axes.end() - 1});
   builder.step("reorder", {root, pixels, "i0", "i1", last});
-  const std::string inside = builder.parallelize(root, pixels, static_cast<double>(num_elements(shape)));
+  const std::string inside =
+      builder.parallelize(root, pixels, kWork * static_cast<double>(num_elements(shape)));
   if (inside != pixels) builder.step("reorder", {root, "i0", "i1", inside, last});
   builder.step("unroll", {root, "i1"});
   builder.step("vectorize", {root, last});

@@ -85,7 +85,13 @@ bool template_conv_blocked(Builder& builder) {
   const ConvTile tile =
       choose_conv_tile({width, stage.shape[1], reduction_steps(stage), vectors}, builder.target().facts);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
-  const ConvPass pass = choose_pass(traffic_of(builder, nest), stage.shape[0], parts, builder.target().facts);
+  const target::CpuFacts& facts = builder.target().facts;
+  const Traffic traffic = traffic_of(builder, nest);
+  ConvPass pass = choose_pass(traffic, stage.shape[0], parts, facts);
+  // Where each core reads all weights they should stay in its cache; a short last tile would make one share
+  // smaller.
+  if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && width % tile.columns == 0)
+    pass = share_image(pass, stage.shape[0], parts, facts);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
   return true;

@@ -32,7 +32,8 @@ bool template_conv_depthwise(Builder& builder) {
   const bool written_out = reduction_steps(stage) <= kMaxTaps;
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
   const ConvTile tile = {tile_columns(stage.shape[3], vectors, builder.target().facts.vector_registers), 1};
-  const std::string inside = schedule_conv_root(builder, nest, tile, {});
+  const ConvPass pass = share_image({}, stage.shape[0], stage.shape[2], builder.target().facts);
+  const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   const std::string& sums = nest.sums;
   builder.step("split", {sums, "i3", std::to_string(tile.columns)});
   builder.step("reorder", {sums, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});

@@ -60,6 +60,14 @@ int64_t reduction_steps(const Stage& stage) {
   return steps;
 }
 
+ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, const target::CpuFacts& facts) {
+  const int64_t cores = std::max(facts.num_cores, 1);
+  if (images % cores == 0 || parts % cores != 0) return pass;
+  const int64_t share = parts / cores;
+  if (pass.part == 0 || pass.part > share) pass.part = share;
+  return pass;
+}
+
 std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                                const ConvPass& pass) {
   const std::string& root = nest.root;

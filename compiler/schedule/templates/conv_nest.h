@@ -27,6 +27,10 @@ struct ConvPass {
   int64_t part = 0;    ///< rows (of a flat nest: tiles) of an image, a divisor of their number; 0: all
 };
 
+/// `pass` with parts of an image so small that the cores get equal shares of each: a core then reads the rows
+/// that it wrote. Unchanged where whole `images` can be shared equally, or the `parts` of an image cannot.
+ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, const target::CpuFacts& facts);
+
 /// The root's loops: passes, groups of channel blocks, rows, and the images of a pass innermost of the outer
 /// ones. Returns the loop at which the sums are computed.
 std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,

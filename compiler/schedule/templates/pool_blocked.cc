@@ -50,7 +50,11 @@ bool template_pool_blocked(Builder& builder) {
   const int64_t taps = builder.extent(windows, "r0") * builder.extent(windows, "r1");
   const std::string columns = std::to_string(tile_columns(shape[3], builder.target().facts.vector_registers));
   builder.step("split", {root, "i3", columns});
-  builder.parallelize(root, builder.fuse(root, {"i0", "i1", "i2"}),
+  const int64_t cores = std::max(builder.target().facts.num_cores, 1);
+  const int64_t share = shape[2] % cores == 0 ? shape[2] / cores : shape[2];
+  builder.step("split", {root, "i2", std::to_string(share)});
+  builder.step("reorder", {root, "i0", "i2.o", "i1", "i2.i", "i3.o", "i3.i", "i4"});
+  builder.parallelize(root, builder.fuse(root, {"i0", "i2.o", "i1", "i2.i"}),
                       static_cast<double>(num_elements(shape) * taps));
   builder.step("unroll", {root, "i3.i"});
   builder.step("vectorize", {root, "i4"});
