@@ -16,22 +16,26 @@ te::Stmt serial(const te::Var& var, int64_t extent, te::Stmt body) {
 }
 
 /// out[p, t] = sum over k of x[t, k] * w[p, k]: `outer` puts the loops over panels p and readings t around
-/// it.
+/// it; the loop over k is cut into pieces of `piece`.
 te::Function panels(int64_t count, int64_t depth,
-                    te::Stmt (*outer)(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body)) {
+                    te::Stmt (*outer)(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body),
+                    int64_t piece = 0) {
   const te::Buffer x = flat("x", DType::kFloat32, kReadings * depth);
   const te::Buffer w = flat("w", DType::kFloat32, count * depth * kLanes);
   const te::Buffer out = flat("out", DType::kFloat32, count * kReadings * kLanes);
   const auto body = [&](const Expr& panel, const Expr& reading) {
     const te::Buffer sum = flat("sum", DType::kFloat32, kLanes, te::Scope::kRegister);
-    const te::Var k = te::make_var("k");
+    const te::Var whole = te::make_var("whole"), step = te::make_var("step");
+    const Expr k = piece > 0 ? whole * Expr(piece) + step : Expr(step);
     const Expr all = te::ramp(Expr(0), Expr(1), kLanes), zero = te::float_imm(DType::kFloat32, 0, kLanes);
     const Expr left = te::broadcast(te::load(x, {reading * Expr(depth) + k}), kLanes);
     const Expr right =
-        te::load(w, {te::ramp(panel * Expr(depth * kLanes) + Expr(k) * Expr(kLanes), Expr(1), kLanes)});
+        te::load(w, {te::ramp(panel * Expr(depth * kLanes) + k * Expr(kLanes), Expr(1), kLanes)});
     const te::Stmt add = te::make_store(sum, {all}, te::fma(left, right, te::load(sum, {all})));
     const Expr place = te::ramp((panel * Expr(kReadings) + reading) * Expr(kLanes), Expr(1), kLanes);
-    return te::make_allocate(sum, te::make_seq({te::make_store(sum, {all}, zero), serial(k, depth, add),
+    const te::Stmt loop =
+        piece > 0 ? serial(whole, depth / piece, serial(step, piece, add)) : serial(step, depth, add);
+    return te::make_allocate(sum, te::make_seq({te::make_store(sum, {all}, zero), loop,
                                                 te::make_store(out, {place}, te::load(sum, {all}))}));
   };
   return make_function("panels", {x, w, out}, 1, outer(count, body));
@@ -59,15 +63,25 @@ te::Stmt once(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
   return serial(panel, count, body(panel, Expr(0)));
 }
 
-bool has_prefetch(const te::Function& function) {
+int64_t count_prefetches(const te::Function& function) {
   const codegen::Object object = codegen::make_llvm_backend()->emit(function, host(), {true, false});
-  return object.ir_text.find("call void @llvm.prefetch") != std::string::npos;
+  int64_t count = 0;
+  for (size_t at = 0; (at = object.ir_text.find("call void @llvm.prefetch", at)) != std::string::npos; ++at)
+    ++count;
+  return count;
 }
+bool has_prefetch(const te::Function& function) { return count_prefetches(function) > 0; }
 
 TEST(Prefetch, PanelsThatAreReadAgainFetchTheNext) {
   EXPECT_TRUE(has_prefetch(panels(8, 1024, nested)));
   EXPECT_TRUE(has_prefetch(panels(8, 1024, by_task)));
   EXPECT_TRUE(has_prefetch(panels(8, 1024, divided)));
+}
+
+/// 16 lines over seven readings: three a reading, outside of the loop.
+TEST(Prefetch, ShortLoopsFetchTheirShareBefore) {
+  EXPECT_EQ(count_prefetches(panels(8, 1024, nested, 16)), 3);
+  EXPECT_EQ(count_prefetches(panels(8, 1024, divided, 16)), 3);
 }
 
 TEST(Prefetch, SmallBuffersAndPanelsThatAreReadOnceDoNot) {
@@ -76,8 +90,10 @@ TEST(Prefetch, SmallBuffersAndPanelsThatAreReadOnceDoNot) {
 }
 
 TEST(Prefetch, ChangesNoValue) {
-  for (const auto outer : {nested, by_task, divided}) {
-    const te::Function function = panels(8, 1024, outer);
+  const std::vector<te::Function> functions = {panels(8, 1024, nested), panels(8, 1024, by_task),
+                                               panels(8, 1024, divided), panels(8, 1024, nested, 16),
+                                               panels(8, 1024, divided, 16)};
+  for (const te::Function& function : functions) {
     std::vector<Tensor> interpreted;
     for (const te::Parameter& parameter : function.parameters) {
       Tensor tensor = Tensor::zeros(DType::kFloat32, {*te::as_int(parameter.buffer->shape[0])});

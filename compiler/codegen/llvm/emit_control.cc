@@ -55,6 +55,9 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
   llvm::Value* begin = emit_root(node.min);
   llvm::Value* extent = emit_root(node.extent);
   llvm::Value* end = builder_.CreateAdd(begin, extent, "end", false, true);
+  frame_.vars[node.var.get()] = begin;
+  frame_.loops.push_back(&node);
+  emit_prefetches(node, true);
   llvm::BasicBlock* before = builder_.GetInsertBlock();
   llvm::BasicBlock* body = llvm::BasicBlock::Create(context_, node.var->name, frame_.function);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context_, "after", frame_.function);
@@ -63,8 +66,7 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
   llvm::PHINode* var = builder_.CreatePHI(builder_.getInt64Ty(), 2, node.var->name);
   var->addIncoming(begin, before);
   frame_.vars[node.var.get()] = var;
-  frame_.loops.push_back(&node);
-  emit_prefetches(node);
+  emit_prefetches(node, false);
   emit_stmt(node.body);
   frame_.loops.pop_back();
   llvm::Value* next = builder_.CreateAdd(var, builder_.getInt64(1), "next", false, true);

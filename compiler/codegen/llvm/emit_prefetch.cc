@@ -8,6 +8,8 @@ namespace {
 constexpr int64_t kStreamedBytes = 256 * 1024;
 /// The present panel and the next have to stay in L2 side by side.
 constexpr int64_t kMaxPanelBytes = 512 * 1024;
+/// Fetches at once, for each stream.
+constexpr int64_t kMaxBurst = 4;
 /// Residues are looked up in one word.
 constexpr int64_t kMaskBits = 64;
 constexpr unsigned kLocality = 2;  ///< into L2
@@ -88,17 +90,25 @@ Panel find_panel(const te::Expr& base, const std::vector<const te::StmtNode*>& l
   return {};
 }
 
+/// Steps of the innermost loop that a reading fetches before it; 0 where they are too many at once.
+int64_t burst_steps(const te::StmtNode& loop, const Panel& panel) {
+  const int64_t* extent = te::as_int(loop.extent);
+  if (extent == nullptr) return 0;
+  const int64_t steps = (*extent + panel.times - 1) / panel.times;
+  return steps <= kMaxBurst ? steps : 0;
+}
+
 }  // namespace
 
 /// Weights that are read several times while they are in the caches, and then no more, arrive at once and are
-/// waited for. So the next panel is fetched while the present one is read again: each of the T readings
-/// fetches the lines of every T-th step, at the pace of the arithmetic. A hint only: no value depends on it.
-void KernelEmitter::emit_prefetches(const te::StmtNode& loop) {
+/// waited for. So the next panel is fetched while the present one is read again, evenly over its T readings,
+/// at the pace of the arithmetic: before a short innermost loop a T-th of what that loop reads, inside of a
+/// long one the lines of every T-th step. A hint only: no value depends on it.
+void KernelEmitter::emit_prefetches(const te::StmtNode& loop, bool before) {
   if (!is_innermost(loop.body)) return;
   std::vector<te::Expr> streams;
   collect_streams(loop.body, streams);
-  te::Expr reading;
-  llvm::Value* due = nullptr;
+  memo_.clear();
   for (const te::Expr& stream : streams) {
     const te::Expr& base = stream->args[0]->args[0];
     bool outside = true;  // of names that the body binds
@@ -106,30 +116,46 @@ void KernelEmitter::emit_prefetches(const te::StmtNode& loop) {
       if (part->op == te::ExprOp::kVar && frame_.vars.count(part->var.get()) == 0) outside = false;
     });
     const Panel panel = outside ? find_panel(base, frame_.loops) : Panel{};
-    const int64_t bytes = panel.next * static_cast<int64_t>(dtype_bytes(stream->buffer->dtype));
+    const int64_t element = static_cast<int64_t>(dtype_bytes(stream->buffer->dtype));
+    const int64_t bytes = panel.next * element;
     if (!panel.reading || bytes > kMaxPanelBytes) continue;
-    if (!reading || !te::equal(reading, panel.reading)) {
-      reading = panel.reading;
-      due = emit_due(reading, panel.times, frame_.vars[loop.var.get()]);
-    }
-    llvm::Value* ahead =
-        builder_.CreateSelect(due, builder_.getInt64(static_cast<uint64_t>(bytes)), builder_.getInt64(0));
+    const int64_t burst = burst_steps(loop, panel);
+    if (before != (burst > 0)) continue;
+    kept_.push_back(panel.reading);
     kept_.push_back(base);
+    llvm::Value* reading = emit_expr(panel.reading);
     llvm::Value* here =
         element_pointer(buffer_pointer(stream->buffer), stream->buffer->dtype, emit_expr(base), true);
-    llvm::Value* address = builder_.CreateGEP(builder_.getInt8Ty(), here, ahead);
-    builder_.CreateIntrinsic(
-        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-        {address, builder_.getInt32(0), builder_.getInt32(kLocality), builder_.getInt32(1)});
+    if (!before) {
+      llvm::Value* due = emit_due(reading, panel.times, frame_.vars[loop.var.get()]);
+      llvm::Value* ahead = builder_.CreateSelect(due, int_like(reading, bytes), int_like(reading, 0));
+      emit_fetch(builder_.CreateGEP(builder_.getInt8Ty(), here, ahead));
+      continue;
+    }
+    const int64_t stride = te::to_linear(base).coefficient_of(te::Expr(loop.var)) * element;
+    const int64_t last = *te::as_int(loop.extent) - burst;
+    llvm::Value* first =
+        intrinsic(llvm::Intrinsic::smin,
+                  {builder_.CreateMul(reading, int_like(reading, burst)), int_like(reading, last)});
+    llvm::Value* offset = builder_.CreateMul(first, int_like(reading, stride));
+    for (int64_t i = 0; i < burst; ++i) {
+      llvm::Value* ahead = builder_.CreateAdd(offset, int_like(reading, bytes + i * stride));
+      emit_fetch(builder_.CreateGEP(builder_.getInt8Ty(), here, ahead));
+    }
   }
   memo_.clear();
 }
 
-/// Whether `step` is among those for which reading number `reading` of `times` fetches.
-llvm::Value* KernelEmitter::emit_due(const te::Expr& reading, int64_t times, llvm::Value* step) {
+void KernelEmitter::emit_fetch(llvm::Value* address) {
+  builder_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+      {address, builder_.getInt32(0), builder_.getInt32(kLocality), builder_.getInt32(1)});
+}
+
+/// Whether `step` is among those for which reading `number` of `times` fetches.
+llvm::Value* KernelEmitter::emit_due(llvm::Value* number, int64_t times, llvm::Value* step) {
   uint64_t pattern = 0;
   for (int64_t bit = 0; bit < kMaskBits; bit += times) pattern |= uint64_t{1} << bit;
-  llvm::Value* number = emit_root(reading);
   llvm::Value* shift = builder_.CreateAnd(number, builder_.getInt64(kMaskBits - 1));
   llvm::Value* mask = builder_.CreateShl(builder_.getInt64(pattern), shift);
   if (times > kMaskBits) {

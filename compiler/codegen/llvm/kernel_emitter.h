@@ -64,8 +64,9 @@ private:
   void emit_let(const te::StmtNode& node);
 
   // emit_prefetch.cc
-  void emit_prefetches(const te::StmtNode& loop);
-  llvm::Value* emit_due(const te::Expr& reading, int64_t times, llvm::Value* step);
+  void emit_prefetches(const te::StmtNode& loop, bool before);
+  llvm::Value* emit_due(llvm::Value* number, int64_t times, llvm::Value* step);
+  void emit_fetch(llvm::Value* address);
 
   // emit_parallel.cc
   void emit_parallel(const te::StmtNode& node);
