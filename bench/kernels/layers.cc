@@ -40,6 +40,18 @@ constexpr Conv kMobilenetv2Depthwise[] = {
     {576, 576, 14, 3, 2, 1}, {960, 960, 7, 3, 1, 3},
 };
 
+/// Products with constant matrices of MiniLM-L6 at sequence length 128.
+struct Product {
+  const char* net;
+  int64_t rows, depth, columns;
+  int count;
+};
+
+constexpr Product kProducts[] = {
+    {"minilm6", 128, 384, 384, 6},  {"minilm6", 128, 384, 1152, 6}, {"minilm6", 128, 384, 1536, 6},
+    {"minilm6", 128, 1536, 384, 6}, {"resnet50", 1, 2048, 1000, 1},
+};
+
 std::string name_of(const Conv& conv) {
   const std::string kernel = std::to_string(conv.kernel);
   return kernel + "x" + kernel + (conv.stride > 1 ? "/" + std::to_string(conv.stride) : "") + " " +
@@ -84,6 +96,22 @@ void use_winograd(Layer& layer, int64_t tile) {
   layer.attrs = {{"tile", tile}, {"pads", layer.attrs.ints_of("pads")}};
 }
 
+Layer make_layer(const Product& product, int64_t block, int64_t batch) {
+  const int64_t rows = product.rows * batch;
+  const int64_t blocks = (product.columns + block - 1) / block;
+  Layer layer;
+  layer.net = product.net;
+  layer.name = "product " + std::to_string(rows) + "x" + std::to_string(product.depth) + "x" +
+               std::to_string(product.columns);
+  layer.algorithm = rows == 1 ? "vector by matrix" : "packed";
+  layer.op = "matmul_packed";
+  layer.attrs = {{"columns", product.columns}};
+  layer.inputs = {{rows, product.depth}, {blocks, product.depth, block}, {product.columns}};
+  layer.count = product.count;
+  layer.flops = 2.0 * static_cast<double>(rows * product.depth * product.columns);
+  return layer;
+}
+
 }  // namespace
 
 std::vector<Layer> all_layers(int64_t block, int64_t batch, int64_t tile) {
@@ -97,6 +125,7 @@ std::vector<Layer> all_layers(int64_t block, int64_t batch, int64_t tile) {
   for (Layer& layer : layers) {
     if (tile > 0) use_winograd(layer, tile);
   }
+  for (const Product& product : kProducts) layers.push_back(make_layer(product, block, batch));
   return layers;
 }
 

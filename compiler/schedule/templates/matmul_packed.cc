@@ -7,6 +7,8 @@ namespace tensormill::schedule {
 
 namespace {
 
+constexpr int64_t kStepsTogether = 4;
+
 struct Stages {
   std::string sums, root;
 };
@@ -83,9 +85,18 @@ bool template_matmul_packed(Builder& builder) {
 
   builder.step("split", {sums, "i0", height});
   builder.step("split", {sums, "i1", std::to_string(tile.vectors)});
-  builder.step("reorder", {sums, "i0.o", "i1.o", "r0", "i0.i", "i1.i", "i2"});
-  builder.step("unroll", {sums, "i0.i"});
-  builder.step("unroll", {sums, "i1.i"});
+  // Several steps along the depth are written out: the loop's own instructions would take a seventh of the
+  // slots of the multiply-adds.
+  const bool steps = depth % kStepsTogether == 0;
+  if (steps) {
+    builder.step("split", {sums, "r0", std::to_string(kStepsTogether)});
+    builder.step("unroll", {sums, "r0.i"});
+  }
+  std::vector<std::string> nest = {sums, "i0.o", "i1.o", steps ? "r0.o" : "r0"};
+  if (steps) nest.push_back("r0.i");
+  nest.insert(nest.end(), {"i0.i", "i1.i", "i2"});
+  builder.step("reorder", nest);
+  for (const char* axis : {"i0.i", "i1.i"}) builder.step("unroll", {sums, axis});
   builder.step("vectorize", {sums, "i2"});
   builder.step("compute_at", {sums, root, inside});
   builder.step("store_in", {sums, "register"});
