@@ -106,6 +106,37 @@ void add_gathers(std::vector<Case>& cases) {
   gather("gather_elements", "empty", {3, 4}, {0, 7}, 1, DType::kInt64);
 }
 
+void add_scatters(std::vector<Case>& cases) {
+  const auto scatter = [&](const std::string& variant, const std::string& reduction, Shape x, Shape indices,
+                           int64_t axis, DType dtype) {
+    const int64_t extent = x[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis)];
+    const Operand index = {.shape = indices, .dtype = dtype, .fill = Fill::kIndex, .limit = extent};
+    cases.push_back({"scatter_elements",
+                     variant,
+                     {{"axis", axis}, {"reduction", reduction}},
+                     {{.shape = std::move(x), .fill = Fill::kPositive},
+                      index,
+                      {.shape = indices, .fill = Fill::kPositive}}});
+  };
+  scatter("rows, i64", "none", {5, 3}, {2, 3}, 0, DType::kInt64);
+  scatter("fewer columns, i32", "none", {3, 7}, {2, 5}, -1, DType::kInt32);
+  scatter("vector", "none", {13}, {31}, 0, DType::kInt64);
+  scatter("one", "none", {1, 3}, {1, 1}, 0, DType::kInt32);
+  scatter("no updates", "none", {3, 4}, {0, 4}, 0, DType::kInt64);
+  scatter("no updates", "add", {3, 4}, {0, 4}, 0, DType::kInt64);
+  scatter("empty", "none", {0, 4}, {0, 4}, 0, DType::kInt64);
+  for (const char* reduction : {"add", "mul", "min", "max"}) {
+    scatter("rows", reduction, {5, 3}, {7, 2}, 0, DType::kInt64);
+    scatter("middle", reduction, {2, 3, 5}, {2, 7, 5}, 1, DType::kInt32);
+  }
+  const Table top{cases, "arg_top_k"};
+  top("last axis", {3, 7}, {{"k", int64_t{3}}});
+  top("smallest, first axis", {5, 3}, {{"axis", int64_t{0}}, {"k", int64_t{5}}, {"largest", int64_t{0}}});
+  top("one", {1, 2}, {{"k", int64_t{1}}});
+  top("none", {3, 4}, {{"k", int64_t{0}}});
+  top("empty", {0, 4}, {{"k", int64_t{2}}});
+}
+
 void add_others(std::vector<Case>& cases) {
   const Table trilu{cases, "trilu"};
   const int64_t no = 0, yes = 1;
@@ -171,6 +202,7 @@ void add_movement_cases(std::vector<Case>& cases) {
   add_shapes(cases);
   add_parts(cases);
   add_gathers(cases);
+  add_scatters(cases);
   add_layouts(cases);
   add_others(cases);
 }

@@ -15,9 +15,9 @@ using Ints = std::vector<int64_t>;
 /// Small differences of the operands stay small differences of the result.
 bool is_smooth(const Instance& instance) {
   static const std::set<std::string> kRough = {
-      "floor",   "ceil",    "round", "sign",       "is_nan",  "is_inf",
-      "mod",     "equal",   "less",  "less_equal", "greater", "greater_equal",
-      "arg_max", "arg_min", "div",   "reciprocal", "one_hot", "instance_norm"};
+      "floor",     "ceil", "round",      "sign",    "is_nan",        "is_inf",  "mod",
+      "equal",     "less", "less_equal", "greater", "greater_equal", "arg_max", "arg_min",
+      "arg_top_k", "div",  "reciprocal", "one_hot", "instance_norm"};
   const DType from = instance.inputs[0]->dtype;
   if (instance.source->op == "cast") return !is_float(from) || is_float(instance.outputs[0].dtype);
   return !is_float(from) || kRough.count(instance.source->op) == 0;

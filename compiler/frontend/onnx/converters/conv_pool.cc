@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {
@@ -8,6 +9,8 @@ namespace {
 
 /// Larger numbers are no geometry; below it products of two stay inside int64.
 constexpr int64_t kMaxWindow = int64_t{1} << 30;
+/// Positions under windows that are listed while the graph is built.
+constexpr int64_t kMaxTapElements = int64_t{1} << 24;
 
 struct Windows {
   std::vector<int64_t> kernel;
@@ -92,6 +95,87 @@ ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
           {"ceil_mode", context.int_attr("ceil_mode", 0)}};
 }
 
+/// Position of output `at` (spatial index) moved by tap number `tap`, in the padded input.
+Shape tap_position(const Windows& windows, const Shape& at, int64_t tap) {
+  Shape position(at.size());
+  for (size_t d = at.size(); d-- > 0;) {
+    position[d] =
+        at[d] * windows.strides[d] + tap % windows.kernel[d] * windows.dilations[d] - windows.pads[d];
+    tap /= windows.kernel[d];
+  }
+  return position;
+}
+
+/// Element numbers of [N,C,spatial] under the window's taps, -1 in the padding: [1,1,points,taps].
+std::vector<int64_t> tap_elements(const Windows& windows, const Shape& spatial, const Shape& out,
+                                  bool column_major) {
+  const int64_t taps = num_elements(windows.kernel), points = num_elements(out);
+  std::vector<int64_t> elements;
+  for (int64_t point = 0; point < points; ++point) {
+    Shape at(out.size());
+    int64_t rest = point;
+    for (size_t d = out.size(); d-- > 0; rest /= out[d]) at[d] = rest % out[d];
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const Shape position = tap_position(windows, at, tap);
+      int64_t element = 0;
+      for (size_t i = 0; i < spatial.size(); ++i) {
+        const size_t d = column_major ? spatial.size() - 1 - i : i;
+        const bool inside = position[d] >= 0 && position[d] < spatial[d] && element >= 0;
+        element = inside ? element * spatial[d] + position[d] : -1;
+      }
+      elements.push_back(element);
+    }
+  }
+  return elements;
+}
+
+/// Output 1 of MaxPool: the element number of the first largest element of each window.
+ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape pooled) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x), spatial(shape.begin() + 2, shape.end()),
+              out(pooled.begin() + 2, pooled.end());
+  const int64_t taps = num_elements(windows.kernel), points = num_elements(out),
+                plane = num_elements(spatial);
+  if (context.product(points, taps) > kMaxTapElements)
+    context.unsupported("output 1", "indices of " + std::to_string(points) + " windows are not implemented");
+  const std::vector<int64_t> elements = tap_elements(windows, spatial, out, false);
+  const std::vector<int64_t> numbers =
+      tap_elements(windows, spatial, out, context.int_attr("storage_order", 0) != 0);
+  // Taps in the padding read the window's first element that is inside, so that they never come first.
+  std::vector<int64_t> readable = elements;
+  for (int64_t i = 0; i < points; ++i) {
+    const auto row = readable.begin() + i * taps;
+    const auto inside = std::find_if(row, row + taps, [](int64_t element) { return element >= 0; });
+    if (inside == row + taps) context.invalid("a window lies outside of the input");
+    const int64_t fallback = *inside;
+    std::replace(row, row + taps, int64_t{-1}, fallback);
+  }
+  const ir::ValueId rows =
+      c.gather(c.reshape(x, {shape[0], shape[1], plane}), c.ints(readable, {points, taps}), 2);
+  ir::ValueId best = c.arg_max(rows, 3, true);
+  // A tap in the padding that wins by its position stands for the element that it read.
+  std::vector<int64_t> chosen = numbers;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i] >= 0) continue;
+    const size_t row = i / static_cast<size_t>(taps) * static_cast<size_t>(taps);
+    for (size_t tap = row;; ++tap) {
+      if (numbers[tap] < 0) continue;
+      chosen[i] = numbers[tap];
+      break;
+    }
+  }
+  const ir::ValueId table =
+      c.expand(c.ints(chosen, {1, 1, points, taps}), {shape[0], shape[1], points, taps});
+  best = c.reshape(c.gather_elements(table, best, 3), pooled);
+  std::vector<int64_t> planes;
+  for (int64_t i = 0; i < shape[0] * shape[1]; ++i) planes.push_back(i * plane);
+  Shape along(pooled.size(), 1);
+  along[0] = shape[0];
+  along[1] = shape[1];
+  return c.add(best, c.ints(planes, along));
+}
+
 }  // namespace
 
 std::optional<UnsupportedForm> check_conv(const NodeProto& node, int64_t) {
@@ -104,11 +188,6 @@ std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset) 
 }
 
 std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset) {
-  if (node.outputs.size() > 1 && !node.outputs[1].empty())
-    return UnsupportedForm{"output 1", "indices are not implemented"};
-  const AttributeProto* order = node.find("storage_order");
-  if (order != nullptr && order->i != 0)
-    return UnsupportedForm{"storage_order", "column major is not implemented"};
   return check_pool(node, opset);
 }
 
@@ -134,7 +213,10 @@ void convert_conv(NodeContext& context) {
 void convert_max_pool(NodeContext& context) {
   const Windows windows =
       read_windows(context, context.type(context.input(0)).shape, context.required_ints("kernel_shape"));
-  context.set_output(0, context.add("max_pool", {context.input(0)}, pool_attrs(context, windows)));
+  const ir::ValueId pooled = context.add("max_pool", {context.input(0)}, pool_attrs(context, windows));
+  context.set_output(0, pooled);
+  if (context.num_outputs() > 1 && !context.node().outputs[1].empty())
+    context.set_output(1, pool_indices(context, windows, context.type(pooled).shape));
 }
 
 void convert_average_pool(NodeContext& context) {
@@ -143,6 +225,40 @@ void convert_average_pool(NodeContext& context) {
   ir::Attrs attrs = pool_attrs(context, windows);
   attrs.set("count_include_pad", context.int_attr("count_include_pad", 0));
   context.set_output(0, context.add("avg_pool", {context.input(0)}, attrs));
+}
+
+// The output is what the pads leave of the whole; given its shape, or "same", the pads follow from it.
+void convert_conv_transpose(NodeContext& context) {
+  const Shape x = context.type(context.input(0)).shape, w = context.type(context.input(1)).shape;
+  if (w.size() < 3 || w.size() != x.size())
+    context.invalid("the weights have shape " + to_string(w) + ", the input " + to_string(x));
+  const size_t rank = w.size() - 2;
+  Windows windows = read_windows(context, x, std::vector<int64_t>(w.begin() + 2, w.end()));
+  std::vector<int64_t> extra = context.ints_attr("output_padding", std::vector<int64_t>(rank, 0));
+  check_length(context, "output_padding", extra, rank);
+  const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  std::vector<int64_t> wanted = context.ints_attr("output_shape", {});
+  if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  for (size_t d = 0; same && wanted.size() < rank; ++d)
+    wanted.push_back(context.product(x[d + 2], windows.strides[d]));
+  if (!wanted.empty()) check_length(context, "output_shape", wanted, rank);
+  for (size_t d = 0; d < wanted.size(); ++d) {
+    const int64_t reach = context.product(windows.kernel[d] - 1, windows.dilations[d]) + 1;
+    const int64_t total = context.product(x[d + 2] - 1, windows.strides[d]) + extra[d] + reach - wanted[d];
+    const int64_t pads = std::max<int64_t>(total, 0);
+    extra[d] += pads - total;
+    windows.pads[d] = auto_pad == "SAME_LOWER" ? pads - pads / 2 : pads / 2;
+    windows.pads[d + rank] = pads - windows.pads[d];
+  }
+  std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
+  if (context.has_input(2)) inputs.push_back(context.input(2));
+  const ir::Attrs attrs{{"strides", windows.strides},
+                        {"dilations", windows.dilations},
+                        {"pads", windows.pads},
+                        {"output_padding", extra},
+                        {"group", context.int_attr("group", 1)}};
+  context.set_output(0, context.add("conv_transpose", std::move(inputs), attrs));
 }
 
 void convert_global_pool(NodeContext& context) {

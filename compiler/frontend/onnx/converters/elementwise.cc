@@ -61,9 +61,9 @@ void convert_identity(NodeContext& context) {
 }
 
 void convert_dropout(NodeContext& context) {
-  if (context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0) {
-    context.unsupported("training_mode", "training is not implemented");
-  }
+  const bool training = context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0;
+  const bool drops = !context.has_input(1) || context.known(1, "ratio").element_as_double(0) != 0;
+  if (training && drops) context.unsupported("training_mode", "dropping at random is not implemented");
   context.set_output(0, context.add("identity", {context.input(0)}));
   if (context.num_outputs() > 1 && !context.node().outputs[1].empty()) {
     Tensor mask(DType::kBool, context.type(context.input(0)).shape);

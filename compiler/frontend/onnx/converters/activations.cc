@@ -1,0 +1,194 @@
+// Elementwise operators and normalizations that are functions of simpler ones.
+#include <numeric>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+void convert_celu(NodeContext& context) {
+  Compose c(context);
+  const double alpha = context.float_attr("alpha", 1.0);
+  const ir::ValueId x = context.input(0);
+  // max(0, x) + min(0, alpha * (e^(x/alpha) - 1)) is alpha * elu(x / alpha).
+  const ir::ValueId unit = context.add("elu", {c.div(x, c.number(x, alpha))}, {{"alpha", 1.0}});
+  context.set_output(0, c.times(unit, alpha));
+}
+
+void convert_shrink(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const DType dtype = c.dtype(x);
+  const ir::ValueId wide = is_float(dtype) ? x : c.cast(x, DType::kFloat64);
+  const double bias = context.float_attr("bias", 0.0), lambda = context.float_attr("lambd", 0.5);
+  const ir::ValueId zero = c.number(wide, 0);
+  const ir::ValueId above =
+      c.where(c.binary("greater", wide, c.number(wide, lambda)), c.minus(wide, bias), zero);
+  const ir::ValueId below = c.binary("less", wide, c.number(wide, -lambda));
+  context.set_output(0, c.cast(c.where(below, c.plus(wide, bias), above), dtype));
+}
+
+void convert_thresholded_relu(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId above = c.binary("greater", x, c.number(x, context.float_attr("alpha", 1.0)));
+  context.set_output(0, c.where(above, x, c.number(x, 0)));
+}
+
+// sign(x) * log(|x| + sqrt(x^2 + 1)), with log(1 + y) of y = |x| + x^2 / (1 + sqrt(x^2 + 1)) for small x.
+void convert_asinh(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId size = c.unary("abs", x);
+  const ir::ValueId root = c.unary("sqrt", c.plus(c.mul(size, size), 1));
+  const ir::ValueId y = c.add(size, c.div(c.mul(size, size), c.plus(root, 1)));
+  // 2 * atanh(y / (2 + y)) is log(1 + y) by the series of small arguments.
+  const ir::ValueId ratio = c.div(y, c.plus(y, 2));
+  const ir::ValueId square = c.mul(ratio, ratio);
+  const ir::ValueId series = c.times(c.mul(ratio, c.plus(c.times(square, 1.0 / 3), 1)), 2);
+  const ir::ValueId large = c.unary("log", c.plus(y, 1));
+  const ir::ValueId value = c.where(c.binary("less", y, c.number(y, 0.01)), series, large);
+  context.set_output(0, c.mul(c.unary("sign", x), value));
+}
+
+// log(x + sqrt(x - 1) * sqrt(x + 1)); NaN below 1.
+void convert_acosh(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId root = c.mul(c.unary("sqrt", c.minus(x, 1)), c.unary("sqrt", c.plus(x, 1)));
+  context.set_output(0, c.unary("log", c.add(x, root)));
+}
+
+// log((1 + x) / (1 - x)) / 2, or x + x^3 / 3 where that cancels.
+void convert_atanh(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId ratio = c.div(c.plus(x, 1), c.sub(c.number(x, 1), x));
+  const ir::ValueId large = c.times(c.unary("log", ratio), 0.5);
+  const ir::ValueId small = c.mul(x, c.plus(c.times(c.mul(x, x), 1.0 / 3), 1));
+  const ir::ValueId is_small = c.binary("less", c.unary("abs", x), c.number(x, 0.01));
+  context.set_output(0, c.where(is_small, small, large));
+}
+
+void convert_is_inf(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const bool negative = context.int_attr("detect_negative", 1) != 0;
+  const bool positive = context.int_attr("detect_positive", 1) != 0;
+  ir::ValueId result = c.unary("is_inf", x);
+  if (!negative) result = c.binary("and", result, c.binary("greater", x, c.number(x, 0)));
+  if (!positive) result = c.binary("and", result, c.binary("less", x, c.number(x, 0)));
+  context.set_output(0, result);
+}
+
+// Opset 24: x * sigmoid(alpha * x).
+void convert_swish(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  context.set_output(0, c.mul(x, c.unary("sigmoid", c.times(x, context.float_attr("alpha", 1.0)))));
+}
+
+// 1 at the first largest element of the axis; before opset 13 the axis and all behind it are one.
+void convert_hardmax(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  const bool flat = context.opset() < 13;
+  int64_t axis = context.normalize_axis(context.int_attr("axis", flat ? 1 : -1), rank);
+  ir::ValueId seen = x;
+  if (flat) {
+    Shape matrix{1, 1};
+    for (int64_t i = 0; i < rank; ++i) {
+      int64_t& extent = matrix[i < axis ? 0 : 1];
+      extent = context.product(extent, shape[static_cast<size_t>(i)]);
+    }
+    seen = c.reshape(x, matrix);
+    axis = 1;
+  }
+  const int64_t depth = c.shape(seen)[static_cast<size_t>(axis)];
+  const ir::ValueId values = c.doubles(c.dtype(x), {0, 1}, {2});
+  const ir::ValueId hot =
+      context.add("one_hot", {c.arg_max(seen, axis, false), values}, {{"axis", axis}, {"depth", depth}});
+  context.set_output(0, c.reshape(hot, shape));
+}
+
+void convert_mean_variance_normalization(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  std::vector<int64_t> axes = context.ints_attr("axes", {0, 2, 3});
+  for (int64_t& axis : axes) axis = context.normalize_axis(axis, context.rank(x));
+  const ir::ValueId centered = c.sub(x, c.reduce("reduce_mean", x, axes, true));
+  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, true);
+  context.set_output(0, c.div(centered, c.plus(c.unary("sqrt", variance), 1e-9)));
+}
+
+// Groups of channels are normalized as one; scale and bias are per channel, before opset 21 per group.
+void convert_group_normalization(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t groups = context.required_int("num_groups");
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
+    context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
+                    " groups");
+  const int64_t inner = shape[0] == 0 ? 0 : num_elements(shape) / shape[0] / groups;
+  const ir::ValueId rows = c.cast(c.reshape(x, {shape[0], groups, inner}), DType::kFloat32);
+  const ir::ValueId centered = c.sub(rows, c.reduce("reduce_mean", rows, {2}, true));
+  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), {2}, true);
+  const ir::ValueId deviation = c.unary("sqrt", c.plus(variance, context.float_attr("epsilon", 1e-5)));
+  ir::ValueId result = c.cast(c.div(centered, deviation), c.dtype(x));
+  const bool per_group = c.shape(context.input(1)) == Shape{groups} && context.opset() < 21;
+  Shape along(per_group ? 3 : shape.size(), 1);
+  along[1] = per_group ? groups : shape[1];
+  if (!per_group) result = c.reshape(result, shape);
+  result = c.mul(result, c.reshape(context.input(1), along));
+  result = c.add(result, c.reshape(context.input(2), along));
+  context.set_output(0, c.reshape(result, shape));
+}
+
+// Opset 23: x / sqrt(mean(x^2) + epsilon) * scale, computed in float32.
+void convert_rms_normalization(NodeContext& context) {
+  Compose c(context);
+  const int64_t rank = context.rank(context.input(0));
+  const ir::ValueId x = c.dtype(context.input(0)) == DType::kFloat64
+                            ? context.input(0)
+                            : c.cast(context.input(0), DType::kFloat32);
+  std::vector<int64_t> axes;
+  for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
+    axes.push_back(axis);
+  const ir::ValueId square = c.reduce("reduce_mean", c.mul(x, x), axes, true);
+  const ir::ValueId scaled = c.div(x, c.unary("sqrt", c.plus(square, context.float_attr("epsilon", 1e-5))));
+  context.set_output(0, c.mul(c.cast(scaled, c.dtype(context.input(1))), context.input(1)));
+}
+
+// X/(bias + alpha/size * sum of squares of `size` channels)^beta
+void convert_lrn(NodeContext& context) {
+  context.set_output(0, context.add("lrn", {context.input(0)},
+                                    {{"size", context.required_int("size")},
+                                     {"alpha", context.float_attr("alpha", 1e-4)},
+                                     {"beta", context.float_attr("beta", 0.75)},
+                                     {"bias", context.float_attr("bias", 1.0)}}));
+}
+
+void convert_lp_normalization(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
+  const int64_t p = context.int_attr("p", 2);
+  if (p != 1 && p != 2) context.invalid("p is " + std::to_string(p) + ", expected 1 or 2");
+  const ir::ValueId norm = c.reduce(p == 1 ? "reduce_l1" : "reduce_l2", x, {axis}, true);
+  const ir::ValueId zero = c.number(norm, 0);
+  context.set_output(0, c.where(c.binary("equal", norm, zero), zero, c.div(x, norm)));
+}
+
+void convert_cumsum(NodeContext& context) {
+  const int64_t axis =
+      context.normalize_axis(context.known(1, "axis").element_as_int(0), context.rank(context.input(0)));
+  context.set_output(0, context.add("cumsum", {context.input(0)},
+                                    {{"axis", axis},
+                                     {"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
+                                     {"reverse", int64_t{context.int_attr("reverse", 0) != 0}}}));
+}
+
+}  // namespace tensormill::frontend::onnx

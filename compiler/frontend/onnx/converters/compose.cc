@@ -1,0 +1,85 @@
+#include "compiler/frontend/onnx/converters/compose.h"
+
+namespace tensormill::frontend::onnx {
+
+ir::ValueId Compose::matmul(V a, V b, bool transpose_b) {
+  return context_.add("matmul", {a, b}, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{transpose_b}}});
+}
+
+ir::ValueId Compose::cast(V x, DType to) {
+  return dtype(x) == to ? x : context_.add("cast", {x}, {{"to", to}});
+}
+
+ir::ValueId Compose::clip(V x, double low, double high) {
+  return context_.add("clip", {x, number(x, low), number(x, high)});
+}
+
+ir::ValueId Compose::reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims) {
+  if (axes.empty()) return x;
+  return context_.add(op, {x}, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
+}
+
+ir::ValueId Compose::transpose(V x, std::vector<int64_t> perm) {
+  return context_.add("transpose", {x}, {{"perm", std::move(perm)}});
+}
+
+ir::ValueId Compose::concat(std::vector<V> parts, int64_t axis) {
+  return parts.size() == 1 ? parts[0] : context_.add("concat", std::move(parts), {{"axis", axis}});
+}
+
+ir::ValueId Compose::slice(V x, int64_t axis, int64_t start, int64_t extent, int64_t step) {
+  const size_t at = static_cast<size_t>(axis);
+  std::vector<int64_t> starts(shape(x).size(), 0), extents(shape(x)), steps(shape(x).size(), 1);
+  if (start == 0 && step == 1 && extent == extents[at]) return x;
+  starts[at] = start;
+  extents[at] = extent;
+  steps[at] = step;
+  return context_.add("slice", {x}, {{"starts", starts}, {"extents", extents}, {"steps", steps}});
+}
+
+ir::ValueId Compose::gather(V x, V indices, int64_t axis) {
+  return context_.add("gather", {x, indices}, {{"axis", axis}});
+}
+
+ir::ValueId Compose::gather_elements(V x, V indices, int64_t axis) {
+  return context_.add("gather_elements", {x, indices}, {{"axis", axis}});
+}
+
+ir::ValueId Compose::arg_max(V x, int64_t axis, bool keepdims) {
+  return context_.add("arg_max", {x},
+                      {{"axis", axis}, {"keepdims", int64_t{keepdims}}, {"select_last", int64_t{0}}});
+}
+
+ir::ValueId Compose::expand(V x, const Shape& to) {
+  return shape(x) == to ? x : context_.add("expand", {x}, {{"shape", to}});
+}
+
+ir::ValueId Compose::unsqueeze(V x, int64_t axis) {
+  Shape to = shape(x);
+  to.insert(to.begin() + axis, 1);
+  return context_.reshape(x, to);
+}
+
+ir::ValueId Compose::squeeze(V x, int64_t axis) {
+  Shape to = shape(x);
+  to.erase(to.begin() + axis);
+  return context_.reshape(x, to);
+}
+
+ir::ValueId Compose::filled(DType dtype, const Shape& shape, double value) {
+  Tensor scalar(dtype, {});
+  scalar.set_element(0, value);
+  return expand(context_.constant(std::move(scalar)), shape);
+}
+
+ir::ValueId Compose::ints(const std::vector<int64_t>& values, Shape shape) {
+  return context_.constant(Tensor::from<int64_t>(std::move(shape), values));
+}
+
+ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, Shape shape) {
+  Tensor tensor(dtype, std::move(shape));
+  for (size_t i = 0; i < values.size(); ++i) tensor.set_element(static_cast<int64_t>(i), values[i]);
+  return context_.constant(std::move(tensor));
+}
+
+}  // namespace tensormill::frontend::onnx

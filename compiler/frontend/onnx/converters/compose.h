@@ -1,0 +1,57 @@
+/// Short forms for converters that express an operator by others. Each method adds one node (or none, when it
+/// would change nothing) and returns its first output. Thread-safety: as the context.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+class Compose {
+public:
+  using V = ir::ValueId;
+  explicit Compose(NodeContext& context) : context_(context) {}
+
+  Shape shape(V x) const { return context_.type(x).shape; }
+  DType dtype(V x) const { return context_.type(x).dtype; }
+
+  V unary(const char* op, V x) { return context_.add(op, {x}); }
+  V binary(const char* op, V a, V b) { return context_.add(op, {a, b}); }
+  V add(V a, V b) { return binary("add", a, b); }
+  V sub(V a, V b) { return binary("sub", a, b); }
+  V mul(V a, V b) { return binary("mul", a, b); }
+  V div(V a, V b) { return binary("div", a, b); }
+  /// With a number of the operand's dtype.
+  V plus(V a, double b) { return add(a, number(a, b)); }
+  V minus(V a, double b) { return sub(a, number(a, b)); }
+  V times(V a, double b) { return mul(a, number(a, b)); }
+  V where(V condition, V a, V b) { return context_.add("where", {condition, a, b}); }
+  V matmul(V a, V b, bool transpose_b = false);
+  V cast(V x, DType to);
+  V number(V like, double value) { return context_.scalar_like(like, value); }
+  V clip(V x, double low, double high);
+  V reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims);
+  V transpose(V x, std::vector<int64_t> perm);
+  V concat(std::vector<V> parts, int64_t axis);
+  /// Elements start, start + step ... of one axis.
+  V slice(V x, int64_t axis, int64_t start, int64_t extent, int64_t step = 1);
+  V gather(V x, V indices, int64_t axis);
+  V gather_elements(V x, V indices, int64_t axis);
+  V arg_max(V x, int64_t axis, bool keepdims);
+  V expand(V x, const Shape& to);
+  V reshape(V x, Shape to) { return shape(x) == to ? x : context_.reshape(x, std::move(to)); }
+  /// With an axis of extent 1 at `axis`, or without the axis.
+  V unsqueeze(V x, int64_t axis);
+  V squeeze(V x, int64_t axis);
+  /// Filled constants and values.
+  V filled(DType dtype, const Shape& shape, double value);
+  V ints(const std::vector<int64_t>& values, Shape shape);
+  V doubles(DType dtype, const std::vector<double>& values, Shape shape);
+
+private:
+  NodeContext& context_;
+};
+
+}  // namespace tensormill::frontend::onnx

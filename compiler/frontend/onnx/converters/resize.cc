@@ -1,0 +1,307 @@
+// Resize and Upsample: along each axis an output element is a weighted sum of a few input elements whose
+// positions and weights are known while the graph is built (ONNX operator specification, Resize).
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+constexpr int64_t kMaxExtent = int64_t{1} << 24;
+constexpr double kMaxTaps = 4096;
+
+struct Options {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75;
+  bool exclude_outside = false;
+  bool antialias = false;
+  double extrapolation = 0;
+};
+
+/// One axis of the resize.
+struct Axis {
+  int64_t in = 1;
+  int64_t out = 1;
+  double scale = 1;
+  double roi_start = 0;
+  double roi_end = 1;
+};
+
+/// Input position of output element x.
+double source_position(const Axis& axis, const std::string& mode, double x) {
+  const double in = static_cast<double>(axis.in);
+  const double out = axis.scale * in;
+  if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
+  if (mode == "tf_crop_and_resize") {
+    const double span = axis.roi_end - axis.roi_start;
+    return out == 1 ? span * (in - 1) / 2 : axis.roi_start * (in - 1) + x * span * (in - 1) / (out - 1);
+  }
+  if (mode == "pytorch_half_pixel" && axis.out == 1) return 0;
+  const double position = (x + 0.5) / axis.scale - 0.5;
+  if (mode != "half_pixel_symmetric") return position;
+  const double adjustment = static_cast<double>(axis.out) / out;
+  return in / 2 * (1 - adjustment) + position;
+}
+
+int64_t nearest_element(const std::string& mode, double position) {
+  if (mode == "floor") return static_cast<int64_t>(std::floor(position));
+  if (mode == "ceil") return static_cast<int64_t>(std::ceil(position));
+  if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(position + 0.5));
+  return static_cast<int64_t>(std::ceil(position - 0.5));
+}
+
+double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
+
+/// The cubic convolution kernel with parameter a (Keys 1981).
+double keys(double x, double a) {
+  x = std::fabs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/// For each output element as many taps: element of the axis, weight.
+struct Taps {
+  int64_t count = 1;
+  std::vector<int64_t> elements;
+  std::vector<double> weights;
+  std::vector<bool> outside;
+};
+
+Taps make_taps(const Axis& axis, const Options& options) {
+  Taps taps;
+  const double shrink = options.antialias ? std::min(1.0, axis.scale) : 1;
+  const double support = options.mode == "cubic" ? 2 : 1;
+  const int64_t first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
+  taps.count =
+      options.mode == "nearest" ? 1 : 2 * (static_cast<int64_t>(support) - first) - (support == 2 ? 2 : 0);
+  for (int64_t x = 0; x < axis.out; ++x) {
+    const double position = source_position(axis, options.coordinates, static_cast<double>(x));
+    taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
+    if (options.mode == "nearest") {
+      taps.elements.push_back(
+          std::clamp<int64_t>(nearest_element(options.nearest, position), 0, axis.in - 1));
+      taps.weights.push_back(1);
+      continue;
+    }
+    const double base = std::floor(position);
+    std::vector<double> weights;
+    double sum = 0;
+    for (int64_t tap = 0; tap < taps.count; ++tap) {
+      const double element = base + static_cast<double>(first + tap);
+      const double distance = (element - position) * shrink;
+      double weight = options.mode == "cubic" ? keys(distance, options.cubic) : triangle(distance);
+      if (options.exclude_outside && (element < 0 || element > static_cast<double>(axis.in - 1))) weight = 0;
+      taps.elements.push_back(
+          static_cast<int64_t>(std::clamp(element, 0.0, static_cast<double>(axis.in - 1))));
+      weights.push_back(weight);
+      sum += weight;
+    }
+    for (double weight : weights) taps.weights.push_back(sum == 0 ? 0 : weight / sum);
+  }
+  return taps;
+}
+
+/// The taps' weighted sum along `dim`, or the nearest element.
+ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis, const Options& options) {
+  const Taps taps = make_taps(axis, options);
+  if (options.mode == "nearest") return c.gather(x, c.ints(taps.elements, {axis.out}), dim);
+  Shape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(dim)] = axis.out;
+  ir::ValueId sum = ir::kAbsent;
+  for (int64_t tap = 0; tap < taps.count; ++tap) {
+    std::vector<int64_t> elements;
+    std::vector<double> weights;
+    for (int64_t i = 0; i < axis.out; ++i) {
+      elements.push_back(taps.elements[static_cast<size_t>(i * taps.count + tap)]);
+      weights.push_back(taps.weights[static_cast<size_t>(i * taps.count + tap)]);
+    }
+    const ir::ValueId part =
+        c.mul(c.gather(x, c.ints(elements, {axis.out}), dim), c.doubles(c.dtype(x), weights, along));
+    sum = sum == ir::kAbsent ? part : c.add(sum, part);
+  }
+  return sum;
+}
+
+/// Where an output position lies outside of the input, along `dim`.
+ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Axis& axis,
+                         const Options& options) {
+  const Taps taps = make_taps(axis, options);
+  Shape along(rank, 1);
+  along[dim] = axis.out;
+  Tensor mask(DType::kBool, along);
+  for (int64_t i = 0; i < axis.out; ++i)
+    mask.set_element_int(i, taps.outside[static_cast<size_t>(i)] ? 1 : 0);
+  return context.constant(std::move(mask));
+}
+
+void check_axes(const NodeContext& context, const std::vector<Axis>& axes, const Options& options) {
+  for (const Axis& axis : axes) {
+    if (axis.in == axis.out && axis.scale == 1) continue;
+    if (!(axis.scale > 0) || axis.in < 1 || axis.out < 0 || axis.out > kMaxExtent)
+      context.invalid("an axis of " + std::to_string(axis.in) + " cannot become one of " +
+                      std::to_string(axis.out));
+    if (options.antialias && 2 / axis.scale > kMaxTaps)
+      context.invalid("scale " + std::to_string(axis.scale) + " is too small");
+  }
+}
+
+ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Options& options) {
+  check_axes(context, axes, options);
+  Compose c(context);
+  const DType dtype = c.dtype(context.input(0));
+  const bool crop = options.coordinates == "tf_crop_and_resize";
+  const bool moves = options.mode == "nearest" && !crop;
+  const bool keeps = moves || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  ir::ValueId x = keeps ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
+  ir::ValueId outside = ir::kAbsent;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    if (axes[d].in == axes[d].out && axes[d].scale == 1 &&
+        (!crop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)))
+      continue;
+    x = resize_axis(c, x, static_cast<int64_t>(d), axes[d], options);
+    if (!crop) continue;
+    const ir::ValueId mask = outside_mask(context, axes.size(), d, axes[d], options);
+    outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
+  }
+  if (outside != ir::kAbsent) x = c.where(outside, c.number(x, options.extrapolation), x);
+  return c.cast(x, dtype);
+}
+
+std::vector<Axis> axes_of(NodeContext& context) {
+  std::vector<Axis> axes;
+  for (int64_t extent : context.type(context.input(0)).shape) axes.push_back({extent, extent, 1, 0, 1});
+  return axes;
+}
+
+std::vector<double> known_numbers(const NodeContext& context, size_t index, const char* what) {
+  std::vector<double> values;
+  if (!context.has_input(index)) return values;
+  const Tensor& tensor = context.known(index, what);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_double(i));
+  return values;
+}
+
+void set_scale(const NodeContext& context, Axis& axis, double scale) {
+  const double out = std::floor(static_cast<double>(axis.in) * scale);
+  if (!(scale > 0) || !(out <= static_cast<double>(kMaxExtent)))
+    context.invalid("scale " + std::to_string(scale) + " of an axis of " + std::to_string(axis.in));
+  axis.scale = scale;
+  axis.out = static_cast<int64_t>(out);
+}
+
+void set_scales(const NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+                const std::vector<double>& scales) {
+  if (scales.size() != which.size())
+    context.invalid("scales has " + std::to_string(scales.size()) + " values for " +
+                    std::to_string(which.size()) + " axes");
+  for (size_t i = 0; i < which.size(); ++i) set_scale(context, axes[which[i]], scales[i]);
+}
+
+void set_sizes(const NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+               const std::vector<int64_t>& sizes) {
+  if (sizes.size() != which.size())
+    context.invalid("sizes has " + std::to_string(sizes.size()) + " values for " +
+                    std::to_string(which.size()) + " axes");
+  const std::string policy = context.string_attr("keep_aspect_ratio_policy", "stretch");
+  double common = 0;
+  for (size_t i = 0; i < which.size(); ++i) {
+    Axis& axis = axes[which[i]];
+    axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
+    axis.out = sizes[i];
+    const bool better = policy == "not_larger" ? axis.scale < common : axis.scale > common;
+    if (i == 0 || better) common = axis.scale;
+  }
+  if (policy == "stretch") return;
+  if (policy != "not_larger" && policy != "not_smaller")
+    context.invalid("keep_aspect_ratio_policy is \"" + policy + "\"");
+  for (size_t at : which) {
+    axes[at].scale = common;
+    axes[at].out = static_cast<int64_t>(std::floor(common * static_cast<double>(axes[at].in) + 0.5));
+  }
+}
+
+bool is_one_of(const std::string& text, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), text) != names.end();
+}
+
+Options options_of(const NodeContext& context) {
+  Options options;
+  options.mode = context.string_attr("mode", "nearest");
+  options.coordinates = context.string_attr("coordinate_transformation_mode", "half_pixel");
+  options.nearest = context.string_attr("nearest_mode", "round_prefer_floor");
+  options.cubic = context.float_attr("cubic_coeff_a", -0.75);
+  options.exclude_outside = context.int_attr("exclude_outside", 0) != 0;
+  options.antialias = context.int_attr("antialias", 0) != 0;
+  options.extrapolation = context.float_attr("extrapolation_value", 0);
+  if (!is_one_of(options.mode, {"nearest", "linear", "cubic"}))
+    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
+  if (!is_one_of(options.coordinates,
+                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                  "tf_half_pixel_for_nn", "tf_crop_and_resize"}))
+    context.unsupported("coordinate_transformation_mode",
+                        "value \"" + options.coordinates + "\" is not implemented");
+  if (!is_one_of(options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
+    context.unsupported("nearest_mode", "value \"" + options.nearest + "\" is not implemented");
+  return options;
+}
+
+}  // namespace
+
+void convert_resize(NodeContext& context) {
+  std::vector<Axis> axes = axes_of(context);
+  const Options options = options_of(context);
+  std::vector<size_t> which;
+  std::vector<int64_t> all(axes.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  const int64_t rank = static_cast<int64_t>(axes.size());
+  for (int64_t axis : context.ints_attr("axes", all))
+    which.push_back(static_cast<size_t>(context.normalize_axis(axis, rank)));
+  if (options.coordinates == "tf_crop_and_resize") {
+    const std::vector<double> roi = known_numbers(context, 1, "roi");
+    if (roi.size() != 2 * which.size()) context.invalid("roi has " + std::to_string(roi.size()) + " values");
+    for (size_t i = 0; i < which.size(); ++i) {
+      axes[which[i]].roi_start = roi[i];
+      axes[which[i]].roi_end = roi[i + which.size()];
+    }
+  }
+  // An operand of no elements counts as not given.
+  const bool has_scales = context.has_input(2) && num_elements(context.type(context.input(2)).shape) != 0;
+  if (has_scales) {
+    set_scales(context, axes, which, known_numbers(context, 2, "scales"));
+  } else {
+    set_sizes(context, axes, which, context.known_ints(3, "sizes"));
+  }
+  context.set_output(0, resize(context, axes, options));
+}
+
+// Upsample, and Resize of opset 10: positions are x / scale, the element below is the nearest.
+void convert_upsample(NodeContext& context) {
+  std::vector<Axis> axes = axes_of(context);
+  Options options;
+  options.mode = context.string_attr("mode", "nearest");
+  if (options.mode == "bilinear") options.mode = "linear";
+  if (!is_one_of(options.mode, {"nearest", "linear"}))
+    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
+  options.coordinates = "asymmetric";
+  options.nearest = "floor";
+  std::vector<size_t> all;
+  for (size_t i = 0; i < axes.size(); ++i) all.push_back(i);
+  std::vector<double> scales;
+  if (context.has_input(1)) {
+    scales = known_numbers(context, 1, "scales");
+  } else if (const AttributeProto* attribute = context.node().find("scales")) {
+    scales.assign(attribute->floats.begin(), attribute->floats.end());
+  } else {
+    context.invalid("scales are missing");
+  }
+  set_scales(context, axes, all, scales);
+  context.set_output(0, resize(context, axes, options));
+}
+
+}  // namespace tensormill::frontend::onnx

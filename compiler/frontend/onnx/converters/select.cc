@@ -1,0 +1,217 @@
+// Operators that select by indices or conditions: one-hot rows, sorted elements, gathering and scattering.
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Indices that may be negative, counted from the front; those outside of the extent become -2^62, so that
+/// the operator that uses them refuses them.
+ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride) {
+  const ir::ValueId wide = c.cast(index, DType::kInt64);
+  const ir::ValueId zero = c.number(wide, 0);
+  const ir::ValueId limit = c.ints({extent}, {});
+  const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, limit), wide);
+  const ir::ValueId inside =
+      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, limit));
+  const ir::ValueId refused = c.ints({-(int64_t{1} << 58)}, {});
+  return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
+}
+
+/// Tuples of indices (last axis) as row-major positions in `extents`.
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents) {
+  const int64_t last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
+  ir::ValueId sum = ir::kAbsent;
+  int64_t stride = 1;
+  for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
+    const int64_t extent = extents[static_cast<size_t>(i)];
+    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride);
+    sum = sum == ir::kAbsent ? part : c.add(sum, part);
+    stride *= extent;
+  }
+  return sum;
+}
+
+int64_t product(const Shape& shape, size_t from, size_t to) {
+  return num_elements(Shape(shape.begin() + static_cast<std::ptrdiff_t>(from),
+                            shape.begin() + static_cast<std::ptrdiff_t>(to)));
+}
+
+ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
+                    int64_t axis, const std::string& reduction) {
+  return context.add("scatter_elements", {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
+}
+
+}  // namespace
+
+void convert_one_hot(NodeContext& context) {
+  const int64_t depth = context.known(1, "depth").element_as_int(0);
+  const int64_t rank = context.rank(context.input(0)) + 1;
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank);
+  context.set_output(
+      0, context.add("one_hot", {context.input(0), context.input(2)}, {{"axis", axis}, {"depth", depth}}));
+}
+
+void convert_eye_like(NodeContext& context) {
+  const ir::ValueType type = context.type(context.input(0));
+  if (type.shape.size() != 2)
+    context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
+  Tensor eye =
+      Tensor::zeros(context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype, type.shape);
+  const int64_t k = context.int_attr("k", 0);
+  for (int64_t row = 0; row < type.shape[0]; ++row) {
+    if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
+  }
+  context.set_output(0, context.constant(std::move(eye)));
+}
+
+void convert_top_k(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const int64_t k =
+      context.opset() < 10 ? context.required_int("k") : context.known(1, "k").element_as_int(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
+  const ir::ValueId order =
+      context.add("arg_top_k", {x},
+                  {{"axis", axis}, {"k", k}, {"largest", int64_t{context.int_attr("largest", 1) != 0}}});
+  context.set_output(0, c.gather_elements(x, order, axis));
+  context.set_output(1, order);
+}
+
+void convert_compress(NodeContext& context) {
+  Compose c(context);
+  const Tensor& condition = context.known(1, "condition");
+  const bool flat = !context.has_attr("axis");
+  const ir::ValueId x =
+      flat ? c.reshape(context.input(0), {num_elements(c.shape(context.input(0)))}) : context.input(0);
+  const int64_t axis = flat ? 0 : context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < condition.num_elements(); ++i) {
+    if (condition.element_as_int(i) != 0) kept.push_back(i);
+  }
+  const int64_t count = static_cast<int64_t>(kept.size());
+  context.set_output(0, c.gather(x, c.ints(kept, {count}), axis));
+}
+
+// The positions of what is not zero, of a value that is known.
+void convert_non_zero(NodeContext& context) {
+  const Tensor& x = context.known(0, "X");
+  const Shape shape = x.shape().empty() ? Shape{1} : x.shape();
+  std::vector<std::vector<int64_t>> found(shape.size());
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const bool zero = is_float(x.dtype()) ? x.element_as_double(i) == 0 : x.element_as_int(i) == 0;
+    if (zero) continue;
+    int64_t rest = i;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) found[d].push_back(rest % shape[d]);
+  }
+  std::vector<int64_t> rows;
+  for (const std::vector<int64_t>& row : found) rows.insert(rows.end(), row.begin(), row.end());
+  const int64_t count = found.empty() ? 0 : static_cast<int64_t>(found[0].size());
+  context.set_output(0, Compose(context).ints(rows, {static_cast<int64_t>(shape.size()), count}));
+}
+
+void convert_gather_nd(NodeContext& context) {
+  Compose c(context);
+  const Shape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  const size_t batch = static_cast<size_t>(std::max<int64_t>(0, context.int_attr("batch_dims", 0)));
+  if (at.empty() || batch >= at.size() || batch + static_cast<size_t>(at.back()) > x.size())
+    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
+  const size_t depth = static_cast<size_t>(at.back());
+  Shape out(at.begin(), at.end() - 1);
+  out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(batch + depth), x.end());
+  const int64_t batches = product(x, 0, batch), inner = product(x, batch + depth, x.size());
+  const int64_t middle = product(x, batch, batch + depth), points = product(at, batch, at.size() - 1);
+  if (depth == 0) {
+    context.set_output(0, c.expand(context.input(0), out));
+    return;
+  }
+  const Shape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
+                      x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
+  const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
+  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents), {batches, points, 1});
+  const ir::ValueId data = c.reshape(context.input(0), {batches, middle, inner});
+  context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
+}
+
+void convert_scatter_elements(NodeContext& context) {
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
+  context.set_output(0, scatter(context, context.input(0), context.input(1), context.input(2), axis,
+                                context.string_attr("reduction", "none")));
+}
+
+void convert_scatter_nd(NodeContext& context) {
+  Compose c(context);
+  const Shape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
+    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
+  const size_t depth = static_cast<size_t>(at.back());
+  const int64_t outer = product(x, 0, depth), inner = product(x, depth, x.size());
+  const int64_t points = product(at, 0, at.size() - 1);
+  Shape expected(at.begin(), at.end() - 1);
+  expected.insert(expected.end(), x.begin() + static_cast<std::ptrdiff_t>(depth), x.end());
+  if (c.shape(context.input(2)) != expected)
+    context.invalid("updates have shape " + to_string(c.shape(context.input(2))) + ", expected " +
+                    to_string(expected));
+  const ir::ValueId rows =
+      depth == 0
+          ? c.ints(std::vector<int64_t>(static_cast<size_t>(points), 0), {points})
+          : c.reshape(flat_indices(c, context.input(1), Shape(x.begin(), x.begin() + at.back())), {points});
+  const ir::ValueId indices = c.expand(c.unsqueeze(rows, 1), {points, inner});
+  const ir::ValueId data = c.reshape(context.input(0), {outer, inner});
+  const ir::ValueId updates = c.reshape(context.input(2), {points, inner});
+  const ir::ValueId result =
+      scatter(context, data, indices, updates, 0, context.string_attr("reduction", "none"));
+  context.set_output(0, c.reshape(result, x));
+}
+
+// Each row's first `length` elements of the time axis in reverse.
+void convert_reverse_sequence(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  const int64_t batch_axis = context.normalize_axis(context.int_attr("batch_axis", 1), rank);
+  const int64_t time_axis = context.normalize_axis(context.int_attr("time_axis", 0), rank);
+  Shape along_time(shape.size(), 1), along_batch(shape.size(), 1);
+  along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
+  along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
+  std::vector<int64_t> steps;
+  for (int64_t i = 0; i < shape[static_cast<size_t>(time_axis)]; ++i) steps.push_back(i);
+  const ir::ValueId time = c.ints(steps, along_time);
+  const ir::ValueId length = c.reshape(c.cast(context.input(1), DType::kInt64), along_batch);
+  const ir::ValueId mirrored = c.sub(c.minus(length, 1), time);
+  const ir::ValueId from = c.where(c.binary("less", time, length), mirrored, time);
+  context.set_output(0, c.gather_elements(x, c.expand(from, shape), time_axis));
+}
+
+// Each value to its place of the flat output; elements that no index names are 0.
+void convert_max_unpool(NodeContext& context) {
+  Compose c(context);
+  const Shape x = c.shape(context.input(0));
+  const size_t spatial = x.size() - std::min<size_t>(2, x.size());
+  const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
+  const std::vector<int64_t> strides = context.ints_attr("strides", std::vector<int64_t>(spatial, 1));
+  const std::vector<int64_t> pads = context.ints_attr("pads", std::vector<int64_t>(2 * spatial, 0));
+  if (kernel.size() != spatial || strides.size() != spatial || pads.size() != 2 * spatial)
+    context.invalid("kernel_shape, strides and pads do not fit shape " + to_string(x));
+  Shape inferred = x;
+  for (size_t d = 0; d < spatial; ++d)
+    inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
+  const Shape out = context.has_input(2) ? Shape(context.known_ints(2, "output_shape")) : inferred;
+  const ir::ValueId zeros = c.filled(c.dtype(context.input(0)), {num_elements(inferred)}, 0);
+  const ir::ValueId flat = c.reshape(context.input(0), {num_elements(x)});
+  const ir::ValueId indices = c.reshape(context.input(1), {num_elements(x)});
+  ir::ValueId result = c.reshape(scatter(context, zeros, indices, flat, 0, "none"), inferred);
+  if (out != inferred) {
+    std::vector<int64_t> padding(2 * x.size(), 0);
+    for (size_t d = 0; d < x.size(); ++d) padding[d + x.size()] = out[d] - inferred[d];
+    result =
+        context.add("pad", {result}, {{"pads", padding}, {"mode", std::string("constant")}, {"value", 0.0}});
+  }
+  context.set_output(0, result);
+}
+
+}  // namespace tensormill::frontend::onnx
