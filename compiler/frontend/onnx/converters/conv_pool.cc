@@ -191,8 +191,8 @@ std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t ops
   return check_pool(node, opset);
 }
 
-void convert_conv(NodeContext& context) {
-  const Shape& weights = context.type(context.input(1)).shape;
+ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias) {
+  const Shape weights = context.type(w).shape;
   if (weights.size() < 3)
     context.invalid("the weights have shape " + to_string(weights) + ", expected [M,C/group,kernel...]");
   const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
@@ -200,14 +200,18 @@ void convert_conv(NodeContext& context) {
     context.invalid("kernel_shape is " + to_string(context.ints_attr("kernel_shape", {})) +
                     ", the weights have " + to_string(kernel));
   }
-  const Windows windows = read_windows(context, context.type(context.input(0)).shape, kernel);
-  std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
-  if (context.has_input(2)) inputs.push_back(context.input(2));
+  const Windows windows = read_windows(context, context.type(x).shape, kernel);
+  std::vector<ir::ValueId> inputs{x, w};
+  if (bias != ir::kAbsent) inputs.push_back(bias);
   const ir::Attrs attrs{{"strides", windows.strides},
                         {"dilations", windows.dilations},
                         {"pads", windows.pads},
                         {"group", context.int_attr("group", 1)}};
-  context.set_output(0, context.add("conv", std::move(inputs), attrs));
+  return context.add("conv", std::move(inputs), attrs);
+}
+
+void convert_conv(NodeContext& context) {
+  context.set_output(0, convolution(context, context.input(0), context.input(1), context.optional_input(2)));
 }
 
 void convert_max_pool(NodeContext& context) {

@@ -10,6 +10,9 @@ namespace tensormill::frontend::onnx {
 #include "compiler/frontend/onnx/converters/converters.def"
 #undef TM_ONNX_CONVERTER
 
+/// Conv's node for these operands, with the attributes of the context's node; `bias` may be kAbsent.
+ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias);
+
 std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset);

@@ -1,0 +1,220 @@
+// Operators that read pictures between their points: GridSample and RoiAlign. A point becomes a weighted sum
+// of gathered elements.
+#include <algorithm>
+#include <array>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// One axis of the picture's sampling.
+struct GridOptions {
+  std::string mode, padding;
+  bool align = false;
+};
+
+/// Mirrors a coordinate at the borders until it lies inside.
+V reflected(Compose& c, V at, double low, double high) {
+  if (high <= low) return c.times(at, 0);
+  const double span = high - low;
+  const V from = c.unary("abs", c.minus(at, low));
+  const V turns = c.unary("floor", c.times(from, 1 / span));
+  const V rest = c.sub(from, c.times(turns, span));
+  const V half = c.times(turns, 0.5);
+  const V is_even = c.binary("equal", half, c.unary("floor", half));
+  return c.where(is_even, c.plus(rest, low), c.sub(c.number(rest, high), rest));
+}
+
+/// A grid value of [-1, 1] as a position in an axis of `extent` elements.
+V to_position(Compose& c, V grid, int64_t extent, const GridOptions& options) {
+  const double size = static_cast<double>(extent);
+  if (options.align) return c.times(c.plus(grid, 1), (size - 1) / 2);
+  return c.times(c.minus(c.times(c.plus(grid, 1), size), 1), 0.5);
+}
+
+V padded_position(Compose& c, V at, int64_t extent, const GridOptions& options) {
+  const double size = static_cast<double>(extent);
+  if (options.padding == "border") return c.clip(at, 0, size - 1);
+  if (options.padding != "reflection") return at;
+  const V inside = options.align ? reflected(c, at, 0, size - 1) : reflected(c, at, -0.5, size - 0.5);
+  return c.clip(inside, 0, size - 1);
+}
+
+/// The elements of each of the axis's taps: index in range, and whether it was; both [N, points].
+struct Tap {
+  V index, inside, weight;
+};
+
+std::vector<Tap> axis_taps(Compose& c, V at, int64_t extent, const GridOptions& options) {
+  std::vector<Tap> taps;
+  const auto add = [&](V element, V weight) {
+    const double last = static_cast<double>(extent - 1);
+    V position = element;
+    if (options.mode == "cubic") position = padded_position(c, element, extent, options);
+    const V clipped = c.clip(position, 0, last);
+    taps.push_back({c.cast(clipped, DType::kInt64), c.binary("equal", clipped, position), weight});
+  };
+  if (options.mode == "nearest") {
+    const V element = c.unary("round", at);
+    add(element, c.plus(c.times(element, 0), 1));
+    return taps;
+  }
+  const V base = c.unary("floor", at);
+  const V t = c.sub(at, base);
+  if (options.mode == "linear") {
+    add(base, c.sub(c.number(t, 1), t));
+    add(c.plus(base, 1), t);
+    return taps;
+  }
+  const double a = -0.75;
+  // The cubic convolution kernel (Keys 1981) at distances 1 + t, t, 1 - t, 2 - t.
+  const auto outer = [&](V x) {
+    return c.minus(c.mul(c.plus(c.mul(c.minus(c.times(x, a), 5 * a), x), 8 * a), x), 4 * a);
+  };
+  const auto inner = [&](V x) { return c.plus(c.mul(c.mul(c.minus(c.times(x, a + 2), a + 3), x), x), 1); };
+  const V u = c.sub(c.number(t, 1), t);
+  const std::array<V, 4> weights = {outer(c.plus(t, 1)), inner(t), inner(u), outer(c.plus(u, 1))};
+  for (int i = 0; i < 4; ++i) add(c.plus(base, i - 1), weights[static_cast<size_t>(i)]);
+  return taps;
+}
+
+GridOptions grid_options(const NodeContext& context) {
+  GridOptions options;
+  options.mode = context.string_attr("mode", context.opset() < 20 ? "bilinear" : "linear");
+  options.padding = context.string_attr("padding_mode", "zeros");
+  options.align = context.int_attr("align_corners", 0) != 0;
+  if (options.mode == "bilinear") options.mode = "linear";
+  if (options.mode == "bicubic") options.mode = "cubic";
+  if (options.mode != "linear" && options.mode != "cubic" && options.mode != "nearest")
+    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
+  if (options.padding != "zeros" && options.padding != "border" && options.padding != "reflection")
+    context.unsupported("padding_mode", "value \"" + options.padding + "\" is not implemented");
+  return options;
+}
+
+}  // namespace
+
+// X [N,C,spatial...], grid [N,out...,rank] with the last spatial axis first.
+void convert_grid_sample(NodeContext& context) {
+  Compose c(context);
+  const GridOptions options = grid_options(context);
+  const Shape x = c.shape(context.input(0)), grid = c.shape(context.input(1));
+  const size_t rank = x.size() - std::min<size_t>(2, x.size());
+  if (rank == 0 || grid.size() != x.size() || grid.back() != static_cast<int64_t>(rank) || grid[0] != x[0])
+    context.invalid("a grid of shape " + to_string(grid) + " does not fit X of shape " + to_string(x));
+  if (options.mode == "cubic" && rank != 2)
+    context.unsupported("mode", "cubic of other than 2 dims is not implemented");
+  const int64_t points = num_elements(Shape(grid.begin() + 1, grid.end() - 1));
+  const int64_t plane = num_elements(Shape(x.begin() + 2, x.end()));
+  const V rows = c.cast(c.reshape(context.input(1), {x[0], points, grid.back()}), DType::kFloat32);
+  const V data = c.reshape(context.input(0), {x[0], x[1], plane});
+  std::vector<Tap> taps{{ir::kAbsent, ir::kAbsent, ir::kAbsent}};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t extent = x[d + 2];
+    V at = c.squeeze(c.slice(rows, 2, static_cast<int64_t>(rank - 1 - d), 1), 2);
+    at = to_position(c, at, extent, options);
+    if (options.mode != "cubic") at = padded_position(c, at, extent, options);
+    std::vector<Tap> next;
+    const std::vector<Tap> own = axis_taps(c, at, extent, options);
+    for (const Tap& outer : taps) {
+      for (const Tap& tap : own) {
+        if (outer.index == ir::kAbsent) {
+          next.push_back(tap);
+          continue;
+        }
+        next.push_back({c.add(c.mul(outer.index, c.ints({extent}, {})), tap.index),
+                        c.binary("and", outer.inside, tap.inside), c.mul(outer.weight, tap.weight)});
+      }
+    }
+    taps = std::move(next);
+  }
+  V sum = ir::kAbsent;
+  for (const Tap& tap : taps) {
+    const V weight = c.where(tap.inside, tap.weight, c.number(tap.weight, 0));
+    const V index = c.expand(c.unsqueeze(tap.index, 1), {x[0], x[1], points});
+    const V part = c.mul(c.gather_elements(data, index, 2), c.cast(c.unsqueeze(weight, 1), c.dtype(data)));
+    sum = sum == ir::kAbsent ? part : c.add(sum, part);
+  }
+  Shape out{x[0], x[1]};
+  out.insert(out.end(), grid.begin() + 1, grid.end() - 1);
+  context.set_output(0, c.reshape(sum, out));
+}
+
+namespace {
+
+/// Sampling points of one axis of each box: [boxes, bins * samples].
+V box_points(Compose& c, V start, V size, int64_t bins, int64_t samples) {
+  std::vector<double> offsets;
+  for (int64_t i = 0; i < bins * samples; ++i)
+    offsets.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(bins * samples));
+  return c.add(start, c.mul(size, c.doubles(c.dtype(start), offsets, {1, bins * samples})));
+}
+
+struct BoxTap {
+  V index, weight;  ///< [boxes, points]
+};
+
+/// Linear interpolation; points more than one outside weigh nothing, others are moved to the border.
+std::array<BoxTap, 2> box_taps(Compose& c, V at, int64_t extent) {
+  const double last = static_cast<double>(extent - 1);
+  const V outside = c.binary("or", c.binary("less", at, c.number(at, -1)),
+                             c.binary("greater", at, c.number(at, static_cast<double>(extent))));
+  const V inside = c.clip(at, 0, last);
+  const V low = c.unary("floor", inside);
+  const V t = c.sub(inside, low);
+  const V zero = c.number(t, 0);
+  return {BoxTap{c.cast(low, DType::kInt64), c.where(outside, zero, c.sub(c.number(t, 1), t))},
+          BoxTap{c.cast(c.clip(c.plus(low, 1), 0, last), DType::kInt64), c.where(outside, zero, t)}};
+}
+
+}  // namespace
+
+// X [N,C,H,W], boxes [M,4] as x1,y1,x2,y2, and the picture of each.
+void convert_roi_align(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0);
+  const Shape shape = c.shape(x), boxes = c.shape(context.input(1));
+  if (shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4)
+    context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
+  const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
+  const int64_t samples = context.int_attr("sampling_ratio", 0);
+  if (samples < 1)
+    context.unsupported("sampling_ratio", "a number of samples that depends on the box is not implemented");
+  const bool is_max = context.string_attr("mode", "avg") == "max";
+  const bool half =
+      context.string_attr("coordinate_transformation_mode",
+                          context.opset() < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+  const V scaled =
+      c.minus(c.times(context.input(1), context.float_attr("spatial_scale", 1.0)), half ? 0.5 : 0.0);
+  const auto corner = [&](int64_t index) { return c.slice(scaled, 1, index, 1); };
+  const auto size = [&](int64_t from, int64_t to) {
+    const V extent = c.sub(corner(to), corner(from));
+    return half ? extent : c.binary("max", extent, c.number(extent, 1));
+  };
+  const int64_t rows = height * samples, columns = width * samples, count = boxes[0];
+  const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), shape[2]);
+  const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), shape[3]);
+  const V pictures = c.gather(c.reshape(x, {shape[0], shape[1], shape[2] * shape[3]}), context.input(2), 0);
+  V result = ir::kAbsent;
+  for (const BoxTap& y_tap : y_taps) {
+    for (const BoxTap& x_tap : x_taps) {
+      const V index =
+          c.add(c.mul(c.unsqueeze(y_tap.index, 2), c.ints({shape[3]}, {})), c.unsqueeze(x_tap.index, 1));
+      const V flat =
+          c.expand(c.reshape(index, {count, 1, rows * columns}), {count, shape[1], rows * columns});
+      const V weight = c.mul(c.unsqueeze(y_tap.weight, 2), c.unsqueeze(x_tap.weight, 1));
+      const V part =
+          c.mul(c.gather_elements(pictures, flat, 2), c.reshape(weight, {count, 1, rows * columns}));
+      result = result == ir::kAbsent ? part : is_max ? c.binary("max", result, part) : c.add(result, part);
+    }
+  }
+  const V grid = c.reshape(result, {count, shape[1], height, samples, width, samples});
+  context.set_output(0, c.reduce(is_max ? "reduce_max" : "reduce_mean", grid, {3, 5}, false));
+}
+
+}  // namespace tensormill::frontend::onnx

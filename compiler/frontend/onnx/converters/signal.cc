@@ -1,0 +1,172 @@
+// Windows and Fourier transforms: a transform is a product with the constant matrix of its complex roots.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+constexpr int64_t kMaxLength = int64_t{1} << 20;
+constexpr int64_t kMaxMatrix = int64_t{1} << 24;
+
+int64_t known_length(NodeContext& context, size_t index, const char* what) {
+  const int64_t length = context.known(index, what).element_as_int(0);
+  if (length < 0 || length > kMaxLength) context.invalid(std::string(what) + " is " + std::to_string(length));
+  return length;
+}
+
+/// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, or one less when the window is symmetric.
+void add_window(NodeContext& context, double a0, double a1, double a2) {
+  const int64_t size = known_length(context, 0, "size");
+  const int64_t period = context.int_attr("periodic", 1) != 0 ? size : size - 1;
+  std::vector<double> values;
+  for (int64_t n = 0; n < size; ++n) {
+    const double angle = period == 0 ? 0 : 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
+    values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
+  }
+  const DType dtype =
+      context.has_attr("output_datatype") ? context.dtype_attr("output_datatype") : DType::kFloat32;
+  context.set_output(0, Compose(context).doubles(dtype, values, {size}));
+}
+
+/// [in, out] matrices of the real and imaginary parts of e^(-+2 pi i k n / length), over `scale`.
+struct Roots {
+  std::vector<double> real, imaginary;
+};
+
+Roots make_roots(const NodeContext& context, int64_t in, int64_t out, int64_t length, bool inverse) {
+  if (context.product(in, out) > kMaxMatrix)
+    context.unsupported("dft_length",
+                        "transforms of " + std::to_string(length) + " elements are not implemented");
+  Roots roots;
+  const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
+  for (int64_t n = 0; n < in; ++n) {
+    for (int64_t k = 0; k < out; ++k) {
+      const double angle = 2 * kPi * static_cast<double>(n * k % length) / static_cast<double>(length);
+      roots.real.push_back(scale * std::cos(angle));
+      roots.imaginary.push_back(scale * std::sin(angle) * (inverse ? 1 : -1));
+    }
+  }
+  return roots;
+}
+
+/// The transform of the second to last axis of x [..., in, 1 or 2] to [..., out, 2].
+ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64_t out, bool inverse) {
+  Compose c(context);
+  const DType dtype = c.dtype(x);
+  const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
+  x = c.slice(x, last - 1, 0, in);
+  const bool is_complex = c.shape(x)[static_cast<size_t>(last)] == 2;
+  const Roots roots = make_roots(context, in, out, length, inverse);
+  const ir::ValueId cosine = c.doubles(dtype, roots.real, {in, out}),
+                    sine = c.doubles(dtype, roots.imaginary, {in, out});
+  const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
+  ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
+  if (is_complex) {
+    const ir::ValueId im = c.squeeze(c.slice(x, last, 1, 1), last);
+    real = c.sub(real, c.matmul(im, sine));
+    imaginary = c.add(imaginary, c.matmul(im, cosine));
+  }
+  return c.concat({c.unsqueeze(real, last), c.unsqueeze(imaginary, last)}, last);
+}
+
+}  // namespace
+
+void convert_hann_window(NodeContext& context) { add_window(context, 0.5, 0.5, 0); }
+void convert_hamming_window(NodeContext& context) { add_window(context, 25.0 / 46, 21.0 / 46, 0); }
+void convert_blackman_window(NodeContext& context) { add_window(context, 0.42, 0.5, 0.08); }
+
+// The signal is [..., n, 1 or 2]; the axis is an attribute, from opset 20 on an operand.
+void convert_dft(NodeContext& context) {
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const int64_t rank = context.rank(x);
+  int64_t axis = context.int_attr("axis", 1);
+  if (context.opset() >= 20) axis = context.has_input(2) ? context.known(2, "axis").element_as_int(0) : -2;
+  axis = context.normalize_axis(axis, rank);
+  if (rank < 2 || axis == rank - 1)
+    context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
+  const int64_t length =
+      context.has_input(1) ? known_length(context, 1, "dft_length") : c.shape(x)[static_cast<size_t>(axis)];
+  if (length < 1) context.invalid("dft_length is " + std::to_string(length));
+  std::vector<int64_t> perm;
+  for (int64_t d = 0; d < rank; ++d) perm.push_back(d);
+  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
+  x = c.transpose(x, perm);
+  const bool onesided = context.int_attr("onesided", 0) != 0;
+  const int64_t out = onesided ? length / 2 + 1 : length;
+  const ir::ValueId result = transform(context, x, length, out, context.int_attr("inverse", 0) != 0);
+  context.set_output(0, c.transpose(result, perm));
+}
+
+// Frames of the signal [batch, n, 1 or 2], weighed by the window and transformed.
+void convert_stft(NodeContext& context) {
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const int64_t step = known_length(context, 1, "frame_step");
+  const Shape shape = c.shape(x);
+  int64_t length = 0;
+  if (context.has_input(3)) {
+    length = known_length(context, 3, "frame_length");
+  } else if (context.has_input(2)) {
+    length = c.shape(context.input(2))[0];
+  } else {
+    context.invalid("neither window nor frame_length is given");
+  }
+  if (shape.size() == 2) x = c.unsqueeze(x, 2);
+  if (shape.size() < 2 || step < 1 || length < 1 || length > shape[1])
+    context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
+                    to_string(shape));
+  const int64_t frames = (shape[1] - length) / step + 1;
+  std::vector<int64_t> from;
+  for (int64_t frame = 0; frame < frames; ++frame) {
+    for (int64_t i = 0; i < length; ++i) from.push_back(frame * step + i);
+  }
+  ir::ValueId parts = c.gather(x, c.ints(from, {frames, length}), 1);
+  if (context.has_input(2)) parts = c.mul(parts, c.reshape(context.input(2), {length, 1}));
+  const int64_t out = context.int_attr("onesided", 1) != 0 ? length / 2 + 1 : length;
+  context.set_output(0, transform(context, parts, length, out, false));
+}
+
+// Triangular filters that are equally spaced on the mel scale 2595 log10(1 + f / 700).
+void convert_mel_weight_matrix(NodeContext& context) {
+  const int64_t bins = known_length(context, 0, "num_mel_bins");
+  const int64_t length = known_length(context, 1, "dft_length");
+  const double rate = context.known(2, "sample_rate").element_as_double(0);
+  const double low = context.known(3, "lower_edge_hertz").element_as_double(0);
+  const double high = context.known(4, "upper_edge_hertz").element_as_double(0);
+  const int64_t rows = length / 2 + 1;
+  if (context.product(rows, bins) > kMaxMatrix || !(rate > 0)) context.invalid("the matrix is too large");
+  const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  std::vector<int64_t> edges;
+  for (int64_t i = 0; i < bins + 2; ++i) {
+    const double mel =
+        to_mel(low) + static_cast<double>(i) * (to_mel(high) - to_mel(low)) / static_cast<double>(bins + 2);
+    const double hertz = 700 * (std::pow(10.0, mel / 2595) - 1);
+    edges.push_back(std::clamp<int64_t>(
+        static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)), 0, rows - 1));
+  }
+  std::vector<double> weights(static_cast<size_t>(rows * bins), 0);
+  const auto at = [&](int64_t row, int64_t bin) -> double& {
+    return weights[static_cast<size_t>(row * bins + bin)];
+  };
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    const int64_t left = edges[static_cast<size_t>(bin)], middle = edges[static_cast<size_t>(bin) + 1];
+    const int64_t right = edges[static_cast<size_t>(bin) + 2];
+    if (left == middle) at(middle, bin) = 1;
+    for (int64_t row = left; row <= middle && left != middle; ++row)
+      at(row, bin) = static_cast<double>(row - left) / static_cast<double>(middle - left);
+    for (int64_t row = middle; row < right; ++row)
+      at(row, bin) = static_cast<double>(right - row) / static_cast<double>(right - middle);
+  }
+  const DType dtype =
+      context.has_attr("output_datatype") ? context.dtype_attr("output_datatype") : DType::kFloat32;
+  context.set_output(0, Compose(context).doubles(dtype, weights, {rows, bins}));
+}
+
+}  // namespace tensormill::frontend::onnx
