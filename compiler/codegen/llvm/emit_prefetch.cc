@@ -7,7 +7,7 @@ namespace {
 /// Buffers of this size are taken to come from beyond L2 when a kernel reads them.
 constexpr int64_t kStreamedBytes = 256 * 1024;
 /// The present panel and the next have to stay in L2 side by side.
-constexpr int64_t kMaxPanelBytes = 512 * 1024;
+constexpr int64_t kMaxPanelBytes = 640 * 1024;
 /// Fetches at once, for each stream.
 constexpr int64_t kMaxBurst = 4;
 /// Residues are looked up in one word.

@@ -47,6 +47,14 @@ ConvPass choose_pass(const Traffic& traffic, int64_t images, int64_t parts, cons
   return {divisor_up_to(images, static_cast<int64_t>(std::min(fitting, static_cast<double>(images)))), parts};
 }
 
+// How many blocks of channels a tile may have, so that their weights and those that are fetched ahead for the
+// next tile fit the L2 cache side by side; two at least, for the sake of the loads.
+int64_t most_blocks(const Traffic& traffic, int64_t blocks, const target::CpuFacts& facts) {
+  const double most =
+      5.0 / 16 * static_cast<double>(facts.l2_bytes) * static_cast<double>(blocks) / traffic.weights;
+  return std::clamp<int64_t>(static_cast<int64_t>(std::min(most, 4.0)), 2, 4);
+}
+
 // The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
 constexpr int64_t kMaxWindowColumns = 11;
 
@@ -82,11 +90,12 @@ bool template_conv_blocked(Builder& builder) {
   if (reduce_axes(stage).size() < 3) return false;
   const int64_t width = stage.shape[nest.flat ? 2 : 3];
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
-  const ConvTile tile =
-      choose_conv_tile({width, stage.shape[1], reduction_steps(stage), vectors}, builder.target().facts);
-  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
   const target::CpuFacts& facts = builder.target().facts;
   const Traffic traffic = traffic_of(builder, nest);
+  const ConvTile tile = choose_conv_tile(
+      {width, stage.shape[1], reduction_steps(stage), vectors, most_blocks(traffic, stage.shape[1], facts)},
+      facts);
+  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
   ConvPass pass = choose_pass(traffic, stage.shape[0], parts, facts);
   // Where each core reads all weights they should stay in its cache; a short last tile would make one share
   // smaller.

@@ -48,7 +48,7 @@ ConvTile choose_conv_tile(const ConvExtents& extents, const target::CpuFacts& fa
   ConvTile best;
   double least = std::numeric_limits<double>::infinity();
   const int64_t most = facts.vector_registers;
-  for (int64_t blocks = 1; blocks <= std::min<int64_t>(extents.blocks, 4); ++blocks) {
+  for (int64_t blocks = 1; blocks <= std::min(extents.blocks, extents.most_blocks); ++blocks) {
     for (int64_t columns = std::min(extents.columns, most); columns >= 1; --columns) {
       const double cycles = total_cycles({columns, blocks}, extents, facts.vector_registers);
       if (cycles >= least) continue;

@@ -20,6 +20,7 @@ struct ConvExtents {
   int64_t blocks = 1;
   int64_t steps = 1;
   int64_t vectors_per_block = 1;
+  int64_t most_blocks = 4;  ///< of a tile
 };
 
 /// The tile with the fewest cycles over the whole output, by the ports that a step of the reduction needs:
