@@ -4,6 +4,8 @@ One test for each architecture and level (`./dev test resnet50_level_3` runs one
 and the opset probes. Models and reference answers are kept under build/models.
 """
 
+import os
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,6 +15,7 @@ import mill
 ARCHITECTURES = ["mlp", "squeezenet11", "mobilenetv2", "shufflenetv2", "resnet18", "resnet50", "resnet50v2", "minilm6"]
 FREE_BATCH = {"mlp": 5, "resnet18": 2, "minilm6": 2}
 PROBE_LEVELS = [0, 3]
+COMPILE_BYTES = 1_500_000_000
 
 
 class Models(unittest.TestCase):
@@ -33,6 +36,16 @@ class Models(unittest.TestCase):
         actual = mill.run_package(self, package, feed, self.folder / "out.npz")
         self.assertEqual(mill.compare.compare_sets(actual, expected, mill.tolerance(level)), [])
         self.assertEqual(mill.host_steps(self, package), 0)
+
+    def test_the_memory_of_a_large_compile(self):
+        path, inputs = self.model_and_inputs("resnet50")
+        command = [mill.PROGRAM, "compile", path, "--opt-level", "3", "--input-shapes", mill.shapes_option(inputs),
+                   "--dump-code", "relay,te,tir,ll,asm", "-o", self.folder / "module.tar"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_maxrss * 1024, COMPILE_BYTES)
 
     def test_external_weights_give_the_same_answer(self):
         self.check("squeezenet11", 3, model=mill.generated("squeezenet11", external=True))

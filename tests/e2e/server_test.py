@@ -1,77 +1,21 @@
 """The whole path through HTTP: upload, compile, run, deploy, infer, classify; and what a stranger may send."""
 
 import hashlib
-import io
 import random
-import tarfile
 import threading
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import mill
 import serving
+from made_models import archive, external_model, mutated, one_node_model
 
 MUTATIONS = 50
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 LABELS = (mill.ROOT / "tests/models/digits.labels.txt").read_text().split()
 PICTURES = mill.ROOT / "tests/models/pictures"
-
-
-def one_node_model(op, inputs, output, constants=(), **attributes):
-    """A model of one node; inputs and output as (name, dtype, shape)."""
-    node = helper.make_node(op, [i[0] for i in inputs] + [c[0] for c in constants], [output[0]], name="the_node",
-                            **attributes)
-    values = [helper.make_tensor_value_info(*i) for i in inputs]
-    initializers = [numpy_helper.from_array(array, name) for name, array in constants]
-    graph = helper.make_graph([node], "g", values, [helper.make_tensor_value_info(*output)], initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    return model.SerializeToString()
-
-
-def archive(members, links=()):
-    """A tar of (name, bytes) and of symbolic links (name, target)."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-        for name, target in links:
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = tarfile.SYMTYPE, target
-            tar.addfile(info)
-    return buffer.getvalue()
-
-
-def external_model(location):
-    """y = x + w with w in a file; the model's bytes and those of the file."""
-    weights = np.arange(4, dtype=np.float32)
-    tensor = helper.make_tensor("w", TensorProto.FLOAT, [4], weights.tobytes(), raw=True)
-    tensor.ClearField("raw_data")
-    tensor.data_location = TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
-        entry = tensor.external_data.add()
-        entry.key, entry.value = key, value
-    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g",
-                              [helper.make_tensor_value_info("x", 1, [4])], [helper.make_tensor_value_info("y", 1, [4])],
-                              [tensor])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    return model.SerializeToString(), weights.tobytes()
-
-
-def mutated(data, rng):
-    kind = rng.randrange(3)
-    if kind == 0:
-        return data[:rng.randrange(1, len(data))]
-    data = bytearray(data)
-    for _ in range(rng.randrange(1, 8)):
-        at = rng.randrange(min(len(data), 4096)) if kind == 1 else rng.randrange(len(data))
-        data[at] ^= 1 << rng.randrange(8)
-    return bytes(data)
 
 
 class ServerTest(unittest.TestCase):

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -15,6 +16,10 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 constexpr int kMaxMembers = 10000;
+/// Weights pack to a half at best; what unpacks to much more than the archive's size is a bomb. Small
+/// archives may be all zeros.
+constexpr int64_t kMaxExpansion = 50;
+constexpr int64_t kAnyExpansion = int64_t{32} << 20;
 
 struct FreeArchive {
   void operator()(archive* reader) const { archive_read_free(reader); }
@@ -61,10 +66,18 @@ int64_t unpack_member(archive* reader, const std::string& folder, const std::str
     if (count < 0) invalid("member \"" + name + "\" cannot be read");
     if (count == 0) return total;
     total += count;
-    if (total > budget)
-      throw Error(ErrorCode::kTooLarge, "archive: more than the limit of bytes when unpacked");
+    if (total > budget) invalid("it unpacks to more bytes than the limit, or than its size can hold");
     write_all(fd.get(), std::string_view(buffer.data(), static_cast<size_t>(count)), path);
   }
+}
+
+/// How many bytes the archive may unpack to.
+int64_t unpacked_limit(int fd, int64_t max_bytes) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) throw_errno(errno, "cannot look at the archive");
+  const int64_t plausible =
+      facts.st_size > max_bytes / kMaxExpansion ? max_bytes : facts.st_size * kMaxExpansion;
+  return std::min(max_bytes, std::max(plausible, kAnyExpansion));
 }
 
 bool ends_with(const std::string& text, std::string_view suffix) {
@@ -83,7 +96,7 @@ ModelSource open_archive(const std::string& path, const std::string& folder, int
 ModelSource open_archive(int fd, const std::string& folder, int64_t max_bytes) {
   const ArchiveReader reader = open_reader(fd);
   std::string model;
-  int64_t left = max_bytes;
+  int64_t left = unpacked_limit(fd, max_bytes);
   int members = 0;
   for (;;) {
     archive_entry* entry = nullptr;

@@ -32,8 +32,8 @@ struct ModelSource {
 /// links, regular files only). Throws kInvalidModel, kNotFound.
 ModelSource open_model(const std::string& path);
 /// Reads a tar or zip with one .onnx and the files that it names; members are unpacked into `folder`, which
-/// is empty and belongs to the caller. Relative names without "..", regular files, at most `max_bytes` in
-/// all.
+/// is empty and belongs to the caller. Relative names without "..", regular files, together at most
+/// `max_bytes` and what an archive of its size can plausibly hold. Throws kInvalidModel.
 ModelSource open_archive(const std::string& path, const std::string& folder, int64_t max_bytes);
 /// The same of an open regular file, whose offset moves.
 ModelSource open_archive(int fd, const std::string& folder, int64_t max_bytes);
