@@ -132,7 +132,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
       });
   const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
   const te::Tensor logits = compute_safe(name + "_logits", h.scores(), dtype, [&](const Index& at) {
-    const Expr scaled = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
+    Expr scaled = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
     if (!masked) return scaled;
     return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, at));
   });

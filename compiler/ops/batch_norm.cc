@@ -1,6 +1,7 @@
 /// batch_norm: normalization by given statistics per channel (inference).
 #include <cmath>
 
+#include "compiler/ops/channel_norm.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -11,21 +12,7 @@ std::vector<ir::OpDef> batch_norm_ops();
 
 namespace {
 
-std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
-  if (x.shape.size() < 2) {
-    fail("input 0 has rank " + std::to_string(x.shape.size()) + ", expected at least 2");
-  }
-  for (size_t i = 1; i <= 4; ++i) {
-    const ir::ValueType& row = input_like_first(context, i);
-    if (row.shape != Shape{x.shape[1]}) {
-      fail("input " + std::to_string(i) + " has shape " + to_string(row.shape) + ", expected [" +
-           std::to_string(x.shape[1]) + "]");
-    }
-  }
-  static_cast<void>(attr_float(context.attrs, "epsilon", 1e-5));
-  return {made_type(x.dtype, x.shape)};
-}
+std::vector<ir::ValueType> infer(const ir::InferContext& context) { return channel_norm_type(context, 2, 4); }
 
 void reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];

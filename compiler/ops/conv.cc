@@ -204,15 +204,20 @@ TeOutputs compute(const ir::ComputeContext& context) {
         }
         return widen(te::read(padded, at)) * widen(te::read(context.inputs[1], weight));
       });
-  if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
-    return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};
-  }
-  return {compute_safe(context.name + "_bias", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[1]})), out.dtype);
-  })};
+  return {with_channel_bias(context, sums)};
 }
 
 }  // namespace
+
+te::Tensor with_channel_bias(const ir::ComputeContext& context, const te::Tensor& sums) {
+  const ir::ValueType& out = context.output_types[0];
+  if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
+    return narrow_stage(context.name + "_out", sums, out.shape, out.dtype);
+  }
+  return compute_safe(context.name + "_bias", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[1]})), out.dtype);
+  });
+}
 
 std::vector<ir::OpDef> conv_ops() {
   ir::OpDef def;

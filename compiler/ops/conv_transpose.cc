@@ -1,4 +1,5 @@
 /// conv_transpose: transposed convolution (the gradient of conv) over 1 to 3 spatial dimensions.
+#include "compiler/ops/conv.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -137,12 +138,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
         const Expr product = value * widen(te::read(context.inputs[1], weight));
         return te::select(hit, product, constant_like(product, 0));
       });
-  if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
-    return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};
-  }
-  return {compute_safe(context.name + "_bias", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[1]})), out.dtype);
-  })};
+  return {with_channel_bias(context, sums)};
 }
 
 }  // namespace

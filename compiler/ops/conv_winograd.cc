@@ -250,8 +250,8 @@ TeOutputs compute(const ir::ComputeContext& context) {
   return {te::compute(name + "_out", out.shape, [&](const Values& axes) {
     const Expr row = te::floordiv(axes[2], Expr(g.tile)), column = te::floordiv(axes[3], Expr(g.tile));
     const Expr tile = (axes[0] * Expr(g.tile_rows) + row) * Expr(g.tile_columns) + column;
-    const Expr value = te::read(y, {te::floormod(axes[2], Expr(g.tile)), axes[1], tile,
-                                    te::floormod(axes[3], Expr(g.tile)), axes[4]});
+    Expr value = te::read(y, {te::floormod(axes[2], Expr(g.tile)), axes[1], tile,
+                              te::floormod(axes[3], Expr(g.tile)), axes[4]});
     if (context.inputs.size() < 3 || context.inputs[2] == nullptr) return value;
     return value + te::read(context.inputs[2], {axes[1] * Expr(g.lanes) + axes[4]});
   })};

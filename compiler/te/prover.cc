@@ -6,6 +6,7 @@
 
 #include "compiler/te/op_class.h"
 #include "compiler/te/scalar_ops.h"
+#include "compiler/te/simplifier.h"
 
 namespace tensormill::te {
 namespace {
@@ -56,23 +57,6 @@ Range cast_range(DType from) {
   const __int128 one = 1;
   return info.is_signed ? between(-(one << (info.bits - 1)), (one << (info.bits - 1)) - 1)
                         : between(0, (one << info.bits) - 1);
-}
-
-ExprOp negation(ExprOp op) {
-  switch (op) {
-    case ExprOp::kLt:
-      return ExprOp::kGe;
-    case ExprOp::kLe:
-      return ExprOp::kGt;
-    case ExprOp::kGt:
-      return ExprOp::kLe;
-    case ExprOp::kGe:
-      return ExprOp::kLt;
-    case ExprOp::kEq:
-      return ExprOp::kNe;
-    default:
-      return ExprOp::kEq;
-  }
 }
 
 }  // namespace
@@ -327,7 +311,7 @@ bool Prover::holds(const Expr& condition, bool negated) {
   if (condition->type != (Type{DType::kBool, 1})) return false;
   if (condition->op == ExprOp::kIntImm) return (condition->int_value != 0) != negated;
   if (op_class(condition->op) == OpClass::kCompare) {
-    return compares(negated ? negation(condition->op) : condition->op, condition->args[0],
+    return compares(negated ? opposite(condition->op) : condition->op, condition->args[0],
                     condition->args[1]);
   }
   switch (condition->op) {

@@ -11,6 +11,9 @@
 
 namespace tensormill::te {
 
+/// The comparison that holds where `op` does not (of integers: floats may be NaN).
+ExprOp opposite(ExprOp op);
+
 class Simplifier {
 public:
   explicit Simplifier(const BoundsContext& context) : context_(context) {}

@@ -18,23 +18,6 @@ bool is_false(const Expr& expr) { return expr->type.dtype == DType::kBool && is_
 
 Expr truth(bool value, int lanes) { return int_imm(DType::kBool, value ? 1 : 0, lanes); }
 
-ExprOp opposite(ExprOp op) {
-  switch (op) {
-    case ExprOp::kEq:
-      return ExprOp::kNe;
-    case ExprOp::kNe:
-      return ExprOp::kEq;
-    case ExprOp::kLt:
-      return ExprOp::kGe;
-    case ExprOp::kLe:
-      return ExprOp::kGt;
-    case ExprOp::kGt:
-      return ExprOp::kLe;
-    default:
-      return ExprOp::kLt;
-  }
-}
-
 /// x + 0, x * 1, x - 0, x / 1 for any type; for floats only where the identity is exact for -0, too.
 Expr arithmetic_identity(const Expr& expr) {
   const Expr &a = expr->args[0], &b = expr->args[1];
@@ -81,6 +64,23 @@ Expr boolean_identity(const Expr& expr) {
 }
 
 }  // namespace
+
+ExprOp opposite(ExprOp op) {
+  switch (op) {
+    case ExprOp::kEq:
+      return ExprOp::kNe;
+    case ExprOp::kNe:
+      return ExprOp::kEq;
+    case ExprOp::kLt:
+      return ExprOp::kGe;
+    case ExprOp::kLe:
+      return ExprOp::kGt;
+    case ExprOp::kGt:
+      return ExprOp::kLe;
+    default:
+      return ExprOp::kLt;
+  }
+}
 
 Expr Simplifier::visit(const Expr& expr) {
   if (is_const(expr)) return expr;

@@ -150,42 +150,6 @@ llvm::Value* KernelEmitter::load_ramp(const te::ExprNode& node, llvm::Value* bas
       dtype, builder_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
 }
 
-/// Loads the elements from the first to the last lane's as |stride| vectors, the last one ending at the last
-/// lane's element so that nothing outside of the range is touched, and picks the lanes.
-llvm::Value* KernelEmitter::load_short_stride(const te::ExprNode& node, llvm::Value* base,
-                                              const AffineIndex& index) {
-  const DType dtype = node.type.dtype;
-  const int lanes = node.type.lanes;
-  const int stride = static_cast<int>(index.stride);
-  llvm::Type* type = memory_type(dtype, lanes);
-  llvm::Value* first = element_pointer(base, dtype, emit_expr(index.base), true);
-  const llvm::Align align(dtype_bytes(dtype));
-  const auto load_at = [&](int offset) {
-    llvm::Value* pointer = builder_.CreateConstInBoundsGEP1_64(memory_type(dtype, 1), first,
-                                                               static_cast<uint64_t>(int64_t{offset}));
-    return builder_.CreateAlignedLoad(type, pointer, align);
-  };
-  if (stride == -1) {
-    return from_memory(dtype, builder_.CreateVectorReverse(load_at(1 - lanes)));
-  }
-  const int span = (lanes - 1) * stride + 1;
-  llvm::Value* result = nullptr;
-  for (int chunk = 0; chunk < stride; ++chunk) {
-    const int begin = std::min(chunk * lanes, span - lanes);
-    llvm::Value* part = load_at(begin);
-    std::vector<int> pick;
-    for (int lane = 0; lane < lanes; ++lane) {
-      // Each lane is taken from the last chunk that holds it; later chunks overwrite.
-      const int at = lane * stride - begin;
-      const bool here = at >= 0 && at < lanes;
-      pick.push_back(result == nullptr ? (here ? at : -1) : (here ? lanes + at : lane));
-    }
-    result = result == nullptr ? builder_.CreateShuffleVector(part, pick)
-                               : builder_.CreateShuffleVector(result, part, pick);
-  }
-  return from_memory(dtype, result);
-}
-
 /// Elements at unrelated addresses: a gather where that is one instruction or lanes may be off, else one by
 /// one.
 llvm::Value* KernelEmitter::load_lanes(const te::ExprNode& node, llvm::Value* base, llvm::Value* mask) {
