@@ -1,3 +1,5 @@
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <limits>
 
 #include "compiler/codegen/llvm/kernel_emitter.h"
@@ -90,13 +92,29 @@ llvm::Value* KernelEmitter::emit_min_max(bool is_max, llvm::Value* a, llvm::Valu
   const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
   if (constant != nullptr && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
   const auto* scalar = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-  if (traits_.native_min_max || scalar == nullptr || scalar->isNaN()) return intrinsic(id, {a, b});
+  if (traits_.native_min_max || scalar == nullptr || scalar->isNaN()) {
+    if (traits_.range && a->getType() == llvm::FixedVectorType::get(builder_.getFloatTy(), 16))
+      return emit_range(is_max, a, b);
+    return intrinsic(id, {a, b});
+  }
   llvm::Value* first = is_max ? builder_.CreateFCmpOGT(b, a) : builder_.CreateFCmpOLT(b, a);
   llvm::Value* result = builder_.CreateSelect(first, b, a);
   const bool zero_is_first = scalar->isZero() && scalar->isNegative() != is_max;
   // max(-0, +0): adding +0 turns the -0 into +0 and changes nothing else. min(+0, -0) has no such shortcut.
   if (!zero_is_first) return result;
   return is_max ? builder_.CreateFAdd(result, float_like(result, 0.0)) : intrinsic(id, {a, b});
+}
+
+/// Of a NaN and a number the instruction takes the number, so NaN is put in by a mask: three instructions, of
+/// which two wait for the operands, where LLVM's minimum and maximum have six in a chain.
+llvm::Value* KernelEmitter::emit_range(bool is_max, llvm::Value* a, llvm::Value* b) {
+  constexpr uint32_t kSignOfResult = 4, kCurrentRounding = 4;
+  llvm::Value* range = builder_.CreateIntrinsic(
+      llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+      {a, b, builder_.getInt32(kSignOfResult + (is_max ? 1 : 0)), llvm::PoisonValue::get(a->getType()),
+       builder_.getInt16(0xffff), builder_.getInt32(kCurrentRounding)});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(a, b), float_like(a, nan), range);
 }
 
 /// Without instructions for it: adding and subtracting 2^(mantissa bits) rounds to even; floor, ceil and

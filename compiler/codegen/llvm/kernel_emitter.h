@@ -116,6 +116,7 @@ private:
   // emit_float.cc
   llvm::Value* emit_float(te::ExprOp op, DType dtype, const std::vector<llvm::Value*>& args);
   llvm::Value* emit_min_max(bool is_max, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_range(bool is_max, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_narrow_min_max(bool is_max, DType dtype, const std::vector<llvm::Value*>& args,
                                    const std::vector<llvm::Value*>& wide);
   llvm::Value* emit_rounding(te::ExprOp op, llvm::Value* a);

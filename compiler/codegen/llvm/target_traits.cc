@@ -17,6 +17,7 @@ TargetTraits traits_of(const target::Target& target) {
   traits.rounding = arm || has("sse4.1");
   traits.half_convert = arm || has("f16c");
   traits.native_min_max = arm;
+  traits.range = has("avx512dq");
   traits.gather = has("avx512f");
   // LLVM clears what implies a feature that is switched off, so all "-" stand before all "+".
   for (const char sign : {'-', '+'}) {

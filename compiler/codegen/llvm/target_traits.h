@@ -13,6 +13,7 @@ struct TargetTraits {
   bool rounding = false;        ///< floor, ceil, trunc, round to even as instructions
   bool half_convert = false;    ///< f16 <-> f32 as instructions
   bool native_min_max = false;  ///< IEEE 754-2019 minimum and maximum as instructions
+  bool range = false;           ///< x86's minimum and maximum that tell -0 from +0, of 16 f32
   bool gather = false;          ///< fast gathers of 32- and 64-bit elements
   std::string cpu;
   std::string features;  ///< LLVM's list, every tracked feature on or off
