@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Side-by-side benchmarks: run.py [models|kernels] [ARGS...]; see bench/README.md.
+"""Side-by-side benchmarks: run.py [models|kernels|server] [ARGS...]; see bench/README.md.
 
 `models` is the default. Each benchmark prints its figures and its bars, and stops with 1 when a bar is missed.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench/results"
-NOT_THERE_YET = ("tuner", "server")
+NOT_THERE_YET = ("tuner",)
 
 
 def run_kernels(args):
@@ -31,10 +31,14 @@ def main(argv):
         from models_bench import main as models
 
         return models.main(args)
+    if name == "server":
+        from server_bench import main as server
+
+        return server.main(args)
     if name in NOT_THERE_YET:
-        print(f"error: bench {name} is not there yet (there are: models, kernels)", file=sys.stderr)
+        print(f"error: bench {name} is not there yet (there are: models, kernels, server)", file=sys.stderr)
         return 2
-    print(f"error: no benchmark named {name} (there are: models, kernels)", file=sys.stderr)
+    print(f"error: no benchmark named {name} (there are: models, kernels, server)", file=sys.stderr)
     return 2
 
 

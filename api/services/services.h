@@ -6,6 +6,7 @@
 #include "api/services/job_service.h"
 #include "api/services/model_service.h"
 #include "api/services/package_service.h"
+#include "api/services/store_service.h"
 
 namespace tensormill::services {
 
@@ -18,6 +19,7 @@ struct Services {
   JobService* jobs = nullptr;
   PackageService* packages = nullptr;
   DeploymentService* deployments = nullptr;
+  StoreService* store = nullptr;
   KeyService* keys = nullptr;
 };
 

@@ -1,5 +1,7 @@
 #include "server/services/blob_collector.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace tensormill::server {
@@ -15,7 +17,7 @@ storage::Collected BlobCollector::collect() {
     const std::lock_guard lock(mutex_);
     pending_ = true;
   }
-  const storage::Collected done = blobs_.collect([this] { return catalog_.referenced_blobs(); });
+  const storage::Collected done = blobs_.collect([this] { return roots(); });
   if (done.held == 0) {
     const std::lock_guard lock(mutex_);
     pending_ = false;
@@ -26,7 +28,21 @@ storage::Collected BlobCollector::collect() {
 }
 
 storage::Collected BlobCollector::preview() {
-  return blobs_.collect([this] { return catalog_.referenced_blobs(); }, true);
+  return blobs_.collect([this] { return roots(); }, true);
+}
+
+std::vector<Digest> BlobCollector::roots() {
+  std::vector<Digest> kept = catalog_.referenced_blobs();
+  if (options_.uploads == nullptr) return kept;
+  const std::vector<Digest> uploaded = options_.uploads->roots();
+  kept.insert(kept.end(), uploaded.begin(), uploaded.end());
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  return kept;
+}
+
+uint64_t BlobCollector::expire_packages() {
+  return static_cast<uint64_t>(catalog_.expire_packages(options_.package_expiry.count()));
 }
 
 void BlobCollector::work(const std::stop_token& stop) {
@@ -36,7 +52,8 @@ void BlobCollector::work(const std::stop_token& stop) {
     try {
       if (std::chrono::steady_clock::now() >= next_expiry) {
         next_expiry += options_.expire_every;
-        wanted = catalog_.expire_packages(options_.package_expiry.count()) > 0;
+        wanted = expire_packages() > 0;
+        if (options_.uploads != nullptr) wanted = options_.uploads->expire() > 0 || wanted;
       }
       {
         std::unique_lock lock(mutex_);

@@ -10,6 +10,7 @@
 
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
+#include "storage/upload/upload_store.h"
 
 namespace tensormill::server {
 
@@ -18,6 +19,8 @@ struct CollectorOptions {
   std::chrono::milliseconds expire_every{3'600'000};  ///< how often unused packages are looked for
   /// Packages that are neither pinned, named nor deployed go when they were not used for so long.
   std::chrono::milliseconds package_expiry{std::chrono::hours(24 * 30)};
+  /// Finished uploads keep their blobs, and uploads that are too old go; may be null.
+  storage::UploadStore* uploads = nullptr;
 };
 
 class BlobCollector {
@@ -30,6 +33,10 @@ public:
   storage::Collected collect();
   /// What collect() would do.
   storage::Collected preview();
+  /// Every blob that a row or an upload names, sorted.
+  std::vector<Digest> roots();
+  /// Removes packages that nobody used for package_expiry; returns how many.
+  uint64_t expire_packages();
 
 private:
   void work(const std::stop_token& stop);

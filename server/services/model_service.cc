@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "server/services/forms.h"
+#include "server/services/store_service.h"
 
 namespace tensormill::server {
 
@@ -29,10 +30,17 @@ std::optional<storage::ModelRow> find_model(storage::Catalog& catalog, const std
 services::ImportResult ModelServiceImpl::import_model(const services::ImportOptions& options,
                                                       http::BodySource& bytes,
                                                       const services::CallContext& context) {
-  if (options.upload) throw Error(ErrorCode::kNotSupported, "resumable uploads are not implemented yet");
+  quota_.check(bytes.length().value_or(1));
   CollectOnFailure collect(collector_);
   const storage::BlobHold hold(blobs_);
-  services::ImportResult result = import_held(options, bytes, context);
+  std::optional<BlobBody> uploaded;
+  if (options.upload) {
+    const storage::Upload upload = uploads_.find(*options.upload);
+    if (!upload.blob) throw Error(ErrorCode::kConflict, "upload " + upload.id + " is not finished");
+    uploaded.emplace(blobs_.open(*upload.blob));
+  }
+  http::BodySource& source = uploaded ? static_cast<http::BodySource&>(*uploaded) : bytes;
+  services::ImportResult result = import_held(options, source, context);
   collect.succeeded();
   return result;
 }

@@ -10,6 +10,7 @@
 #include "runtime/base/json.h"
 #include "server/services/blob_collector.h"
 #include "server/services/child_runner.h"
+#include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -28,8 +29,15 @@ struct ModelServiceOptions {
 class ModelServiceImpl final : public services::ModelService {
 public:
   ModelServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
-                   BlobCollector& collector, ModelServiceOptions options)
-      : blobs_(blobs), catalog_(catalog), children_(children), collector_(collector), options_(options) {}
+                   BlobCollector& collector, storage::UploadStore& uploads, StoreQuota& quota,
+                   ModelServiceOptions options)
+      : blobs_(blobs),
+        catalog_(catalog),
+        children_(children),
+        collector_(collector),
+        uploads_(uploads),
+        quota_(quota),
+        options_(options) {}
 
   services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
                                       const services::CallContext& context) override;
@@ -51,6 +59,8 @@ private:
   storage::Catalog& catalog_;
   ChildRunner& children_;
   BlobCollector& collector_;
+  storage::UploadStore& uploads_;
+  StoreQuota& quota_;
   ModelServiceOptions options_;
 };
 

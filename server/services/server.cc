@@ -18,6 +18,7 @@
 #include "server/services/metered.h"
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
+#include "server/services/store_service.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 
@@ -28,6 +29,11 @@ namespace {
 std::string make_root(storage::Env& env, const std::string& path) {
   storage::make_durable_folders(env, path);
   return path;
+}
+
+int64_t unix_ms() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
 
 int run_threads(const config::Settings& settings, const target::Target& host) {
@@ -70,8 +76,11 @@ struct Server::Parts {
             {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
         info(host, limits_of(settings)),
         targets(host),
-        collector(blobs, catalog, {.package_expiry = settings.package_expiry}),
-        models(blobs, catalog, children, collector,
+        uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
+        collector(blobs, catalog, {.package_expiry = settings.package_expiry, .uploads = &uploads}),
+        quota(blobs, uploads, static_cast<uint64_t>(settings.store_quota)),
+        store(blobs, catalog, uploads, collector, quota, root),
+        models(blobs, catalog, children, collector, uploads, quota,
                {settings.max_model_bytes, host, settings.import_timeout, settings.import_memory}),
         packages(blobs, catalog, children, collector,
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
@@ -91,8 +100,15 @@ struct Server::Parts {
     restorer = std::jthread([this] { restore(); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
     collect_metrics(registry, blobs, catalog, deployments);
-    services = {
-        &info, &targets, &health, &models, &*jobs, &packages, &metered_deployments, keys ? &*keys : nullptr};
+    services = {&info,
+                &targets,
+                &health,
+                &models,
+                &*jobs,
+                &packages,
+                &metered_deployments,
+                &store,
+                keys ? &*keys : nullptr};
   }
 
   /// Not ready until all deployments that the catalog holds are loaded, or failed.
@@ -117,7 +133,10 @@ struct Server::Parts {
   InfoServiceImpl info;
   TargetServiceImpl targets;
   HealthServiceImpl health;
+  storage::UploadStore uploads;
   BlobCollector collector;
+  StoreQuota quota;
+  StoreServiceImpl store;
   ModelServiceImpl models;
   PackageServiceImpl packages;
   DeploymentServiceImpl deployments;

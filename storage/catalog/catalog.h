@@ -168,6 +168,9 @@ public:
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;
+
+  /// What is wrong with the database itself, one sentence each; empty when it is whole. Reads all of it.
+  virtual std::vector<std::string> check() = 0;
 };
 
 }  // namespace tensormill::storage

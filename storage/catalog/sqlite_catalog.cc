@@ -157,4 +157,16 @@ std::vector<Digest> SqliteCatalog::referenced_blobs() {
   return blobs;
 }
 
+std::vector<std::string> SqliteCatalog::check() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> problems;
+  const auto row = db_->query("PRAGMA integrity_check");
+  while (row->step()) {
+    if (row->text(0) != "ok") problems.push_back("catalog: " + row->text(0));
+  }
+  const auto broken = db_->query("PRAGMA foreign_key_check");
+  while (broken->step()) problems.push_back("catalog: a row of " + broken->text(0) + " belongs to nothing");
+  return problems;
+}
+
 }  // namespace tensormill::storage

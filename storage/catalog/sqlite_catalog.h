@@ -74,6 +74,7 @@ public:
   std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
 
   std::vector<Digest> referenced_blobs() override;
+  std::vector<std::string> check() override;
 
 private:
   // All below: with the mutex held, inside the caller's transaction.

@@ -216,6 +216,51 @@ services::ClassifyResult FakeDeployments::classify(const std::string& name, std:
   return result;
 }
 
+services::UploadInfo FakeStore::get_upload(const std::string& id) {
+  if (id != upload.id) throw not_found("upload " + id);
+  return upload;
+}
+
+services::UploadInfo FakeStore::append_upload(const std::string& id, const services::UploadChunk& new_chunk,
+                                              http::BodySource& body) {
+  get_upload(id);
+  chunk = new_chunk;
+  if (chunk.offset && *chunk.offset != bytes.size()) {
+    throw Error(ErrorCode::kRangeNotSatisfiable, "the chunk begins elsewhere");
+  }
+  bytes += http::read_all(body);
+  upload.size = bytes.size();
+  return upload;
+}
+
+services::UploadInfo FakeStore::finish_upload(const std::string& id, const Digest& digest) {
+  get_upload(id);
+  if (digest != Digest::of(bytes)) throw Error(ErrorCode::kDigestMismatch, "other bytes");
+  upload.size = 0;
+  upload.blob = digest;
+  return upload;
+}
+
+std::shared_ptr<http::Content> FakeStore::blob(const std::string& id) {
+  if (!upload.blob || upload.blob->text() != id) throw not_found("blob " + id);
+  return std::make_shared<http::BytesContent>(bytes);
+}
+
+services::StorageInfo FakeStore::storage() {
+  services::StorageInfo info;
+  info.blobs = 3;
+  info.rows = {{"deployments", 1}};
+  return info;
+}
+
+services::GcReport FakeStore::collect(bool dry_run) {
+  services::GcReport report;
+  report.dry_run = dry_run;
+  report.blobs = 2;
+  report.held = {{"referenced", 5}};
+  return report;
+}
+
 services::KeyService::Key FakeKeys::find(std::string_view token) {
   if (token == "reader") return {"reader", {"read"}};
   if (token == "boss") return {"boss", {"admin"}};
@@ -223,7 +268,7 @@ services::KeyService::Key FakeKeys::find(std::string_view token) {
 }
 
 ApiTest::ApiTest() {
-  services_ = {&system_, &system_, &system_, &models_, &jobs_, &packages_, &deployments_, nullptr};
+  services_ = {&system_, &system_, &system_, &models_, &jobs_, &packages_, &deployments_, &store_, nullptr};
   jobs_.job.id = "0190163d-8694-739b-aea5-966c26f8ad91";
   jobs_.job.kind = "compile";
   packages_.package.id = Digest::of("package");

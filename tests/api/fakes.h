@@ -118,6 +118,23 @@ public:
   int top = 0;
 };
 
+class FakeStore : public services::StoreService {
+public:
+  services::UploadInfo begin_upload() override { return upload; }
+  services::UploadInfo get_upload(const std::string& id) override;
+  services::UploadInfo append_upload(const std::string& id, const services::UploadChunk& chunk,
+                                     http::BodySource& bytes) override;
+  services::UploadInfo finish_upload(const std::string& id, const Digest& digest) override;
+  void remove_upload(const std::string& id) override { get_upload(id); }
+  std::shared_ptr<http::Content> blob(const std::string& id) override;
+  services::StorageInfo storage() override;
+  services::GcReport collect(bool dry_run) override;
+
+  services::UploadInfo upload;  ///< the only one
+  services::UploadChunk chunk;
+  std::string bytes;
+};
+
 class FakeKeys : public services::KeyService {
 public:
   Key find(std::string_view token) override;
@@ -154,6 +171,7 @@ protected:
   FakeJobs jobs_;
   FakePackages packages_;
   FakeDeployments deployments_;
+  FakeStore store_;
   FakeKeys keys_;
   services::Services services_;
   endpoints::ApiOptions options_;

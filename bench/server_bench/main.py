@@ -1,0 +1,156 @@
+"""The server against its own executor and against a Node server around ONNX Runtime: bench server [--quick]."""
+
+import argparse
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from models_bench.measure import mill
+from models_bench.sessions import ROOT
+
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+import serving  # noqa: E402  (found through the line above)
+
+LOAD = ROOT / "build/bin/bench_load"
+PEER = ROOT / "bench/peer/ort_server.js"
+RESULTS = ROOT / "bench/results"
+TICKS = os.sysconf("SC_CLK_TCK")
+OVERHEAD_BAR_MS, THROUGHPUT_BAR, CPU_BAR = 1.0, 2.0, 1.05
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(prog="bench server", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="shorter rounds: for a first look")
+    parser.add_argument("--only", choices=("overhead", "throughput", "cpu"), help="one of the three figures")
+    return parser.parse_args(argv)
+
+
+def cpu_seconds(pid):
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def load(port, path, body, clients, seconds, tail, *headers):
+    command = [str(LOAD), str(port), path, str(body), str(clients), str(seconds), str(tail), *headers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"bench_load: {done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def v2_body(folder, name, tensor):
+    """A binary v2 request in a file, and its header field."""
+    text = json.dumps({"inputs": [{"name": name, "shape": list(tensor.shape), "datatype": "FP32",
+                                   "parameters": {"binary_data_size": tensor.nbytes}}],
+                       "parameters": {"binary_data_output": True}}).encode()
+    path = Path(folder) / f"{name}.{tensor.shape[0]}.v2"
+    path.write_bytes(text + tensor.tobytes())
+    return path, f"Inference-Header-Content-Length: {len(text)}"
+
+
+class Bench:
+    def __init__(self, folder, quick):
+        self.folder = Path(folder)
+        self.seconds, self.rounds = (1.0, 3) if quick else (2.0, 5)
+        self.server = serving.Server(folder, "--set", "log_level=warn", "--set", "run.threads=1")
+
+    def deployed(self, model, batch, name, **more):
+        """The model under a name; its inputs for one row and their name."""
+        path = mill.generated(model)
+        inputs = mill.alive.random_inputs(mill.alive.onnx.load(str(path)), seed=1, batch=batch)
+        self.server.upload(model, path.read_bytes())
+        package = self.server.compile(model, {key: list(value.shape) for key, value in inputs.items()})
+        answer = self.server.deploy(name, package, **more)
+        if answer.status != 201:
+            raise RuntimeError(answer.body)
+        input_name, tensor = next(iter(inputs.items()))
+        return package, input_name, np.ascontiguousarray(tensor[:1])
+
+    def overhead(self):
+        """What one client waits for beyond the run itself, NPZ in and out, 600 KB in."""
+        _, name, tensor = self.deployed("squeezenet11", 1, "picture")
+        buffer = io.BytesIO()
+        np.savez(buffer, **{name: tensor})
+        body = self.folder / "picture.npz"
+        body.write_bytes(buffer.getvalue())
+        rounds = [load(self.server.port, "/v1/deployments/picture/infer", body, 1, self.seconds, 100,
+                       "Content-Type: application/x-npz") for _ in range(self.rounds)]
+        each = [r["around_compute_ms"]["p50"] for r in rounds]
+        return {"overhead_p50_ms": statistics.median(each), "rounds": each, "compute_p50_ms": statistics.median(
+            r["latency_ms"]["p50"] - r["around_compute_ms"]["p50"] for r in rounds), "bar": OVERHEAD_BAR_MS,
+            "passes": statistics.median(each) <= OVERHEAD_BAR_MS}
+
+    def throughput(self):
+        """mlp, 8 keep-alive clients, binary v2, both servers in turn."""
+        _, name, tensor = self.deployed("mlp", 1, "mlp", instances=2)
+        body, header = v2_body(self.folder, name, tensor)
+        peer = subprocess.Popen(["node", str(PEER), str(mill.generated("mlp")), "1"], stdout=subprocess.PIPE, text=True)
+        try:
+            port = json.loads(peer.stdout.readline())["port"]
+            pairs = []
+            for _ in range(self.rounds):
+                ours = load(self.server.port, "/v2/models/mlp/infer", body, 8, self.seconds, 16, header)
+                theirs = load(port, "/v2/models/mlp/infer", body, 8, self.seconds, 16, header)
+                pairs.append((ours["requests"] / ours["seconds"], theirs["requests"] / theirs["seconds"]))
+        finally:
+            peer.kill()
+            peer.wait()
+            peer.stdout.close()
+        ratio = statistics.median(a / b for a, b in pairs)
+        return {"ours_rps": statistics.median(a for a, _ in pairs), "peer_rps": statistics.median(b for _, b in pairs),
+                "ratio": ratio, "bar": THROUGHPUT_BAR, "passes": ratio >= THROUGHPUT_BAR}
+
+    def cpu(self):
+        """CPU seconds a request of the server over those of the executor alone at the batch of the package."""
+        package, name, tensor = self.deployed("squeezenet11", 8, "batched", max_batch=8, max_delay_us=20000)
+        archive = self.folder / "batched.tar"
+        archive.write_bytes(self.server.request("GET", f"/v1/packages/{package}/archive").body)
+        body, header = v2_body(self.folder, name, tensor)
+        pid, ratios = self.server.process.pid, []
+        for _ in range(self.rounds):
+            before = cpu_seconds(pid)
+            done = load(self.server.port, "/v2/models/batched/infer", body, 8, self.seconds, 16, header)
+            served = (cpu_seconds(pid) - before) / done["requests"]
+            ratios.append(served / (executor_cpu(archive) / 8))
+        stats = self.server.request("GET", "/v2/models/batched/stats").json()["model_stats"][0]
+        ratio = statistics.median(ratios)
+        return {"ratio": ratio, "rounds": ratios, "rows_a_run": stats["inference_count"] / stats["execution_count"],
+                "bar": CPU_BAR, "passes": ratio <= CPU_BAR}
+
+
+def executor_cpu(archive):
+    """CPU seconds of one run: the difference between many and few, so that loading does not count."""
+    def spent(runs):
+        before = os.times()
+        subprocess.run([str(mill.PROGRAM), "run", str(archive), "--threads", "1", "--repeat", str(runs)], check=True,
+                       stdout=subprocess.DEVNULL)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+    return (spent(24) - spent(4)) / 20
+
+
+def main(argv):
+    args = parse(argv)
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, args.quick)
+        try:
+            for name in (args.only,) if args.only else ("overhead", "throughput", "cpu"):
+                figures[name] = getattr(bench, name)()
+                print(f"{name}: {json.dumps(figures[name])}", flush=True)
+        finally:
+            bench.server.stop()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    part = "part." if args.quick or args.only else ""
+    (RESULTS / f"server.{part}json").write_text(json.dumps(figures, indent=1) + "\n")
+    missed = [name for name, figure in figures.items() if not figure["passes"]]
+    print(f"{len(figures) - len(missed)} of {len(figures)} bars pass" + (f"; missed: {', '.join(missed)}" if missed else ""))
+    return 1 if missed else 0

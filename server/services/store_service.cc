@@ -1,0 +1,119 @@
+#include "server/services/store_service.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::server {
+
+namespace {
+
+size_t copy_from(const storage::Blob& blob, uint64_t offset, std::span<std::byte> buffer) {
+  if (offset >= blob.size()) return 0;
+  const auto count = static_cast<size_t>(std::min<uint64_t>(buffer.size(), blob.size() - offset));
+  std::memcpy(buffer.data(), blob.bytes().data() + offset, count);
+  return count;
+}
+
+/// Mapped bytes; the blob stays readable when it is removed.
+class BlobContent final : public http::Content {
+public:
+  explicit BlobContent(std::shared_ptr<const storage::Blob> blob) : blob_(std::move(blob)) {}
+  uint64_t size() const override { return blob_->size(); }
+  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override {
+    return copy_from(*blob_, offset, buffer);
+  }
+
+private:
+  std::shared_ptr<const storage::Blob> blob_;
+};
+
+services::UploadInfo info_of(const storage::Upload& upload) {
+  return {upload.id, upload.size, {upload.created_ms}, upload.blob};
+}
+
+}  // namespace
+
+size_t BlobBody::read(std::span<std::byte> buffer) {
+  const size_t count = copy_from(*blob_, position_, buffer);
+  position_ += count;
+  return count;
+}
+
+services::UploadInfo StoreServiceImpl::begin_upload() {
+  quota_.check(1);
+  return info_of(uploads_.begin());
+}
+
+services::UploadInfo StoreServiceImpl::get_upload(const std::string& id) {
+  return info_of(uploads_.find(id));
+}
+
+services::UploadInfo StoreServiceImpl::append_upload(const std::string& id,
+                                                     const services::UploadChunk& chunk,
+                                                     http::BodySource& bytes) {
+  quota_.check(chunk.length.value_or(bytes.length().value_or(1)));
+  uint64_t taken = 0;
+  const auto next = [&](std::span<std::byte> buffer) {
+    const size_t count = bytes.read(buffer);
+    taken += count;
+    const bool wrong = chunk.length && (taken > *chunk.length || (count == 0 && taken < *chunk.length));
+    if (!wrong) return count;
+    throw Error(ErrorCode::kInvalidRequest, "Content-Range tells of " + std::to_string(*chunk.length) +
+                                                " bytes, the body has " +
+                                                (count == 0 ? std::to_string(taken) : "more"));
+  };
+  return info_of(uploads_.append(id, chunk.offset, next));
+}
+
+services::UploadInfo StoreServiceImpl::finish_upload(const std::string& id, const Digest& digest) {
+  uploads_.finish(id, digest);
+  return info_of(uploads_.find(id));
+}
+
+void StoreServiceImpl::remove_upload(const std::string& id) {
+  if (!uploads_.remove(id)) throw Error(ErrorCode::kNotFound, "there is no upload \"" + id + "\"");
+  collector_.collect();
+}
+
+std::shared_ptr<http::Content> StoreServiceImpl::blob(const std::string& id) {
+  const auto digest = Digest::parse(id);
+  if (!digest) throw Error(ErrorCode::kNotFound, "\"" + id + "\" is no id of a blob");
+  return std::make_shared<BlobContent>(blobs_.open(*digest));
+}
+
+services::StorageInfo StoreServiceImpl::storage() {
+  services::StorageInfo info;
+  for (const storage::BlobInfo& blob : blobs_.list()) {
+    ++info.blobs;
+    info.blob_bytes += blob.stored_bytes;
+  }
+  info.referenced_blobs = collector_.roots().size();
+  for (const storage::Upload& upload : uploads_.list()) {
+    ++info.uploads;
+    info.upload_bytes += upload.size;
+  }
+  info.quota_bytes = quota_.bytes();
+  info.free_bytes = std::filesystem::space(root_).available;
+  info.rows = {{"deployments", catalog_.list_deployments().size()},
+               {"queued_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kQueued))},
+               {"running_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kRunning))}};
+  return info;
+}
+
+services::GcReport StoreServiceImpl::collect(bool dry_run) {
+  services::GcReport report;
+  report.dry_run = dry_run;
+  if (!dry_run) {
+    report.uploads = static_cast<uint64_t>(uploads_.expire());
+    report.packages = collector_.expire_packages();
+  }
+  const storage::Collected done = dry_run ? collector_.preview() : collector_.collect();
+  report.blobs = done.blobs;
+  report.bytes = done.stored_bytes;
+  report.held = {{"referenced", collector_.roots().size()}, {"being_published", done.held}};
+  return report;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,236 @@
+#include "storage/upload/upload_store.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/error.h"
+#include "storage/catalog/uuid7.h"
+
+namespace tensormill::storage {
+namespace {
+
+constexpr std::string_view kFinished = "finished";
+constexpr size_t kOffsetDigits = 20;
+constexpr size_t kRead = 1 << 16;
+
+std::string chunk_name(uint64_t offset) {
+  const std::string digits = std::to_string(offset);
+  return std::string(kOffsetDigits - digits.size(), '0') + digits;
+}
+
+bool is_chunk_name(const std::string& name) {
+  return name.size() == kOffsetDigits &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The first 48 bits of a UUIDv7.
+int64_t created_ms(const std::string& id) {
+  return static_cast<int64_t>(std::stoull(id.substr(0, 8) + id.substr(9, 4), nullptr, 16));
+}
+
+Error no_upload(const std::string& id) {
+  return Error(ErrorCode::kNotFound, "there is no upload \"" + id + "\"");
+}
+
+}  // namespace
+
+class UploadStore::Turn {
+public:
+  Turn(UploadStore& store, const std::string& id) : store_(store), id_(id) {
+    const std::lock_guard lock(store.mutex_);
+    if (!store.busy_.insert(id).second) {
+      throw Error(ErrorCode::kConflict, "upload " + id + " is being written to by another request");
+    }
+  }
+  ~Turn() {
+    const std::lock_guard lock(store_.mutex_);
+    store_.busy_.erase(id_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+private:
+  UploadStore& store_;
+  const std::string id_;
+};
+
+UploadStore::UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOptions options,
+                         std::function<int64_t()> now_ms)
+    : env_(env), root_(std::move(root)), blobs_(blobs), options_(options), now_ms_(std::move(now_ms)) {
+  make_durable_folders(env_, root_ + "/uploads");
+}
+
+std::string UploadStore::folder_of(const std::string& id) const { return root_ + "/uploads/" + id; }
+
+std::string UploadStore::temporary_path() {
+  const std::lock_guard lock(mutex_);
+  return root_ + "/tmp/upload-" + std::to_string(next_temporary_++);
+}
+
+Upload UploadStore::begin() {
+  if (static_cast<int>(list().size()) >= options_.max_uploads) {
+    throw Error(ErrorCode::kUnavailable,
+                "there are " + std::to_string(options_.max_uploads) + " uploads already");
+  }
+  Upload upload;
+  upload.id = make_uuid7(now_ms_());
+  upload.created_ms = created_ms(upload.id);
+  env_.make_folder(folder_of(upload.id));
+  env_.sync_folder(root_ + "/uploads");
+  return upload;
+}
+
+Upload UploadStore::read(const std::string& id) {
+  if (!is_uuid7(id) || !env_.exists(folder_of(id))) throw no_upload(id);
+  Upload upload;
+  upload.id = id;
+  upload.created_ms = created_ms(id);
+  const std::string folder = folder_of(id) + "/";
+  for (const FolderEntry& entry : env_.list(folder_of(id))) {
+    if (entry.name == kFinished) {
+      upload.blob = Digest::parse(read_all(env_, folder + entry.name));
+      if (!upload.blob) throw Error(ErrorCode::kCorrupt, "upload " + id + " ended with a broken digest");
+      upload.size = 0;
+      return upload;
+    }
+    // Sorted: what does not begin where the one before ended was left by a removal that broke off.
+    if (entry.name == chunk_name(upload.size)) upload.size += env_.file_size(folder + entry.name);
+  }
+  return upload;
+}
+
+Upload UploadStore::find(const std::string& id) { return read(id); }
+
+std::vector<Upload> UploadStore::list() {
+  std::vector<Upload> uploads;
+  for (const FolderEntry& entry : env_.list(root_ + "/uploads")) {
+    if (!is_uuid7(entry.name)) continue;
+    try {
+      uploads.push_back(read(entry.name));
+    } catch (const Error& error) {
+      // One that was removed since the folder was listed is not there.
+      if (error.code() != ErrorCode::kNotFound) throw;
+    }
+  }
+  return uploads;
+}
+
+void UploadStore::publish(const std::string& temporary, const std::string& id, const std::string& name) {
+  env_.rename(temporary, folder_of(id) + "/" + name);
+  env_.sync_folder(folder_of(id));
+}
+
+Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) {
+  const Turn turn(*this, id);
+  Upload upload = read(id);
+  if (upload.blob) throw Error(ErrorCode::kConflict, "upload " + id + " is finished");
+  if (offset && *offset != upload.size) {
+    throw Error(ErrorCode::kRangeNotSatisfiable, "the chunk begins at " + std::to_string(*offset) +
+                                                     ", upload " + id + " has " +
+                                                     std::to_string(upload.size) + " bytes");
+  }
+  const std::string temporary = temporary_path();
+  uint64_t taken = 0;
+  try {
+    const auto file = env_.open(temporary, OpenMode::kCreateNew);
+    std::array<std::byte, kRead> buffer;
+    while (const size_t count = next(buffer)) {
+      if (upload.size + taken + count > options_.max_bytes) {
+        throw Error(ErrorCode::kTooLarge,
+                    "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");
+      }
+      file->write(taken, std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
+      taken += count;
+    }
+    file->sync();
+  } catch (const std::exception&) {
+    try {
+      env_.remove_file(temporary);
+    } catch (const Error&) {
+      // The clean-up at the next start removes it; the error that led here is the one to report.
+    }
+    throw;
+  }
+  if (taken == 0) {
+    env_.remove_file(temporary);
+    return upload;
+  }
+  publish(temporary, id, chunk_name(upload.size));
+  upload.size += taken;
+  return upload;
+}
+
+Digest UploadStore::finish(const std::string& id, const Digest& expected) {
+  const Turn turn(*this, id);
+  const Upload upload = read(id);
+  if (upload.blob) {
+    if (*upload.blob == expected) return expected;
+    throw Error(ErrorCode::kDigestMismatch, "upload " + id + " became " + upload.blob->text());
+  }
+  const BlobHold hold(blobs_);
+  const auto writer = blobs_.writer({.form = BlobForm::kCompressed, .expected = expected});
+  std::array<std::byte, kRead> buffer;
+  for (uint64_t size = 0; size < upload.size;) {
+    const auto chunk = env_.open(folder_of(id) + "/" + chunk_name(size), OpenMode::kRead);
+    for (uint64_t offset = 0; const size_t count = chunk->read(offset, buffer); offset += count) {
+      writer->write(std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
+      size += count;
+    }
+  }
+  const Digest digest = writer->commit();
+  const std::string temporary = temporary_path();
+  {
+    const auto file = env_.open(temporary, OpenMode::kCreateNew);
+    file->write(0, digest.text());
+    file->sync();
+  }
+  publish(temporary, id, std::string(kFinished));
+  for (const FolderEntry& entry : env_.list(folder_of(id))) {
+    if (is_chunk_name(entry.name)) env_.remove_file(folder_of(id) + "/" + entry.name);
+  }
+  return digest;
+}
+
+/// Last chunk first, so that what a crash leaves is the beginning of an upload.
+void UploadStore::remove_files(const std::string& id) {
+  const std::vector<FolderEntry> entries = env_.list(folder_of(id));
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    env_.remove_file(folder_of(id) + "/" + entry->name);
+  }
+  env_.remove_folder(folder_of(id));
+  env_.sync_folder(root_ + "/uploads");
+}
+
+bool UploadStore::remove(const std::string& id) {
+  if (!is_uuid7(id)) return false;
+  const Turn turn(*this, id);
+  if (!env_.exists(folder_of(id))) return false;
+  remove_files(id);
+  return true;
+}
+
+int UploadStore::expire() {
+  int removed = 0;
+  const int64_t oldest = now_ms_() - options_.lifetime.count();
+  for (const Upload& upload : list()) {
+    if (upload.created_ms >= oldest) continue;
+    try {
+      removed += remove(upload.id) ? 1 : 0;
+    } catch (const Error& error) {
+      // One that is being written to now is looked at the next time.
+      if (error.code() != ErrorCode::kConflict) throw;
+    }
+  }
+  return removed;
+}
+
+std::vector<Digest> UploadStore::roots() {
+  std::vector<Digest> blobs;
+  for (const Upload& upload : list()) {
+    if (upload.blob) blobs.push_back(*upload.blob);
+  }
+  std::sort(blobs.begin(), blobs.end());
+  return blobs;
+}
+
+}  // namespace tensormill::storage

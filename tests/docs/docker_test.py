@@ -1,0 +1,93 @@
+"""What docker/ says agrees with the program: packages, settings, ports, metrics."""
+
+import json
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKER = ROOT / "docker"
+
+
+def dockerfile_packages():
+    """The packages of both stages."""
+    text = (DOCKER / "Dockerfile").read_text().replace("\\\n", " ")
+    return [set(found.split()) for found in re.findall(r"--no-install-recommends install\s+(.*?)&&", text)]
+
+
+def settings():
+    """Names of all settings as environment variables."""
+    rows = re.findall(r'^TM_SETTING\(\w+, \w+, "([\w.]+)"', (ROOT / "config/settings.def").read_text(), re.MULTILINE)
+    return {"TENSORMILL_" + name.upper().replace(".", "_") for name in rows}
+
+
+def metric_names():
+    rows = re.findall(r'^TM_METRIC\((\w+), "(\w+)"', (ROOT / "server/metrics/metrics.def").read_text(), re.MULTILINE)
+    names = set()
+    for kind, name in rows:
+        names |= {name} if kind in ("kCounter", "kGauge") else {f"{name}_{part}" for part in ("bucket", "sum", "count")}
+    return names
+
+
+class DockerTest(unittest.TestCase):
+    def test_the_build_installs_what_the_script_does(self):
+        listed = re.search(r"kBuildPackages=\((.*?)\)", (ROOT / "dev").read_text(), re.DOTALL).group(1).split()
+        self.assertEqual(dockerfile_packages()[0], set(listed))
+
+    def test_the_image_has_every_library_of_the_program(self):
+        linked = subprocess.run(["ldd", str(ROOT / "build/bin/tensormill")], capture_output=True, text=True, check=True)
+        direct = subprocess.run(["readelf", "-d", str(ROOT / "build/bin/tensormill")], capture_output=True, text=True,
+                                check=True)
+        needed = re.findall(r"\(NEEDED\).*\[(.*?)\]", direct.stdout)
+        self.assertGreater(len(needed), 5)
+        paths = dict(re.findall(r"(\S+) => (\S+)", linked.stdout))
+        base = {"libc6", "libstdc++6", "libgcc-s1"}
+        for name in needed:
+            if name.startswith("ld-linux"):
+                continue
+            real = str(Path(paths[name]).resolve())
+            owner = None
+            for candidate in (real, real.removeprefix("/usr"), "/usr" + real):
+                found = subprocess.run(["dpkg", "-S", candidate], capture_output=True, text=True, check=False)
+                if found.returncode == 0:
+                    owner = found.stdout.split(":")[0]
+                    break
+            self.assertIsNotNone(owner, real)
+            self.assertIn(owner, dockerfile_packages()[1] | base, name)
+
+    def test_variables_are_settings(self):
+        known = settings()
+        for path in ("Dockerfile", "compose.yaml", "kubernetes/tensormill.yaml", "README.md"):
+            named = set(re.findall(r"TENSORMILL_[A-Z_]*[A-Z]", (DOCKER / path).read_text())) - {"TENSORMILL_TESTS"}
+            self.assertEqual(named - known, set(), path)
+
+    def test_ports_and_users_agree(self):
+        text = (DOCKER / "Dockerfile").read_text()
+        documents = list(yaml.safe_load_all((DOCKER / "kubernetes/tensormill.yaml").read_text()))
+        pod = next(d for d in documents if d["kind"] == "Deployment")["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        self.assertIn(f"EXPOSE {ports['http']} {ports['ops']}", text)
+        self.assertIn(f"TENSORMILL_LISTEN=0.0.0.0:{ports['http']}", text)
+        self.assertIn(f"TENSORMILL_OPS_LISTEN=0.0.0.0:{ports['ops']}", text)
+        user = pod["securityContext"]["runAsUser"]
+        self.assertIn(f"USER {user}:{pod['securityContext']['runAsGroup']}", text)
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            self.assertEqual(container[probe]["httpGet"]["port"], "ops")
+        service = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]["tensormill"]
+        self.assertTrue(service["read_only"])
+        self.assertIn(f"tensormill:{ports['http']}", (DOCKER / "nginx.conf").read_text())
+
+    def test_the_dashboard_shows_metrics_that_there_are(self):
+        dashboard = json.loads((DOCKER / "grafana-dashboard.json").read_text())
+        text = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+        shown = set(re.findall(r"\b((?:http|infer|job|store|process|action|deployment)_\w+)", text))
+        self.assertGreater(len(shown), 10)
+        self.assertEqual(shown - metric_names(), set())
+
+
+if __name__ == "__main__":
+    unittest.main()

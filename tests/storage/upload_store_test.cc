@@ -1,0 +1,249 @@
+// Uploads: chunks in order, one blob at the end, and nothing acknowledged lost at any cut or failure.
+#include "storage/upload/upload_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "storage/env/power_cut_env.h"
+#include "tests/storage/support.h"
+
+namespace tensormill::storage {
+namespace {
+
+const std::string kRoot = "/data/store";
+
+ByteReader reader_of(const std::string& bytes) {
+  auto position = std::make_shared<size_t>(0);
+  return [bytes, position](std::span<std::byte> buffer) {
+    const size_t count = std::min({buffer.size(), bytes.size() - *position, size_t{7}});
+    std::memcpy(buffer.data(), bytes.data() + *position, count);
+    *position += count;
+    return count;
+  };
+}
+
+struct Store {
+  explicit Store(Env& env, UploadOptions options = {})
+      : blobs(env, kRoot), uploads(env, kRoot, blobs, options, [this] { return now; }) {}
+  int64_t now = 1'700'000'000'000;
+  BlobStore blobs;
+  UploadStore uploads;
+};
+
+TEST(UploadTest, ChunksBecomeABlob) {
+  PowerCutEnv env;
+  Store store(env);
+  const Upload begun = store.uploads.begin();
+  EXPECT_EQ(begun.created_ms, store.now);
+  EXPECT_EQ(store.uploads.append(begun.id, 0, reader_of("hello, ")).size, 7U);
+  EXPECT_ERROR(store.uploads.append(begun.id, 0, reader_of("again")), ErrorCode::kRangeNotSatisfiable);
+  EXPECT_ERROR(store.uploads.append(begun.id, 8, reader_of("gap")), ErrorCode::kRangeNotSatisfiable);
+  EXPECT_EQ(store.uploads.append(begun.id, std::nullopt, reader_of("world")).size, 12U);
+  EXPECT_EQ(store.uploads.append(begun.id, 12, reader_of("")).size, 12U) << "an empty chunk changes nothing";
+  EXPECT_ERROR(store.uploads.finish(begun.id, Digest::of("other")), ErrorCode::kDigestMismatch);
+  EXPECT_EQ(store.uploads.find(begun.id).size, 12U) << "kept, to be tried again";
+  const Digest digest = Digest::of("hello, world");
+  EXPECT_EQ(store.uploads.finish(begun.id, digest), digest);
+  EXPECT_EQ(store.blobs.open(digest)->text(), "hello, world");
+  EXPECT_EQ(store.uploads.find(begun.id).blob, digest);
+  EXPECT_EQ(store.uploads.roots(), std::vector<Digest>{digest});
+  EXPECT_EQ(store.uploads.finish(begun.id, digest), digest) << "twice is no error";
+  EXPECT_ERROR(store.uploads.finish(begun.id, Digest::of("x")), ErrorCode::kDigestMismatch);
+  EXPECT_ERROR(store.uploads.append(begun.id, std::nullopt, reader_of("x")), ErrorCode::kConflict);
+  EXPECT_TRUE(store.uploads.remove(begun.id));
+  EXPECT_FALSE(store.uploads.remove(begun.id));
+  EXPECT_TRUE(store.uploads.roots().empty());
+  EXPECT_ERROR(store.uploads.find(begun.id), ErrorCode::kNotFound);
+}
+
+TEST(UploadTest, AChunkThatBreaksOffLeavesNothing) {
+  PowerCutEnv env;
+  Store store(env);
+  const std::string id = store.uploads.begin().id;
+  store.uploads.append(id, 0, reader_of("first"));
+  const auto broken = [reader = reader_of("second"), calls = 0](std::span<std::byte> buffer) mutable {
+    if (++calls > 1) throw Error(ErrorCode::kInvalidRequest, "the client has gone");
+    return reader(buffer);
+  };
+  EXPECT_ERROR(store.uploads.append(id, 5, broken), ErrorCode::kInvalidRequest);
+  EXPECT_EQ(store.uploads.find(id).size, 5U);
+  EXPECT_TRUE(env.list(kRoot + "/tmp").empty());
+  EXPECT_EQ(store.uploads.append(id, 5, reader_of("second")).size, 11U);
+}
+
+TEST(UploadTest, OneRequestWritesAtATime) {
+  PowerCutEnv env;
+  Store store(env);
+  const std::string id = store.uploads.begin().id;
+  const auto nosy = [&, asked = false](std::span<std::byte>) mutable -> size_t {
+    if (!asked) EXPECT_ERROR(store.uploads.append(id, 0, reader_of("x")), ErrorCode::kConflict);
+    asked = true;
+    return 0;
+  };
+  store.uploads.append(id, 0, nosy);
+  EXPECT_EQ(store.uploads.find(id).size, 0U);
+}
+
+TEST(UploadTest, BoundsHold) {
+  PowerCutEnv env;
+  Store store(env, {.max_bytes = 10, .max_uploads = 2});
+  const std::string id = store.uploads.begin().id;
+  EXPECT_ERROR(store.uploads.append(id, 0, reader_of("eleven bytes")), ErrorCode::kTooLarge);
+  store.uploads.append(id, 0, reader_of("ten bytes."));
+  EXPECT_ERROR(store.uploads.append(id, 10, reader_of("x")), ErrorCode::kTooLarge);
+  store.uploads.begin();
+  EXPECT_ERROR(store.uploads.begin(), ErrorCode::kUnavailable);
+  for (const char* bad : {"", "..", "../blobs", "0190a6c4-0000-7000-8000-00000000000g"}) {
+    EXPECT_ERROR(store.uploads.find(bad), ErrorCode::kNotFound);
+    EXPECT_FALSE(store.uploads.remove(bad));
+  }
+}
+
+TEST(UploadTest, ADayLaterTheyGo) {
+  PowerCutEnv env;
+  Store store(env);
+  const std::string old = store.uploads.begin().id;
+  store.uploads.append(old, 0, reader_of("bytes"));
+  store.now += 24 * 3600 * 1000;
+  const std::string young = store.uploads.begin().id;
+  EXPECT_EQ(store.uploads.expire(), 0);
+  store.now += 1;
+  EXPECT_EQ(store.uploads.expire(), 1);
+  ASSERT_EQ(store.uploads.list().size(), 1U);
+  EXPECT_EQ(store.uploads.list().at(0).id, young);
+}
+
+/// What a client was told, and what it can rely on after the power is back.
+struct Told {
+  std::string id;
+  uint64_t size = 0;
+  bool finished = false;
+  bool removing = false;
+  bool removed = false;
+};
+
+/// An upload from its beginning to its blob; throws when the power goes or an operation fails.
+void play(Env& env, Told& told) {
+  Store store(env);
+  told.id = store.uploads.begin().id;
+  for (const std::string chunk : {"hello, ", "wide ", "world"}) {
+    told.size = store.uploads.append(told.id, told.size, reader_of(chunk)).size;
+  }
+  store.uploads.finish(told.id, Digest::of("hello, wide world"));
+  told.finished = true;
+  // Something else that the power may go in.
+  store.blobs.put("other bytes");
+  told.removing = true;
+  store.uploads.remove(told.id);
+  told.removed = true;
+}
+
+/// Empty when all that was told holds and the upload can be brought to its end.
+std::string check(Env& env, const Told& told) {
+  try {
+    Store store(env);
+    if (!env.list(kRoot + "/tmp").empty()) return "unfinished writes stay";
+    if (told.id.empty()) return "";
+    const Digest digest = Digest::of("hello, wide world");
+    if (told.removed) return store.uploads.list().empty() ? "" : "what was removed is there";
+    if (told.finished && store.blobs.open(digest)->text() != "hello, wide world") return "the blob is lost";
+    Upload upload;
+    try {
+      upload = store.uploads.find(told.id);
+    } catch (const Error&) {
+      return told.removing ? "" : "the upload is lost";
+    }
+    if (upload.blob)
+      return store.blobs.open(*upload.blob)->text() == "hello, wide world" ? "" : "other bytes";
+    if (told.removing) return "";
+    if (told.finished) return "it is no longer finished";
+    if (upload.size < told.size) return "acknowledged bytes are lost";
+    const std::string whole = "hello, wide world";
+    store.uploads.append(told.id, upload.size, reader_of(whole.substr(upload.size)));
+    store.uploads.finish(told.id, digest);
+    return store.blobs.open(digest)->text() == whole ? "" : "other bytes";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+uint64_t operations_of_play() {
+  PowerCutEnv env;
+  Told told;
+  play(env, told);
+  EXPECT_TRUE(told.removed);
+  return env.operations();
+}
+
+TEST(UploadTest, NothingAcknowledgedIsLostWheneverThePowerGoes) {
+  const uint64_t operations = operations_of_play();
+  ASSERT_GT(operations, 30U);
+  for (uint64_t cut = 0; cut <= operations; ++cut) {
+    for (const Survival survival : {Survival::kNothing, Survival::kPart, Survival::kAll}) {
+      PowerCutEnv env;
+      Told told;
+      env.cut_after(cut);
+      try {
+        play(env, told);
+      } catch (const Error& error) {
+        ASSERT_TRUE(env.is_off()) << error.what();
+      }
+      env.reboot(survival, cut);
+      EXPECT_EQ(check(env, told), "") << "cut after " << cut;
+    }
+  }
+}
+
+TEST(UploadTest, AnyFailingOperationIsToldAndLeavesAnUploadThatGoesOn) {
+  const uint64_t operations = operations_of_play();
+  for (uint64_t k = 1; k <= operations; ++k) {
+    for (const int error_number : {ENOSPC, EIO}) {
+      PowerCutEnv env;
+      Told told;
+      env.fail_operations(k, 1, error_number);
+      try {
+        play(env, told);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), error_number == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIo)
+            << error.what();
+      }
+      EXPECT_EQ(check(env, told), "") << "operation " << k << " failed with " << error_number;
+      env.reboot(Survival::kNothing);
+      EXPECT_EQ(check(env, told), "") << "operation " << k << " failed, then the power";
+    }
+  }
+}
+
+TEST(UploadTest, LeavingOutAnySyncIsCaught) {
+  PowerCutEnv recorder;
+  Told unused;
+  play(recorder, unused);
+  const uint64_t operations = recorder.operations();
+  for (uint64_t sync = 1; sync <= recorder.syncs().size(); ++sync) {
+    const SyncRecord& record = recorder.syncs()[sync - 1];
+    const bool ours = record.path.find("/uploads") != std::string::npos ||
+                      record.path.find("/tmp/upload") != std::string::npos;
+    if (!ours || record.pending == 0) continue;
+    bool caught = false;
+    for (uint64_t cut = record.number; cut <= operations && !caught; ++cut) {
+      for (uint64_t seed = 0; seed < 3 && !caught; ++seed) {
+        PowerCutEnv env;
+        Told told;
+        env.ignore_sync(sync);
+        env.cut_after(cut);
+        try {
+          play(env, told);
+        } catch (const Error&) {
+          ASSERT_TRUE(env.is_off());
+        }
+        env.reboot(seed == 0 ? Survival::kNothing : Survival::kPart, cut * 3 + seed);
+        caught = !check(env, told).empty();
+      }
+    }
+    EXPECT_TRUE(caught) << "sync " << sync << " of " << record.path << " can be left out";
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::storage
