@@ -72,7 +72,7 @@ class BatchingTest(unittest.TestCase):
             # Long enough for what follows, and ended by the client's going.
             while not done.is_set():
                 busy.set()
-                self.server.request("POST", "/v1/deployments/narrow/infer?repeat=1000&fill_mode=ones", b"")
+                self.server.request("POST", "/v1/deployments/narrow/infer?repeat=300&fill_mode=ones", b"")
 
         with ThreadPoolExecutor(6) as pool:
             long = [pool.submit(occupy) for _ in range(4)]
@@ -90,7 +90,7 @@ class BatchingTest(unittest.TestCase):
     def test_a_deadline_in_the_queue_is_504(self):
         self.deploy("late", max_queue=8)
         with ThreadPoolExecutor(1) as pool:
-            long = pool.submit(self.server.request, "POST", "/v1/deployments/late/infer?repeat=1000&fill_mode=ones", b"")
+            long = pool.submit(self.server.request, "POST", "/v1/deployments/late/infer?repeat=300&fill_mode=ones", b"")
             raw = self.images[:4]
             value = {"inputs": [{"name": "image", "shape": [4, 1, 28, 28], "datatype": "FP32", "data": raw.ravel().tolist()}],
                      "parameters": {"timeout": 1}}
