@@ -225,7 +225,7 @@ Affine to_affine(const Expr& expr, const Ranges& ranges) {
       if (!divisor.is_constant() || divisor.constant <= 0 || divisor.constant > kLimit)
         return opaque(expr, ranges);
       const Affine value = to_affine(expr->args[0], ranges);
-      const Affine quotient = divide(value, divisor.constant, ranges);
+      Affine quotient = divide(value, divisor.constant, ranges);
       if (expr->op == ExprOp::kFloorDiv) return quotient;
       result = value;
       result.add(quotient, -divisor.constant);
@@ -254,7 +254,7 @@ int64_t multiple_of(const Affine& whole, const Affine& part) {
 }
 
 // Turns k*x + q*floordiv(x, c) into k*floormod(x, c) + (q + k*c)*floordiv(x, c) where that makes q smaller.
-bool fold_division(Affine& affine, size_t index, const Affine& numerator, const Expr x, int64_t c) {
+bool fold_division(Affine& affine, size_t index, const Affine& numerator, const Expr& x, int64_t c) {
   const Affine::Term term = affine.terms[index];
   const int64_t k = multiple_of(affine, numerator);
   if (k <= 0 || k > kLimit / c || std::abs(k) > std::abs(term.coefficient)) return false;
@@ -278,8 +278,9 @@ bool fold_one(Affine& affine, size_t index, const Ranges& ranges) {
     const int64_t* inner = te::as_int(other.atom->args[1]);
     if (!inner || *inner <= 1 || *inner >= *divisor || *divisor % *inner != 0) continue;
     Affine quotient;
-    quotient.add(other.atom, 1);
-    if (fold_division(affine, index, quotient, other.atom, *divisor / *inner)) return true;
+    const Expr part = other.atom;  // folding moves the terms
+    quotient.add(part, 1);
+    if (fold_division(affine, index, quotient, part, *divisor / *inner)) return true;
   }
   return false;
 }
@@ -416,7 +417,7 @@ bool has_division(const Expr& expr) {
 }
 
 Expr bounded_form(const Expr& expr, const Ranges& ranges) {
-  const Expr normal = to_expr(to_affine(expr, ranges), ranges);
+  Expr normal = to_expr(to_affine(expr, ranges), ranges);
   if (!has_division(normal)) return normal;
   const std::optional<Range> own = tree_range(expr, ranges), other = tree_range(normal, ranges);
   if (!own || (other && other->low >= own->low && other->high <= own->high)) return normal;

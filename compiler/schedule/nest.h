@@ -73,7 +73,7 @@ public:
   const te::Expr& definition(int axis) const { return definitions_[static_cast<size_t>(axis)]; }
 
 private:
-  void set(int axis, te::Expr value, std::vector<int>& fresh);
+  void set(int axis, const te::Expr& value, std::vector<int>& fresh);
 
   const Stage& stage_;
   const StagePlan& plan_;

@@ -54,7 +54,7 @@ private:
       for (size_t i = 0; i < index.size() && same; ++i) same = te::equal(known.index[i], index[i]);
       if (same) return known.value;
     }
-    const Expr value =
+    Expr value =
         substitute_all(plans_[static_cast<size_t>(producer)].definition[static_cast<size_t>(expr->output)],
                        stage_at(state_, producer).data_vars, index);
     known_.push_back({producer, expr->output, index, value});
@@ -139,7 +139,7 @@ AxisValues::AxisValues(const Stage& stage, const StagePlan& plan, std::vector<te
       values_(stage.axes.size()),
       definitions_(stage.axes.size()) {}
 
-void AxisValues::set(int axis, Expr value, std::vector<int>& fresh) {
+void AxisValues::set(int axis, const Expr& value, std::vector<int>& fresh) {
   const size_t i = static_cast<size_t>(axis);
   if (values_[i]) return;
   definitions_[i] = value;
