@@ -61,6 +61,27 @@ TEST(Batch, ImagesThatFitTheCacheShareTheirWeights) {
   EXPECT_TRUE(has(check(window, 2 * 1024), " i0 1\n"));
 }
 
+/// Two cores walk the halves of one image: each then reads the rows that it wrote.
+TEST(Batch, CoresShareTheRowsOfOneImage) {
+  constexpr int64_t kL2 = 64 * 1024;
+  const ir::Attrs pool = {{"kernel", Ints{2, 2, 1}}, {"strides", Ints{2, 2, 1}}};
+  const auto pooled = [&](int64_t rows) {
+    return check({"max_pool", "rows", pool, {{.shape = {1, 2, rows, 8, 8}}}}, kL2);
+  };
+  EXPECT_TRUE(has(pooled(12), " i2 3\n"));
+  EXPECT_TRUE(has(pooled(10), " i2 5\n")) << "five rows of the result have no halves";
+  const auto depthwise = [&](int64_t images) {
+    return check(make_case("conv_depthwise", {}, {images, 2, 10, 9, 8}, {2, 3, 3, 8}), kL2);
+  };
+  EXPECT_TRUE(has(depthwise(1), " i2 4\n"));
+  EXPECT_TRUE(has(depthwise(2), " i2 8\n")) << "an image for each core";
+  const auto window = [&](int64_t l2) {
+    return check(make_case("conv_blocked", {}, {1, 2, 10, 9, 8}, {4, 2, 3, 3, 8, 8}), l2);
+  };
+  EXPECT_TRUE(has(window(128 * 1024), " i2 4\n"));
+  EXPECT_TRUE(has(window(kL2), " i2 8\n")) << "18 KB of weights for each core";
+}
+
 TEST(Batch, StridedAndFirstLayers) {
   const ir::Attrs half = {{"strides", Ints{2, 2}}};
   EXPECT_TRUE(

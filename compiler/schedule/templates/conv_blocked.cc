@@ -55,6 +55,14 @@ int64_t most_blocks(const Traffic& traffic, int64_t blocks, const target::CpuFac
   return std::clamp<int64_t>(static_cast<int64_t>(std::min(most, 4.0)), 2, 4);
 }
 
+// Whether the cores' shares of a row of tiles are nearly equal although its last tile may be short. Where
+// each core reads all weights they should stay in its cache, too.
+bool shares_evenly(const ConvNest& nest, int64_t width, const ConvTile& tile, const target::CpuFacts& facts) {
+  const int64_t cores = std::max(facts.num_cores, 1);
+  const int64_t tiles = (width + tile.columns - 1) / tile.columns;
+  return !nest.flat || (tiles + cores - 1) / cores * cores * tile.columns * 8 <= width * 9;
+}
+
 // The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
 constexpr int64_t kMaxWindowColumns = 11;
 
@@ -97,9 +105,7 @@ bool template_conv_blocked(Builder& builder) {
       facts);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
   ConvPass pass = choose_pass(traffic, stage.shape[0], parts, facts);
-  // Where each core reads all weights they should stay in its cache; a short last tile would make one share
-  // smaller.
-  if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && width % tile.columns == 0)
+  if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
     pass = share_image(pass, stage.shape[0], parts, facts);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
