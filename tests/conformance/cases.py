@@ -15,7 +15,7 @@ RTOL, ATOL = 1e-3, 1e-7
 
 
 class NotATensor(Exception):
-    """A value that numpy has no array for: a sequence, an optional, strings."""
+    """A value that there is no array for: strings, maps."""
 
 
 def all_cases():
@@ -27,20 +27,38 @@ def data_sets(case):
     return sorted((ROOT / case).glob("test_data_set_*"), key=lambda path: int(path.name.rsplit("_", 1)[1]))
 
 
-def tensor_of(path, value_info):
-    """The array of one .pb file; bfloat16 as numpy's '|V2'."""
-    if value_info.type.WhichOneof("value") != "tensor_type":
-        raise NotATensor(f"{value_info.name} is a {value_info.type.WhichOneof('value')[:-5]}")
-    tensor = onnx.TensorProto()
-    tensor.ParseFromString(path.read_bytes())
+def array_of(tensor, elem_type):
+    """The array of a TensorProto; bfloat16 as numpy's '|V2'."""
     if tensor.data_type == onnx.TensorProto.STRING:
-        raise NotATensor(f"{value_info.name} holds strings")
+        raise NotATensor("the case has strings")
     if tensor.data_type == BFLOAT16:
         bits = np.frombuffer(tensor.raw_data, np.uint16) if tensor.raw_data else np.array(tensor.int32_data, np.uint16)
         return bits.reshape(tuple(tensor.dims)).view("V2")
     array = numpy_helper.to_array(tensor)
     # The suite stores bfloat16 as uint16; the model says what the bits are.
-    return array.view("V2") if value_info.type.tensor_type.elem_type == BFLOAT16 else array
+    return array.view("V2") if elem_type == BFLOAT16 else array
+
+
+def parsed(message, path):
+    message.ParseFromString(path.read_bytes())
+    return message
+
+
+def arrays_of(path, value_info):
+    """Name -> array of one .pb file: a tensor has the value's name, elements of a sequence NAME/0, NAME/1 ..."""
+    name, kind = value_info.name, value_info.type.WhichOneof("value")
+    if kind == "tensor_type":
+        return {name: array_of(parsed(onnx.TensorProto(), path), value_info.type.tensor_type.elem_type)}
+    if kind == "sequence_type":
+        elements = parsed(onnx.SequenceProto(), path).tensor_values
+    elif kind == "optional_type":
+        optional = parsed(onnx.OptionalProto(), path)
+        elements = list(optional.sequence_value.tensor_values)
+        if optional.elem_type == onnx.OptionalProto.TENSOR:
+            elements = [optional.tensor_value]
+    else:
+        raise NotATensor(f"{name} is a {kind[:-5]}")
+    return {f"{name}/{i}": array_of(element, None) for i, element in enumerate(elements)}
 
 
 def values(model, folder, kind):
@@ -50,7 +68,10 @@ def values(model, folder, kind):
     if kind == "input" and len(files) != len(infos):
         initializers = {tensor.name for tensor in model.graph.initializer}
         infos = [info for info in infos if info.name not in initializers]
-    return {info.name: tensor_of(path, info) for info, path in zip(infos, files)}
+    result = {}
+    for info, path in zip(infos, files):
+        result.update(arrays_of(path, info))
+    return result
 
 
 def save(path, arrays):

@@ -30,11 +30,26 @@ std::map<std::string, Tensor> read_inputs(const std::string& path) {
   return inputs;
 }
 
+/// Types of the tensors "NAME/0", "NAME/1" ...; an optional value without any is empty.
+std::optional<std::vector<ir::ValueType>> elements_of(const onnx::SignatureValue& input,
+                                                      const std::map<std::string, Tensor>& inputs) {
+  std::vector<ir::ValueType> types;
+  for (auto found = inputs.find(input.name + "/0"); found != inputs.end();
+       found = inputs.find(input.name + "/" + std::to_string(types.size())))
+    types.push_back({found->second.dtype(), found->second.shape()});
+  if (types.empty() && input.kind != onnx::ValueKind::kSequence) return std::nullopt;
+  return types;
+}
+
 /// Imports with the inputs' own shapes; binds the values that the importer asks for.
 ir::Graph import(const onnx::ModelSource& source, const std::map<std::string, Tensor>& inputs,
                  size_t& num_bound) {
   onnx::ImportOptions options;
   for (const onnx::SignatureValue& input : onnx::read_facts(source).inputs) {
+    if (input.kind != onnx::ValueKind::kTensor) {
+      options.input_elements[input.name] = elements_of(input, inputs);
+      continue;
+    }
     const auto found = inputs.find(input.name);
     if (found == inputs.end()) continue;
     const Shape& shape = found->second.shape();

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/json.h"
 
@@ -119,6 +119,7 @@ std::optional<std::string> unsupported_reason(const ModelProto& model, const Nod
     return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
            std::to_string(kMaxOpset);
   }
+  if (find_structure_op(node.op_type, opset) != nullptr) return std::nullopt;
   const OpRow* row = find_op(node.op_type, opset);
   if (row == nullptr) {
     for (const std::string& function : model.functions) {
@@ -140,12 +141,30 @@ std::optional<std::string> unsupported_reason(const ModelProto& model, const Nod
   return std::nullopt;
 }
 
+void add_unsupported_nodes(const ModelProto& model, const GraphProto& graph, int64_t opset,
+                           std::vector<ErrorDetail>& details) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const NodeProto& node = graph.nodes[i];
+    std::string attribute;
+    if (const std::optional<std::string> reason = unsupported_reason(model, node, opset, attribute)) {
+      details.push_back({node_label(node, i), "op " + node.op_type + ", opset " + std::to_string(opset) +
+                                                  (attribute.empty() ? "" : ", attribute " + attribute) +
+                                                  ": " + *reason});
+      continue;
+    }
+    for (const AttributeProto& each : node.attributes) {
+      for (const auto& inner : each.graphs) add_unsupported_nodes(model, *inner, opset, details);
+    }
+  }
+}
+
 std::vector<SignatureValue> signature(const std::vector<ValueInfoProto>& values,
                                       const std::set<std::string>& without) {
   std::vector<SignatureValue> result;
   for (const ValueInfoProto& value : values) {
     if (without.count(value.name) != 0) continue;
-    result.push_back({value.name, dtype_of(value.elem_type).value_or(DType::kFloat32), value.shape});
+    result.push_back(
+        {value.name, dtype_of(value.elem_type).value_or(DType::kFloat32), value.shape, value.kind});
   }
   return result;
 }
@@ -205,25 +224,17 @@ std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
   }
   const auto check_values = [&](const std::vector<ValueInfoProto>& values, const char* kind) {
     for (const ValueInfoProto& value : values) {
-      const bool supported = value.is_tensor && dtype_of(value.elem_type);
+      const bool supported = value.kind != ValueKind::kOther && dtype_of(value.elem_type);
       if (!supported)
-        details.push_back(
-            {value.name,
-             std::string(kind) +
-                 (value.is_tensor ? ", element type " + data_type_name(value.elem_type) : ", not a tensor") +
-                 " is not implemented"});
+        details.push_back({value.name, std::string(kind) +
+                                           (value.kind != ValueKind::kOther
+                                                ? ", element type " + data_type_name(value.elem_type)
+                                                : ", a kind of value that") +
+                                           " is not implemented"});
     }
   };
   check_values(model.graph.inputs, "input");
-  for (size_t i = 0; i < model.graph.nodes.size(); ++i) {
-    const NodeProto& node = model.graph.nodes[i];
-    std::string attribute;
-    const std::optional<std::string> reason = unsupported_reason(model, node, opset, attribute);
-    if (!reason) continue;
-    details.push_back({node_label(node, i), "op " + node.op_type + ", opset " + std::to_string(opset) +
-                                                (attribute.empty() ? "" : ", attribute " + attribute) + ": " +
-                                                *reason});
-  }
+  add_unsupported_nodes(model, model.graph, opset, details);
   return details;
 }
 

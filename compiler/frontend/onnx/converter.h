@@ -51,6 +51,7 @@ public:
   /// Integers of an operand whose value is known while the graph is built; throws ValueRequired otherwise.
   std::vector<int64_t> known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
+  const Tensor& known_value(ir::ValueId value, const char* what) const;
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
   int64_t int_attr(const char* name, int64_t fallback) const;

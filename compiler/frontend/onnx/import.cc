@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/tensor_data.h"
@@ -97,33 +98,41 @@ private:
   std::map<std::string, int64_t> bound_;
 };
 
+std::set<std::string> top_level_names(const GraphProto& graph) {
+  std::set<std::string> names;
+  for (const ValueInfoProto& input : graph.inputs) names.insert(input.name);
+  for (const TensorProto& tensor : graph.initializers) names.insert(tensor.name);
+  for (const NodeProto& node : graph.nodes) names.insert(node.outputs.begin(), node.outputs.end());
+  return names;
+}
+
 class Importer {
 public:
   Importer(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops)
-      : source_(source), options_(options), model_(checked_model(source)), graph_(ops) {}
+      : source_(source),
+        options_(options),
+        model_(checked_model(source)),
+        graph_(ops),
+        builder_(graph_, source, standard_opset(model_), top_level_names(model_.graph)) {}
 
   ir::Graph run() {
     const std::vector<ErrorDetail> missing = find_unsupported(model_);
     if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
     graph_.set_name(model_.graph.name);
-    reserve_names();
     add_inputs();
-    for (const TensorProto& tensor : model_.graph.initializers) {
-      values_[tensor.name] = graph_.add_constant(tensor.name, read_tensor(tensor, source_));
-    }
-    for (size_t i = 0; i < model_.graph.nodes.size(); ++i) convert(model_.graph.nodes[i], i);
-    if (!unsupported_.empty()) throw_unsupported(unsupported_, collect_facts(model_));
-    if (!required_.empty()) throw_required();
+    for (const TensorProto& tensor : model_.graph.initializers)
+      bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
+    for (size_t i = 0; i < model_.graph.nodes.size(); ++i)
+      builder_.convert(model_.graph.nodes[i], i, scope_, false);
+    if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
+    if (!builder_.required().empty()) throw_required();
     set_outputs();
     return std::move(graph_);
   }
 
 private:
-  void reserve_names() {
-    for (const ValueInfoProto& input : model_.graph.inputs) reserved_.insert(input.name);
-    for (const TensorProto& tensor : model_.graph.initializers) reserved_.insert(tensor.name);
-    for (const NodeProto& node : model_.graph.nodes)
-      reserved_.insert(node.outputs.begin(), node.outputs.end());
+  void bind(const std::string& name, ir::ValueId value) {
+    scope_.bind(name, {Binding::Kind::kTensor, value, {}});
   }
 
   void add_inputs() {
@@ -131,10 +140,11 @@ private:
     for (const TensorProto& tensor : model_.graph.initializers) initializers.insert(tensor.name);
     ShapeBinder binder(options_);
     const auto check_name = [&](const char* option, const std::string& name) {
-      const bool known = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
-                                     [&](const ValueInfoProto& input) {
-                                       return input.name == name && initializers.count(input.name) == 0;
-                                     });
+      const bool known = std::any_of(
+          model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const ValueInfoProto& input) {
+            const bool is_part = !input.is_tensor && name.rfind(input.name + "/", 0) == 0;
+            return (input.name == name || is_part) && initializers.count(input.name) == 0;
+          });
       if (!known) {
         throw Error(ErrorCode::kInvalidArgument,
                     std::string(option) + " name \"" + name + "\", which is no input of the model");
@@ -142,16 +152,50 @@ private:
     };
     for (const auto& [name, shape] : options_.input_shapes) check_name("input_shapes", name);
     for (const auto& [name, value] : options_.input_values) check_name("input_values", name);
+    for (const auto& [name, elements] : options_.input_elements) check_name("input_elements", name);
     for (const ValueInfoProto& input : model_.graph.inputs) binder.learn(input);
     for (const ValueInfoProto& input : model_.graph.inputs) {
       // An initializer that is listed as an input is a default that nothing overrides here.
       if (initializers.count(input.name) != 0) continue;
-      const ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
-      num_bytes(type.shape, type.dtype);
-      const auto bound = options_.input_values.find(input.name);
-      values_[input.name] = bound == options_.input_values.end() ? graph_.add_input(input.name, type)
-                                                                 : add_bound(input.name, type, bound->second);
+      if (input.is_tensor) {
+        bind(input.name, add_input(input.name, {*dtype_of(input.elem_type), binder.shape_of(input)}));
+      } else {
+        add_structured_input(input);
+      }
     }
+  }
+
+  ir::ValueId add_input(const std::string& name, const ir::ValueType& type) {
+    num_bytes(type.shape, type.dtype);
+    const auto bound = options_.input_values.find(name);
+    return bound == options_.input_values.end() ? graph_.add_input(name, type)
+                                                : add_bound(name, type, bound->second);
+  }
+
+  /// A sequence becomes one input an element; an optional value is what it holds, or nothing.
+  void add_structured_input(const ValueInfoProto& input) {
+    const auto given = options_.input_elements.find(input.name);
+    if (given == options_.input_elements.end()) {
+      throw Error(ErrorCode::kShapeRequired,
+                  "input \"" + input.name + "\" is no tensor; give its elements with input_elements",
+                  {{input.name, "elements"}});
+    }
+    const bool is_optional = input.kind == ValueKind::kOptional || input.kind == ValueKind::kOptionalSequence;
+    if (!given->second && !is_optional)
+      throw Error(ErrorCode::kInvalidArgument, "input \"" + input.name + "\" is not optional");
+    Binding binding;
+    binding.kind = given->second ? Binding::Kind::kSequence : Binding::Kind::kNone;
+    if (given->second) {
+      for (const ir::ValueType& type : *given->second)
+        binding.elements.push_back(
+            add_input(input.name + "/" + std::to_string(binding.elements.size()), type));
+    }
+    if (given->second && input.kind == ValueKind::kOptional) {
+      if (binding.elements.size() != 1)
+        throw Error(ErrorCode::kInvalidArgument, "input \"" + input.name + "\" holds one tensor");
+      binding = {Binding::Kind::kTensor, binding.elements[0], {}};
+    }
+    scope_.bind(input.name, std::move(binding));
   }
 
   ir::ValueId add_bound(const std::string& name, const ir::ValueType& type, const Tensor& value) {
@@ -167,55 +211,12 @@ private:
   [[noreturn]] void throw_required() const {
     std::string message = "values that decide about shapes depend on inputs; bind them with input_values:";
     std::vector<ErrorDetail> details;
-    for (const auto& [input, what] : required_) {
+    for (const auto& [input, what] : builder_.required()) {
       message += " \"" + input + "\" (" + what + ");";
       details.push_back({input, what});
     }
     message.pop_back();
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));
-  }
-
-  void convert(const NodeProto& node, size_t index) {
-    const std::string label = node_label(node, index);
-    std::vector<ir::ValueId> inputs;
-    for (const std::string& input : node.inputs) {
-      if (input.empty()) {
-        inputs.push_back(ir::kAbsent);
-        continue;
-      }
-      const auto found = values_.find(input);
-      // Behind a node that could not be converted nothing can be said; the first ones are reported.
-      if (found == values_.end()) return;
-      inputs.push_back(found->second);
-    }
-    const int64_t opset = standard_opset(model_);
-    NodeContext context(graph_, node, label, opset, std::move(inputs), source_, reserved_);
-    try {
-      find_op(node.op_type, opset)->convert(context);
-    } catch (const ValueRequired& required) {
-      for (const std::string& input : required.inputs)
-        required_.emplace(input, required.what + " of node \"" + label + "\"");
-      return;
-    } catch (const UnsupportedForm& form) {
-      unsupported_.push_back({label, "op " + node.op_type + ", opset " + std::to_string(opset) +
-                                         ", attribute " + form.attribute + ": " + form.reason});
-      return;
-    } catch (Error& error) {
-      error.add_context("node \"" + label + "\" (" + node.op_type + ")");
-      // Shapes that overflow come from the model's own numbers.
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      if (context.outputs()[i] == ir::kAbsent) {
-        unsupported_.push_back({label, "op " + node.op_type + ", opset " + std::to_string(opset) +
-                                           ", attribute output " + std::to_string(i) +
-                                           ": is not implemented"});
-        return;
-      }
-      values_[node.outputs[i]] = context.outputs()[i];
-    }
   }
 
   void set_outputs() {
@@ -225,15 +226,23 @@ private:
     }
     std::vector<ir::ValueId> outputs;
     for (const std::string& name : names) {
-      const auto found = values_.find(name);
-      if (found == values_.end())
+      const Binding* found = scope_.find(name);
+      if (found == nullptr)
         throw Error(ErrorCode::kInvalidArgument,
                     "outputs name \"" + name + "\", which is no value of the model");
-      if (std::find(outputs.begin(), outputs.end(), found->second) != outputs.end()) {
+      // A sequence becomes one output an element, an empty optional value none.
+      for (size_t i = 0; i < found->elements.size(); ++i) {
+        const std::string part = graph_.unique_name(name + "/" + std::to_string(i));
+        outputs.push_back(graph_.add_node("identity", {found->elements[i]}, {}, {name}, {part})[0]);
+      }
+      if (found->kind != Binding::Kind::kTensor) continue;
+      if (std::find(outputs.begin(), outputs.end(), found->tensor) != outputs.end()) {
         throw Error(ErrorCode::kInvalidArgument, "outputs name \"" + name + "\" twice");
       }
-      outputs.push_back(found->second);
+      outputs.push_back(found->tensor);
     }
+    if (outputs.empty())
+      throw Error(ErrorCode::kNotSupported, "all outputs are empty sequences or optional values");
     graph_.set_outputs(std::move(outputs));
   }
 
@@ -241,10 +250,8 @@ private:
   const ImportOptions& options_;
   ModelProto model_;
   ir::Graph graph_;
-  std::set<std::string> reserved_;
-  std::map<std::string, ir::ValueId> values_;
-  std::vector<ErrorDetail> unsupported_;
-  std::map<std::string, std::string> required_;  ///< graph input -> what needs its value
+  GraphBuilder builder_;
+  Scope scope_;
 };
 
 }  // namespace

@@ -8,9 +8,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/value_kind.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -42,6 +44,7 @@ struct SignatureValue {
   std::string name;
   DType dtype = DType::kFloat32;
   DimShape shape;
+  ValueKind kind = ValueKind::kTensor;
 };
 
 /// What can be said of a model without compiling it.
@@ -69,6 +72,10 @@ struct ImportOptions {
   /// input whose value decides about shapes or structure (a shape to reshape to, axes, a count) must be
   /// bound: else kShapeRequired, its details naming each such input.
   std::map<std::string, Tensor> input_values;
+  /// Types of the elements of an input that is a sequence, or of the one tensor that an optional input holds:
+  /// each becomes an input "NAME/0", "NAME/1" ...; nothing: the optional value is empty. Such inputs must be
+  /// listed: else kShapeRequired. Sequences among the outputs become outputs of such names.
+  std::map<std::string, std::optional<std::vector<ir::ValueType>>> input_elements;
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;

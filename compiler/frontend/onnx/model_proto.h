@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/frontend/onnx/value_kind.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/tensor.h"
 
@@ -67,6 +68,7 @@ struct AttributeProto {
 struct ValueInfoProto {
   std::string name;
   bool is_tensor = false;
+  ValueKind kind = ValueKind::kOther;
   int32_t elem_type = 0;
   bool has_shape = false;
   DimShape shape;

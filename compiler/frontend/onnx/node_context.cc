@@ -83,7 +83,10 @@ ir::ValueId NodeContext::input(size_t index) const {
 }
 
 const Tensor& NodeContext::known(size_t index, const char* what) const {
-  const ir::ValueId id = input(index);
+  return known_value(input(index), what);
+}
+
+const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
   const ir::Value& value = graph_.value(id);
   if (value.known) return *value.known;
   if (value.constant) return *value.constant;

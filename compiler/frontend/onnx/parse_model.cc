@@ -189,21 +189,41 @@ void parse_tensor_type(WireReader reader, ValueInfoProto& value) {
   }
 }
 
+/// TypeProto: tensor_type, sequence_type or optional_type; element types and shape of what is inside.
+ValueKind parse_type(WireReader type, ValueInfoProto& value) {
+  ValueKind kind = ValueKind::kOther;
+  while (type.next()) {
+    if (type.field() == 1) {
+      parse_tensor_type(type.message("tensor type"), value);
+      kind = ValueKind::kTensor;
+    } else if (type.field() == 4 || type.field() == 9) {
+      const bool is_sequence = type.field() == 4;
+      WireReader holder = type.message("element type");
+      ValueKind inner = ValueKind::kOther;
+      while (holder.next()) {
+        if (holder.field() == 1) {
+          inner = parse_type(holder.message("type"), value);
+        } else {
+          holder.skip();
+        }
+      }
+      if (inner == ValueKind::kTensor) kind = is_sequence ? ValueKind::kSequence : ValueKind::kOptional;
+      if (inner == ValueKind::kSequence && !is_sequence) kind = ValueKind::kOptionalSequence;
+    } else {
+      type.skip();
+    }
+  }
+  return kind;
+}
+
 ValueInfoProto parse_value_info(WireReader reader) {
   ValueInfoProto value;
   while (reader.next()) {
     if (reader.field() == 1) {
       value.name = reader.string("value name");
     } else if (reader.field() == 2) {
-      WireReader type = reader.message("value type");
-      while (type.next()) {
-        if (type.field() == 1) {
-          value.is_tensor = true;
-          parse_tensor_type(type.message("tensor type"), value);
-        } else {
-          type.skip();
-        }
-      }
+      value.kind = parse_type(reader.message("value type"), value);
+      value.is_tensor = value.kind == ValueKind::kTensor;
     } else {
       reader.skip();
     }

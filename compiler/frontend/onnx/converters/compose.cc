@@ -2,6 +2,12 @@
 
 namespace tensormill::frontend::onnx {
 
+namespace {
+
+constexpr int64_t kMaxListed = int64_t{1} << 24;
+
+}  // namespace
+
 ir::ValueId Compose::matmul(V a, V b, bool transpose_b) {
   return context_.add("matmul", {a, b}, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{transpose_b}}});
 }
@@ -70,6 +76,14 @@ ir::ValueId Compose::filled(DType dtype, const Shape& shape, double value) {
   Tensor scalar(dtype, {});
   scalar.set_element(0, value);
   return expand(context_.constant(std::move(scalar)), shape);
+}
+
+std::vector<int64_t> Compose::count_to(int64_t count) const {
+  if (count > kMaxListed)
+    context_.unsupported("shape", "axes of " + std::to_string(count) + " elements are not implemented");
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(i);
+  return values;
 }
 
 ir::ValueId Compose::ints(const std::vector<int64_t>& values, Shape shape) {

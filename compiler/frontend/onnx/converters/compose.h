@@ -47,6 +47,8 @@ public:
   V squeeze(V x, int64_t axis);
   /// Filled constants and values.
   V filled(DType dtype, const Shape& shape, double value);
+  /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
+  std::vector<int64_t> count_to(int64_t count) const;
   V ints(const std::vector<int64_t>& values, Shape shape);
   V doubles(DType dtype, const std::vector<double>& values, Shape shape);
 

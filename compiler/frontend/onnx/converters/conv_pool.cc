@@ -168,8 +168,8 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape poo
   const ir::ValueId table =
       c.expand(c.ints(chosen, {1, 1, points, taps}), {shape[0], shape[1], points, taps});
   best = c.reshape(c.gather_elements(table, best, 3), pooled);
-  std::vector<int64_t> planes;
-  for (int64_t i = 0; i < shape[0] * shape[1]; ++i) planes.push_back(i * plane);
+  std::vector<int64_t> planes = c.count_to(context.product(shape[0], shape[1]));
+  for (int64_t& number : planes) number *= plane;
   Shape along(pooled.size(), 1);
   along[0] = shape[0];
   along[1] = shape[1];

@@ -53,8 +53,7 @@ Labelled without_repeats(NodeContext& context, Labelled x) {
     // Along axis j the element of axis i's position, then one of the j axis.
     Shape along(shape.size(), 1);
     along[i] = shape[i];
-    std::vector<int64_t> positions;
-    for (int64_t k = 0; k < shape[i]; ++k) positions.push_back(k);
+    const std::vector<int64_t> positions = c.count_to(shape[i]);
     shape[j] = 1;
     const ir::ValueId indices = c.expand(c.ints(positions, along), shape);
     x.value =

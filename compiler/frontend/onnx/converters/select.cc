@@ -157,7 +157,7 @@ void convert_scatter_nd(NodeContext& context) {
                     to_string(expected));
   const ir::ValueId rows =
       depth == 0
-          ? c.ints(std::vector<int64_t>(static_cast<size_t>(points), 0), {points})
+          ? c.filled(DType::kInt64, {points}, 0)
           : c.reshape(flat_indices(c, context.input(1), Shape(x.begin(), x.begin() + at.back())), {points});
   const ir::ValueId indices = c.expand(c.unsqueeze(rows, 1), {points, inner});
   const ir::ValueId data = c.reshape(context.input(0), {outer, inner});
@@ -178,8 +178,7 @@ void convert_reverse_sequence(NodeContext& context) {
   Shape along_time(shape.size(), 1), along_batch(shape.size(), 1);
   along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
   along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
-  std::vector<int64_t> steps;
-  for (int64_t i = 0; i < shape[static_cast<size_t>(time_axis)]; ++i) steps.push_back(i);
+  const std::vector<int64_t> steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
   const ir::ValueId time = c.ints(steps, along_time);
   const ir::ValueId length = c.reshape(c.cast(context.input(1), DType::kInt64), along_batch);
   const ir::ValueId mirrored = c.sub(c.minus(length, 1), time);

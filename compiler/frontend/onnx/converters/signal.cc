@@ -123,6 +123,8 @@ void convert_stft(NodeContext& context) {
     context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
                     to_string(shape));
   const int64_t frames = (shape[1] - length) / step + 1;
+  if (context.product(frames, length) > kMaxMatrix)
+    context.unsupported("frame_length", std::to_string(frames) + " frames are not implemented");
   std::vector<int64_t> from;
   for (int64_t frame = 0; frame < frames; ++frame) {
     for (int64_t i = 0; i < length; ++i) from.push_back(frame * step + i);

@@ -1,0 +1,147 @@
+#include "compiler/frontend/onnx/builder.h"
+
+#include <algorithm>
+
+#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/onnx/tensor_data.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+const Binding* Scope::find(const std::string& name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
+    const auto found = scope->own_.find(name);
+    if (found != scope->own_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+std::string GraphBuilder::fresh_name(const std::string& base) {
+  while (true) {
+    std::string name = base + "@" + std::to_string(next_name_++);
+    if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
+  }
+}
+
+Binding GraphBuilder::constant(Tensor tensor) {
+  return {Binding::Kind::kTensor, graph_.add_constant(fresh_name("constant"), std::move(tensor)), {}};
+}
+
+bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Scope& scope,
+                                 std::vector<Binding> inputs, std::vector<Binding>& outputs) {
+  const bool only_tensors = std::all_of(inputs.begin(), inputs.end(), [](const Binding& input) {
+    return input.kind == Binding::Kind::kTensor;
+  });
+  if (const StructureConverter structure = find_structure_op(node.op_type, opset_)) {
+    StructureContext parts{*this, context, scope, inputs};
+    std::optional<std::vector<Binding>> results = structure(parts);
+    if (!results) return false;
+    outputs = std::move(*results);
+  } else if (!only_tensors && node.op_type == "Identity") {
+    outputs = {inputs[0]};
+  } else if (!only_tensors) {
+    context.invalid("an operand is no tensor");
+  } else {
+    find_op(node.op_type, opset_)->convert(context);
+    for (ir::ValueId output : context.outputs()) outputs.push_back({Binding::Kind::kTensor, output, {}});
+    return true;
+  }
+  for (size_t i = 0; i < outputs.size() && i < context.num_outputs(); ++i) {
+    if (outputs[i].kind != Binding::Kind::kTensor) continue;
+    context.set_output(i, outputs[i].tensor);
+    outputs[i].tensor = context.outputs()[i];
+  }
+  return true;
+}
+
+void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bool renamed) {
+  const std::string label = node_label(node, index);
+  std::vector<Binding> inputs;
+  std::vector<ir::ValueId> tensors;
+  for (const std::string& input : node.inputs) {
+    const Binding* found = input.empty() ? nullptr : scope.find(input);
+    // Behind a node that could not be converted nothing can be said; the first ones are reported.
+    if (found == nullptr && !input.empty()) return;
+    inputs.push_back(found == nullptr ? Binding() : *found);
+    tensors.push_back(inputs.back().tensor);
+  }
+  NodeProto own = node;
+  for (std::string& output : own.outputs) {
+    if (renamed && !output.empty()) output = fresh_name(output);
+  }
+  NodeContext context(graph_, own, label, opset_, std::move(tensors), source_, reserved_);
+  const std::string where = "op " + node.op_type + ", opset " + std::to_string(opset_) + ", attribute ";
+  std::vector<Binding> outputs;
+  try {
+    if (!convert_parts(node, context, scope, std::move(inputs), outputs)) return;
+  } catch (const ValueRequired& required) {
+    for (const std::string& input : required.inputs)
+      required_.emplace(input, required.what + " of node \"" + label + "\"");
+    return;
+  } catch (const UnsupportedForm& form) {
+    unsupported_.push_back({label, where + form.attribute + ": " + form.reason});
+    return;
+  } catch (Error& error) {
+    error.add_context("node \"" + label + "\" (" + node.op_type + ")");
+    // Shapes that overflow come from the model's own numbers.
+    if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+    throw;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    const bool is_made =
+        i < outputs.size() && (outputs[i].kind != Binding::Kind::kTensor || outputs[i].tensor != ir::kAbsent);
+    if (!is_made) {
+      unsupported_.push_back({label, where + "output " + std::to_string(i) + ": is not implemented"});
+      return;
+    }
+    scope.bind(node.outputs[i], outputs[i]);
+  }
+}
+
+std::optional<std::vector<Binding>> GraphBuilder::run_body(const GraphProto& body, const Scope& outer,
+                                                           const std::vector<Binding>& arguments) {
+  Scope scope(&outer);
+  if (arguments.size() != body.inputs.size()) {
+    throw Error(ErrorCode::kInvalidModel, "subgraph \"" + body.name + "\" has " +
+                                              std::to_string(body.inputs.size()) + " inputs, expected " +
+                                              std::to_string(arguments.size()));
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) scope.bind(body.inputs[i].name, arguments[i]);
+  for (const TensorProto& tensor : body.initializers)
+    scope.bind(tensor.name, constant(read_tensor(tensor, source_)));
+  for (size_t i = 0; i < body.nodes.size(); ++i) convert(body.nodes[i], i, scope, true);
+  std::vector<Binding> results;
+  for (const ValueInfoProto& output : body.outputs) {
+    const Binding* found = scope.find(output.name);
+    if (found == nullptr) return std::nullopt;
+    results.push_back(*found);
+  }
+  return results;
+}
+
+const Binding& StructureContext::input(size_t index) const {
+  if (!has_input(index)) node.invalid("operand " + std::to_string(index) + " is missing");
+  return inputs[index];
+}
+
+bool StructureContext::has_input(size_t index) const {
+  return index < inputs.size() &&
+         (inputs[index].kind != Binding::Kind::kTensor || inputs[index].tensor != ir::kAbsent);
+}
+
+const std::vector<ir::ValueId>& StructureContext::sequence(size_t index) const {
+  const Binding& binding = input(index);
+  if (binding.kind != Binding::Kind::kSequence)
+    node.invalid("operand " + std::to_string(index) + " is no sequence");
+  return binding.elements;
+}
+
+const GraphProto& StructureContext::body(const char* attribute) const {
+  const AttributeProto* found = node.node().find(attribute);
+  if (found == nullptr || found->graphs.empty())
+    node.invalid("attribute " + std::string(attribute) + " is no graph");
+  return *found->graphs[0];
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,89 @@
+/// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
+/// only while the graph is built: a sequence is the list of its tensors, an optional is what it holds. Loops
+/// are unrolled and branches chosen, so trip counts and conditions must be known. Thread-safety: a builder
+/// belongs to one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+/// What a name of the model stands for.
+struct Binding {
+  enum class Kind : uint8_t { kTensor, kSequence, kNone };
+  Kind kind = Kind::kTensor;
+  ir::ValueId tensor = ir::kAbsent;   ///< kTensor; kAbsent for an operand that is not given
+  std::vector<ir::ValueId> elements;  ///< kSequence
+};
+
+/// The names that a node sees: its graph's own, then those of the graphs around it.
+class Scope {
+public:
+  explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}
+  /// Null when nothing has the name.
+  const Binding* find(const std::string& name) const;
+  void bind(const std::string& name, Binding binding) { own_[name] = std::move(binding); }
+
+private:
+  const Scope* outer_;
+  std::map<std::string, Binding> own_;
+};
+
+class GraphBuilder {
+public:
+  GraphBuilder(ir::Graph& graph, const ModelSource& source, int64_t opset,
+               std::set<std::string> reserved_names)
+      : graph_(graph), source_(source), opset_(opset), reserved_(std::move(reserved_names)) {}
+
+  /// Converts `node` and binds its outputs; a node that cannot be converted is noted, and those behind it are
+  /// left out. `renamed`: the graph's values get new names, since the node may be converted more than once.
+  void convert(const NodeProto& node, size_t index, Scope& scope, bool renamed);
+  /// The outputs of a subgraph for `arguments`, or nothing when a node in it could not be converted.
+  std::optional<std::vector<Binding>> run_body(const GraphProto& body, const Scope& outer,
+                                               const std::vector<Binding>& arguments);
+  ir::Graph& graph() { return graph_; }
+  Binding constant(Tensor tensor);
+
+  /// Nodes that could not be converted, and graph inputs whose values are needed (with what needs them).
+  const std::vector<ErrorDetail>& unsupported() const { return unsupported_; }
+  const std::map<std::string, std::string>& required() const { return required_; }
+
+private:
+  std::string fresh_name(const std::string& base);
+  bool convert_parts(const NodeProto& node, NodeContext& context, Scope& scope, std::vector<Binding> inputs,
+                     std::vector<Binding>& outputs);
+
+  ir::Graph& graph_;
+  const ModelSource& source_;
+  int64_t opset_;
+  std::set<std::string> reserved_;
+  size_t next_name_ = 0;
+  std::vector<ErrorDetail> unsupported_;
+  std::map<std::string, std::string> required_;
+};
+
+/// A node whose operands or results are not all tensors, or which has subgraphs.
+struct StructureContext {
+  GraphBuilder& builder;
+  NodeContext& node;
+  const Scope& scope;
+  const std::vector<Binding>& inputs;
+
+  /// Operand `index`; Error(kInvalidModel) when it is missing or of another kind.
+  const Binding& input(size_t index) const;
+  const std::vector<ir::ValueId>& sequence(size_t index) const;
+  bool has_input(size_t index) const;
+  const GraphProto& body(const char* attribute) const;
+};
+/// Nothing when a subgraph could not be converted.
+using StructureConverter = std::optional<std::vector<Binding>> (*)(StructureContext& context);
+/// The function for such an operator, or null.
+StructureConverter find_structure_op(std::string_view op, int64_t opset);
+
+}  // namespace tensormill::frontend::onnx

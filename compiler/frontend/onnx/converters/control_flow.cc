@@ -1,0 +1,222 @@
+// If, Loop and Scan: the branch is chosen, the iterations are unrolled.
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/structure.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using Bindings = std::optional<std::vector<Binding>>;
+
+/// Every iteration adds values, so that a loop without end is refused.
+constexpr size_t kMaxValues = size_t{1} << 18;
+
+Binding tensor(ir::ValueId value) { return {Binding::Kind::kTensor, value, {}}; }
+
+void check_size(const StructureContext& context) {
+  if (context.builder.graph().values().size() > kMaxValues)
+    context.node.unsupported(
+        "body", "more than " + std::to_string(kMaxValues) + " unrolled values are not implemented");
+}
+
+bool known_bool(StructureContext& context, const Binding& binding, const char* what) {
+  if (binding.kind != Binding::Kind::kTensor) context.node.invalid(std::string(what) + " is no tensor");
+  const Tensor& value = context.node.known_value(binding.tensor, what);
+  if (value.num_elements() != 1)
+    context.node.invalid(std::string(what) + " has " + std::to_string(value.num_elements()) + " elements");
+  return value.element_as_int(0) != 0;
+}
+
+/// Iterations' outputs along a new axis; `declared` gives the type when there was no iteration.
+Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts, int64_t axis,
+                const ValueInfoProto& declared) {
+  Compose c(context.node);
+  if (!parts.empty()) {
+    const int64_t at = context.node.normalize_axis(axis, static_cast<int64_t>(c.shape(parts[0]).size()) + 1);
+    std::vector<ir::ValueId> rows;
+    for (ir::ValueId part : parts) rows.push_back(c.unsqueeze(part, at));
+    return tensor(c.concat(std::move(rows), at));
+  }
+  const std::optional<DType> dtype = dtype_of(declared.elem_type);
+  Shape shape{0};
+  for (const Dim& dim : declared.shape) {
+    const int64_t* extent = std::get_if<int64_t>(&dim);
+    if (extent == nullptr)
+      context.node.unsupported("body", "no iteration, and output \"" + declared.name + "\" has a free dim");
+    shape.push_back(*extent);
+  }
+  if (!dtype || !declared.has_shape)
+    context.node.unsupported("body", "no iteration, and output \"" + declared.name + "\" has no type");
+  return context.builder.constant(Tensor::zeros(*dtype, shape));
+}
+
+/// Both branches, and a choice of elements: for a condition that depends on the data.
+Bindings convert_both(StructureContext& context) {
+  const Bindings yes = context.builder.run_body(context.body("then_branch"), context.scope, {});
+  const Bindings no = context.builder.run_body(context.body("else_branch"), context.scope, {});
+  if (!yes || !no) return std::nullopt;
+  Compose c(context.node);
+  std::vector<Binding> results;
+  const bool fits =
+      yes->size() == no->size() &&
+      std::equal(yes->begin(), yes->end(), no->begin(), [&](const Binding& a, const Binding& b) {
+        return a.kind == Binding::Kind::kTensor && b.kind == Binding::Kind::kTensor &&
+               context.node.type(a.tensor) == context.node.type(b.tensor);
+      });
+  if (!fits) {
+    static_cast<void>(context.node.known(0, "cond"));
+    context.node.unsupported("then_branch", "branches of other types are not implemented");
+  }
+  const ir::ValueId condition = c.reshape(context.node.input(0), {});
+  for (size_t i = 0; i < yes->size(); ++i)
+    results.push_back(tensor(c.where(condition, (*yes)[i].tensor, (*no)[i].tensor)));
+  return results;
+}
+
+}  // namespace
+
+Bindings convert_if(StructureContext& context) {
+  bool condition = false;
+  try {
+    condition = known_bool(context, context.input(0), "cond");
+  } catch (const ValueRequired&) {
+    return convert_both(context);
+  }
+  return context.builder.run_body(context.body(condition ? "then_branch" : "else_branch"), context.scope, {});
+}
+
+Bindings convert_loop(StructureContext& context) {
+  const GraphProto& body = context.body("body");
+  const size_t count = context.inputs.size() - std::min<size_t>(2, context.inputs.size());
+  if (body.outputs.size() < count + 1)
+    context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
+  const int64_t trips = context.has_input(0) ? context.node.known(0, "M").element_as_int(0) : INT64_MAX;
+  bool goes_on = !context.has_input(1) || known_bool(context, context.input(1), "cond");
+  std::vector<Binding> carried(
+      context.inputs.begin() +
+          std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(context.inputs.size())),
+      context.inputs.end());
+  std::vector<std::vector<ir::ValueId>> scans(body.outputs.size() - 1 - count);
+  for (int64_t trip = 0; goes_on && trip < trips; ++trip) {
+    check_size(context);
+    Tensor number(DType::kInt64, {}), yes(DType::kBool, {});
+    number.set_element_int(0, trip);
+    yes.set_element_int(0, 1);
+    std::vector<Binding> arguments{context.builder.constant(std::move(number)),
+                                   context.builder.constant(std::move(yes))};
+    arguments.insert(arguments.end(), carried.begin(), carried.end());
+    const Bindings results = context.builder.run_body(body, context.scope, arguments);
+    if (!results) return std::nullopt;
+    goes_on = known_bool(context, (*results)[0], "cond");
+    carried.assign(results->begin() + 1, results->begin() + 1 + static_cast<std::ptrdiff_t>(count));
+    for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back((*results)[1 + count + i].tensor);
+  }
+  for (size_t i = 0; i < scans.size(); ++i)
+    carried.push_back(stacked(context, scans[i], 0, body.outputs[1 + count + i]));
+  return carried;
+}
+
+namespace {
+
+/// The attributes of Scan: one entry an operand or result.
+struct ScanForm {
+  size_t states, inputs;
+  std::vector<int64_t> input_axes, input_reversed, output_axes, output_reversed;
+};
+
+Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Binding> states,
+              const std::vector<ir::ValueId>& inputs) {
+  Compose c(context.node);
+  const GraphProto& body = context.body("body");
+  if (body.outputs.size() < form.states)
+    context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
+  std::vector<std::vector<ir::ValueId>> scans(body.outputs.size() - form.states);
+  const auto axis_of = [&](size_t i) {
+    return context.node.normalize_axis(form.input_axes[i], static_cast<int64_t>(c.shape(inputs[i]).size()));
+  };
+  const int64_t steps = inputs.empty() ? 0 : c.shape(inputs[0])[static_cast<size_t>(axis_of(0))];
+  for (int64_t step = 0; step < steps; ++step) {
+    check_size(context);
+    std::vector<Binding> arguments = states;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const int64_t axis = axis_of(i);
+      if (c.shape(inputs[i])[static_cast<size_t>(axis)] != steps)
+        context.node.invalid("scan inputs have other lengths");
+      const int64_t at = form.input_reversed[i] != 0 ? steps - 1 - step : step;
+      arguments.push_back(tensor(c.squeeze(c.slice(inputs[i], axis, at, 1), axis)));
+    }
+    const Bindings results = context.builder.run_body(body, context.scope, arguments);
+    if (!results) return std::nullopt;
+    states.assign(results->begin(), results->begin() + static_cast<std::ptrdiff_t>(form.states));
+    for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back((*results)[form.states + i].tensor);
+  }
+  for (size_t i = 0; i < scans.size(); ++i) {
+    if (i < form.output_reversed.size() && form.output_reversed[i] != 0)
+      std::reverse(scans[i].begin(), scans[i].end());
+    const int64_t axis = i < form.output_axes.size() ? form.output_axes[i] : 0;
+    states.push_back(stacked(context, scans[i], axis, body.outputs[form.states + i]));
+  }
+  return states;
+}
+
+ScanForm scan_form(const StructureContext& context, size_t operands) {
+  ScanForm form;
+  const int64_t count = context.node.required_int("num_scan_inputs");
+  if (count < 0 || count > static_cast<int64_t>(operands))
+    context.node.invalid("num_scan_inputs is " + std::to_string(count));
+  form.inputs = static_cast<size_t>(count);
+  form.states = operands - form.inputs;
+  const std::vector<int64_t> zeros(form.inputs, 0);
+  form.input_axes = context.node.ints_attr("scan_input_axes", zeros);
+  form.input_reversed =
+      context.node.ints_attr(context.node.opset() < 9 ? "directions" : "scan_input_directions", zeros);
+  form.output_axes = context.node.ints_attr("scan_output_axes", {});
+  form.output_reversed = context.node.ints_attr("scan_output_directions", {});
+  if (form.input_axes.size() != form.inputs || form.input_reversed.size() != form.inputs)
+    context.node.invalid("scan_input_axes and scan_input_directions do not fit num_scan_inputs");
+  return form;
+}
+
+}  // namespace
+
+Bindings convert_scan(StructureContext& context) {
+  const ScanForm form = scan_form(context, context.inputs.size());
+  std::vector<Binding> states(context.inputs.begin(),
+                              context.inputs.begin() + static_cast<std::ptrdiff_t>(form.states));
+  std::vector<ir::ValueId> inputs;
+  for (size_t i = form.states; i < context.inputs.size(); ++i) inputs.push_back(context.node.input(i));
+  return scan(context, form, std::move(states), inputs);
+}
+
+// Opset 8: all operands have a batch axis in front; operand 0 is the optional lengths.
+Bindings convert_scan_batched(StructureContext& context) {
+  if (context.has_input(0)) context.node.unsupported("sequence_lens", "is not implemented");
+  const ScanForm form =
+      scan_form(context, context.inputs.size() - std::min<size_t>(1, context.inputs.size()));
+  Compose c(context.node);
+  const int64_t batch = context.inputs.size() > 1 ? c.shape(context.node.input(1)).at(0) : 0;
+  std::vector<std::vector<ir::ValueId>> rows;
+  for (int64_t row = 0; row < batch; ++row) {
+    std::vector<Binding> states;
+    std::vector<ir::ValueId> inputs;
+    for (size_t i = 1; i < context.inputs.size(); ++i) {
+      const ir::ValueId part = c.squeeze(c.slice(context.node.input(i), 0, row, 1), 0);
+      if (i <= form.states) {
+        states.push_back(tensor(part));
+      } else {
+        inputs.push_back(part);
+      }
+    }
+    const Bindings results = scan(context, form, std::move(states), inputs);
+    if (!results) return std::nullopt;
+    rows.resize(results->size());
+    for (size_t i = 0; i < results->size(); ++i) rows[i].push_back((*results)[i].tensor);
+  }
+  std::vector<Binding> outputs;
+  for (const std::vector<ir::ValueId>& parts : rows) outputs.push_back(stacked(context, parts, 0, {}));
+  return outputs;
+}
+
+}  // namespace tensormill::frontend::onnx

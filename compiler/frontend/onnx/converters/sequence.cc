@@ -1,0 +1,174 @@
+// Sequences and optional values: lists of tensors that exist while the graph is built.
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/structure.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using Bindings = std::optional<std::vector<Binding>>;
+constexpr int64_t kMaxParts = 1 << 16;
+
+using Elements = std::vector<ir::ValueId>;
+
+Bindings one_tensor(ir::ValueId value) { return std::vector<Binding>{{Binding::Kind::kTensor, value, {}}}; }
+Bindings one_sequence(Elements elements) {
+  return std::vector<Binding>{{Binding::Kind::kSequence, ir::kAbsent, std::move(elements)}};
+}
+
+/// A position counted from the front; `limit` is the largest that is allowed.
+std::ptrdiff_t position_of(const StructureContext& context, size_t operand, int64_t size, int64_t limit) {
+  int64_t position = context.node.known(operand, "position").element_as_int(0);
+  if (position < 0) position += size;
+  if (position < 0 || position > limit)
+    context.node.invalid("position " + std::to_string(position) + " of a sequence of " +
+                         std::to_string(size));
+  return static_cast<std::ptrdiff_t>(position);
+}
+
+int64_t size_of(const Elements& elements) { return static_cast<int64_t>(elements.size()); }
+
+}  // namespace
+
+Bindings convert_sequence_construct(StructureContext& context) {
+  Elements elements;
+  for (size_t i = 0; i < context.inputs.size(); ++i) elements.push_back(context.node.input(i));
+  return one_sequence(std::move(elements));
+}
+
+Bindings convert_sequence_empty(StructureContext&) { return one_sequence({}); }
+
+Bindings convert_sequence_at(StructureContext& context) {
+  const Elements& elements = context.sequence(0);
+  const int64_t size = size_of(elements);
+  return one_tensor(elements[static_cast<size_t>(position_of(context, 1, size, size - 1))]);
+}
+
+Bindings convert_sequence_insert(StructureContext& context) {
+  Elements elements = context.sequence(0);
+  const int64_t size = size_of(elements);
+  const std::ptrdiff_t at =
+      context.has_input(2) ? position_of(context, 2, size, size) : static_cast<std::ptrdiff_t>(size);
+  elements.insert(elements.begin() + at, context.node.input(1));
+  return one_sequence(std::move(elements));
+}
+
+Bindings convert_sequence_erase(StructureContext& context) {
+  Elements elements = context.sequence(0);
+  const int64_t size = size_of(elements);
+  if (size == 0) context.node.invalid("the sequence is empty");
+  const std::ptrdiff_t at =
+      context.has_input(1) ? position_of(context, 1, size, size - 1) : static_cast<std::ptrdiff_t>(size - 1);
+  elements.erase(elements.begin() + at);
+  return one_sequence(std::move(elements));
+}
+
+Bindings convert_sequence_length(StructureContext& context) {
+  Tensor length(DType::kInt64, {});
+  length.set_element_int(0, size_of(context.sequence(0)));
+  return std::vector<Binding>{context.builder.constant(std::move(length))};
+}
+
+Bindings convert_concat_from_sequence(StructureContext& context) {
+  Compose c(context.node);
+  Elements elements = context.sequence(0);
+  if (elements.empty()) context.node.invalid("the sequence is empty");
+  const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
+  const int64_t rank = static_cast<int64_t>(c.shape(elements[0]).size()) + (new_axis ? 1 : 0);
+  const int64_t axis = context.node.normalize_axis(context.node.required_int("axis"), rank);
+  for (ir::ValueId& element : elements) element = new_axis ? c.unsqueeze(element, axis) : element;
+  return one_tensor(c.concat(std::move(elements), axis));
+}
+
+// Parts of sizes that are known: a list, or one size whose last part may be smaller; else one element each.
+Bindings convert_split_to_sequence(StructureContext& context) {
+  Compose c(context.node);
+  const ir::ValueId x = context.node.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t axis =
+      context.node.normalize_axis(context.node.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
+  const int64_t extent = shape[static_cast<size_t>(axis)];
+  std::vector<int64_t> sizes;
+  const bool has_sizes = context.has_input(1);
+  if (has_sizes) sizes = context.node.known_ints(1, "split");
+  const bool is_list = has_sizes && context.node.rank(context.node.input(1)) == 1;
+  const int64_t size = has_sizes && !is_list ? sizes.at(0) : 1;
+  if (size < 1) context.node.invalid("split is " + std::to_string(size));
+  if (!is_list) {
+    if (extent / size > kMaxParts)
+      context.node.unsupported("split", std::to_string(extent / size) + " parts are not implemented");
+    sizes.clear();
+    for (int64_t start = 0; start < extent; start += size) sizes.push_back(std::min(size, extent - start));
+  }
+  Elements elements;
+  int64_t start = 0;
+  for (int64_t part : sizes) {
+    if (part < 0 || part > extent - start)
+      context.node.invalid("split does not fit an axis of " + std::to_string(extent));
+    const ir::ValueId element = c.slice(x, axis, start, part);
+    const bool drops = !has_sizes && context.node.int_attr("keepdims", 1) == 0;
+    elements.push_back(drops ? c.squeeze(element, axis) : element);
+    start += part;
+  }
+  if (start != extent)
+    context.node.invalid("split adds up to " + std::to_string(start) + ", the axis has " +
+                         std::to_string(extent));
+  return one_sequence(std::move(elements));
+}
+
+// Other operands are sequences of the same length, or tensors for every iteration.
+Bindings convert_sequence_map(StructureContext& context) {
+  const GraphProto& body = context.body("body");
+  const size_t length = context.sequence(0).size();
+  std::vector<Binding> results(body.outputs.size(), {Binding::Kind::kSequence, ir::kAbsent, {}});
+  for (size_t i = 0; i < length; ++i) {
+    std::vector<Binding> arguments = context.inputs;
+    for (size_t operand = 0; operand < arguments.size(); ++operand) {
+      if (arguments[operand].kind != Binding::Kind::kSequence) continue;
+      const Elements& elements = context.sequence(operand);
+      if (elements.size() != length) context.node.invalid("the sequences have other lengths");
+      arguments[operand] = {Binding::Kind::kTensor, elements[i], {}};
+    }
+    const Bindings outputs = context.builder.run_body(body, context.scope, arguments);
+    if (!outputs) return std::nullopt;
+    for (size_t o = 0; o < outputs->size(); ++o) results[o].elements.push_back((*outputs)[o].tensor);
+  }
+  return results;
+}
+
+Bindings convert_optional(StructureContext& context) {
+  if (context.has_input(0)) return std::vector<Binding>{context.input(0)};
+  return std::vector<Binding>{{Binding::Kind::kNone, ir::kAbsent, {}}};
+}
+
+Bindings convert_optional_has_element(StructureContext& context) {
+  Tensor has(DType::kBool, {});
+  has.set_element_int(0, context.has_input(0) && context.input(0).kind != Binding::Kind::kNone ? 1 : 0);
+  return std::vector<Binding>{context.builder.constant(std::move(has))};
+}
+
+Bindings convert_optional_get_element(StructureContext& context) {
+  if (context.input(0).kind == Binding::Kind::kNone) context.node.invalid("the optional value is empty");
+  return std::vector<Binding>{context.input(0)};
+}
+
+StructureConverter find_structure_op(std::string_view op, int64_t opset) {
+  struct Row {
+    std::string_view op;
+    int64_t since, until;
+    StructureConverter convert;
+  };
+  static const std::vector<Row> kRows = {
+#define TM_STRUCTURE_OP(op, since, until, function) {op, since, until, &function},
+#include "compiler/frontend/onnx/structure_ops.def"
+#undef TM_STRUCTURE_OP
+  };
+  for (const Row& row : kRows) {
+    if (row.op == op && opset >= row.since && opset <= row.until) return row.convert;
+  }
+  return nullptr;
+}
+
+}  // namespace tensormill::frontend::onnx
