@@ -177,7 +177,7 @@ private:
     const auto given = options_.input_elements.find(input.name);
     if (given == options_.input_elements.end()) {
       throw Error(ErrorCode::kShapeRequired,
-                  "input \"" + input.name + "\" is no tensor; give its elements with input_elements",
+                  "input \"" + input.name + "\" is no tensor, and its elements are not given",
                   {{input.name, "elements"}});
     }
     const bool is_optional = input.kind == ValueKind::kOptional || input.kind == ValueKind::kOptionalSequence;
@@ -209,7 +209,7 @@ private:
   }
 
   [[noreturn]] void throw_required() const {
-    std::string message = "values that decide about shapes depend on inputs; bind them with input_values:";
+    std::string message = "values that must be known while the model is imported depend on inputs:";
     std::vector<ErrorDetail> details;
     for (const auto& [input, what] : builder_.required()) {
       message += " \"" + input + "\" (" + what + ");";

@@ -1,3 +1,4 @@
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {
@@ -7,17 +8,39 @@ std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t o
   if (opset < 7 && (is_test == nullptr || is_test->i == 0))
     return UnsupportedForm{"is_test", "training is not implemented"};
   const AttributeProto* training = node.find("training_mode");
-  if (training != nullptr && training->i != 0)
-    return UnsupportedForm{"training_mode", "training is not implemented"};
+  const bool trains = opset >= 14 && training != nullptr && training->i != 0;
   const AttributeProto* spatial = node.find("spatial");
   if (spatial != nullptr && spatial->i == 0)
     return UnsupportedForm{"spatial", "statistics per element are not implemented"};
   for (size_t i = 1; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].empty())
+    if (!node.outputs[i].empty() && !trains)
       return UnsupportedForm{"output " + std::to_string(i), "training is not implemented"};
   }
   return std::nullopt;
 }
+
+namespace {
+
+/// In training mode the data's own mean and variance normalize; the running ones are outputs 1 and 2.
+void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs) {
+  Compose c(context);
+  const Shape shape = c.shape(inputs[0]);
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis != 1) axes.push_back(static_cast<int64_t>(axis));
+  }
+  const ir::ValueId mean = c.reduce("reduce_mean", inputs[0], axes, true);
+  const ir::ValueId centered = c.sub(inputs[0], mean);
+  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, false);
+  const double momentum = context.float_attr("momentum", 0.9);
+  const ir::ValueId flat = c.reshape(mean, c.shape(variance));
+  context.set_output(1, c.add(c.times(inputs[3], momentum), c.times(flat, 1 - momentum)));
+  context.set_output(2, c.add(c.times(inputs[4], momentum), c.times(variance, 1 - momentum)));
+  inputs[3] = flat;
+  inputs[4] = variance;
+}
+
+}  // namespace
 
 void convert_batch_norm(NodeContext& context) {
   std::vector<ir::ValueId> inputs;
@@ -27,6 +50,7 @@ void convert_batch_norm(NodeContext& context) {
   for (size_t i = 1; i < 5; ++i) {
     if (context.type(inputs[i]).dtype != dtype) inputs[i] = context.add("cast", {inputs[i]}, {{"to", dtype}});
   }
+  if (context.int_attr("training_mode", 0) != 0) use_batch_statistics(context, inputs);
   context.set_output(
       0, context.add("batch_norm", std::move(inputs), {{"epsilon", context.float_attr("epsilon", 1e-5)}}));
 }

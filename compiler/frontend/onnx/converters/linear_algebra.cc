@@ -1,0 +1,141 @@
+// Determinants and counts of n-grams.
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+constexpr int64_t kMaxOrder = 32;
+
+/// The n-grams of one length: their elements, and their positions in the pool.
+struct Grams {
+  int64_t length;
+  std::vector<int64_t> elements;
+  std::vector<size_t> positions;
+};
+
+/// Matches of each n-gram in each row of x [rows, extent], its elements `distance` apart: [rows, grams].
+V count_grams(Compose& c, V x, const Grams& grams, int64_t distance) {
+  const int64_t rows = c.shape(x)[0], extent = c.shape(x)[1],
+                count = static_cast<int64_t>(grams.positions.size());
+  const int64_t windows = extent - (grams.length - 1) * distance;
+  std::vector<int64_t> from;
+  for (int64_t window : c.count_to(windows)) {
+    for (int64_t i = 0; i < grams.length; ++i) from.push_back(window + i * distance);
+  }
+  const V seen =
+      c.reshape(c.gather(x, c.ints(from, {windows, grams.length}), 1), {rows, windows, 1, grams.length});
+  const V equal =
+      c.cast(c.binary("equal", seen, c.ints(grams.elements, {count, grams.length})), DType::kFloat32);
+  return c.reduce("reduce_sum", c.reduce("reduce_min", equal, {3}, false), {1}, false);
+}
+
+std::vector<Grams> read_grams(const NodeContext& context, const std::vector<int64_t>& pool) {
+  const std::vector<int64_t> starts = context.required_ints("ngram_counts");
+  const int64_t shortest = context.required_int("min_gram_length"),
+                longest = context.required_int("max_gram_length");
+  std::vector<Grams> result;
+  size_t position = 0;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t end = i + 1 < starts.size() ? starts[i + 1] : static_cast<int64_t>(pool.size());
+    Grams grams{static_cast<int64_t>(i) + 1, {}, {}};
+    if (starts[i] < 0 || end < starts[i] || end > static_cast<int64_t>(pool.size()) ||
+        (end - starts[i]) % grams.length != 0)
+      context.invalid("ngram_counts do not fit a pool of " + std::to_string(pool.size()));
+    grams.elements.assign(pool.begin() + starts[i], pool.begin() + end);
+    for (int64_t at = starts[i]; at < end; at += grams.length) grams.positions.push_back(position++);
+    if (!grams.positions.empty() && grams.length >= shortest && grams.length <= longest)
+      result.push_back(std::move(grams));
+  }
+  return result;
+}
+
+}  // namespace
+
+// Counts of the pool's n-grams, whose elements may stand up to max_skip_count further apart.
+void convert_tf_idf_vectorizer(NodeContext& context) {
+  Compose c(context);
+  if (!context.has_attr("pool_int64s")) context.unsupported("pool_strings", "is not implemented");
+  const std::vector<int64_t> columns = context.required_ints("ngram_indexes");
+  const std::vector<Grams> all = read_grams(context, context.required_ints("pool_int64s"));
+  const int64_t skips = context.required_int("max_skip_count");
+  const std::string mode = context.string_attr("mode", "TF");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") context.invalid("mode is \"" + mode + "\"");
+  const Shape shape = c.shape(context.input(0));
+  if (shape.empty() || shape.size() > 2)
+    context.invalid("X has shape " + to_string(shape) + ", expected rank 1 or 2");
+  const int64_t rows = shape.size() == 2 ? shape[0] : 1;
+  const V x = c.reshape(c.cast(context.input(0), DType::kInt64), {rows, shape.back()});
+  int64_t width = 0;
+  for (int64_t column : columns) {
+    if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));
+    width = std::max(width, column + 1);
+  }
+  const AttributeProto* weights = context.node().find("weights");
+  V sum = c.filled(DType::kFloat32, {rows, width}, 0);
+  for (const Grams& grams : all) {
+    V counts = ir::kAbsent;
+    for (int64_t distance = 1; distance <= std::max<int64_t>(skips, 0) + 1; ++distance) {
+      const bool fits = distance <= shape.back() && (grams.length - 1) * distance < shape.back();
+      // Distances make no difference to a single element.
+      if (!fits || (grams.length == 1 && distance > 1)) break;
+      const V part = count_grams(c, x, grams, distance);
+      counts = counts == ir::kAbsent ? part : c.add(counts, part);
+    }
+    if (counts == ir::kAbsent) continue;
+    if (mode == "IDF") counts = c.binary("min", counts, c.number(counts, 1));
+    const int64_t count = static_cast<int64_t>(grams.positions.size());
+    std::vector<double> to_columns(static_cast<size_t>(context.product(count, width)), 0);
+    for (size_t i = 0; i < grams.positions.size(); ++i) {
+      const size_t position = grams.positions[i];
+      if (position >= columns.size())
+        context.invalid("ngram_indexes has " + std::to_string(columns.size()) + " values");
+      const bool weighs = mode != "TF" && weights != nullptr && position < weights->floats.size();
+      to_columns[i * static_cast<size_t>(width) + static_cast<size_t>(columns[position])] =
+          weighs ? static_cast<double>(weights->floats[position]) : 1;
+    }
+    sum = c.add(sum, c.matmul(counts, c.doubles(DType::kFloat32, to_columns, {count, width})));
+  }
+  context.set_output(0, shape.size() == 1 ? c.reshape(sum, {width}) : sum);
+}
+
+// The product of the pivots of Gaussian elimination with row exchange (Golub and Van Loan, Matrix
+// Computations, 3.4).
+void convert_det(NodeContext& context) {
+  Compose c(context);
+  const Shape shape = c.shape(context.input(0));
+  if (shape.size() < 2 || shape.back() != shape[shape.size() - 2])
+    context.invalid("X has shape " + to_string(shape) + ", expected square matrices");
+  const int64_t order = shape.back();
+  if (order > kMaxOrder)
+    context.unsupported("X", "matrices of order " + std::to_string(order) + " are not implemented");
+  const Shape batch(shape.begin(), shape.end() - 2);
+  const int64_t count = num_elements(batch);
+  V rest = c.reshape(context.input(0), {count, order, order});
+  V det = c.filled(c.dtype(rest), {count, 1, 1}, 1);
+  for (int64_t left = order; left > 0; --left) {
+    const V best = c.arg_max(c.unary("abs", c.slice(rest, 2, 0, 1)), 1, true);  // [count,1,1]
+    const V row = c.ints(c.count_to(left), {1, left, 1});
+    const V zero = c.ints({0}, {});
+    const V from =
+        c.where(c.binary("equal", row, zero), best, c.where(c.binary("equal", row, best), zero, row));
+    rest = c.gather_elements(rest, c.expand(from, {count, left, left}), 1);
+    const V pivot = c.slice(c.slice(rest, 1, 0, 1), 2, 0, 1);
+    const V one = c.number(pivot, 1);
+    det = c.mul(det, c.mul(pivot, c.where(c.binary("equal", best, zero), one, c.unary("neg", one))));
+    if (left == 1) break;
+    const V is_zero = c.binary("equal", pivot, c.number(pivot, 0));
+    const V below = c.slice(c.slice(rest, 1, 1, left - 1), 2, 0, 1);
+    const V factor = c.div(below, c.where(is_zero, one, pivot));
+    const V right = c.slice(c.slice(rest, 1, 0, 1), 2, 1, left - 1);
+    rest = c.sub(c.slice(c.slice(rest, 1, 1, left - 1), 2, 1, left - 1), c.mul(factor, right));
+  }
+  context.set_output(0, c.reshape(det, batch));
+}
+
+}  // namespace tensormill::frontend::onnx
