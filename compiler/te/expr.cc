@@ -290,7 +290,8 @@ Expr with_args(const Expr& expr, std::vector<Expr> args, Expr mask) {
     case ExprOp::kBroadcast:
       return broadcast(std::move(args[0]), expr->type.lanes);
     case ExprOp::kLoad:
-      return load(expr->buffer, std::move(args), mask ? std::move(mask) : expr->mask);
+      if (!mask) mask = expr->mask;
+      return load(expr->buffer, std::move(args), mask);
     case ExprOp::kRead:
       return read(expr->tensor, std::move(args), expr->output);
     default:

@@ -32,8 +32,8 @@ private:
   Expr simplify_not(const Expr& expr);
   Expr simplify_check(const Expr& expr);
   Expr simplify_division(const Expr& expr);
-  Expr floordiv_of(Linear dividend, int64_t divisor, const Expr& fallback);
-  Expr floormod_of(Linear dividend, int64_t divisor, const Expr& fallback);
+  Expr floordiv_of(const Linear& dividend, int64_t divisor, const Expr& fallback);
+  Expr floormod_of(const Linear& dividend, int64_t divisor, const Expr& fallback);
   Expr as_ramp(const Expr& expr);
   static Expr without_factor(const Expr& atom, const Var& var);
 

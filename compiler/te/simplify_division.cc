@@ -45,12 +45,12 @@ Expr Simplifier::simplify_division(const Expr& expr) {
   for (const Term& term : dividend.terms) {
     if (term.coefficient == std::numeric_limits<int64_t>::min()) return expr;
   }
-  return expr->op == ExprOp::kFloorDiv ? floordiv_of(std::move(dividend), *divisor, expr)
-                                       : floormod_of(std::move(dividend), *divisor, expr);
+  return expr->op == ExprOp::kFloorDiv ? floordiv_of(dividend, *divisor, expr)
+                                       : floormod_of(dividend, *divisor, expr);
 }
 
 /// floor((divisor * q + rest) / divisor) = q + floor(rest / divisor)
-Expr Simplifier::floordiv_of(Linear dividend, int64_t divisor, const Expr& fallback) {
+Expr Simplifier::floordiv_of(const Linear& dividend, int64_t divisor, const Expr& fallback) {
   Linear quotient, rest;
   for (const Term& term : dividend.terms) {
     if (term.coefficient % divisor == 0) {
@@ -91,7 +91,7 @@ Expr Simplifier::floordiv_of(Linear dividend, int64_t divisor, const Expr& fallb
   return from_linear(std::move(quotient));
 }
 
-Expr Simplifier::floormod_of(Linear dividend, int64_t divisor, const Expr& fallback) {
+Expr Simplifier::floormod_of(const Linear& dividend, int64_t divisor, const Expr& fallback) {
   Linear rest;
   for (const Term& term : dividend.terms) {
     if (term.coefficient % divisor == 0) continue;
