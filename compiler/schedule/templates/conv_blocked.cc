@@ -19,31 +19,38 @@ int64_t divisor_up_to(int64_t extent, int64_t limit) {
   return best;
 }
 
-// Bytes of the inputs of the sum: the one that moves with the columns, and the weights.
+// Bytes of the inputs of the sum: what it reads of the one that moves with the columns, and the weights.
 struct Traffic {
   double input = 0;
   double weights = 0;
 };
 Traffic traffic_of(const Builder& builder, const ConvNest& nest) {
   Traffic traffic;
+  const Stage& sums = builder.stage(nest.sums);
+  // Short windows at long strides leave out rows and columns; the cache's places for the columns stay empty.
+  const double read = 2 * 4.0 *
+                      static_cast<double>(num_elements(sums.shape) / sums.shape[1] / sums.shape.back() *
+                                          reduction_steps(sums));
   for (const Access& access : builder.accesses(nest.sums)) {
     const double bytes = 4.0 * static_cast<double>(num_elements(access.tensor->constant_shape()));
     const bool moves = access.stride[2] != 0 || access.irregular[2];
-    (moves ? traffic.input : traffic.weights) += bytes;
+    (moves ? traffic.input : traffic.weights) += moves ? std::min(bytes, read) : bytes;
   }
   return traffic;
 }
 
 // What is walked for one group of weights: as many images, or equal parts of one, as keep their input in half
-// of the L2 cache. One image at a time where the other half holds all weights.
-ConvPass choose_pass(const Traffic& traffic, int64_t images, int64_t parts, const target::CpuFacts& facts) {
+// of the L2 cache. One image at a time where the other half holds all weights, and for nests by rows, whose
+// images would take turns row by row.
+ConvPass choose_pass(const Traffic& traffic, bool flat, int64_t images, int64_t parts,
+                     const target::CpuFacts& facts) {
   const double half = static_cast<double>(facts.l2_bytes) / 2;
   const double fitting = half * static_cast<double>(images) / traffic.input;
   if (fitting < 1) {
     const double fitting_parts = fitting * static_cast<double>(parts);
     return {1, divisor_up_to(parts, std::max<int64_t>(static_cast<int64_t>(fitting_parts), 1))};
   }
-  if (traffic.weights <= half) return {1, parts};
+  if (!flat || traffic.weights <= half) return {1, parts};
   return {divisor_up_to(images, static_cast<int64_t>(std::min(fitting, static_cast<double>(images)))), parts};
 }
 
@@ -104,7 +111,7 @@ bool template_conv_blocked(Builder& builder) {
       {width, stage.shape[1], reduction_steps(stage), vectors, most_blocks(traffic, stage.shape[1], facts)},
       facts);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
-  ConvPass pass = choose_pass(traffic, stage.shape[0], parts, facts);
+  ConvPass pass = choose_pass(traffic, nest.flat, stage.shape[0], parts, facts);
   if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
     pass = share_image(pass, stage.shape[0], parts, facts);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
