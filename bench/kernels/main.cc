@@ -2,17 +2,22 @@
 //               [--blocks N] [--verify] [--asm] [--schedule] [--out FOLDER]
 // Times single layers, with their epilogue and warm buffers, against the FMA peak of the same seconds. Writes
 // kernels.json and kernels.md to FOLDER (bench/results).
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
-#include "bench/kernels/measure.h"
+#include "bench/kernels/bars.h"
 #include "bench/support/fma_probe.h"
+#include "bench/support/read_probe.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::bench {
 
 namespace {
+
+constexpr size_t kFarBytes = size_t{64} << 20;  // past every L2 cache
+constexpr double kProbeSeconds = 0.1;
 
 struct Options {
   std::string net, layer, target = "native", out = "bench/results";
@@ -62,34 +67,10 @@ Options parse(const std::vector<std::string>& args) {
   return options;
 }
 
-struct Row {
-  Layer layer;
-  Timing timing;
-  double bytes = 0;
-  std::string bound;  ///< roofline class: "compute" or "memory"
-};
-
-constexpr double kBar = 0.82, kBarSmall = 0.75;  // of the peak; the second for images of 7 x 7
-constexpr double kMeanBar = 0.86;
-
-bool has_bar(const Layer& layer) { return layer.net == "resnet50" && layer.op == "conv_blocked"; }
-double bar_of(const Layer& layer) { return layer.inputs[0][2] == 7 ? kBarSmall : kBar; }
-
 std::string format(const char* pattern, double value) {
   char text[64];
   std::snprintf(text, sizeof(text), pattern, value);
   return text;
-}
-
-/// FLOP-weighted over the network's calls: total operations ÷ the time at the peak's share of each.
-double mean_fraction(const std::vector<Row>& rows, const std::string& net) {
-  double flops = 0, time = 0;
-  for (const Row& row : rows) {
-    if (row.layer.net != net || row.layer.op != "conv_blocked") continue;
-    flops += row.layer.flops * row.layer.count;
-    time += row.layer.flops * row.layer.count / row.timing.peak_fraction;
-  }
-  return time > 0 ? flops / time : 0;
 }
 
 std::string markdown_row(const Row& row) {
@@ -104,7 +85,8 @@ std::string markdown(const std::vector<Row>& rows, const Json& facts) {
   text += "| net | layer | count | algorithm | µs | GFLOP/s | % of FMA peak | GB/s | bound |\n";
   text += "|---|---|---|---|---|---|---|---|---|\n";
   for (const Row& row : rows) text += markdown_row(row) + "\n";
-  return text;
+  const std::vector<Bar> bars = kernel_bars(rows);
+  return bars.empty() ? text : text + "\n" + bars_table(bars);
 }
 
 Json to_json(const std::vector<Row>& rows, const Json& facts) {
@@ -119,27 +101,22 @@ Json to_json(const std::vector<Row>& rows, const Json& facts) {
                                 {"peak_gflops", row.timing.peak_gflops},
                                 {"peak_fraction", row.timing.peak_fraction},
                                 {"bytes", row.bytes},
-                                {"bound", row.bound}});
+                                {"bound", row.bound},
+                                {"read_fraction", row.read_fraction}});
+  }
+  result["bars"] = Json::array();
+  for (const Bar& bar : kernel_bars(rows)) {
+    result["bars"].push_back(
+        {{"what", bar.what}, {"figure", bar.figure}, {"limit", bar.limit}, {"passed", bar.passed()}});
   }
   return result;
 }
 
-/// Prints what misses its bar; 1 when something does.
+/// Prints the bars; 1 when one is missed.
 int check_bars(const std::vector<Row>& rows) {
-  int missed = 0;
-  for (const Row& row : rows) {
-    if (!has_bar(row.layer) || row.timing.peak_fraction >= bar_of(row.layer)) continue;
-    std::printf("below the bar of %.0f %%: %s\n", 100 * bar_of(row.layer), row.layer.name.c_str());
-    missed = 1;
-  }
-  const double mean = mean_fraction(rows, "resnet50");
-  if (mean > 0) {
-    std::printf(
-        "resnet50, convolutions behind the first, FLOP-weighted: %.1f %% of the FMA peak (bar %.0f)\n",
-        100 * mean, 100 * kMeanBar);
-    if (mean < kMeanBar) missed = 1;
-  }
-  return missed;
+  const std::vector<Bar> bars = kernel_bars(rows);
+  if (!bars.empty()) std::printf("\n%s", bars_table(bars).c_str());
+  return std::all_of(bars.begin(), bars.end(), [](const Bar& bar) { return bar.passed(); }) ? 0 : 1;
 }
 
 std::vector<Row> measure_all(const Options& options, const target::Target& target, double bandwidth) {
@@ -158,8 +135,10 @@ std::vector<Row> measure_all(const Options& options, const target::Target& targe
   }
   std::vector<Row> rows;
   for (auto& [layer, kernel] : kernels) {
-    Row row{layer, measure(*kernel, layer.flops, options.measure, lease), kernel->bytes(), "compute"};
+    Row row{layer, measure(*kernel, layer.flops, options.measure, lease), kernel->bytes(), "compute", 0};
     if (row.bytes / bandwidth > layer.flops / row.timing.peak_gflops) row.bound = "memory";
+    if (layer.op == "matmul_packed" && layer.inputs[0][0] == 1 && options.measure.threads == 1)
+      row.read_fraction = measure_read_fraction(*kernel, options.measure, lease);
     std::printf("%s\n", markdown_row(row).c_str());
     std::fflush(stdout);
     rows.push_back(std::move(row));
@@ -170,7 +149,7 @@ std::vector<Row> measure_all(const Options& options, const target::Target& targe
 int run(const Options& options) {
   const target::Target host = target::host_target();
   const target::Target target = target::parse_target(options.target, host);
-  const double bandwidth = read_bandwidth_gbs();
+  const double bandwidth = ReadProbe(kFarBytes).gbs(kProbeSeconds);
   const std::vector<Row> rows = measure_all(options, target, bandwidth);
   if (rows.empty()) throw Error(ErrorCode::kInvalidArgument, "no layer has this name");
   const Json facts = {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "bench/support/fma_probe.h"
+#include "bench/support/read_probe.h"
 
 namespace tensormill::bench {
 
@@ -45,25 +46,22 @@ Timing measure(LayerKernel& kernel, double flops, const MeasureOptions& options,
   return {seconds * 1e6, flops / seconds / 1e9, median(peaks), median(fractions)};
 }
 
-double read_bandwidth_gbs() {
-  typedef float Vector __attribute__((vector_size(64)));
-  constexpr size_t kBytes = size_t{64} << 20;
-  constexpr size_t kChains = 4;
-  const std::shared_ptr<void> memory = allocate_aligned(kBytes);
-  std::fill_n(static_cast<float*>(memory.get()), kBytes / sizeof(float), 1.0f);
-  const Vector* data = static_cast<const Vector*>(memory.get());
-  std::vector<double> rates;
-  Vector sink = {};
-  for (int block = 0; block < 5; ++block) {
+double measure_read_fraction(LayerKernel& kernel, const MeasureOptions& options, parallel::Lease& lease) {
+  const parallel::KernelParallel parallel(lease);
+  const ReadProbe probe(static_cast<size_t>(kernel.bytes()));
+  std::vector<double> fractions;
+  for (int block = 0; block < options.blocks; ++block) {
+    const double gbs = probe.gbs(options.block_seconds);
+    kernel.run(parallel);
+    int calls = 0;
     const Clock::time_point start = Clock::now();
-    Vector sums[kChains] = {};
-    for (size_t i = 0; i < kBytes / sizeof(Vector); i += kChains) {
-      for (size_t chain = 0; chain < kChains; ++chain) sums[chain] += data[i + chain];
-    }
-    for (const Vector& sum : sums) sink += sum;
-    rates.push_back(static_cast<double>(kBytes) / seconds_since(start) / 1e9);
+    do {
+      kernel.run(parallel);
+      ++calls;
+    } while (seconds_since(start) < options.block_seconds);
+    fractions.push_back(kernel.bytes() * calls / seconds_since(start) / 1e9 / gbs);
   }
-  return sink[0] > 0 ? median(rates) : 0;
+  return median(fractions);
 }
 
 }  // namespace tensormill::bench

@@ -20,7 +20,8 @@ struct MeasureOptions {
 
 /// Blocks of calls and blocks of the probe in turn.
 Timing measure(LayerKernel& kernel, double flops, const MeasureOptions& options, parallel::Lease& lease);
-/// GB/s that one thread reads from a buffer much larger than its L2 cache.
-double read_bandwidth_gbs();
+/// Of a kernel that reads its operands once, on one thread: bytes a second ÷ those of plain reads of as many
+/// bytes, block by block in turn; the median.
+double measure_read_fraction(LayerKernel& kernel, const MeasureOptions& options, parallel::Lease& lease);
 
 }  // namespace tensormill::bench

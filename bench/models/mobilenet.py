@@ -1,6 +1,6 @@
 """MobileNetV2 1.0: inverted residuals with depthwise convolutions and ReLU6."""
 
-from net import Net
+from net import RESIDUAL_GAIN, Net
 
 #            expansion, channels, blocks, stride
 SETTINGS = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
@@ -12,8 +12,9 @@ def inverted_residual(net, x, channels, stride, expansion):
     if expansion != 1:
         y = net.relu6(net.batch_norm(net.conv(y, hidden, 1), gain=1.5))
     y = net.relu6(net.batch_norm(net.conv(y, hidden, 3, stride, group=hidden), gain=1.5))
-    y = net.batch_norm(net.conv(y, channels, 1))
-    return net.add(x, y) if stride == 1 and x.shape[1] == channels else y
+    if stride == 1 and x.shape[1] == channels:
+        return net.add(x, net.batch_norm(net.conv(y, channels, 1), gain=RESIDUAL_GAIN))
+    return net.batch_norm(net.conv(y, channels, 1))
 
 
 def mobilenetv2():

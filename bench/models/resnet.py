@@ -1,6 +1,6 @@
 """ResNet-18 and -50 (v1: convolution, normalization, ReLU; v2: normalization and ReLU first)."""
 
-from net import Net
+from net import RESIDUAL_GAIN, Net
 
 STAGES = {18: [2, 2, 2, 2], 50: [3, 4, 6, 3]}
 
@@ -21,14 +21,14 @@ def conv_block(net, x, channels, kernel, stride, normalize, gain=1.0):
 
 def basic_block(net, x, width, stride, normalize):
     y = net.relu(conv_block(net, x, width, 3, stride, normalize))
-    y = conv_block(net, y, width, 3, 1, normalize, gain=0.7)
+    y = conv_block(net, y, width, 3, 1, normalize, gain=RESIDUAL_GAIN)
     return net.relu(net.add(y, shortcut(net, x, width, stride, normalize)))
 
 
 def bottleneck(net, x, width, stride, normalize):
     y = net.relu(conv_block(net, x, width, 1, 1, normalize))
     y = net.relu(conv_block(net, y, width, 3, stride, normalize))
-    y = conv_block(net, y, width * 4, 1, 1, normalize, gain=0.7)
+    y = conv_block(net, y, width * 4, 1, 1, normalize, gain=RESIDUAL_GAIN)
     return net.relu(net.add(y, shortcut(net, x, width * 4, stride, normalize)))
 
 
