@@ -20,7 +20,7 @@ IR_OF_OPSET = {7: 3, 8: 3, 9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8
 
 CALIBRATION_BATCH = 4
 
-# Scale of the normalization that ends a residual branch. Training starts it at 0 (Goyal et al., "Accurate, Large Minibatch
+# Scale of what ends a residual branch: its normalization, or its weights. Training starts it at 0 (Goyal et al., "Accurate, Large Minibatch
 # SGD", 2017, section 5.1) and leaves it small, so that blocks stay near the identity (De and Smith, "Batch Normalization
 # Biases Residual Blocks Towards the Identity Function", 2020). With noise at full scale in every branch, a change of the
 # input, or a rounding error, grows by a fifth a layer (Yang et al., "A Mean Field Theory of Batch Normalization", 2019).
@@ -158,13 +158,16 @@ class Net:
 
     # --- layers ----------------------------------------------------------------------------------------------------
 
-    def conv(self, x, channels, kernel, stride=1, pad=None, group=1, bias=False, gain=2.0, name=None):
-        """A convolution; with `bias` the result is centred and its variance is `gain` (a folded batch norm)."""
+    def conv(self, x, channels, kernel, stride=1, pad=None, group=1, bias=False, gain=2.0, scale=1.0, name=None):
+        """A convolution; with `bias` the result is centred and its variance is `gain` (a folded batch norm).
+
+        `scale` multiplies the weights of He et al. ("Delving Deep into Rectifiers", 2015) where nothing normalizes them.
+        """
         in_channels = x.shape[1]
         pad = kernel // 2 if pad is None else pad
         name = name or self.fresh("conv")
         w = self.rng.standard_normal((channels, in_channels // group, kernel, kernel), dtype=np.float32)
-        w *= np.float32(math.sqrt(2.0 / (in_channels // group * kernel * kernel)))
+        w *= np.float32(scale * math.sqrt(2.0 / (in_channels // group * kernel * kernel)))
         data = exact_conv(x.data, w, stride, pad, group)
         inputs = [x, self.weight(f"{name}.weight", w)]
         if bias:

@@ -76,7 +76,7 @@ def resnet50v2():
             side = x if i else net.conv(y, width * 4, 1, stride)
             y = net.relu(net.batch_norm(net.conv(y, width, 1)))
             y = net.relu(net.batch_norm(net.conv(y, width, 3, stride)))
-            x = net.add(net.conv(y, width * 4, 1), side)
+            x = net.add(net.conv(y, width * 4, 1, scale=RESIDUAL_GAIN), side)
     x = net.global_average_pool(net.relu(net.batch_norm(x)))
     x = net.flattened(net.node("Reshape", [x, net.int64s([0, -1], "reshape_shape")]), x)
     net.output(net.dense(x, 1000, gain=8.0), "resnetv27_dense0_fwd", [1, 1000])
