@@ -89,7 +89,8 @@ int show_model(const ShowArguments& arguments, bool json) {
   if (arguments.tasks)
     throw Error(ErrorCode::kNotSupported, "--tasks needs a package; compile the model first");
   if (arguments.graph) {
-    const frontend::onnx::ImportOptions options{parse_input_shapes(arguments.input_shapes), {}, {}};
+    frontend::onnx::ImportOptions options;
+    options.input_shapes = parse_input_shapes(arguments.input_shapes);
     std::cout << ir::print(frontend::onnx::import_model(source, options, ops::standard_ops()));
     return 0;
   }
