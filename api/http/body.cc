@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -37,11 +36,20 @@ size_t LimitedBody::read(std::span<std::byte> buffer) {
 }
 
 std::string read_all(BodySource& body) {
-  std::string bytes;
-  std::array<std::byte, 16384> buffer;
-  while (const size_t count = body.read(buffer)) {
-    bytes.append(reinterpret_cast<const char*>(buffer.data()), count);
+  // A read costs a change of threads: it takes what there is, straight to where it stays. An announced length
+  // is believed up to a bound before its bytes come.
+  constexpr uint64_t kBelieved = uint64_t{1} << 20;
+  constexpr uint64_t kUnknown = uint64_t{16} << 10;
+  const std::optional<uint64_t> length = body.length();
+  std::string bytes(static_cast<size_t>(std::min(length.value_or(kUnknown), kBelieved)), '\0');
+  size_t size = 0;
+  while (!length || size < *length) {
+    if (size == bytes.size()) bytes.resize(size * 2);
+    const size_t count = body.read(std::as_writable_bytes(std::span(bytes).subspan(size)));
+    if (count == 0) break;
+    size += count;
   }
+  bytes.resize(size);
   return bytes;
 }
 

@@ -9,7 +9,7 @@
 namespace tensormill::transport {
 namespace {
 
-constexpr size_t kBodyRead = 32 * 1024;
+constexpr size_t kBodyRead = 96 * 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 /// Bytes taken from the socket at once while a head is read.
 constexpr size_t kHeadRead = 4096;
 /// Room for chunk headers and body bytes beside a head.
-constexpr size_t kBufferSlack = 64 * 1024;
+constexpr size_t kBufferSlack = 128 * 1024;
 
 /// Size of the head at the front of `bytes`, with its empty line; 0 when it is not complete. A bare LF LF
 /// ends it as well, so that the check of the raw head can refuse it at once.
