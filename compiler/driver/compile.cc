@@ -10,12 +10,11 @@
 
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/build_kernel.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/printer.h"
-#include "compiler/lower/lower.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
-#include "compiler/plan/in_place.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/te/text.h"
 #include "runtime/abi/kernel_abi.h"
@@ -27,36 +26,6 @@ namespace tensormill::driver {
 namespace {
 
 constexpr std::string_view kVersion = "0.1.0";
-
-schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
-  switch (kernel_class) {
-    case ir::KernelClass::kInjective:
-      return schedule::KernelClass::kInjective;
-    case ir::KernelClass::kReduction:
-      return schedule::KernelClass::kReduction;
-    case ir::KernelClass::kConv:
-      return schedule::KernelClass::kConv;
-    case ir::KernelClass::kPool:
-      return schedule::KernelClass::kPool;
-    case ir::KernelClass::kMatmul:
-      return schedule::KernelClass::kMatmul;
-    case ir::KernelClass::kSoftmax:
-      return schedule::KernelClass::kSoftmax;
-    case ir::KernelClass::kConvBlocked:
-      return schedule::KernelClass::kConvBlocked;
-    case ir::KernelClass::kDepthwise:
-      return schedule::KernelClass::kDepthwise;
-    case ir::KernelClass::kWinograd:
-      return schedule::KernelClass::kWinograd;
-    case ir::KernelClass::kMatmulPacked:
-      return schedule::KernelClass::kMatmulPacked;
-    case ir::KernelClass::kLayerNorm:
-      return schedule::KernelClass::kLayerNorm;
-    case ir::KernelClass::kAttention:
-      return schedule::KernelClass::kAttention;
-  }
-  throw InternalError("unknown kernel class");
-}
 
 class PhaseTimer {
 public:
@@ -79,6 +48,8 @@ struct CompiledKernel {
   plan::KernelWorkspace workspace;
   std::string schedule_text;
   std::string loop_text;
+  std::string tuning_record;  ///< of the schedule; "" for the analytic default
+  std::string tuning_reason;  ///< why there is no record
 };
 
 class Job {
@@ -143,18 +114,37 @@ private:
     return constants;
   }
 
+  /// The steps of the kernel's record where they apply, else the analytic default; says which.
+  schedule::Schedule schedule_of(const plan::Kernel& kernel, CompiledKernel& compiled) const {
+    const auto found = options_.schedules.find(kernel.key.hex());
+    if (found == options_.schedules.end()) {
+      compiled.tuning_reason = options_.schedules_reason;
+    } else {
+      compiled.tuning_reason = found->second.reason;
+      try {
+        if (found->second.reason.empty()) {
+          schedule::Schedule steps = schedule::parse_schedule(found->second.steps);
+          build_loops(kernel, steps);
+          compiled.tuning_record = found->second.record;
+          return steps;
+        }
+      } catch (const Error& error) {
+        compiled.tuning_reason = "its steps do not apply: " + std::string(error.message());
+      }
+    }
+    return schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
+  }
+
   void compile_kernel(const ir::Graph& graph, size_t index) {
     const plan::Kernel& kernel = kernels_.kernels[index];
     CompiledKernel& compiled = compiled_[index];
-    const schedule::Schedule steps =
-        schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
+    const schedule::Schedule steps = schedule_of(kernel, compiled);
     compiled.schedule_text = schedule::print(steps);
-    te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
-    loops.aliases = plan::alias_classes(kernel.program, kernel.in_place);
-    const te::Function function = lower::lower(loops, options_.target);
-    compiled.workspace = {function.shared_workspace_bytes, function.worker_workspace_bytes};
-    if (dumps("tir")) compiled.loop_text = te::print(function);
-    compiled.object = backend_->emit(function, options_.target, {dumps("ll"), dumps("asm")});
+    BuiltKernel built =
+        build_kernel(kernel, steps, options_.target, *backend_, {dumps("ll"), dumps("asm")});
+    compiled.workspace = built.workspace;
+    if (dumps("tir")) compiled.loop_text = te::print(built.function);
+    compiled.object = std::move(built.object);
     if (verifies()) {
       const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
       verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(graph, index));
@@ -276,7 +266,9 @@ private:
       package::KernelInfo info;
       info.symbol = kernel.symbol;
       info.task_key = kernel.key.hex();
-      info.tuning_reason = "no records given";
+      const CompiledKernel& compiled = compiled_[metadata_.kernels.size()];
+      info.tuning_record = compiled.tuning_record;
+      info.tuning_reason = compiled.tuning_reason;
       info.verified = verify_name();
       metadata_.kernels.push_back(std::move(info));
     }

@@ -18,6 +18,13 @@
 
 namespace tensormill::driver {
 
+/// What is known from tuning records of one kernel.
+struct TunedSchedule {
+  std::string steps;   ///< schedule::print
+  std::string record;  ///< the record's id
+  std::string reason;  ///< why no record of the kernel can be used; then there are no steps
+};
+
 enum class VerifyMode : uint8_t { kNone, kSample, kFull };
 /// "none", "sample", "full"; throws Error(kInvalidArgument) otherwise.
 VerifyMode parse_verify_mode(const std::string& text);
@@ -33,6 +40,9 @@ struct CompileOptions {
   std::string model_format = "onnx";
   /// What else shaped the request (input shapes, outputs), as canonical texts for metadata.json.
   std::map<std::string, std::string> recorded_options;
+  /// Tuned schedules by the kernel's key (hex), and why the others have none.
+  std::map<std::string, TunedSchedule> schedules;
+  std::string schedules_reason = "no records given";
   std::set<std::string> dumps;  ///< of relay, te, tir, ll, asm
   int threads = 1;              ///< never changes the result
 };

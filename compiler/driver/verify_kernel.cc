@@ -95,36 +95,47 @@ Tensor seeded_tensor(const ir::ValueType& type, uint64_t seed) {
   return tensor;
 }
 
-void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
-                   const std::vector<const Tensor*>& constants) {
+KernelReference make_reference(const plan::Kernel& kernel, const std::vector<const Tensor*>& constants) {
   const ir::Graph& region = *kernel.region;
-  std::vector<Tensor> inputs;
-  std::vector<Tensor> aligned;
-  std::vector<void*> buffers;
+  KernelReference reference;
   for (size_t i = 0; i < region.inputs().size(); ++i) {
     const ir::ValueType& type = region.value(region.inputs()[i]).type;
     // Mapped constants have no alignment; the kernel may assume it.
-    inputs.push_back(constants[i] != nullptr ? constants[i]->clone() : seeded_tensor(type, i + 1));
-    buffers.push_back(inputs.back().data());
+    reference.inputs.push_back(constants[i] != nullptr ? constants[i]->clone() : seeded_tensor(type, i + 1));
   }
-  for (ir::ValueId output : region.outputs()) {
-    const ir::ValueType& type = region.value(output).type;
-    aligned.push_back(Tensor::zeros(type.dtype, type.shape));
-    buffers.push_back(aligned.back().data());
-  }
-  const int32_t code = call_kernel(entry, buffers, workspace);
-  std::vector<Tensor> expected;
   try {
-    expected = ir::evaluate_reference(region, inputs);
+    reference.outputs = ir::evaluate_reference(region, reference.inputs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kTensorData) throw;
+    reference.refusal = error.message();
+  }
+  return reference;
+}
+
+void check_outputs(const plan::Kernel& kernel, const KernelReference& reference, int32_t code,
+                   const std::vector<Tensor>& outputs) {
+  if (!reference.refusal.empty()) {
     if (code == TM_OK)
-      wrong(kernel, "the reference refuses the data (" + error.message() + "), the kernel does not");
+      wrong(kernel, "the reference refuses the data (" + reference.refusal + "), the kernel does not");
     return;
   }
   if (code != TM_OK)
     wrong(kernel, "returned " + std::to_string(code) + " for data that the reference accepts");
-  for (size_t i = 0; i < expected.size(); ++i) compare(kernel, aligned[i], expected[i]);
+  for (size_t i = 0; i < reference.outputs.size(); ++i) compare(kernel, outputs[i], reference.outputs[i]);
+}
+
+void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
+                   const std::vector<const Tensor*>& constants) {
+  KernelReference reference = make_reference(kernel, constants);
+  std::vector<Tensor> outputs;
+  std::vector<void*> buffers;
+  for (Tensor& input : reference.inputs) buffers.push_back(input.data());
+  for (ir::ValueId output : kernel.region->outputs()) {
+    const ir::ValueType& type = kernel.region->value(output).type;
+    outputs.push_back(Tensor::zeros(type.dtype, type.shape));
+    buffers.push_back(outputs.back().data());
+  }
+  check_outputs(kernel, reference, call_kernel(entry, buffers, workspace), outputs);
 }
 
 }  // namespace tensormill::driver

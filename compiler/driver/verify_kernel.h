@@ -2,6 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compiler/plan/kernel.h"
@@ -9,6 +10,17 @@
 #include "runtime/abi/kernel_abi.h"
 
 namespace tensormill::driver {
+
+/// What the reference makes of a kernel's inputs: seeded ones or, where given, the model's own constants.
+struct KernelReference {
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;  ///< none when the reference refuses the data
+  std::string refusal;          ///< why it does; "" when it does not
+};
+KernelReference make_reference(const plan::Kernel& kernel, const std::vector<const Tensor*>& constants);
+/// Compares what a run returned and wrote with the reference; as verify_kernel.
+void check_outputs(const plan::Kernel& kernel, const KernelReference& reference, int32_t code,
+                   const std::vector<Tensor>& outputs);
 
 /// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares every output
 /// element with the reference: within kernel.tolerance of the largest magnitude, NaN and infinities at the

@@ -139,7 +139,8 @@ int64_t task_length(const std::vector<int64_t>& extents, int64_t wanted, int64_t
 std::string Builder::parallelize(const std::string& name, const std::string& axis, double work) {
   const int64_t extent_now = extent(name, axis);
   if (extent_now <= 1 || work < kParallelWork || target_.facts.num_cores <= 1) return axis;
-  const int64_t tasks = kTasksPerCore * target_.facts.num_cores;
+  const int64_t tasks =
+      knob(name + "_tasks_per_core", kTasksPerCore, {1, 2, 4, 8, 16, 32}) * target_.facts.num_cores;
   if (extent_now <= tasks * 2) {
     step("parallel", {name, axis});
     return axis;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/schedule/knob.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/state.h"
 
@@ -19,7 +20,14 @@ struct Access {
 
 class Builder {
 public:
-  Builder(const te::Program& program, const target::Target& target) : state_(program), target_(target) {}
+  Builder(const te::Program& program, const target::Target& target, Chooser choose = {})
+      : state_(program), target_(target), choose_(std::move(choose)) {}
+
+  /// A choice that a search may make otherwise: the value to go on with, `analytic` unless this builder has a
+  /// chooser. `candidates` that are no choice here (not positive) are left out, `analytic` is added to them.
+  int64_t knob(std::string name, int64_t analytic, std::vector<int64_t> candidates);
+  /// The knobs that were asked for, in order.
+  const std::vector<Knob>& knobs() const { return knobs_; }
 
   void step(std::string primitive, std::vector<std::string> args);
   const Schedule& schedule() const { return schedule_; }
@@ -49,7 +57,15 @@ private:
   State state_;
   target::Target target_;
   Schedule schedule_;
+  Chooser choose_;
+  std::vector<Knob> knobs_;
 };
+
+/// The divisors of `extent` up to `most`, and the powers of two up to `most`: candidates for a part of a loop.
+std::vector<int64_t> tile_candidates(int64_t extent, int64_t most);
+std::vector<int64_t> divisors(int64_t extent);
+/// first, first + 1 ... last.
+std::vector<int64_t> range_candidates(int64_t first, int64_t last);
 
 /// "i0" ... for the dimensions of a stage.
 std::vector<std::string> data_axes(const Stage& stage);

@@ -20,14 +20,19 @@ const Template kTemplates[] = {
 
 }  // namespace
 
-Schedule default_schedule(const te::Program& program, KernelClass kernel_class,
-                          const target::Target& target) {
+Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
+                      const Chooser& choose) {
   for (const Template& row : kTemplates) {
     if (row.kernel_class != kernel_class) continue;
-    Builder builder(program, target);
-    if (row.schedule(builder)) return builder.schedule();
+    Builder builder(program, target, choose);
+    if (row.schedule(builder)) return {builder.schedule(), builder.knobs()};
   }
   TM_CHECK(false, "no template accepts the program");
+}
+
+Schedule default_schedule(const te::Program& program, KernelClass kernel_class,
+                          const target::Target& target) {
+  return choose_schedule(program, kernel_class, target, {}).schedule;
 }
 
 }  // namespace tensormill::schedule

@@ -85,6 +85,9 @@ Caches caches_from_cpuid(uint32_t leaf) {
   return caches;
 }
 
+/// Family, model and stepping as leaf 1 gives them.
+std::string signature() { return std::to_string(cpuid(1, 0).a & 0x0fff3fff); }
+
 std::string_view vendor_name() {
   const Cpuid r = cpuid(0, 0);
   if (r.b == 0x756e6547) return "intel";
@@ -144,6 +147,8 @@ Caches fallback_caches() {
 constexpr const char* kHostArch = "x86_64";
 
 #else
+
+std::string signature() { return std::to_string(getauxval(AT_HWCAP)); }
 
 std::string_view vendor_name() { return "arm"; }
 
@@ -214,6 +219,13 @@ Target host_target() {
   target.facts.l1d_bytes = caches.l1d;
   target.facts.l2_bytes = caches.l2;
   return target;
+}
+
+std::string cpu_fingerprint(const Target& host) {
+  std::string features;
+  for (const std::string& name : host.required_features()) features += name + ",";
+  return std::string(vendor_name()) + "-" + signature() + "-l1d" + std::to_string(host.facts.l1d_bytes) +
+         "-l2" + std::to_string(host.facts.l2_bytes) + "-" + Digest::of(features).hex().substr(0, 16);
 }
 
 }  // namespace tensormill::target

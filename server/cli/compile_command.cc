@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
+#include "compiler/tune/choose.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -49,7 +50,6 @@ void refuse_unsupported(const CompileArguments& arguments) {
   refuse(arguments.mixed_precision, "--mixed-precision");
   refuse(arguments.shape_buckets, "--shape-buckets");
   refuse(arguments.desired_layout, "--desired-layout");
-  refuse(arguments.tuning_records, "--tuning-records");
   if (!arguments.pass_config.empty()) {
     throw Error(ErrorCode::kUsage,
                 "--pass-config " + arguments.pass_config.front() + ": no pass has options");
@@ -110,6 +110,17 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
   }
 }
 
+void use_records(const std::string& path, driver::CompileOptions& options) {
+  try {
+    options.schedules = tune::choose_schedules(tune::parse_records(read_file(path)), options.target,
+                                               driver::compiler_build());
+  } catch (Error& error) {
+    error.add_context(path);
+    throw;
+  }
+  options.schedules_reason = "no record of the kernel";
+}
+
 int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
   refuse_unsupported(arguments);
   const target::Target host = target::host_target();
@@ -122,6 +133,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.host_runs_target = host_runs(options.target, host);
   options.dumps = dump_stages(arguments.dump_code);
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
+  if (!arguments.tuning_records.empty()) use_records(arguments.tuning_records, options);
   const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
   options.model_digest = source.digest.text();
   frontend::onnx::ImportOptions import;

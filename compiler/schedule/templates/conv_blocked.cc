@@ -84,7 +84,7 @@ void schedule_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
   std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
   // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
   // over more registers than there are: each gets a loop over the window's rows of its own.
-  if (reduced.size() == 3) std::swap(reduced[1], reduced[2]);
+  if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);
   order.insert(order.end(), reduced.begin(), reduced.end());
   order.insert(order.end(), {columns + ".i", "i1.i", lanes});
   builder.step("reorder", order);
@@ -107,13 +107,15 @@ bool template_conv_blocked(Builder& builder) {
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
   const target::CpuFacts& facts = builder.target().facts;
   const Traffic traffic = traffic_of(builder, nest);
-  const ConvTile tile = choose_conv_tile(
-      {width, stage.shape[1], reduction_steps(stage), vectors, most_blocks(traffic, stage.shape[1], facts)},
-      facts);
+  const ConvExtents extents = {width, stage.shape[1], reduction_steps(stage), vectors,
+                               most_blocks(traffic, stage.shape[1], facts)};
+  const ConvTile tile = tune_conv_tile(builder, choose_conv_tile(extents, facts), extents);
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
   ConvPass pass = choose_pass(traffic, nest.flat, stage.shape[0], parts, facts);
   if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
     pass = share_image(pass, stage.shape[0], parts, facts);
+  pass.part = builder.knob("part", pass.part, divisors(parts));
+  pass.images = builder.knob("images", pass.images, divisors(stage.shape[0]));
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
   return true;

@@ -31,14 +31,18 @@ bool template_conv_depthwise(Builder& builder) {
   if (nest.flat || reduce_axes(stage).size() != 2) return false;
   const bool written_out = reduction_steps(stage) <= kMaxTaps;
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
-  const ConvTile tile = {tile_columns(stage.shape[3], vectors, builder.target().facts.vector_registers), 1};
+  const int64_t columns = tile_columns(stage.shape[3], vectors, builder.target().facts.vector_registers);
+  const int64_t most = std::min<int64_t>(stage.shape[3], 28 / vectors);
+  const ConvTile tile = {builder.knob("tile_columns", columns, range_candidates(1, most)), 1};
   const ConvPass pass = share_image({}, stage.shape[0], stage.shape[2], builder.target().facts);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   const std::string& sums = nest.sums;
   builder.step("split", {sums, "i3", std::to_string(tile.columns)});
   builder.step("reorder", {sums, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});
-  if (written_out) {
-    for (const char* axis : {"r0", "r1"}) builder.step("unroll", {sums, axis});
+  for (const char* axis : {"r0", "r1"}) {
+    const int64_t unrolls = written_out ? 1 : 0;
+    if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
+      builder.step("unroll", {sums, axis});
   }
   builder.step("unroll", {sums, "i3.i"});
   builder.step("vectorize", {sums, "i4"});

@@ -18,6 +18,9 @@ struct ConvNest {
 /// for any other program, after which the builder is of no use.
 bool find_conv_nest(Builder& builder, ConvNest& nest);
 
+/// The tile, as knobs tile_blocks and tile_columns: what fits the registers.
+ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents);
+
 /// Points of the reduction.
 int64_t reduction_steps(const Stage& stage);
 

@@ -67,7 +67,11 @@ bool schedule_panels(Builder& builder) {
   if (rows < kFewestRows || lanes < 2 || columns < 2 * lanes || depth < 1) return false;
   const std::string source = find_panel_source(builder, product);
   const target::CpuFacts& facts = builder.target().facts;
-  const RegisterTile tile = choose_tile(rows, (columns + lanes - 1) / lanes, false, facts);
+  RegisterTile tile = choose_tile(rows, (columns + lanes - 1) / lanes, false, facts);
+  tile.vectors = builder.knob("tile_vectors", tile.vectors,
+                              range_candidates(1, std::min<int64_t>((columns + lanes - 1) / lanes, 8)));
+  const int64_t most = std::min(rows, std::max<int64_t>((facts.vector_registers - 2) / tile.vectors, 1));
+  tile.rows = builder.knob("tile_rows", std::min(tile.rows, most), range_candidates(1, most));
   const int64_t width = tile.vectors * lanes;
   if (source.empty() || depth * width * facts.vector_bits / 8 / lanes > facts.l2_bytes / 2) return false;
 

@@ -1,6 +1,8 @@
 // Product with a packed matrix (ops/matmul_packed.cc): a tile of rows x column blocks stays in registers over
 // the whole depth; what follows is applied to the registers. Column panels are the outer loop, so that a
 // panel of the matrix is read from memory once and stays in the L2 cache while all rows pass by.
+#include <algorithm>
+
 #include "compiler/schedule/templates/register_tile.h"
 
 namespace tensormill::schedule {
@@ -56,9 +58,16 @@ bool template_matmul_packed(Builder& builder) {
   bool fuses = false;
   if (rows.size() > 1) {
     const RegisterTile whole = choose_tile(blocked[0], blocked[1], true, facts);
-    fuses = whole.cycles <= tile.cycles;
+    fuses = builder.knob("fuse_rows", whole.cycles <= tile.cycles ? 1 : 0, {0, 1}) == 1;
     if (fuses) tile = whole;
   }
+  tile.vectors = builder.knob("tile_vectors", tile.vectors, range_candidates(1, std::min<int64_t>(blocked[1], 8)));
+  const int64_t most = std::max<int64_t>((facts.vector_registers - 2) / tile.vectors, 1);
+  std::vector<int64_t> heights = range_candidates(1, std::min(fuses ? blocked[0] : last, most));
+  // All rows as one are cut without a tail.
+  if (fuses) std::erase_if(heights, [&](int64_t height) { return blocked[0] % height != 0; });
+  while (!std::binary_search(heights.begin(), heights.end(), tile.rows)) --tile.rows;
+  tile.rows = builder.knob("tile_rows", tile.rows, heights);
   const std::string height = std::to_string(tile.rows), lanes = std::to_string(blocked[2]);
   builder.step("split", {root, column, std::to_string(tile.vectors * blocked[2])});
   builder.step("split", {root, column + ".i", lanes});

@@ -48,7 +48,9 @@ bool template_pool_blocked(Builder& builder) {
     builder.step("guard", {windows});
 
   const int64_t taps = builder.extent(windows, "r0") * builder.extent(windows, "r1");
-  const std::string columns = std::to_string(tile_columns(shape[3], builder.target().facts.vector_registers));
+  const int64_t analytic = tile_columns(shape[3], builder.target().facts.vector_registers);
+  const std::string columns = std::to_string(
+      builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(shape[3], 24))));
   builder.step("split", {root, "i3", columns});
   const int64_t cores = std::max(builder.target().facts.num_cores, 1);
   const int64_t share = shape[2] % cores == 0 ? shape[2] / cores : shape[2];
@@ -61,7 +63,9 @@ bool template_pool_blocked(Builder& builder) {
   builder.step("split", {windows, "i3", columns});
   builder.step("reorder", {windows, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});
   for (const char* axis : {"r0", "r1"}) {
-    if (taps <= kMaxTaps) builder.step("unroll", {windows, axis});
+    const int64_t unrolls = taps <= kMaxTaps ? 1 : 0;
+    if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
+      builder.step("unroll", {windows, axis});
   }
   builder.step("unroll", {windows, "i3.i"});
   builder.step("vectorize", {windows, "i4"});

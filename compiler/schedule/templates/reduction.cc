@@ -262,7 +262,9 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
     for (int64_t left = planner.budget() >= 24 ? 16 : 8; taken.size() < 2;) {
       const int d = taken.empty() ? vector : planner.reused_dimension(taken);
       if (d < 0) break;
-      rows.insert(rows.begin(), {d, good_factor(planner.extent(d), std::min<int64_t>(left, 4))});
+      const int64_t factor = good_factor(planner.extent(d), std::min<int64_t>(left, 4));
+      rows.insert(rows.begin(), {d, builder.knob(name + "_rows" + std::to_string(taken.size()), factor,
+                                                 tile_candidates(planner.extent(d), 8))});
       taken.push_back(d);
       left /= rows.front().factor;
     }
@@ -273,10 +275,14 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
   const int64_t width = std::min(lanes, next_power_of_two(extent));
   const int64_t whole = (extent + width - 1) / width;
   const int row = planner.reused_dimension({vector});
-  int64_t vectors = good_factor(whole, row < 0 ? 8 : planner.budget() >= 24 ? 4 : 2);
+  const int64_t vectors =
+      builder.knob(name + "_vectors", good_factor(whole, row < 0 ? 8 : planner.budget() >= 24 ? 4 : 2),
+                   range_candidates(1, std::min<int64_t>(whole, 8)));
   if (row >= 0) {
-    rows.push_back(
-        {row, good_factor(planner.extent(row), std::min<int64_t>(planner.budget() / vectors, 12))});
+    const int64_t most = std::max<int64_t>(planner.budget() / vectors, 1);
+    const int64_t factor = good_factor(planner.extent(row), std::min<int64_t>(most, 12));
+    rows.push_back({row, builder.knob(name + "_rows", factor,
+                                      range_candidates(1, std::min(planner.extent(row), most + 4)))});
     const int64_t used = rows[0].factor * vectors;
     const int second = planner.reused_dimension({vector, row});
     if (second >= 0 && used * 2 <= planner.budget()) {

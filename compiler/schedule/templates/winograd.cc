@@ -83,7 +83,19 @@ int64_t register_rows(int64_t tiles, int64_t most) {
 /// V and M of all tiles may take this many times the L2 cache.
 constexpr int64_t kMaxPhases = 16;
 
-Cut choose_cut(const Builder& builder, const Parts& parts) {
+/// The order as a choice: by blocks, V of all tiles first, or V and then M of all tiles.
+void tune_order(Builder& builder, Cut& cut, int64_t tiles) {
+  const int64_t analytic = cut.phases ? 2 : cut.whole ? 1 : 0;
+  const int64_t order = builder.knob("order", analytic, {0, 1, 2});
+  const int64_t register_tiles = (tiles + cut.rows - 1) / cut.rows;
+  if (order != analytic) cut.block = order == 1 ? tiles : cut.rows;
+  cut.whole = order >= 1;
+  cut.phases = order == 2;
+  if (!cut.whole)
+    cut.block = cut.rows * builder.knob("block", cut.block / cut.rows, tile_candidates(register_tiles, 64));
+}
+
+Cut choose_cut(Builder& builder, const Parts& parts) {
   const Stage& product = builder.stage(parts.product);
   const Shape input = builder.stage(parts.input).shape;
   const target::CpuFacts& facts = builder.target().facts;
@@ -95,7 +107,8 @@ Cut choose_cut(const Builder& builder, const Parts& parts) {
     if (shape.size() == 4) cut.group = shape[3] / lanes;
   }
   // Accumulators, a group of weights and one broadcast value.
-  cut.rows = register_rows(tiles, (facts.vector_registers - 1 - cut.group) / cut.group);
+  const int64_t most_rows = std::min(tiles, (facts.vector_registers - 1 - cut.group) / cut.group);
+  cut.rows = builder.knob("tile_rows", register_rows(tiles, most_rows), range_candidates(1, most_rows));
   const int64_t bytes = points * points * static_cast<int64_t>(dtype_bytes(product.dtypes[0]));
   const int64_t depth = input[1] * lanes, budget = facts.l2_bytes / 2;
   const int64_t weights = bytes * depth * product.shape[1] * lanes;
@@ -103,7 +116,10 @@ Cut choose_cut(const Builder& builder, const Parts& parts) {
   cut.block = cut.rows;
   if (cut.whole) cut.block = tiles;
   const int64_t v_and_m = bytes * tiles * (depth + product.shape[1] * lanes);
-  if (cut.whole || weights <= budget) return cut;
+  if (cut.whole || weights <= budget) {
+    tune_order(builder, cut, tiles);
+    return cut;
+  }
   if (v_and_m <= kMaxPhases * facts.l2_bytes) {
     cut.whole = cut.phases = true;
   } else {
@@ -112,6 +128,7 @@ Cut choose_cut(const Builder& builder, const Parts& parts) {
     const int64_t tasks = 2 * facts.num_cores;
     cut.block = cut.rows * std::min(held, std::max<int64_t>((register_tiles + tasks - 1) / tasks, 1));
   }
+  tune_order(builder, cut, tiles);
   return cut;
 }
 

@@ -1,0 +1,40 @@
+/// Where candidates run: never in the tuner's own process. The server implements this with a guarded child
+/// (server/measure). Thread-safety: a measurer belongs to one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/backend.h"
+#include "compiler/plan/plan_builder.h"
+#include "compiler/tune/record.h"
+#include "compiler/tune/task.h"
+
+namespace tensormill::tune {
+
+struct MeasureOptions {
+  int number = 1;              ///< runs a sample at least
+  int repeat = 3;              ///< samples
+  double min_repeat_ms = 20;   ///< a sample's runs are made more until it lasts so long
+  double timeout_seconds = 10;  ///< of one candidate's runs, all samples together
+  bool flush_cache = false;    ///< walk over memory larger than the caches before each run; number is then 1
+  int threads = 1;
+};
+
+struct Measurement {
+  TrialError error = TrialError::kNone;
+  std::string message;          ///< of the error
+  std::vector<double> seconds;  ///< of one run, one a sample
+};
+
+class Measurer {
+public:
+  virtual ~Measurer() = default;
+  /// The task of the candidates that follow: its inputs, and what the outputs must be.
+  virtual void set_task(const Task& task, const driver::KernelReference& reference) = 0;
+  /// Runs the candidate once, compares its outputs with the reference, and measures it.
+  virtual Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
+                              const MeasureOptions& options) = 0;
+};
+
+}  // namespace tensormill::tune

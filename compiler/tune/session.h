@@ -1,0 +1,87 @@
+/// One tuning run over a model's tasks: measures each default, gives batches of trials to the task that
+/// promises most, writes every trial as a record before the next, and at last measures the best of each task
+/// again in turns with its default. What is slower than the default is not taken.
+/// Thread-safety: a session belongs to one thread; it builds candidates on several.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/build_kernel.h"
+#include "compiler/tune/measure.h"
+#include "compiler/tune/task_state.h"
+
+namespace tensormill::tune {
+
+struct TuneOptions {
+  std::string tuner = "xgb";
+  int64_t trials = 1000;           ///< of the whole model, the defaults' included
+  double time_budget_seconds = 0;  ///< 0: none; the last tenth is for measuring the best again
+  int64_t early_stopping = 0;      ///< a task ends after so many trials without a better one; 0: never
+  uint64_t seed = 0;
+  size_t batch = 8;                ///< candidates that are built before they are measured
+  int build_threads = 1;
+  double build_timeout_seconds = 10;
+  int final_rounds = 7;            ///< of measuring finalists and default in turns
+  MeasureOptions measure;
+  std::string cpu;                 ///< target::cpu_fingerprint of the machine that measures
+  std::string codegen;             ///< driver::compiler_build
+};
+
+/// What the session needs from outside.
+struct TuneHooks {
+  std::function<double()> clock;               ///< seconds since 1970
+  std::function<void(const Record&)> record;   ///< gets each trial once it is measured
+  std::function<void(const class TuneSession&)> progress;  ///< after each batch
+  std::stop_token stop;                        ///< ends the search early; what was found is kept
+};
+
+class TuneSession {
+public:
+  TuneSession(std::vector<Task> tasks, const target::Target& target, TuneOptions options,
+              const codegen::Backend& backend, Measurer& measurer, TuneHooks hooks);
+
+  /// Counts earlier trials of these tasks, made on this CPU with this compiler, as if they had been made now.
+  /// Returns how many there were.
+  int64_t resume(const std::vector<Record>& records);
+  void run();
+
+  const std::vector<TaskState>& tasks() const { return tasks_; }
+  int64_t trials() const { return trials_; }
+  int64_t trial_budget() const { return options_.trials; }
+  double build_seconds() const { return build_seconds_; }  ///< spent, all candidates together
+  double run_seconds() const { return run_seconds_; }
+  /// Sum over the tasks that were measured of calls x seconds, defaults or best.
+  double default_latency() const;
+  double best_latency() const;
+
+private:
+  struct Candidate;
+  double elapsed() const { return hooks_.clock() - start_; }
+  bool may_go_on() const;
+  void search();
+  void select(const TaskState& state);
+  void try_batch(TaskState& state, std::vector<Point> points);
+  void build(Candidate& candidate, const plan::Kernel& kernel) const;
+  Measurement measure(Candidate& candidate, const MeasureOptions& options);
+  void finish(TaskState& state);
+  Record record_of(const TaskState& state, const Point& point, const Measurement& measurement,
+                   double all_seconds) const;
+
+  target::Target target_;
+  TuneOptions options_;
+  const codegen::Backend& backend_;
+  Measurer& measurer_;
+  TuneHooks hooks_;
+  std::vector<TaskState> tasks_;
+  const TaskState* selected_ = nullptr;
+  driver::KernelReference reference_;  ///< of the selected task
+  int64_t trials_ = 0;
+  double start_ = 0;
+  double build_seconds_ = 0;
+  double run_seconds_ = 0;
+};
+
+}  // namespace tensormill::tune

@@ -1,0 +1,106 @@
+#include "compiler/tune/space.h"
+
+#include <algorithm>
+
+#include "compiler/driver/build_kernel.h"
+#include "runtime/base/digest.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::tune {
+
+namespace {
+
+using schedule::Config;
+using schedule::Knob;
+
+uint64_t index_of(const std::vector<Knob>& knobs) {
+  uint64_t index = 0, weight = 1;
+  for (const Knob& knob : knobs) {
+    const auto place = std::lower_bound(knob.candidates.begin(), knob.candidates.end(), knob.chosen);
+    index += weight * static_cast<uint64_t>(place - knob.candidates.begin());
+    weight *= knob.candidates.size();
+  }
+  return index;
+}
+
+int64_t any_of(const Knob& knob, Random& random) {
+  return knob.candidates[random.below(knob.candidates.size())];
+}
+
+}  // namespace
+
+Config config_of(const std::vector<Knob>& knobs) {
+  Config config;
+  for (const Knob& knob : knobs) config[knob.name] = knob.chosen;
+  return config;
+}
+
+Space::Space(const plan::Kernel& kernel, const target::Target& target) : kernel_(kernel), target_(target) {
+  const auto analytic = make(schedule::choose_from({}));
+  TM_CHECK(analytic.has_value(), "the analytic schedule of " + kernel.symbol + " does not apply");
+  analytic_ = *analytic;
+  for (const Knob& knob : analytic_.knobs) size_ *= knob.candidates.size();
+}
+
+std::string Space::digest() const {
+  std::string text;
+  for (const Knob& knob : analytic_.knobs) {
+    text += knob.name;
+    for (int64_t candidate : knob.candidates) text += " " + std::to_string(candidate);
+    text += "\n";
+  }
+  return Digest::of(text).hex();
+}
+
+std::optional<Point> Space::make(const schedule::Chooser& choose) const {
+  try {
+    schedule::Tuned tuned = schedule::choose_schedule(
+        kernel_.program, driver::schedule_class(kernel_.kernel_class), target_, choose);
+    return Point{index_of(tuned.knobs), std::move(tuned.knobs), std::move(tuned.schedule)};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidRecords) throw;
+    return std::nullopt;
+  }
+}
+
+std::optional<Point> Space::at(uint64_t index) const {
+  uint64_t left = index;
+  std::optional<Point> point = make([&](const Knob& knob) {
+    const uint64_t digit = left % knob.candidates.size();
+    left /= knob.candidates.size();
+    return knob.candidates[digit];
+  });
+  if (left != 0) return std::nullopt;
+  return point;
+}
+
+std::optional<Point> Space::sample(Random& random) const {
+  return make([&](const Knob& knob) { return any_of(knob, random); });
+}
+
+std::optional<Point> Space::near(const Config& config, Random& random) const {
+  return make([&](const Knob& knob) {
+    const auto found = config.find(knob.name);
+    const bool fits = found != config.end() &&
+                      std::binary_search(knob.candidates.begin(), knob.candidates.end(), found->second);
+    return fits ? found->second : any_of(knob, random);
+  });
+}
+
+std::optional<Point> Space::mutate(const Point& point, Random& random) const {
+  if (point.knobs.empty()) return point;
+  Config config = config_of(point.knobs);
+  const Knob& changed = point.knobs[random.below(point.knobs.size())];
+  config[changed.name] = any_of(changed, random);
+  return near(config, random);
+}
+
+std::optional<Point> Space::cross(const Point& a, const Point& b, Random& random) const {
+  Config config = config_of(a.knobs);
+  for (const Knob& knob : b.knobs) {
+    if (random.below(2) == 0) config[knob.name] = knob.chosen;
+  }
+  return near(config, random);
+}
+
+}  // namespace tensormill::tune

@@ -1,0 +1,59 @@
+/// The search space of a kernel: what its template can do, found by running it. A point's index is the mixed
+/// number of its choices in the order in which the template asked (the first choice is the lowest digit), so
+/// that spaces in which a knob's presence or candidates depend on another's value have indices too.
+/// Thread-safety: immutable after construction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/kernel.h"
+#include "compiler/schedule/schedule.h"
+#include "compiler/target/target.h"
+#include "compiler/tune/random.h"
+
+namespace tensormill::tune {
+
+/// A point with the schedule that its choices make.
+struct Point {
+  uint64_t index = 0;
+  std::vector<schedule::Knob> knobs;
+  schedule::Schedule schedule;
+};
+
+class Space {
+public:
+  /// `kernel` must outlive the space.
+  Space(const plan::Kernel& kernel, const target::Target& target);
+
+  /// The template's own choices.
+  const Point& analytic() const { return analytic_; }
+  /// All points, were the knobs those of the analytic point: exact where none depends on another.
+  uint64_t size_estimate() const { return size_; }
+  std::string digest() const;  ///< hex, of the analytic point's knobs and their candidates
+
+  /// Nothing where there is no such point, or its choices do not fit together.
+  std::optional<Point> at(uint64_t index) const;
+  /// Each choice uniform. Nothing where the choices do not fit together.
+  std::optional<Point> sample(Random& random) const;
+  /// As `config` says, a choice that it lacks or that is not to be had here at random.
+  std::optional<Point> near(const schedule::Config& config, Random& random) const;
+  /// `point` with one choice made anew.
+  std::optional<Point> mutate(const Point& point, Random& random) const;
+  /// Each choice from one of both.
+  std::optional<Point> cross(const Point& a, const Point& b, Random& random) const;
+
+private:
+  std::optional<Point> make(const schedule::Chooser& choose) const;
+
+  const plan::Kernel& kernel_;
+  target::Target target_;
+  Point analytic_;
+  uint64_t size_ = 1;
+};
+
+schedule::Config config_of(const std::vector<schedule::Knob>& knobs);
+
+}  // namespace tensormill::tune

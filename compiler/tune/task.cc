@@ -1,0 +1,94 @@
+#include "compiler/tune/task.h"
+
+#include <charconv>
+#include <set>
+
+#include "compiler/passes/pass.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::tune {
+
+namespace {
+
+std::string type_text(const ir::ValueType& type) {
+  return std::string(dtype_info(type.dtype).name) + to_string(type.shape);
+}
+
+void describe(Task& task) {
+  const ir::Graph& region = *task.kernel.region;
+  const auto add = [&](ir::ValueId id) {
+    const ir::ValueType& type = region.value(id).type;
+    task.args += type_text(type) + " ";
+    task.bytes += num_elements(type.shape) * static_cast<int64_t>(dtype_bytes(type.dtype));
+  };
+  for (ir::ValueId input : region.inputs()) add(input);
+  task.args += "->";
+  for (ir::ValueId output : region.outputs()) {
+    task.args += " ";
+    add(output);
+    task.args.pop_back();
+  }
+  task.name = task.kernel.symbol.substr(0, task.kernel.symbol.rfind('_'));
+}
+
+size_t parse_place(const std::string& text, size_t count) {
+  size_t place = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), place);
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || place >= count)
+    throw Error(ErrorCode::kUsage, "--tasks: \"" + text + "\" is no task; there are " + std::to_string(count));
+  return place;
+}
+
+}  // namespace
+
+std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
+  passes::PipelineOptions pipeline;
+  pipeline.context = {target.facts, opt_level};
+  std::vector<std::string> ran;
+  const ir::Graph optimized =
+      passes::run_pipeline(graph, pipeline, ran, [](std::string_view, const ir::Graph&) {});
+  plan::Kernels kernels = plan::extract_kernels(optimized);
+  std::vector<Task> tasks(kernels.kernels.size());
+  for (const plan::KernelCall& call : kernels.calls) {
+    Task& task = tasks[call.kernel];
+    if (++task.calls > 1) continue;
+    for (ir::ValueId input : call.inputs) {
+      const std::optional<Tensor>& constant = optimized.value(input).constant;
+      task.is_constant.push_back(constant ? 1 : 0);
+      task.constants.push_back(constant ? *constant : Tensor());
+    }
+  }
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].kernel = std::move(kernels.kernels[i]);
+    describe(tasks[i]);
+  }
+  return tasks;
+}
+
+driver::KernelReference make_reference(const Task& task) {
+  std::vector<const Tensor*> constants;
+  for (size_t i = 0; i < task.constants.size(); ++i)
+    constants.push_back(task.is_constant[i] != 0 ? &task.constants[i] : nullptr);
+  return driver::make_reference(task.kernel, constants);
+}
+
+std::vector<size_t> parse_selection(const std::string& text, size_t count) {
+  std::set<size_t> places;
+  if (text == "all") {
+    for (size_t i = 0; i < count; ++i) places.insert(i);
+  } else {
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      const std::string part = text.substr(at, end - at);
+      const size_t dash = part.find('-');
+      const size_t first = parse_place(part.substr(0, dash), count);
+      const size_t last = dash == std::string::npos ? first : parse_place(part.substr(dash + 1), count);
+      if (last < first) throw Error(ErrorCode::kUsage, "--tasks: \"" + part + "\" ends before it begins");
+      for (size_t i = first; i <= last; ++i) places.insert(i);
+      at = end + 1;
+    }
+  }
+  return {places.begin(), places.end()};
+}
+
+}  // namespace tensormill::tune

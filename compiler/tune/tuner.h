@@ -1,0 +1,47 @@
+/// Tuners: who says which points of a task's space are tried next. Thread-safety: a tuner belongs to one
+/// thread.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "compiler/tune/space.h"
+
+namespace tensormill::tune {
+
+/// A point with what came of it: seconds of one run, infinity after an error.
+struct Trial {
+  Point point;
+  double seconds = 0;
+};
+
+class Tuner {
+public:
+  explicit Tuner(const Space& space) : space_(space) {}
+  virtual ~Tuner() = default;
+  /// Up to `count` points that were never proposed and never observed; fewer, or none, when the space has
+  /// no more (or none was found in many tries).
+  virtual std::vector<Point> propose(size_t count) = 0;
+  /// The outcomes of proposals, and of points from earlier records.
+  virtual void observe(const std::vector<Trial>& trials);
+
+protected:
+  /// True the first time that the point's schedule is seen: different choices may make the same steps.
+  bool is_new(const Point& point);
+  const Space& space() const { return space_; }
+
+private:
+  const Space& space_;
+  std::set<std::string> seen_;
+};
+
+/// "gridsearch", "random" or "ga". Throws Error(kUsage) for another name. `space` must outlive the tuner.
+std::unique_ptr<Tuner> make_tuner(std::string_view name, const Space& space, uint64_t seed);
+
+/// New points by uniform choices: what is left of `count` when others found fewer.
+std::vector<Point> sample_points(const Space& space, Random& random, size_t count,
+                                 const std::function<bool(const Point&)>& is_new);
+
+}  // namespace tensormill::tune

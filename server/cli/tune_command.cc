@@ -1,0 +1,229 @@
+#include <sys/stat.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "compiler/driver/compile.h"
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ops/ops.h"
+#include "compiler/tune/session.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/cli/cli.h"
+#include "server/cli/model_input.h"
+#include "server/measure/worker.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+struct TuneArguments {
+  std::string model;
+  std::string format = "onnx";
+  std::string target = "llvm -mcpu=native";
+  std::string input_shapes;
+  std::string tasks = "all";
+  std::string output;
+  std::string prior_records;
+  bool autoscheduler = false;
+  double timeout = 10;
+  tune::TuneOptions options;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::vector<tune::Task> tasks_of(const TuneArguments& arguments, const target::Target& target) {
+  frontend::onnx::ImportOptions import;
+  import.input_shapes = parse_input_shapes(arguments.input_shapes);
+  const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
+  const ir::Graph graph = frontend::onnx::import_model(source, import, ops::standard_ops());
+  return tune::extract_tasks(graph, target, 3);
+}
+
+int list_tasks(const std::vector<tune::Task>& tasks, const target::Target& target, bool json) {
+  Json list = Json::array();
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const tune::Task& task = tasks[i];
+    const tune::Space space(task.kernel, target);
+    list.push_back({{"task", i},
+                    {"name", task.name},
+                    {"args", task.args},
+                    {"key", task.key()},
+                    {"calls", task.calls},
+                    {"flops", task.kernel.flops},
+                    {"bytes", task.bytes},
+                    {"points", space.size_estimate()}});
+  }
+  if (json) {
+    std::cout << list.dump() << std::endl;
+    return 0;
+  }
+  std::cout << "task  calls    MFLOP    MiB   points  what\n";
+  for (const Json& row : list) {
+    std::cout << std::setw(4) << row["task"].get<size_t>() << std::setw(7) << row["calls"].get<int64_t>() << std::fixed
+              << std::setprecision(1) << std::setw(9) << row["flops"].get<double>() / 1e6 << std::setw(7)
+              << row["bytes"].get<double>() / (1 << 20) << std::setw(9) << row["points"].get<uint64_t>() << "  "
+              << row["name"].get<std::string>() << "  " << row["args"].get<std::string>() << "\n";
+  }
+  return 0;
+}
+
+void print_progress(const tune::TuneSession& session, bool last) {
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(3) << "trials " << session.trials() << "/" << session.trial_budget()
+       << "  model " << session.default_latency() * 1e3 << " -> " << session.best_latency() * 1e3 << " ms";
+  int64_t failed = 0;
+  for (const tune::TaskState& state : session.tasks()) {
+    for (const auto& [cause, count] : state.failures) failed += count;
+  }
+  if (failed > 0) line << "  failed " << failed;
+  std::cerr << (::isatty(2) != 0 ? "\r\033[K" : "") << line.str() << (::isatty(2) == 0 || last ? "\n" : "")
+            << std::flush;
+}
+
+Json report_of(const tune::TuneSession& session) {
+  Json tasks = Json::array();
+  for (const tune::TaskState& state : session.tasks()) {
+    Json failures = Json::object();
+    for (const auto& [cause, count] : state.failures) {
+      const auto first = state.first.find(cause);
+      failures[cause] = {{"count", count}, {"first", first == state.first.end() ? "" : first->second}};
+    }
+    const double flops = static_cast<double>(state.task.kernel.flops);
+    tasks.push_back({{"name", state.task.name},
+                     {"key", state.task.key()},
+                     {"calls", state.task.calls},
+                     {"trials", state.attempts},
+                     {"default_ms", state.default_seconds * 1e3},
+                     {"best_ms", state.best_seconds * 1e3},
+                     {"gflops", flops / state.best_seconds / 1e9},
+                     {"failures", failures}});
+  }
+  return {{"trials", session.trials()},
+          {"default_ms", session.default_latency() * 1e3},
+          {"best_ms", session.best_latency() * 1e3},
+          {"build_seconds", session.build_seconds()},
+          {"run_seconds", session.run_seconds()},
+          {"tasks", tasks}};
+}
+
+void print_report(const Json& report) {
+  std::cout << " calls  trials  default ms    best ms  GFLOP/s  what\n" << std::fixed;
+  for (const Json& task : report["tasks"]) {
+    if (task["trials"] == 0) continue;
+    std::cout << std::setw(6) << task["calls"].get<int64_t>() << std::setw(8) << task["trials"].get<int64_t>() << std::setprecision(4)
+              << std::setw(12) << task["default_ms"].get<double>() << std::setw(11)
+              << task["best_ms"].get<double>() << std::setprecision(1) << std::setw(9)
+              << task["gflops"].get<double>() << "  " << task["name"].get<std::string>() << "\n";
+    for (const auto& [cause, what] : task["failures"].items())
+      std::cout << "        " << what["count"] << " x " << cause << ": " << what["first"].get<std::string>() << "\n";
+  }
+  std::cout << std::setprecision(3) << "kernels of the model: " << report["default_ms"].get<double>() << " -> "
+            << report["best_ms"].get<double>() << " ms after " << report["trials"] << " trials; built for "
+            << std::setprecision(1) << report["build_seconds"].get<double>() << " s, ran for "
+            << report["run_seconds"].get<double>() << " s\n";
+}
+
+std::vector<tune::Record> known_records(const TuneArguments& arguments) {
+  std::vector<tune::Record> records;
+  const auto add = [&](const std::string& path) {
+    try {
+      for (tune::Record& record : tune::parse_records(read_file(path))) records.push_back(std::move(record));
+    } catch (Error& error) {
+      error.add_context(path);
+      throw;
+    }
+  };
+  if (!arguments.prior_records.empty()) add(arguments.prior_records);
+  if (std::filesystem::exists(arguments.output)) add(arguments.output);
+  return records;
+}
+
+int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
+  if (arguments.autoscheduler)
+    throw Error(ErrorCode::kNotSupported, "--enable-autoscheduler is not implemented yet");
+  const target::Target host = target::host_target();
+  const int threads = arguments.options.measure.threads;
+  const target::Target target =
+      resolve_target(arguments.target, {"-num-cores=" + std::to_string(threads)}, host);
+  if (!host_runs(target, host))
+    throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
+  std::vector<tune::Task> tasks = tasks_of(arguments, target);
+  if (arguments.tasks == "list") return list_tasks(tasks, target, globals.json);
+  if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
+  std::vector<tune::Task> selected;
+  for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
+    selected.push_back(std::move(tasks[place]));
+  tune::TuneOptions options = arguments.options;
+  options.measure.timeout_seconds = arguments.timeout;
+  options.build_timeout_seconds = arguments.timeout;
+  options.cpu = target::cpu_fingerprint(host);
+  options.codegen = driver::compiler_build();
+  // Cut first: what a crash left of a line is no record.
+  tune::RecordLog log(arguments.output);
+  const std::vector<tune::Record> known = known_records(arguments);
+  tune::TuneHooks hooks;
+  hooks.clock = &now;
+  hooks.record = [&](const tune::Record& record) { log.append(record); };
+  hooks.progress = [&](const tune::TuneSession& session) {
+    if (!globals.json) print_progress(session, false);
+  };
+  measure::WorkerMeasurer measurer;
+  const std::unique_ptr<codegen::Backend> backend = codegen::make_llvm_backend();
+  tune::TuneSession session(std::move(selected), target, options, *backend, measurer, hooks);
+  const int64_t resumed = session.resume(known);
+  if (resumed > 0 && !globals.json) std::cerr << "counting " << resumed << " trials from records\n";
+  session.run();
+  const Json report = report_of(session);
+  if (globals.json) {
+    std::cout << report.dump() << std::endl;
+  } else {
+    print_progress(session, true);
+    print_report(report);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Action tune_command(CLI::App& app) {
+  const auto arguments = std::make_shared<TuneArguments>();
+  tune::TuneOptions& options = arguments->options;
+  options.tuner = "ga";
+  app.add_option("MODEL", arguments->model, "model file")->required();
+  app.add_option("-o,--output", arguments->output,
+                 "records file; one that exists is continued: its trials count");
+  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--target", arguments->target, "target string, JSON, or a .json file; default: this machine");
+  app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
+  app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
+  app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")->check(CLI::NonNegativeNumber);
+  app.add_option("--tuner", options.tuner, "ga, gridsearch or random")
+      ->check(CLI::IsMember({"ga", "gridsearch", "random"}));
+  app.add_flag("--enable-autoscheduler", arguments->autoscheduler, "search without templates");
+  app.add_option("--tasks", arguments->tasks, "list, all, or places such as 0,2 or 3-5");
+  app.add_option("--prior-records", arguments->prior_records, "records whose trials count");
+  app.add_option("--early-stopping", options.early_stopping, "trials of a task without a better one; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--timeout", arguments->timeout, "seconds for building, and for running, one candidate")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--number", options.measure.number, "runs a sample at least")->check(CLI::PositiveNumber);
+  app.add_option("--repeat", options.measure.repeat, "samples a candidate")->check(CLI::PositiveNumber);
+  app.add_option("--min-repeat-ms", options.measure.min_repeat_ms, "shortest sample")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--flush-cache", options.measure.flush_cache, "measure with cold caches");
+  app.add_option("--threads", options.measure.threads, "threads that candidates run on and are scheduled for")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "of the search");
+  return [arguments](const GlobalOptions& globals) { return tune_model(*arguments, globals); };
+}
+
+}  // namespace tensormill::cli
