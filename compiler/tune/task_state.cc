@@ -46,8 +46,8 @@ std::optional<size_t> next_task(const std::vector<TaskState>& tasks) {
   std::optional<size_t> chosen;
   double most = -1;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].exhausted || tasks[i].best_after.empty()) continue;
-    const double saving = expected_saving(tasks[i], best_rate);
+    if (tasks[i].exhausted || tasks[i].attempts == 0) continue;
+    const double saving = tasks[i].best_after.empty() ? 0 : expected_saving(tasks[i], best_rate);
     if (saving <= most) continue;
     most = saving;
     chosen = i;

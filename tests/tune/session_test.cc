@@ -1,0 +1,148 @@
+#include "compiler/tune/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/tune/choose.h"
+#include "server/measure/worker.h"
+#include "tests/tune/support.h"
+
+namespace tensormill::tune {
+namespace {
+
+/// Gives each candidate a time that depends on its code alone.
+class FakeMeasurer : public Measurer {
+public:
+  void set_task(const Task&, const driver::KernelReference& reference) override {
+    EXPECT_FALSE(reference.outputs.empty());
+  }
+  Measurement measure(const codegen::Object& object, const plan::KernelWorkspace&,
+                      const MeasureOptions& options) override {
+    if (++calls == 1) first_ = object.bytes;
+    const uint8_t hash = Digest::of(object.bytes).bytes()[0];
+    if (hash % 8 == 7 && object.bytes != first_) return {TrialError::kRuntime, "made to fail", {}};
+    return {TrialError::kNone, "", std::vector<double>(static_cast<size_t>(options.repeat), 1e-3 * (1 + hash))};
+  }
+  int calls = 0;
+
+private:
+  std::string first_;  ///< the default, which never fails
+};
+
+class SessionTest : public testing::Test {
+protected:
+  TuneSession make(Measurer& measurer, int64_t trials) {
+    TuneOptions options;
+    options.tuner = "random";
+    options.trials = trials;
+    options.cpu = "a cpu";
+    options.codegen = "a compiler";
+    options.measure.min_repeat_ms = 0;
+    TuneHooks hooks;
+    hooks.clock = [this] { return clock_ += 1; };
+    hooks.record = [this](const Record& record) { records_.push_back(record); };
+    return {tune_test::matmul_tasks(), tune_test::host_target(), options, *backend_, measurer, hooks};
+  }
+
+  double clock_ = 1000;
+  std::unique_ptr<codegen::Backend> backend_ = codegen::make_llvm_backend();
+  std::vector<Record> records_;
+};
+
+TEST_F(SessionTest, EveryTrialIsARecordAndTheBestIsChosen) {
+  FakeMeasurer measurer;
+  TuneSession session = make(measurer, 30);
+  session.run();
+  EXPECT_EQ(session.trials(), 30);
+  size_t finals = 0;
+  double best = 1e9;
+  for (const Record& record : records_) {
+    finals += record.final ? 1 : 0;
+    if (!record.final) best = std::min(best, record.median_seconds());
+    EXPECT_EQ(to_line(record_from_line(to_line(record))), to_line(record));
+  }
+  EXPECT_EQ(records_.size(), 30U + finals);
+  EXPECT_EQ(records_[0].schedule, schedule::print(session.tasks()[0].space->analytic().schedule));
+  EXPECT_LE(session.best_latency(), session.default_latency());
+  EXPECT_EQ(session.tasks()[0].best_seconds, best);
+  EXPECT_FALSE(session.tasks()[0].failures.empty());
+  const auto chosen = choose_schedules(records_, tune_test::host_target(), "a compiler");
+  ASSERT_EQ(chosen.size(), 1U);
+  EXPECT_EQ(chosen.begin()->second.reason, "");
+}
+
+TEST_F(SessionTest, RecordsOfAnEarlierRunCount) {
+  FakeMeasurer measurer;
+  make(measurer, 20).run();
+  const std::vector<Record> earlier(records_.begin(), records_.begin() + 12);
+  records_.clear();
+  TuneSession session = make(measurer, 20);
+  EXPECT_EQ(session.resume(earlier), 12);
+  session.run();
+  std::set<std::string> schedules;
+  for (const Record& record : earlier) schedules.insert(record.schedule);
+  for (const Record& record : records_) {
+    if (record.final) continue;
+    EXPECT_TRUE(schedules.insert(record.schedule).second) << "measured twice";
+  }
+  EXPECT_EQ(schedules.size(), 20U);
+  Record foreign = earlier[1];
+  foreign.cpu = "another cpu";
+  EXPECT_EQ(make(measurer, 20).resume({foreign}), 0);
+}
+
+TEST_F(SessionTest, AWorkerMeasuresChecksAndSurvivesCandidates) {
+  measure::WorkerMeasurer measurer({.candidates = 3});
+  TuneSession session = make(measurer, 5);
+  session.run();
+  for (const Record& record : records_) EXPECT_EQ(record.error, TrialError::kNone);
+  EXPECT_GE(measurer.children(), 2) << "replaced after three candidates";
+  EXPECT_GT(session.tasks()[0].default_seconds, 0);
+  EXPECT_LT(session.tasks()[0].default_seconds, 1);
+}
+
+/// Kernels of other programs stand for candidates that do what they must not.
+class WorkerTest : public SessionTest {
+protected:
+  Measurement measure(Measurer& measurer, const driver::BuiltKernel& built, double timeout = 20) {
+    MeasureOptions options;
+    options.min_repeat_ms = 0;
+    options.timeout_seconds = timeout;
+    return measurer.measure(built.object, built.workspace, options);
+  }
+  driver::BuiltKernel build(const Task& task) {
+    const Space space(task.kernel, tune_test::host_target());
+    return driver::build_kernel(task.kernel, space.analytic().schedule, tune_test::host_target(), *backend_);
+  }
+  static std::vector<Task> tasks(const std::string& op, const std::string& shape) {
+    return tune_test::tasks_of("graph \"one\" (%x: f32" + shape + ") {\n  %y: f32" + shape + " = " + op +
+                               "(%x)\n  return %y\n}\n");
+  }
+  Task tanh_ = tasks("tanh", "[64]")[0], relu_ = tasks("relu", "[64]")[0], large_ = tasks("relu", "[100000]")[0];
+};
+
+TEST_F(WorkerTest, AWrongAnswerIsFound) {
+  measure::WorkerMeasurer measurer;
+  const driver::KernelReference reference = make_reference(tanh_);
+  measurer.set_task(tanh_, reference);
+  EXPECT_EQ(measure(measurer, build(tanh_)).error, TrialError::kNone);
+  const Measurement wrong = measure(measurer, build(relu_));
+  EXPECT_EQ(wrong.error, TrialError::kWrongAnswer);
+  EXPECT_THAT(wrong.message, testing::HasSubstr("the reference gives"));
+  EXPECT_EQ(measurer.children(), 1);
+}
+
+TEST_F(WorkerTest, ACrashAndAHangCostOneTrialEach) {
+  measure::WorkerMeasurer measurer;
+  const driver::KernelReference reference = make_reference(relu_);
+  measurer.set_task(relu_, reference);
+  // Code for longer buffers runs into the pages that cannot be touched.
+  const Measurement crash = measure(measurer, build(large_));
+  EXPECT_EQ(crash.error, TrialError::kRuntime);
+  EXPECT_THAT(crash.message, testing::HasSubstr("signal 11"));
+  EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
+  EXPECT_EQ(measurer.children(), 2);
+}
+
+}  // namespace
+}  // namespace tensormill::tune

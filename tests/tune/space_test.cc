@@ -1,0 +1,102 @@
+#include "compiler/tune/space.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/driver/build_kernel.h"
+#include "compiler/tune/tuner.h"
+#include "runtime/base/error.h"
+#include "tests/tune/support.h"
+
+namespace tensormill::tune {
+namespace {
+
+class SpaceTest : public testing::Test {
+protected:
+  std::vector<Task> tasks_ = tune_test::matmul_tasks();
+  target::Target target_ = tune_test::host_target();
+  Space space_{tasks_[0].kernel, target_};
+};
+
+TEST_F(SpaceTest, TheAnalyticPointIsTheDefaultSchedule) {
+  const plan::Kernel& kernel = tasks_[0].kernel;
+  EXPECT_EQ(space_.analytic().schedule,
+            schedule::default_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_));
+  EXPECT_GT(space_.size_estimate(), 20U);
+  EXPECT_EQ(space_.at(space_.analytic().index)->schedule, space_.analytic().schedule);
+}
+
+TEST_F(SpaceTest, IndicesAndPointsAreOneToOne) {
+  Random random(1);
+  std::set<uint64_t> indices;
+  for (int i = 0; i < 100; ++i) {
+    const auto point = space_.sample(random);
+    ASSERT_TRUE(point);
+    indices.insert(point->index);
+    const auto again = space_.at(point->index);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(config_of(again->knobs), config_of(point->knobs));
+    EXPECT_EQ(again->schedule, point->schedule);
+    EXPECT_NO_THROW(driver::build_loops(tasks_[0].kernel, point->schedule));
+  }
+  EXPECT_GT(indices.size(), 10U);
+  EXPECT_FALSE(space_.at(~uint64_t{0}));
+}
+
+TEST_F(SpaceTest, NeighboursDifferInOneChoice) {
+  Random random(2);
+  for (int i = 0; i < 20; ++i) {
+    const auto point = space_.mutate(space_.analytic(), random);
+    ASSERT_TRUE(point);
+    // A knob whose candidates depend on the changed one may have to be chosen anew.
+    EXPECT_EQ(point->knobs.size(), space_.analytic().knobs.size());
+  }
+}
+
+TEST_F(SpaceTest, AValueThatAKnobLacksIsRefused) {
+  const plan::Kernel& kernel = tasks_[0].kernel;
+  const std::string& name = space_.analytic().knobs[0].name;
+  EXPECT_THROW(
+      schedule::choose_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_,
+                                schedule::choose_from({{name, 12345}})),
+      Error);
+}
+
+TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
+  for (const char* name : {"gridsearch", "random", "ga"}) {
+    const auto tuner = make_tuner(name, space_, 3);
+    std::set<std::string> seen;
+    // A smooth valley around the third candidate of each knob.
+    const auto cost = [](const Point& point) {
+      double sum = 1;
+      for (const schedule::Knob& knob : point.knobs) {
+        const double target = static_cast<double>(knob.candidates[std::min<size_t>(2, knob.candidates.size() - 1)]);
+        sum += (static_cast<double>(knob.chosen) - target) * (static_cast<double>(knob.chosen) - target);
+      }
+      return sum;
+    };
+    double best = 1e9;
+    for (std::vector<Point> points = tuner->propose(8); !points.empty() && seen.size() < 1000;
+         points = tuner->propose(8)) {
+      std::vector<Trial> trials;
+      for (const Point& point : points) {
+        EXPECT_TRUE(seen.insert(schedule::print(point.schedule)).second) << name;
+        trials.push_back({point, cost(point)});
+        best = std::min(best, trials.back().seconds);
+      }
+      tuner->observe(trials);
+    }
+    EXPECT_EQ(best, 1) << name;
+  }
+  EXPECT_THROW(make_tuner("psychic", space_, 0), Error);
+}
+
+TEST(Tasks, SelectionsNamePlaces) {
+  EXPECT_EQ(parse_selection("all", 3), (std::vector<size_t>{0, 1, 2}));
+  EXPECT_EQ(parse_selection("0,2-3", 4), (std::vector<size_t>{0, 2, 3}));
+  for (const char* wrong : {"", "4", "2-1", "a", "0,", "-1", "1-"}) EXPECT_THROW(parse_selection(wrong, 4), Error) << wrong;
+}
+
+}  // namespace
+}  // namespace tensormill::tune
