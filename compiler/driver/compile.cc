@@ -140,8 +140,7 @@ private:
     CompiledKernel& compiled = compiled_[index];
     const schedule::Schedule steps = schedule_of(kernel, compiled);
     compiled.schedule_text = schedule::print(steps);
-    BuiltKernel built =
-        build_kernel(kernel, steps, options_.target, *backend_, {dumps("ll"), dumps("asm")});
+    BuiltKernel built = build_kernel(kernel, steps, options_.target, *backend_, {dumps("ll"), dumps("asm")});
     compiled.workspace = built.workspace;
     if (dumps("tir")) compiled.loop_text = te::print(built.function);
     compiled.object = std::move(built.object);

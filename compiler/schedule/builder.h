@@ -61,7 +61,8 @@ private:
   std::vector<Knob> knobs_;
 };
 
-/// The divisors of `extent` up to `most`, and the powers of two up to `most`: candidates for a part of a loop.
+/// The divisors of `extent` up to `most`, and the powers of two up to `most`: candidates for a part of a
+/// loop.
 std::vector<int64_t> tile_candidates(int64_t extent, int64_t most);
 std::vector<int64_t> divisors(int64_t extent);
 /// first, first + 1 ... last.

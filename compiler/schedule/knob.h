@@ -1,6 +1,6 @@
-/// Knobs: the choices that a template makes by its analytic model and a search may make otherwise. The space of
-/// a program is defined by running the template: a knob may be asked for only where another had some value.
-/// Thread-safety: values.
+/// Knobs: the choices that a template makes by its analytic model and a search may make otherwise. The space
+/// of a program is defined by running the template: a knob may be asked for only where another had some
+/// value. Thread-safety: values.
 #pragma once
 
 #include <cstdint>

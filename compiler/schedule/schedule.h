@@ -57,8 +57,8 @@ struct Tuned {
   Schedule schedule;
   std::vector<Knob> knobs;
 };
-/// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords) when
-/// the choices do not fit together.
+/// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords)
+/// when the choices do not fit together.
 Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
                       const Chooser& choose);
 

@@ -13,11 +13,11 @@
 namespace tensormill::tune {
 
 struct MeasureOptions {
-  int number = 1;              ///< runs a sample at least
-  int repeat = 3;              ///< samples
-  double min_repeat_ms = 20;   ///< a sample's runs are made more until it lasts so long
+  int number = 1;               ///< runs a sample at least
+  int repeat = 3;               ///< samples
+  double min_repeat_ms = 20;    ///< a sample's runs are made more until it lasts so long
   double timeout_seconds = 10;  ///< of one candidate's runs, all samples together
-  bool flush_cache = false;    ///< walk over memory larger than the caches before each run; number is then 1
+  bool flush_cache = false;     ///< walk over memory larger than the caches before each run; number is then 1
   int threads = 1;
 };
 

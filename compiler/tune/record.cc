@@ -94,7 +94,8 @@ void read_config(const Members& config, Record& record) {
   if (!config.at("final").is_boolean()) reject("config.final is no bool");
   record.final = config.at("final").get<bool>();
   for (const Json& knob : config.array("entity", 0, kMaxKnobs)) {
-    if (!knob.is_array() || knob.size() != 3) reject("an element of config.entity is not [knob, kind, value]");
+    if (!knob.is_array() || knob.size() != 3)
+      reject("an element of config.entity is not [knob, kind, value]");
     schedule::Knob next;
     next.name = as_text(knob[0], "a knob's name");
     as_text(knob[1], "a knob's kind");
@@ -172,8 +173,7 @@ std::string to_line(const Record& record) {
            {"task_key", record.task_key},
            {"config", {{"index", record.index}, {"entity", entity}, {"final", record.final}}},
            {"schedule", steps},
-           {"result",
-            {record.seconds, static_cast<int>(record.error), record.all_seconds, record.timestamp}},
+           {"result", {record.seconds, static_cast<int>(record.error), record.all_seconds, record.timestamp}},
            {"version", kFormatVersion},
            {"generator",
             {{"codegen", record.codegen}, {"template", record.task}, {"space_digest", record.space_digest}}},
@@ -182,7 +182,8 @@ std::string to_line(const Record& record) {
 }
 
 Record record_from_line(std::string_view line) {
-  if (line.size() > kMaxLineBytes) reject("a record of more than " + std::to_string(kMaxLineBytes) + " bytes");
+  if (line.size() > kMaxLineBytes)
+    reject("a record of more than " + std::to_string(kMaxLineBytes) + " bytes");
   Json json;
   try {
     json = parse_json(line, 8);

@@ -28,19 +28,19 @@ enum class TrialError : int {
 std::string_view to_text(TrialError error);
 
 struct Record {
-  std::string target;  ///< canonical
-  std::string task;    ///< the kernel's symbol without its key: what people read
-  std::string args;    ///< shapes and types of the kernel's parameters, for people
-  std::string task_key;  ///< 64 hex: plan::Kernel::key
-  uint64_t index = 0;    ///< in the task's space
+  std::string target;                 ///< canonical
+  std::string task;                   ///< the kernel's symbol without its key: what people read
+  std::string args;                   ///< shapes and types of the kernel's parameters, for people
+  std::string task_key;               ///< 64 hex: plan::Kernel::key
+  uint64_t index = 0;                 ///< in the task's space
   std::vector<schedule::Knob> knobs;  ///< name and chosen value; the candidates are not stored
   bool final = false;                 ///< measured again, in turns with the default
   std::string schedule;               ///< schedule::print
   std::vector<double> seconds;        ///< one per repeat; empty after an error
   TrialError error = TrialError::kNone;
-  double all_seconds = 0;   ///< build and run together
-  double timestamp = 0;     ///< seconds since 1970
-  std::string codegen;      ///< the compiler build that made the code
+  double all_seconds = 0;    ///< build and run together
+  double timestamp = 0;      ///< seconds since 1970
+  std::string codegen;       ///< the compiler build that made the code
   std::string space_digest;  ///< of names and candidates of the knobs at the default
   std::string cpu;           ///< target::cpu_fingerprint
   int threads = 1;

@@ -13,8 +13,8 @@ namespace tensormill::tune {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kFinalShare = 0.1;   // of a time budget, kept for measuring the best again
-constexpr size_t kFinalists = 3;      // beside the default
+constexpr double kFinalShare = 0.1;    // of a time budget, kept for measuring the best again
+constexpr size_t kFinalists = 3;       // beside the default
 constexpr double kBeyondNoise = 0.99;  // of the default's time: what a finalist has to reach
 // Code past this is no candidate worth its compile time: everything unrolled.
 constexpr size_t kMaxStatements = 40000;
@@ -165,12 +165,13 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   // No builder runs from here on: it would disturb what is measured.
   std::vector<Trial> trials;
   for (Candidate& candidate : candidates) {
-    if (candidate.outcome.error == TrialError::kNone) candidate.outcome = measure(candidate, options_.measure);
+    if (candidate.outcome.error == TrialError::kNone)
+      candidate.outcome = measure(candidate, options_.measure);
     build_seconds_ += candidate.build_seconds;
     run_seconds_ += candidate.run_seconds;
     ++trials_;
-    const Record record = record_of(state, candidate.point, candidate.outcome,
-                                    candidate.build_seconds + candidate.run_seconds);
+    const Record record =
+        record_of(state, candidate.point, candidate.outcome, candidate.build_seconds + candidate.run_seconds);
     hooks_.record(record);
     if (candidate.outcome.error != TrialError::kNone) {
       const std::string cause(to_text(candidate.outcome.error));

@@ -21,21 +21,21 @@ struct TuneOptions {
   double time_budget_seconds = 0;  ///< 0: none; the last tenth is for measuring the best again
   int64_t early_stopping = 0;      ///< a task ends after so many trials without a better one; 0: never
   uint64_t seed = 0;
-  size_t batch = 8;                ///< candidates that are built before they are measured
+  size_t batch = 8;  ///< candidates that are built before they are measured
   int build_threads = 1;
   double build_timeout_seconds = 10;
-  int final_rounds = 7;            ///< of measuring finalists and default in turns
+  int final_rounds = 7;  ///< of measuring finalists and default in turns
   MeasureOptions measure;
-  std::string cpu;                 ///< target::cpu_fingerprint of the machine that measures
-  std::string codegen;             ///< driver::compiler_build
+  std::string cpu;      ///< target::cpu_fingerprint of the machine that measures
+  std::string codegen;  ///< driver::compiler_build
 };
 
 /// What the session needs from outside.
 struct TuneHooks {
-  std::function<double()> clock;               ///< seconds since 1970
-  std::function<void(const Record&)> record;   ///< gets each trial once it is measured
+  std::function<double()> clock;                           ///< seconds since 1970
+  std::function<void(const Record&)> record;               ///< gets each trial once it is measured
   std::function<void(const class TuneSession&)> progress;  ///< after each batch
-  std::stop_token stop;                        ///< ends the search early; what was found is kept
+  std::stop_token stop;                                    ///< ends the search early; what was found is kept
 };
 
 class TuneSession {

@@ -35,7 +35,8 @@ size_t parse_place(const std::string& text, size_t count) {
   size_t place = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), place);
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || place >= count)
-    throw Error(ErrorCode::kUsage, "--tasks: \"" + text + "\" is no task; there are " + std::to_string(count));
+    throw Error(ErrorCode::kUsage,
+                "--tasks: \"" + text + "\" is no task; there are " + std::to_string(count));
   return place;
 }
 

@@ -13,12 +13,12 @@ namespace tensormill::tune {
 
 struct Task {
   plan::Kernel kernel;
-  std::vector<Tensor> constants;        ///< the model's, of the first call; empty ones where it passes a value
-  std::vector<char> is_constant;        ///< by input
-  std::string name;                     ///< the kernel's operators: its symbol without the key
-  std::string args;                     ///< "f32[1,64,56,56] f32[64] -> f32[1,64,56,56]"
-  int64_t calls = 0;                    ///< how often the model runs it: its weight
-  int64_t bytes = 0;                    ///< of all parameters
+  std::vector<Tensor> constants;  ///< the model's, of the first call; empty ones where it passes a value
+  std::vector<char> is_constant;  ///< by input
+  std::string name;               ///< the kernel's operators: its symbol without the key
+  std::string args;               ///< "f32[1,64,56,56] f32[64] -> f32[1,64,56,56]"
+  int64_t calls = 0;              ///< how often the model runs it: its weight
+  int64_t bytes = 0;              ///< of all parameters
   const std::string key() const { return kernel.key.hex(); }
 };
 

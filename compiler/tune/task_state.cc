@@ -7,7 +7,7 @@ namespace tensormill::tune {
 
 namespace {
 
-constexpr size_t kWindow = 24;        // trials that count as recent
+constexpr size_t kWindow = 24;         // trials that count as recent
 constexpr double kRecentWeight = 0.3;  // of what was saved lately, against what may be left
 
 double rate(const TaskState& state) {

@@ -44,8 +44,8 @@ public:
   GeneticTuner(const Space& space, uint64_t seed) : Tuner(space), random_(seed) {}
   std::vector<Point> propose(size_t count) override {
     std::vector<Point> points;
-    for (size_t tries = 0; pool_.size() >= kFewestParents && points.size() < count && tries < kTriesPerPoint * count;
-         ++tries) {
+    for (size_t tries = 0;
+         pool_.size() >= kFewestParents && points.size() < count && tries < kTriesPerPoint * count; ++tries) {
       std::optional<Point> child = space().cross(parent(), parent(), random_);
       if (child && random_.unit() < kMutation) child = space().mutate(*child, random_);
       if (child && is_new(*child)) points.push_back(std::move(*child));

@@ -68,10 +68,11 @@ int list_tasks(const std::vector<tune::Task>& tasks, const target::Target& targe
   }
   std::cout << "task  calls    MFLOP    MiB   points  what\n";
   for (const Json& row : list) {
-    std::cout << std::setw(4) << row["task"].get<size_t>() << std::setw(7) << row["calls"].get<int64_t>() << std::fixed
-              << std::setprecision(1) << std::setw(9) << row["flops"].get<double>() / 1e6 << std::setw(7)
-              << row["bytes"].get<double>() / (1 << 20) << std::setw(9) << row["points"].get<uint64_t>() << "  "
-              << row["name"].get<std::string>() << "  " << row["args"].get<std::string>() << "\n";
+    std::cout << std::setw(4) << row["task"].get<size_t>() << std::setw(7) << row["calls"].get<int64_t>()
+              << std::fixed << std::setprecision(1) << std::setw(9) << row["flops"].get<double>() / 1e6
+              << std::setw(7) << row["bytes"].get<double>() / (1 << 20) << std::setw(9)
+              << row["points"].get<uint64_t>() << "  " << row["name"].get<std::string>() << "  "
+              << row["args"].get<std::string>() << "\n";
   }
   return 0;
 }
@@ -119,17 +120,18 @@ void print_report(const Json& report) {
   std::cout << " calls  trials  default ms    best ms  GFLOP/s  what\n" << std::fixed;
   for (const Json& task : report["tasks"]) {
     if (task["trials"] == 0) continue;
-    std::cout << std::setw(6) << task["calls"].get<int64_t>() << std::setw(8) << task["trials"].get<int64_t>() << std::setprecision(4)
-              << std::setw(12) << task["default_ms"].get<double>() << std::setw(11)
+    std::cout << std::setw(6) << task["calls"].get<int64_t>() << std::setw(8) << task["trials"].get<int64_t>()
+              << std::setprecision(4) << std::setw(12) << task["default_ms"].get<double>() << std::setw(11)
               << task["best_ms"].get<double>() << std::setprecision(1) << std::setw(9)
               << task["gflops"].get<double>() << "  " << task["name"].get<std::string>() << "\n";
     for (const auto& [cause, what] : task["failures"].items())
-      std::cout << "        " << what["count"] << " x " << cause << ": " << what["first"].get<std::string>() << "\n";
+      std::cout << "        " << what["count"] << " x " << cause << ": " << what["first"].get<std::string>()
+                << "\n";
   }
-  std::cout << std::setprecision(3) << "kernels of the model: " << report["default_ms"].get<double>() << " -> "
-            << report["best_ms"].get<double>() << " ms after " << report["trials"] << " trials; built for "
-            << std::setprecision(1) << report["build_seconds"].get<double>() << " s, ran for "
-            << report["run_seconds"].get<double>() << " s\n";
+  std::cout << std::setprecision(3) << "kernels of the model: " << report["default_ms"].get<double>()
+            << " -> " << report["best_ms"].get<double>() << " ms after " << report["trials"]
+            << " trials; built for " << std::setprecision(1) << report["build_seconds"].get<double>()
+            << " s, ran for " << report["run_seconds"].get<double>() << " s\n";
 }
 
 std::vector<tune::Record> known_records(const TuneArguments& arguments) {
@@ -202,16 +204,19 @@ Action tune_command(CLI::App& app) {
   app.add_option("-o,--output", arguments->output,
                  "records file; one that exists is continued: its trials count");
   app.add_option("--model-format", arguments->format, "onnx");
-  app.add_option("--target", arguments->target, "target string, JSON, or a .json file; default: this machine");
+  app.add_option("--target", arguments->target,
+                 "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
-  app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")->check(CLI::NonNegativeNumber);
+  app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--tuner", options.tuner, "ga, gridsearch or random")
       ->check(CLI::IsMember({"ga", "gridsearch", "random"}));
   app.add_flag("--enable-autoscheduler", arguments->autoscheduler, "search without templates");
   app.add_option("--tasks", arguments->tasks, "list, all, or places such as 0,2 or 3-5");
   app.add_option("--prior-records", arguments->prior_records, "records whose trials count");
-  app.add_option("--early-stopping", options.early_stopping, "trials of a task without a better one; 0: never")
+  app.add_option("--early-stopping", options.early_stopping,
+                 "trials of a task without a better one; 0: never")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->timeout, "seconds for building, and for running, one candidate")
       ->check(CLI::PositiveNumber);

@@ -111,7 +111,8 @@ public:
   }
   bool overrun() const {
     return shared_.overrun() || workers_.overrun() ||
-           std::any_of(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer->overrun(); });
+           std::any_of(buffers_.begin(), buffers_.end(),
+                       [](const auto& buffer) { return buffer->overrun(); });
   }
   void write_outputs(const Json& request) {
     for (size_t i = 0; i < buffers_.size(); ++i) {

@@ -131,9 +131,9 @@ Measurement WorkerMeasurer::measure(const codegen::Object& object, const plan::K
 Measurement WorkerMeasurer::await(const tune::MeasureOptions& options) {
   answer_.clear();
   const bool fresh = left_ == options_.candidates - 1;
-  auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
-                                            std::chrono::duration<double>(options.timeout_seconds +
-                                                                          (fresh ? kStartSeconds : 0)));
+  auto deadline = steady_clock::now() +
+                  std::chrono::duration_cast<steady_clock::duration>(
+                      std::chrono::duration<double>(options.timeout_seconds + (fresh ? kStartSeconds : 0)));
   const auto on_event = [&](const std::string& type, const std::string& json) {
     if (type == "measured") answer_ = json;
   };
@@ -141,7 +141,8 @@ Measurement WorkerMeasurer::await(const tune::MeasureOptions& options) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
     if (left.count() <= 0) return {TrialError::kRunTimeout, "ran for longer than the limit", {}};
     const std::optional<jobs::ChildOutcome> end = child_->poll(left, on_event);
-    if (end && answer_.empty()) return {TrialError::kRuntime, end->error ? end->error->message() : "the child ended", {}};
+    if (end && answer_.empty())
+      return {TrialError::kRuntime, end->error ? end->error->message() : "the child ended", {}};
   }
   const Json answer = parse_json(answer_);
   Measurement result = check(answer.at("code").get<int32_t>());

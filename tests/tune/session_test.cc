@@ -21,7 +21,8 @@ public:
     if (++calls == 1) first_ = object.bytes;
     const uint8_t hash = Digest::of(object.bytes).bytes()[0];
     if (hash % 8 == 7 && object.bytes != first_) return {TrialError::kRuntime, "made to fail", {}};
-    return {TrialError::kNone, "", std::vector<double>(static_cast<size_t>(options.repeat), 1e-3 * (1 + hash))};
+    return {TrialError::kNone, "",
+            std::vector<double>(static_cast<size_t>(options.repeat), 1e-3 * (1 + hash))};
   }
   int calls = 0;
 
@@ -118,7 +119,8 @@ protected:
     return tune_test::tasks_of("graph \"one\" (%x: f32" + shape + ") {\n  %y: f32" + shape + " = " + op +
                                "(%x)\n  return %y\n}\n");
   }
-  Task tanh_ = tasks("tanh", "[64]")[0], relu_ = tasks("relu", "[64]")[0], large_ = tasks("relu", "[100000]")[0];
+  Task tanh_ = tasks("tanh", "[64]")[0], relu_ = tasks("relu", "[64]")[0],
+       large_ = tasks("relu", "[100000]")[0];
 };
 
 TEST_F(WorkerTest, AWrongAnswerIsFound) {

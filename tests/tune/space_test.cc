@@ -57,10 +57,9 @@ TEST_F(SpaceTest, NeighboursDifferInOneChoice) {
 TEST_F(SpaceTest, AValueThatAKnobLacksIsRefused) {
   const plan::Kernel& kernel = tasks_[0].kernel;
   const std::string& name = space_.analytic().knobs[0].name;
-  EXPECT_THROW(
-      schedule::choose_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_,
-                                schedule::choose_from({{name, 12345}})),
-      Error);
+  EXPECT_THROW(schedule::choose_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_,
+                                         schedule::choose_from({{name, 12345}})),
+               Error);
 }
 
 TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
@@ -71,7 +70,8 @@ TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
     const auto cost = [](const Point& point) {
       double sum = 1;
       for (const schedule::Knob& knob : point.knobs) {
-        const double target = static_cast<double>(knob.candidates[std::min<size_t>(2, knob.candidates.size() - 1)]);
+        const double target =
+            static_cast<double>(knob.candidates[std::min<size_t>(2, knob.candidates.size() - 1)]);
         sum += (static_cast<double>(knob.chosen) - target) * (static_cast<double>(knob.chosen) - target);
       }
       return sum;
@@ -95,7 +95,8 @@ TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
 TEST(Tasks, SelectionsNamePlaces) {
   EXPECT_EQ(parse_selection("all", 3), (std::vector<size_t>{0, 1, 2}));
   EXPECT_EQ(parse_selection("0,2-3", 4), (std::vector<size_t>{0, 2, 3}));
-  for (const char* wrong : {"", "4", "2-1", "a", "0,", "-1", "1-"}) EXPECT_THROW(parse_selection(wrong, 4), Error) << wrong;
+  for (const char* wrong : {"", "4", "2-1", "a", "0,", "-1", "1-"})
+    EXPECT_THROW(parse_selection(wrong, 4), Error) << wrong;
 }
 
 }  // namespace

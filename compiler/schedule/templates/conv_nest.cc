@@ -54,7 +54,8 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
 }
 
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents) {
-  const int64_t registers = std::max<int64_t>(builder.target().facts.vector_registers / extents.vectors_per_block, 1);
+  const int64_t registers =
+      std::max<int64_t>(builder.target().facts.vector_registers / extents.vectors_per_block, 1);
   const int64_t blocks =
       builder.knob("tile_blocks", analytic.blocks, range_candidates(1, std::min<int64_t>(extents.blocks, 6)));
   // With other blocks the analytic columns may not fit.

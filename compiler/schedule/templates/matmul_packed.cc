@@ -61,7 +61,8 @@ bool template_matmul_packed(Builder& builder) {
     fuses = builder.knob("fuse_rows", whole.cycles <= tile.cycles ? 1 : 0, {0, 1}) == 1;
     if (fuses) tile = whole;
   }
-  tile.vectors = builder.knob("tile_vectors", tile.vectors, range_candidates(1, std::min<int64_t>(blocked[1], 8)));
+  tile.vectors =
+      builder.knob("tile_vectors", tile.vectors, range_candidates(1, std::min<int64_t>(blocked[1], 8)));
   const int64_t most = std::max<int64_t>((facts.vector_registers - 2) / tile.vectors, 1);
   std::vector<int64_t> heights = range_candidates(1, std::min(fuses ? blocked[0] : last, most));
   // All rows as one are cut without a tail.

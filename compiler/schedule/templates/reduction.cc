@@ -275,9 +275,11 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
   const int64_t width = std::min(lanes, next_power_of_two(extent));
   const int64_t whole = (extent + width - 1) / width;
   const int row = planner.reused_dimension({vector});
-  const int64_t vectors =
-      builder.knob(name + "_vectors", good_factor(whole, row < 0 ? 8 : planner.budget() >= 24 ? 4 : 2),
-                   range_candidates(1, std::min<int64_t>(whole, 8)));
+  const int64_t vectors = builder.knob(name + "_vectors",
+                                       good_factor(whole, row < 0                  ? 8
+                                                          : planner.budget() >= 24 ? 4
+                                                                                   : 2),
+                                       range_candidates(1, std::min<int64_t>(whole, 8)));
   if (row >= 0) {
     const int64_t most = std::max<int64_t>(planner.budget() / vectors, 1);
     const int64_t factor = good_factor(planner.extent(row), std::min<int64_t>(most, 12));
