@@ -1,4 +1,5 @@
 #include "compiler/schedule/builder.h"
+#include "compiler/schedule/choose.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/base/error.h"
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/schedule/knob.h"
 #include "compiler/target/target.h"
 #include "compiler/te/stmt.h"
 #include "compiler/te/tensor_expr.h"
@@ -51,16 +50,6 @@ enum class KernelClass : uint8_t {
 /// The analytic default for the program on the target, by the first row of templates.def that accepts it
 /// (generic rows accept everything of their class).
 Schedule default_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target);
-
-/// A template's schedule with the choices that made it.
-struct Tuned {
-  Schedule schedule;
-  std::vector<Knob> knobs;
-};
-/// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords)
-/// when the choices do not fit together.
-Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
-                      const Chooser& choose);
 
 /// Applies the steps and builds the loop nest at te::Level::kLoops: parameters are program.inputs then
 /// program.outputs. Throws Error(kInvalidRecords) naming the first step that does not apply.

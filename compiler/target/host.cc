@@ -11,6 +11,7 @@
 #endif
 
 #include "compiler/target/features.h"
+#include "compiler/target/fingerprint.h"
 #include "compiler/target/target.h"
 
 namespace tensormill::target {

@@ -48,9 +48,6 @@ Target parse_target(std::string_view text, const Target& host);
 /// The machine that this process runs on: cpuid, cores, L1d and L2 (defaults with a warning where /sys is
 /// absent).
 Target host_target();
-/// What timings of this machine hold for, of `host` = host_target(): vendor, family, model, stepping,
-/// features and the caches of a core; not what a virtual machine invents (brand, clock, microcode, L3).
-std::string cpu_fingerprint(const Target& host);
 /// The CPU names that parse_target knows, with their facts: config/cpus.def.
 std::vector<std::string> known_cpus();
 

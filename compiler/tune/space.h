@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/plan/kernel.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/choose.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/random.h"
 

@@ -11,6 +11,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
+#include "compiler/target/fingerprint.h"
 #include "compiler/tune/session.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
