@@ -1,4 +1,5 @@
-/// Schedules whose choices come from outside: what a search runs templates with. Thread-safety: pure functions.
+/// Schedules whose choices come from outside: what a search runs templates with. Thread-safety: pure
+/// functions.
 #pragma once
 
 #include <vector>
@@ -14,8 +15,8 @@ struct Tuned {
   std::vector<Knob> knobs;
 };
 
-/// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords) when
-/// the choices do not fit together.
+/// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords)
+/// when the choices do not fit together.
 Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
                       const Chooser& choose);
 

@@ -54,12 +54,12 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
 }
 
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents) {
-  const int64_t registers =
-      std::max<int64_t>(builder.target().facts.vector_registers / extents.vectors_per_block, 1);
   const int64_t blocks =
       builder.knob("tile_blocks", analytic.blocks, range_candidates(1, std::min<int64_t>(extents.blocks, 6)));
   // With other blocks the analytic columns may not fit.
-  const int64_t most = std::max<int64_t>(std::min(extents.columns, (registers - 2) / blocks), 1);
+  const int64_t fitting =
+      (builder.target().facts.vector_registers - 2) / (blocks * extents.vectors_per_block);
+  const int64_t most = std::max<int64_t>(std::min(extents.columns, fitting), 1);
   const int64_t columns =
       builder.knob("tile_columns", std::min(analytic.columns, most), range_candidates(1, most));
   return {columns, blocks};
