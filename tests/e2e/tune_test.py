@@ -1,0 +1,104 @@
+"""Tuning from the command line: records, their use by compile, an end in the middle, and what is refused."""
+
+import json
+import signal
+import subprocess
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+import mill
+
+SHAPES = ["--input-shapes", "input:[1,1,28,28]"]
+ONE_CORE = ["--target", "llvm -mcpu=native -num-cores=1"]
+
+
+class Tune(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.model = mill.generated("mlp")
+        self.records = self.folder / "records.json"
+
+    def command(self, *words):
+        return [str(mill.PROGRAM), *(str(word) for word in words)]
+
+    def run_ok(self, *words):
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def tune(self, trials, *options):
+        return self.command(
+            "tune", self.model, *SHAPES, "-o", self.records, "--trials", trials, "--min-repeat-ms", "1", *options
+        )
+
+    def kernels(self, *options):
+        package = self.folder / "module.tar"
+        self.run_ok("compile", self.model, *SHAPES, *ONE_CORE, "-o", package, *options)
+        with tarfile.open(package) as archive:
+            return json.load(archive.extractfile("metadata.json"))["kernels"]
+
+    def test_records_are_written_and_used(self):
+        done = subprocess.run(self.tune(12, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+        self.assertGreaterEqual(len(lines), report["trials"])
+        self.assertTrue(all(line["result"][1] == 0 for line in lines), lines)
+        self.assertLessEqual(report["best_ms"], report["default_ms"])
+        tuned = self.kernels("--tuning-records", self.records)
+        self.assertEqual({kernel["task_key"] for kernel in tuned}, {line["task_key"] for line in lines})
+        self.assertTrue(all(kernel["tuning_record"] and not kernel["tuning_reason"] for kernel in tuned), tuned)
+        self.assertTrue(all(kernel["tuning_reason"] == "no records given" for kernel in self.kernels()))
+
+    def test_steps_that_do_not_apply_are_named(self):
+        subprocess.run(self.tune(4, "--json"), check=True, capture_output=True, timeout=300)
+        lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+        for line in lines:
+            line["schedule"] = ["split s0 i99 4"]
+        self.records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        for kernel in self.kernels("--tuning-records", self.records):
+            self.assertEqual(kernel["tuning_record"], "")
+            self.assertIn("i99", kernel["tuning_reason"])
+
+    def test_a_killed_run_goes_on_where_it_was(self):
+        process = subprocess.Popen(self.tune(40, "--tuner", "random"), stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if line.startswith("trials 8/") or line.startswith("trials 9/"):
+                break
+        process.send_signal(signal.SIGKILL)
+        process.stderr.close()
+        process.wait()
+        before = len(self.records.read_text().splitlines())
+        self.assertGreaterEqual(before, 8)
+        done = subprocess.run(self.tune(40, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+        searched = [(line["task_key"], tuple(line["schedule"])) for line in lines if not line["config"]["final"]]
+        self.assertEqual(len(searched), len(set(searched)), "a trial was made twice")
+        self.assertEqual(len(searched), json.loads(done.stdout)["trials"])
+
+    def test_tasks_are_listed_and_chosen(self):
+        tasks = json.loads(self.run_ok("tune", self.model, *SHAPES, "--tasks", "list", "--json"))
+        self.assertEqual([task["task"] for task in tasks], list(range(len(tasks))))
+        self.assertTrue(all(task["calls"] >= 1 and task["bytes"] > 0 for task in tasks), tasks)
+        subprocess.run(self.tune(3, "--tasks", "1", "--json"), check=True, capture_output=True, timeout=300)
+        keys = {json.loads(line)["task_key"] for line in self.records.read_text().splitlines()}
+        self.assertEqual(keys, {tasks[1]["key"]})
+
+    def test_garbage_is_refused_with_its_line(self):
+        self.records.write_text("\n{}\n")
+        done = subprocess.run(
+            self.command("compile", self.model, *SHAPES, "--tuning-records", self.records, "-o", self.folder / "x.tar"),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("line 2", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
