@@ -65,15 +65,15 @@ class Tune(unittest.TestCase):
             self.assertIn("i99", kernel["tuning_reason"])
 
     def test_a_killed_run_goes_on_where_it_was(self):
-        process = subprocess.Popen(self.tune(40, "--tuner", "random"), stderr=subprocess.PIPE, text=True)
-        for line in process.stderr:
-            if line.startswith("trials 8/") or line.startswith("trials 9/"):
-                break
+        process = subprocess.Popen(
+            self.tune(40, "--tuner", "random"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        self.assertTrue(any(line.startswith("trials 4/") for line in process.stderr), "the defaults were not measured")
         process.send_signal(signal.SIGKILL)
         process.stderr.close()
         process.wait()
         before = len(self.records.read_text().splitlines())
-        self.assertGreaterEqual(before, 8)
+        self.assertGreaterEqual(before, 4)
         done = subprocess.run(self.tune(40, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
