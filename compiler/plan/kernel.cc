@@ -113,6 +113,13 @@ std::string base_name(const ir::Graph& region) {
   return count > 4 ? name + "etc_" : name;
 }
 
+/// The row's tolerance. A result of 16 bits can differ by one rounding, which is more than most rows allow.
+double tolerance_of(const ir::OpDef& def, DType dtype) {
+  if (def.tolerance == 0) return 0;
+  if (dtype == DType::kFloat16) return std::max(def.tolerance, 0x1p-10);
+  return dtype == DType::kBFloat16 ? std::max(def.tolerance, 0x1p-7) : def.tolerance;
+}
+
 Kernel make_kernel(const Region& region) {
   Kernel kernel;
   kernel.region = region.graph;
@@ -120,7 +127,7 @@ Kernel make_kernel(const Region& region) {
   for (const ir::Node& node : region.graph->nodes()) {
     const ir::OpDef& def = region.graph->ops().get(node.op);
     if (anchors(def.pattern)) kernel.kernel_class = def.kernel_class;
-    kernel.tolerance += def.tolerance;
+    kernel.tolerance += tolerance_of(def, region.graph->value(node.outputs[0]).type.dtype);
   }
   Hasher hasher;
   hasher.update_field(te::print(kernel.program));

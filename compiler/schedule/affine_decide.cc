@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "compiler/schedule/affine.h"
+#include "compiler/te/simplify.h"
 
 namespace tensormill::schedule {
 
@@ -68,7 +69,7 @@ std::optional<bool> decide(const Expr& condition, const Ranges& ranges) {
     if ((a && *a != is_and) || (b && *b != is_and)) return !is_and;
     return a && b ? std::optional<bool>(is_and) : std::nullopt;
   }
-  if (condition->args[0]->type.dtype != DType::kInt64) return std::nullopt;
+  if (condition->args[0]->type.dtype != DType::kInt64 || te::has_check(condition)) return std::nullopt;
   const std::optional<Range> d = range_of_difference(condition->args[0], condition->args[1], ranges);
   if (!d) return std::nullopt;
   const auto both = [](bool yes, bool no) {

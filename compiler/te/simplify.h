@@ -63,6 +63,9 @@ private:
 /// arithmetic is never reassociated.
 Expr simplify(const Expr& expr, const BoundsContext& context);
 Expr simplify(const Expr& expr);
+/// True for an expression with a check_index in it, which can stop the kernel with an error: a rewriting that
+/// leaves the expression out because its value is known would lose the error.
+bool has_check(const Expr& expr);
 /// Simplifies all expressions under the loops and guards around them, drops dead branches and empty or
 /// single-trip loops (vectorized loops stay), and puts constants and variables in place of lets.
 Stmt simplify(const Stmt& stmt);

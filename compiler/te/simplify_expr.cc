@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -64,6 +65,11 @@ Expr boolean_identity(const Expr& expr) {
 }
 
 }  // namespace
+
+bool has_check(const Expr& expr) {
+  if (op_class(expr->op) == OpClass::kCheck || (expr->mask && has_check(expr->mask))) return true;
+  return std::any_of(expr->args.begin(), expr->args.end(), &has_check);
+}
 
 ExprOp opposite(ExprOp op) {
   switch (op) {
@@ -196,8 +202,8 @@ Expr Simplifier::simplify_node_or_const(const Expr& expr) {
 Expr Simplifier::simplify_extremum(const Expr& expr) {
   const Expr &a = expr->args[0], &b = expr->args[1];
   const bool is_min = expr->op == ExprOp::kMin;
-  if (context_.proves(a <= b)) return is_min ? a : b;
-  if (context_.proves(b <= a)) return is_min ? b : a;
+  if (context_.proves(a <= b) && !has_check(is_min ? b : a)) return is_min ? a : b;
+  if (context_.proves(b <= a) && !has_check(is_min ? a : b)) return is_min ? b : a;
   // One order of the operands, constants last, so that equal minima are equal trees.
   const bool swap = is_const(a) || (!is_const(b) && compare(b, a) < 0);
   return swap ? make(expr->op, {b, a}) : expr;
@@ -210,8 +216,9 @@ Expr Simplifier::simplify_compare(const Expr& expr) {
     const bool reflexive = expr->op == ExprOp::kEq || expr->op == ExprOp::kLe || expr->op == ExprOp::kGe;
     return truth(reflexive, expr->type.lanes);
   }
-  if (context_.proves(expr)) return truth(true, expr->type.lanes);
-  if (context_.proves(make(opposite(expr->op), {a, b}))) return truth(false, expr->type.lanes);
+  const bool holds = context_.proves(expr),
+             fails = !holds && context_.proves(make(opposite(expr->op), {a, b}));
+  if (holds || fails) return has_check(expr) ? expr : truth(holds, expr->type.lanes);
   return expr->type.lanes == 1 ? cancel(expr) : expr;
 }
 

@@ -1,7 +1,7 @@
-#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -34,6 +34,7 @@ struct TuneArguments {
   std::string prior_records;
   bool autoscheduler = false;
   double timeout = 10;
+  int threads = 0;
   tune::TuneOptions options;
 };
 
@@ -154,9 +155,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (arguments.autoscheduler)
     throw Error(ErrorCode::kNotSupported, "--enable-autoscheduler is not implemented yet");
   const target::Target host = target::host_target();
-  const int threads = arguments.options.measure.threads;
-  const target::Target target =
-      resolve_target(arguments.target, {"-num-cores=" + std::to_string(threads)}, host);
+  const target::Target target = resolve_target(arguments.target, {}, host);
   if (!host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
   std::vector<tune::Task> tasks = tasks_of(arguments, target);
@@ -166,6 +165,9 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
     selected.push_back(std::move(tasks[place]));
   tune::TuneOptions options = arguments.options;
+  options.measure.threads = arguments.threads > 0
+                                ? arguments.threads
+                                : std::clamp(target.facts.num_cores, 1, std::max(1, host.facts.num_cores));
   options.measure.timeout_seconds = arguments.timeout;
   options.build_timeout_seconds = arguments.timeout;
   options.cpu = target::cpu_fingerprint(host);
@@ -226,7 +228,8 @@ Action tune_command(CLI::App& app) {
   app.add_option("--min-repeat-ms", options.measure.min_repeat_ms, "shortest sample")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--flush-cache", options.measure.flush_cache, "measure with cold caches");
-  app.add_option("--threads", options.measure.threads, "threads that candidates run on and are scheduled for")
+  app.add_option("--threads", arguments->threads,
+                 "threads that candidates run on; default: the target's cores")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "of the search");
   return [arguments](const GlobalOptions& globals) { return tune_model(*arguments, globals); };

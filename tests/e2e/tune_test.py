@@ -11,7 +11,6 @@ from pathlib import Path
 import mill
 
 SHAPES = ["--input-shapes", "input:[1,1,28,28]"]
-ONE_CORE = ["--target", "llvm -mcpu=native -num-cores=1"]
 
 
 class Tune(unittest.TestCase):
@@ -37,7 +36,7 @@ class Tune(unittest.TestCase):
 
     def kernels(self, *options):
         package = self.folder / "module.tar"
-        self.run_ok("compile", self.model, *SHAPES, *ONE_CORE, "-o", package, *options)
+        self.run_ok("compile", self.model, *SHAPES, "-o", package, *options)
         with tarfile.open(package) as archive:
             return json.load(archive.extractfile("metadata.json"))["kernels"]
 

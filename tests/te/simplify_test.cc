@@ -162,6 +162,13 @@ TEST(Bounds, ClampedAndCheckedIndices) {
   EXPECT_FALSE(context.proves(Expr(x) < n));
 }
 
+TEST(Simplify, KeepsChecksWhoseValueIsKnown) {
+  const Fixture f;
+  const Expr check = check_index(f.n, 1);
+  for (const Expr& expr : {check == Expr(0), check < Expr(0), min(check, Expr(5)), max(Expr(f.a), check)})
+    EXPECT_NE(f.text(expr).find("check_index(n, 1)"), std::string::npos) << f.text(expr);
+}
+
 TEST(SimplifyStmt, DropsDeadCode) {
   const Var i = make_var("i"), j = make_var("j");
   const Buffer buffer = make_buffer("b", DType::kInt64, {Expr(64)}, Scope::kParameter);
