@@ -5,10 +5,8 @@
 // allows it.
 
 const http = require('http');
-const path = require('path');
 
-const peer = path.join(__dirname, '../../tests/peer');
-const ort = require(path.join(peer, 'node_modules/onnxruntime-node'));
+const { load, ort } = require('./ort.js');
 
 const kLength = 'inference-header-content-length';
 
@@ -34,14 +32,7 @@ async function infer(session, body, json_size) {
 
 async function main() {
   const [model, threads] = process.argv.slice(2);
-  const session = await ort.InferenceSession.create(model, {
-    executionProviders: ['cpu'],
-    graphOptimizationLevel: 'all',
-    executionMode: 'sequential',
-    intraOpNumThreads: Number(threads),
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
+  const session = await load(model, threads);
   const server = http.createServer((request, response) => {
     const parts = [];
     request.on('data', (part) => parts.push(part));

@@ -7,8 +7,7 @@ const fs = require('fs');
 const path = require('path');
 const readline = require('readline');
 
-const peer = path.join(__dirname, '../../tests/peer');
-const ort = require(path.join(peer, 'node_modules/onnxruntime-node'));
+const { load, ort, peer } = require('./ort.js');
 const { read_npz, write_npz } = require(path.join(peer, 'npz.js'));
 
 async function run(session, feeds, runs, ms, max_ms) {
@@ -33,14 +32,7 @@ function peak_kib() {
 
 async function main() {
   const [model, inputs, threads] = process.argv.slice(2);
-  const session = await ort.InferenceSession.create(model, {
-    executionProviders: ['cpu'],
-    graphOptimizationLevel: 'all',
-    executionMode: 'sequential',
-    intraOpNumThreads: Number(threads),
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
+  const session = await load(model, threads);
   const given = read_npz(inputs);
   const feeds = {};
   for (const name of session.inputNames) {

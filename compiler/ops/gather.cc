@@ -43,21 +43,6 @@ std::vector<ir::ValueType> infer_elements(const ir::InferContext& context) {
   return {made_type(x.dtype, indices.shape)};
 }
 
-/// The index counted from the front; Error(kTensorData) when it is outside of the axis.
-int64_t checked(int64_t index, int64_t extent) {
-  const int64_t wrapped = index < 0 ? index + extent : index;
-  if (wrapped < 0 || wrapped >= extent) {
-    throw Error(ErrorCode::kTensorData, "index " + std::to_string(index) +
-                                            " is out of range for an axis of " + std::to_string(extent));
-  }
-  return wrapped;
-}
-
-Expr checked(const Expr& index, int64_t extent) {
-  const Expr wide = narrow(index, DType::kInt64);
-  return te::check_index(te::select(wide < Expr(0), wide + Expr(extent), wide), Expr(extent));
-}
-
 void reference_gather(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   const Tensor& indices = *context.inputs[1];
@@ -67,7 +52,7 @@ void reference_gather(const ir::ReferenceContext& context) {
       view_axis(x.shape(), normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size()));
   const int64_t count = indices.num_elements();
   for (int64_t k = 0; k < count; ++k) {
-    const int64_t at = checked(indices.element_as_int(k), view.extent);
+    const int64_t at = checked_index(indices.element_as_int(k), view.extent);
     for (int64_t outer = 0; outer < view.outer; ++outer) {
       for (int64_t inner = 0; inner < view.inner; ++inner) {
         copy_element(x, (outer * view.extent + at) * view.inner + inner, out,
@@ -85,7 +70,7 @@ void reference_elements(const ir::ReferenceContext& context) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size());
   const Shape strides = row_major_strides(x.shape());
   for_each_index(out.shape(), [&](int64_t position, const Shape& index) {
-    int64_t from = checked(indices.element_as_int(position), x.shape()[axis]) * strides[axis];
+    int64_t from = checked_index(indices.element_as_int(position), x.shape()[axis]) * strides[axis];
     for (size_t d = 0; d < index.size(); ++d) from += d == axis ? 0 : index[d] * strides[d];
     copy_element(x, from, out, position);
   });
@@ -100,7 +85,7 @@ TeOutputs compute_gather(const ir::ComputeContext& context) {
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const std::vector<Expr> at(axes.begin() + first, axes.begin() + last);
     std::vector<Expr> index(axes.begin(), axes.begin() + first);
-    index.push_back(checked(te::read(context.inputs[1], at), x[axis]));
+    index.push_back(checked_index(te::read(context.inputs[1], at), x[axis]));
     index.insert(index.end(), axes.begin() + last, axes.end());
     return te::read(context.inputs[0], index);
   })};
@@ -111,7 +96,7 @@ TeOutputs compute_elements(const ir::ComputeContext& context) {
   const Shape& x = context.input_types[0].shape;
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    const Expr at = checked(te::read(context.inputs[1], axes), x[axis]);
+    const Expr at = checked_index(te::read(context.inputs[1], axes), x[axis]);
     return te::read(context.inputs[0], replaced(axes, axis, at));
   })};
 }

@@ -161,4 +161,13 @@ int64_t saturate_to(DType dtype, double value) {
   return value <= 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value));
 }
 
+int64_t checked_index(int64_t index, int64_t extent) {
+  const int64_t wrapped = index < 0 ? index + extent : index;
+  if (wrapped < 0 || wrapped >= extent) {
+    throw Error(ErrorCode::kTensorData, "index " + std::to_string(index) +
+                                            " is out of range for an axis of " + std::to_string(extent));
+  }
+  return wrapped;
+}
+
 }  // namespace tensormill::ops

@@ -42,15 +42,6 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   return {made_type(x.dtype, x.shape)};
 }
 
-int64_t checked(int64_t index, int64_t extent) {
-  const int64_t wrapped = index < 0 ? index + extent : index;
-  if (wrapped < 0 || wrapped >= extent) {
-    throw Error(ErrorCode::kTensorData, "index " + std::to_string(index) +
-                                            " is out of range for an axis of " + std::to_string(extent));
-  }
-  return wrapped;
-}
-
 /// Calls f(element of x, element of the updates) for each update in row-major order.
 template <typename F>
 void for_each_update(const ir::ReferenceContext& context, F&& f) {
@@ -59,7 +50,7 @@ void for_each_update(const ir::ReferenceContext& context, F&& f) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), shape.size());
   const Shape strides = row_major_strides(shape);
   for_each_index(indices.shape(), [&](int64_t position, const Shape& index) {
-    int64_t to = checked(indices.element_as_int(position), shape[axis]) * strides[axis];
+    int64_t to = checked_index(indices.element_as_int(position), shape[axis]) * strides[axis];
     for (size_t d = 0; d < index.size(); ++d) to += d == axis ? 0 : index[d] * strides[d];
     f(to, position);
   });
@@ -120,8 +111,7 @@ public:
   }
 
   Expr hits(const std::vector<Expr>& axes, const Expr& k) const {
-    const Expr wide = narrow(te::read(context_.inputs[1], position(axes, k)), DType::kInt64);
-    const Expr index = te::check_index(te::select(wide < Expr(0), wide + Expr(extent_), wide), Expr(extent_));
+    const Expr index = checked_index(te::read(context_.inputs[1], position(axes, k)), extent_);
     Expr hit = index == axes[axis_];
     for (size_t d = 0; d < axes.size(); ++d) {
       if (d != axis_) hit = te::logical_and(hit, axes[d] < Expr(shape_[d]));

@@ -81,6 +81,11 @@ Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vec
   return te::read(tensor, index);
 }
 
+Expr checked_index(const Expr& index, int64_t extent) {
+  const Expr wide = narrow(index, DType::kInt64);
+  return te::check_index(te::select(wide < Expr(0), wide + Expr(extent), wide), Expr(extent));
+}
+
 Expr clamp_index(const Expr& index, int64_t extent) {
   return te::max(te::min(index, Expr(extent - 1)), Expr(0));
 }

@@ -41,6 +41,8 @@ te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const
 Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vector<Expr>& axes);
 /// `index` limited to [0, extent).
 Expr clamp_index(const Expr& index, int64_t extent);
+/// An index that is data (negative ones count from the end), checked against an axis of `extent`.
+Expr checked_index(const Expr& index, int64_t extent);
 /// 0 <= index < extent
 Expr in_range(const Expr& index, int64_t extent);
 /// Row-major position of `index` in `shape`.
