@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compiler/schedule/schedule.h"
+#include "compiler/tune/features.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -104,6 +105,16 @@ void read_config(const Members& config, Record& record) {
   }
 }
 
+// A record may be without, and those of another version say nothing.
+void read_features(const Members& features, Record& record) {
+  if (features.integer("version", 0, 1 << 30) != kFeatureVersion) return;
+  for (const Json& value : features.array("values", kFeatureCount, kFeatureCount)) {
+    const bool fits = value.is_number() && std::abs(value.get<double>()) <= 1e9;
+    if (!fits) reject("an element of features.values is no number up to 1e9");
+    record.features.push_back(value.get<float>());
+  }
+}
+
 std::string steps_text(const Json& steps) {
   std::string text;
   for (const Json& step : steps) {
@@ -168,17 +179,20 @@ std::string to_line(const Record& record) {
     steps.push_back(record.schedule.substr(at, end - at));
     at = end + 1;
   }
-  return canonical_json(
-      Json{{"input", {record.target, record.task, record.args}},
-           {"task_key", record.task_key},
-           {"config", {{"index", record.index}, {"entity", entity}, {"final", record.final}}},
-           {"schedule", steps},
-           {"result", {record.seconds, static_cast<int>(record.error), record.all_seconds, record.timestamp}},
-           {"version", kFormatVersion},
-           {"generator",
-            {{"codegen", record.codegen}, {"template", record.task}, {"space_digest", record.space_digest}}},
-           {"tensormill_version", record.codegen},
-           {"device", {{"cpu", record.cpu}, {"threads", record.threads}}}});
+  Json json = {
+      {"input", {record.target, record.task, record.args}},
+      {"task_key", record.task_key},
+      {"config", {{"index", record.index}, {"entity", entity}, {"final", record.final}}},
+      {"schedule", steps},
+      {"result", {record.seconds, static_cast<int>(record.error), record.all_seconds, record.timestamp}},
+      {"version", kFormatVersion},
+      {"generator",
+       {{"codegen", record.codegen}, {"template", record.task}, {"space_digest", record.space_digest}}},
+      {"tensormill_version", record.codegen},
+      {"device", {{"cpu", record.cpu}, {"threads", record.threads}}}};
+  if (!record.features.empty())
+    json["features"] = {{"version", kFeatureVersion}, {"values", record.features}};
+  return canonical_json(json);
 }
 
 Record record_from_line(std::string_view line) {
@@ -208,6 +222,7 @@ Record record_from_line(std::string_view line) {
   const Members device(members.at("device"), "device");
   record.cpu = device.text("cpu");
   record.threads = static_cast<int>(device.integer("threads", 1, 1 << 16));
+  if (json.contains("features")) read_features(Members(json["features"], "features"), record);
   return record;
 }
 

@@ -44,6 +44,7 @@ struct Record {
   std::string space_digest;  ///< of names and candidates of the knobs at the default
   std::string cpu;           ///< target::cpu_fingerprint
   int threads = 1;
+  std::vector<float> features;  ///< loop_features of the candidate; empty where unknown or of another version
 
   /// The middle one of `seconds`; infinity after an error.
   double median_seconds() const;

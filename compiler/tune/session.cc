@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "compiler/tune/features.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::tune {
@@ -37,6 +38,7 @@ double median(std::vector<double> values) {
 struct TuneSession::Candidate {
   Point point;
   driver::BuiltKernel built;
+  std::vector<float> features;
   Measurement outcome;
   double build_seconds = 0;
   double run_seconds = 0;
@@ -48,7 +50,8 @@ TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, 
       options_(std::move(options)),
       backend_(backend),
       measurer_(measurer),
-      hooks_(std::move(hooks)) {
+      hooks_(std::move(hooks)),
+      model_(std::make_unique<CostModel>(ranks(options_.tuner), options_.seed)) {
   for (Task& task : tasks) {
     TaskState state;
     state.task = std::move(task);
@@ -57,11 +60,28 @@ TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, 
   // Spaces refer to the kernels, which stand still from here on.
   for (size_t i = 0; i < tasks_.size(); ++i) {
     tasks_[i].space = std::make_unique<Space>(tasks_[i].task.kernel, target_);
-    tasks_[i].tuner = make_tuner(options_.tuner, *tasks_[i].space, options_.seed * 1000003 + i);
+    tasks_[i].tuner = make_tuner(options_.tuner, *tasks_[i].space, options_.seed * 1000003 + i,
+                                 tasks_[i].task.key(), *model_);
+  }
+}
+
+// From what resume does not count: other kernels, and these ones as other compilers built them.
+void TuneSession::learn(const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    if (record.features.size() != kFeatureCount || record.final || record.cpu != options_.cpu ||
+        record.threads != options_.measure.threads) {
+      continue;
+    }
+    const bool is_own =
+        std::any_of(tasks_.begin(), tasks_.end(),
+                    [&](const TaskState& state) { return state.task.key() == record.task_key; }) &&
+        record.codegen == options_.codegen;
+    if (!is_own) model_->add(record.task_key + record.codegen, record.features, record.median_seconds());
   }
 }
 
 int64_t TuneSession::resume(const std::vector<Record>& records) {
+  learn(records);
   int64_t count = 0;
   for (TaskState& state : tasks_) {
     std::vector<Trial> known;
@@ -107,7 +127,9 @@ void TuneSession::search() {
     if (!next) return;
     TaskState& state = tasks_[*next];
     const auto room = static_cast<size_t>(options_.trials - trials_);
+    const double start = hooks_.clock();
     std::vector<Point> points = state.tuner->propose(std::min(options_.batch, room));
+    search_seconds_ += hooks_.clock() - start;
     state.exhausted = points.empty();
     if (!points.empty()) try_batch(state, std::move(points));
     if (options_.early_stopping > 0 && state.since_best >= options_.early_stopping) state.exhausted = true;
@@ -125,6 +147,7 @@ void TuneSession::build(Candidate& candidate, const plan::Kernel& kernel) const 
   const double start = hooks_.clock();
   try {
     const te::Function loops = driver::build_loops(kernel, candidate.point.schedule);
+    candidate.features = loop_features(loops, target_.facts);
     if (count_statements(loops.body) > kMaxStatements) {
       candidate.outcome = {TrialError::kBuildTimeout, "the code is too large", {}};
     } else {
@@ -170,8 +193,7 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
     build_seconds_ += candidate.build_seconds;
     run_seconds_ += candidate.run_seconds;
     ++trials_;
-    const Record record =
-        record_of(state, candidate.point, candidate.outcome, candidate.build_seconds + candidate.run_seconds);
+    const Record record = record_of(state, candidate);
     hooks_.record(record);
     if (candidate.outcome.error != TrialError::kNone) {
       const std::string cause(to_text(candidate.outcome.error));
@@ -222,31 +244,30 @@ void TuneSession::finish(TaskState& state) {
   }
   state.best_seconds = seconds_of(candidates[best]);
   if (!std::isfinite(state.best_seconds)) return;
-  Record record = record_of(state, candidates[best].point, candidates[best].outcome,
-                            candidates[best].build_seconds + candidates[best].run_seconds);
+  Record record = record_of(state, candidates[best]);
   record.final = true;
   hooks_.record(record);
   if (hooks_.progress) hooks_.progress(*this);
 }
 
-Record TuneSession::record_of(const TaskState& state, const Point& point, const Measurement& measurement,
-                              double all_seconds) const {
+Record TuneSession::record_of(const TaskState& state, const Candidate& candidate) const {
   Record record;
   record.target = target_.canonical();
   record.task = state.task.name;
   record.args = state.task.args;
   record.task_key = state.task.key();
-  record.index = point.index;
-  record.knobs = point.knobs;
-  record.schedule = schedule::print(point.schedule);
-  if (measurement.error == TrialError::kNone) record.seconds = measurement.seconds;
-  record.error = measurement.error;
-  record.all_seconds = std::max(all_seconds, 0.0);
+  record.index = candidate.point.index;
+  record.knobs = candidate.point.knobs;
+  record.schedule = schedule::print(candidate.point.schedule);
+  if (candidate.outcome.error == TrialError::kNone) record.seconds = candidate.outcome.seconds;
+  record.error = candidate.outcome.error;
+  record.all_seconds = std::max(candidate.build_seconds + candidate.run_seconds, 0.0);
   record.timestamp = hooks_.clock();
   record.codegen = options_.codegen;
   record.space_digest = state.space->digest();
   record.cpu = options_.cpu;
   record.threads = options_.measure.threads;
+  record.features = candidate.features;
   return record;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/driver/build_kernel.h"
+#include "compiler/tune/cost_model.h"
 #include "compiler/tune/measure.h"
 #include "compiler/tune/task_state.h"
 
@@ -44,7 +45,8 @@ public:
               const codegen::Backend& backend, Measurer& measurer, TuneHooks hooks);
 
   /// Counts earlier trials of these tasks, made on this CPU with this compiler, as if they had been made now.
-  /// Returns how many there were.
+  /// Returns how many there were. The cost model also learns from the features that the other records of this
+  /// CPU hold.
   int64_t resume(const std::vector<Record>& records);
   void run();
 
@@ -53,6 +55,8 @@ public:
   int64_t trial_budget() const { return options_.trials; }
   double build_seconds() const { return build_seconds_; }  ///< spent, all candidates together
   double run_seconds() const { return run_seconds_; }
+  double search_seconds() const { return search_seconds_; }   ///< spent on what to try next
+  size_t model_samples() const { return model_->samples(); }  ///< what the cost model learns from
   /// Sum over the tasks that were measured of calls x seconds, defaults or best.
   double default_latency() const;
   double best_latency() const;
@@ -66,15 +70,16 @@ private:
   void try_batch(TaskState& state, std::vector<Point> points);
   void build(Candidate& candidate, const plan::Kernel& kernel) const;
   Measurement measure(Candidate& candidate, const MeasureOptions& options);
+  void learn(const std::vector<Record>& records);
   void finish(TaskState& state);
-  Record record_of(const TaskState& state, const Point& point, const Measurement& measurement,
-                   double all_seconds) const;
+  Record record_of(const TaskState& state, const Candidate& candidate) const;
 
   target::Target target_;
   TuneOptions options_;
   const codegen::Backend& backend_;
   Measurer& measurer_;
   TuneHooks hooks_;
+  std::unique_ptr<CostModel> model_;
   std::vector<TaskState> tasks_;
   const TaskState* selected_ = nullptr;
   driver::KernelReference reference_;  ///< of the selected task
@@ -82,6 +87,7 @@ private:
   double start_ = 0;
   double build_seconds_ = 0;
   double run_seconds_ = 0;
+  double search_seconds_ = 0;
 };
 
 }  // namespace tensormill::tune

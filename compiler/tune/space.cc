@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/driver/build_kernel.h"
+#include "compiler/tune/features.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 
@@ -40,6 +41,15 @@ Space::Space(const plan::Kernel& kernel, const target::Target& target) : kernel_
   TM_CHECK(analytic.has_value(), "the analytic schedule of " + kernel.symbol + " does not apply");
   analytic_ = *analytic;
   for (const Knob& knob : analytic_.knobs) size_ *= knob.candidates.size();
+}
+
+std::vector<float> Space::features(const Point& point) const {
+  try {
+    return loop_features(driver::build_loops(kernel_, point.schedule), target_.facts);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidRecords) throw;
+    return std::vector<float>(kFeatureCount, 0);
+  }
 }
 
 std::string Space::digest() const {

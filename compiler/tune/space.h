@@ -32,6 +32,8 @@ public:
   const Point& analytic() const { return analytic_; }
   /// All points, were the knobs those of the analytic point: exact where none depends on another.
   uint64_t size_estimate() const { return size_; }
+  /// loop_features of the point's loops; zeros where its steps do not apply.
+  std::vector<float> features(const Point& point) const;
   std::string digest() const;  ///< hex, of the analytic point's knobs and their candidates
 
   /// Nothing where there is no such point, or its choices do not fit together.

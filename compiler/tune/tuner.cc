@@ -1,8 +1,8 @@
 #include "compiler/tune/tuner.h"
 
 #include <algorithm>
-#include <functional>
 
+#include "compiler/tune/model_tuner.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::tune {
@@ -85,6 +85,8 @@ private:
 
 bool Tuner::is_new(const Point& point) { return seen_.insert(schedule::print(point.schedule)).second; }
 
+bool Tuner::is_known(const Point& point) const { return seen_.count(schedule::print(point.schedule)) != 0; }
+
 void Tuner::observe(const std::vector<Trial>& trials) {
   for (const Trial& trial : trials) is_new(trial.point);
 }
@@ -99,12 +101,19 @@ std::vector<Point> sample_points(const Space& space, Random& random, size_t coun
   return points;
 }
 
-std::unique_ptr<Tuner> make_tuner(std::string_view name, const Space& space, uint64_t seed) {
+std::vector<std::string> tuner_names() { return {"xgb", "xgb-rank", "ga", "gridsearch", "random"}; }
+
+bool ranks(std::string_view name) { return name == "xgb-rank"; }
+
+std::unique_ptr<Tuner> make_tuner(std::string_view name, const Space& space, uint64_t seed,
+                                  const std::string& task, CostModel& model) {
+  if (name == "xgb" || name == "xgb-rank") return std::make_unique<ModelTuner>(space, seed, task, model);
   if (name == "gridsearch") return std::make_unique<GridTuner>(space);
   if (name == "random") return std::make_unique<RandomTuner>(space, seed);
   if (name == "ga") return std::make_unique<GeneticTuner>(space, seed);
-  throw Error(ErrorCode::kUsage,
-              "no tuner \"" + std::string(name) + "\"; known: xgb, xgb-rank, ga, gridsearch, random");
+  std::string known;
+  for (const std::string& one : tuner_names()) known += (known.empty() ? "" : ", ") + one;
+  throw Error(ErrorCode::kUsage, "no tuner \"" + std::string(name) + "\"; known: " + known);
 }
 
 }  // namespace tensormill::tune

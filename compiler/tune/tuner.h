@@ -2,6 +2,7 @@
 /// thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "compiler/tune/space.h"
 
 namespace tensormill::tune {
+
+class CostModel;
 
 /// A point with what came of it: seconds of one run, infinity after an error.
 struct Trial {
@@ -30,6 +33,8 @@ public:
 protected:
   /// True the first time that the point's schedule is seen: different choices may make the same steps.
   bool is_new(const Point& point);
+  /// True when is_new was asked about the point's schedule.
+  bool is_known(const Point& point) const;
   const Space& space() const { return space_; }
 
 private:
@@ -37,8 +42,16 @@ private:
   std::set<std::string> seen_;
 };
 
-/// "gridsearch", "random" or "ga". Throws Error(kUsage) for another name. `space` must outlive the tuner.
-std::unique_ptr<Tuner> make_tuner(std::string_view name, const Space& space, uint64_t seed);
+/// The names that make_tuner knows.
+std::vector<std::string> tuner_names();
+
+/// One of tuner_names(). Throws Error(kUsage) for another name. `task` and `model`: the kernel's key and the
+/// cost model of all tasks, for those that ask one. All references must outlive the tuner.
+std::unique_ptr<Tuner> make_tuner(std::string_view name, const Space& space, uint64_t seed,
+                                  const std::string& task, CostModel& model);
+
+/// The objective of the tuner's cost model: true for a ranking.
+bool ranks(std::string_view name);
 
 /// New points by uniform choices: what is left of `count` when others found fewer.
 std::vector<Point> sample_points(const Space& space, Random& random, size_t count,

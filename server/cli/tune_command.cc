@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -50,31 +51,49 @@ std::vector<tune::Task> tasks_of(const TuneArguments& arguments, const target::T
   return tune::extract_tasks(graph, target, 3);
 }
 
-int list_tasks(const std::vector<tune::Task>& tasks, const target::Target& target, bool json) {
+/// Each task with its default's time, which is measured: all trials go to the defaults.
+int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune::TuneOptions options,
+               bool json) {
+  options.trials = static_cast<int64_t>(tasks.size());
+  options.time_budget_seconds = 0;
+  tune::TuneHooks hooks;
+  hooks.clock = &now;
+  hooks.record = [](const tune::Record&) {};
+  measure::WorkerMeasurer measurer;
+  const std::unique_ptr<codegen::Backend> backend = codegen::make_llvm_backend();
+  tune::TuneSession session(std::move(tasks), target, options, *backend, measurer, hooks);
+  session.run();
   Json list = Json::array();
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const tune::Task& task = tasks[i];
-    const tune::Space space(task.kernel, target);
-    list.push_back({{"task", i},
-                    {"name", task.name},
-                    {"args", task.args},
-                    {"key", task.key()},
-                    {"calls", task.calls},
-                    {"flops", task.kernel.flops},
-                    {"bytes", task.bytes},
-                    {"points", space.size_estimate()}});
+  for (size_t i = 0; i < session.tasks().size(); ++i) {
+    const tune::TaskState& state = session.tasks()[i];
+    const tune::Task& task = state.task;
+    // A default that failed has no time; canonical JSON has no infinity.
+    const bool ran = std::isfinite(state.default_seconds);
+    const double seconds = ran ? state.default_seconds : 0;
+    list.push_back(
+        {{"task", i},
+         {"name", task.name},
+         {"args", task.args},
+         {"key", task.key()},
+         {"calls", task.calls},
+         {"flops", task.kernel.flops},
+         {"bytes", task.bytes},
+         {"default_ms", seconds * 1e3},
+         {"share", ran ? seconds * static_cast<double>(task.calls) / session.default_latency() : 0},
+         {"points", state.space->size_estimate()}});
   }
   if (json) {
     std::cout << list.dump() << std::endl;
     return 0;
   }
-  std::cout << "task  calls    MFLOP    MiB   points  what\n";
+  std::cout << "task  calls    MFLOP    MiB  default ms  share %    points  what\n";
   for (const Json& row : list) {
     std::cout << std::setw(4) << row["task"].get<size_t>() << std::setw(7) << row["calls"].get<int64_t>()
               << std::fixed << std::setprecision(1) << std::setw(9) << row["flops"].get<double>() / 1e6
-              << std::setw(7) << row["bytes"].get<double>() / (1 << 20) << std::setw(9)
-              << row["points"].get<uint64_t>() << "  " << row["name"].get<std::string>() << "  "
-              << row["args"].get<std::string>() << "\n";
+              << std::setw(7) << row["bytes"].get<double>() / (1 << 20) << std::setprecision(4)
+              << std::setw(12) << row["default_ms"].get<double>() << std::setprecision(1) << std::setw(9)
+              << row["share"].get<double>() * 100 << std::setw(10) << row["points"].get<uint64_t>() << "  "
+              << row["name"].get<std::string>() << "  " << row["args"].get<std::string>() << "\n";
   }
   return 0;
 }
@@ -115,6 +134,7 @@ Json report_of(const tune::TuneSession& session) {
           {"best_ms", session.best_latency() * 1e3},
           {"build_seconds", session.build_seconds()},
           {"run_seconds", session.run_seconds()},
+          {"search_seconds", session.search_seconds()},
           {"tasks", tasks}};
 }
 
@@ -133,7 +153,8 @@ void print_report(const Json& report) {
   std::cout << std::setprecision(3) << "kernels of the model: " << report["default_ms"].get<double>()
             << " -> " << report["best_ms"].get<double>() << " ms after " << report["trials"]
             << " trials; built for " << std::setprecision(1) << report["build_seconds"].get<double>()
-            << " s, ran for " << report["run_seconds"].get<double>() << " s\n";
+            << " s, ran for " << report["run_seconds"].get<double>() << " s, searched for "
+            << report["search_seconds"].get<double>() << " s\n";
 }
 
 std::vector<tune::Record> known_records(const TuneArguments& arguments) {
@@ -159,11 +180,6 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (!host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
   std::vector<tune::Task> tasks = tasks_of(arguments, target);
-  if (arguments.tasks == "list") return list_tasks(tasks, target, globals.json);
-  if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
-  std::vector<tune::Task> selected;
-  for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
-    selected.push_back(std::move(tasks[place]));
   tune::TuneOptions options = arguments.options;
   options.measure.threads = arguments.threads > 0
                                 ? arguments.threads
@@ -172,6 +188,11 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   options.build_timeout_seconds = arguments.timeout;
   options.cpu = target::cpu_fingerprint(host);
   options.codegen = driver::compiler_build();
+  if (arguments.tasks == "list") return list_tasks(std::move(tasks), target, options, globals.json);
+  if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
+  std::vector<tune::Task> selected;
+  for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
+    selected.push_back(std::move(tasks[place]));
   // Cut first: what a crash left of a line is no record.
   tune::RecordLog log(arguments.output);
   const std::vector<tune::Record> known = known_records(arguments);
@@ -202,7 +223,6 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
 Action tune_command(CLI::App& app) {
   const auto arguments = std::make_shared<TuneArguments>();
   tune::TuneOptions& options = arguments->options;
-  options.tuner = "ga";
   app.add_option("MODEL", arguments->model, "model file")->required();
   app.add_option("-o,--output", arguments->output,
                  "records file; one that exists is continued: its trials count");
@@ -213,8 +233,8 @@ Action tune_command(CLI::App& app) {
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
   app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--tuner", options.tuner, "ga, gridsearch or random")
-      ->check(CLI::IsMember({"ga", "gridsearch", "random"}));
+  app.add_option("--tuner", options.tuner, "xgb, xgb-rank, ga, gridsearch or random")
+      ->check(CLI::IsMember(tune::tuner_names()));
   app.add_flag("--enable-autoscheduler", arguments->autoscheduler, "search without templates");
   app.add_option("--tasks", arguments->tasks, "list, all, or places such as 0,2 or 3-5");
   app.add_option("--prior-records", arguments->prior_records, "records whose trials count");

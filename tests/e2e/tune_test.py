@@ -81,7 +81,11 @@ class Tune(unittest.TestCase):
         self.assertEqual(len(searched), json.loads(done.stdout)["trials"])
 
     def test_tasks_are_listed_and_chosen(self):
-        tasks = json.loads(self.run_ok("tune", self.model, *SHAPES, "--tasks", "list", "--json"))
+        tasks = json.loads(
+            self.run_ok("tune", self.model, *SHAPES, "--tasks", "list", "--min-repeat-ms", "1", "--json")
+        )
+        self.assertTrue(all(task["default_ms"] > 0 for task in tasks), tasks)
+        self.assertAlmostEqual(sum(task["share"] for task in tasks), 1)
         self.assertEqual([task["task"] for task in tasks], list(range(len(tasks))))
         self.assertTrue(all(task["calls"] >= 1 and task["bytes"] > 0 for task in tasks), tasks)
         subprocess.run(self.tune(3, "--tasks", "1", "--json"), check=True, capture_output=True, timeout=300)

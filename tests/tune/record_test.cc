@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "compiler/tune/choose.h"
+#include "compiler/tune/features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "tests/tune/support.h"
@@ -33,6 +34,7 @@ Record sample(double seconds = 0.5) {
   record.space_digest = "00";
   record.cpu = "a cpu";
   record.threads = 2;
+  record.features.assign(kFeatureCount, 0.25);
   return record;
 }
 
@@ -63,10 +65,20 @@ TEST(Record, ALineReadsBackAsItWas) {
   EXPECT_EQ(again.median_seconds(), 0.5);
   EXPECT_EQ(again.knobs[0].chosen, 3);
   EXPECT_EQ(again.id(), record.id());
+  EXPECT_EQ(again.features, record.features);
   const Json json = parse_json(to_line(record));
   EXPECT_EQ(json["input"], Json({record.target, record.task, record.args}));
   EXPECT_EQ(json["config"]["entity"], Json::parse(R"([["tile_rows","ot",3]])"));
   EXPECT_EQ(json["schedule"], Json({"split s0 i0 3", "vectorize s0 i1"}));
+}
+
+TEST(Record, FeaturesMayBeMissingOrOfAnotherVersion) {
+  Json json = parse_json(to_line(sample()));
+  json["features"]["version"] = kFeatureVersion + 1;
+  json["features"]["values"] = {1, 2};
+  EXPECT_TRUE(record_from_line(json.dump()).features.empty());
+  json.erase("features");
+  EXPECT_TRUE(record_from_line(json.dump()).features.empty());
 }
 
 TEST(Record, WhatIsWrongIsNamedWithItsLine) {
@@ -84,6 +96,9 @@ TEST(Record, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(error_of(changed("/config/index", 1.5)), HasSubstr("index"));
   EXPECT_THAT(error_of(changed("/device/threads", 0)), HasSubstr("threads"));
   EXPECT_THAT(error_of(changed("/input", Json::array({1, 2, 3}))), HasSubstr("input[0]"));
+  EXPECT_THAT(error_of(changed("/features/values", {1, 2})), HasSubstr("features.values"));
+  EXPECT_THAT(error_of(changed("/features/values/3", "1")), HasSubstr("no number"));
+  EXPECT_THAT(error_of(changed("/features/values/3", 1e10)), HasSubstr("no number"));
   EXPECT_THAT(error_of("[]"), HasSubstr("no object"));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/tune/choose.h"
+#include "compiler/tune/features.h"
 #include "server/measure/worker.h"
 #include "tests/tune/support.h"
 
@@ -32,9 +33,9 @@ private:
 
 class SessionTest : public testing::Test {
 protected:
-  TuneSession make(Measurer& measurer, int64_t trials) {
+  TuneSession make(Measurer& measurer, int64_t trials, const std::string& tuner = "random") {
     TuneOptions options;
-    options.tuner = "random";
+    options.tuner = tuner;
     options.trials = trials;
     options.cpu = "a cpu";
     options.codegen = "a compiler";
@@ -90,6 +91,26 @@ TEST_F(SessionTest, RecordsOfAnEarlierRunCount) {
   Record foreign = earlier[1];
   foreign.cpu = "another cpu";
   EXPECT_EQ(make(measurer, 20).resume({foreign}), 0);
+}
+
+TEST_F(SessionTest, TheModelLearnsFromRecordsOfOtherKernels) {
+  FakeMeasurer measurer;
+  make(measurer, 20).run();
+  std::vector<Record> foreign = records_;
+  for (Record& record : foreign) {
+    EXPECT_EQ(record.features.size(), kFeatureCount);
+    record.task_key[0] = record.task_key[0] == '0' ? '1' : '0';
+  }
+  TuneSession session = make(measurer, 20, "xgb");
+  EXPECT_EQ(session.resume(foreign), 0) << "no trials of this kernel";
+  EXPECT_EQ(session.model_samples(),
+            static_cast<size_t>(std::count_if(foreign.begin(), foreign.end(),
+                                              [](const Record& record) { return !record.final; })));
+  records_.clear();
+  session.run();
+  EXPECT_EQ(session.trials(), 20);
+  EXPECT_EQ(session.model_samples(), 40U);
+  EXPECT_GT(session.search_seconds(), 0);
 }
 
 TEST_F(SessionTest, AWorkerMeasuresChecksAndSurvivesCandidates) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/driver/build_kernel.h"
+#include "compiler/tune/cost_model.h"
 #include "compiler/tune/tuner.h"
 #include "runtime/base/error.h"
 #include "tests/tune/support.h"
@@ -63,8 +64,9 @@ TEST_F(SpaceTest, AValueThatAKnobLacksIsRefused) {
 }
 
 TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
-  for (const char* name : {"gridsearch", "random", "ga"}) {
-    const auto tuner = make_tuner(name, space_, 3);
+  for (const std::string& name : tuner_names()) {
+    CostModel model(ranks(name), 3);
+    const auto tuner = make_tuner(name, space_, 3, tasks_[0].key(), model);
     std::set<std::string> seen;
     // A smooth valley around the third candidate of each knob.
     const auto cost = [](const Point& point) {
@@ -89,7 +91,8 @@ TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
     }
     EXPECT_EQ(best, 1) << name;
   }
-  EXPECT_THROW(make_tuner("psychic", space_, 0), Error);
+  CostModel model(false, 0);
+  EXPECT_THROW(make_tuner("psychic", space_, 0, "", model), Error);
 }
 
 TEST(Tasks, SelectionsNamePlaces) {

@@ -1,0 +1,328 @@
+#include "compiler/tune/features.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+namespace tensormill::tune {
+
+namespace {
+
+using te::ExprOp;
+using te::ForKind;
+using te::StmtOp;
+
+constexpr size_t kStores = 3, kAccesses = 4;
+constexpr size_t kStoreFeatures = 21 + kAccesses * 5;
+
+float rounded(double value) { return static_cast<float>(std::round(value * 64) / 64); }
+float scaled(double value) { return rounded(std::log2(1 + std::max(value, 0.0))); }
+
+struct Loop {
+  te::Var var;
+  double extent = 1;
+  ForKind kind = ForKind::kSerial;
+};
+
+/// Values of the variables in scope; few enough for a search from the end.
+class Values {
+public:
+  void push(const te::VarNode* var, int64_t value) { values_.emplace_back(var, value); }
+  void pop() { values_.pop_back(); }
+  int64_t* find(const te::VarNode* var) {
+    for (auto at = values_.rbegin(); at != values_.rend(); ++at) {
+      if (at->first == var) return &at->second;
+    }
+    return nullptr;
+  }
+
+private:
+  std::vector<std::pair<const te::VarNode*, int64_t>> values_;
+};
+
+/// The value of an index where it follows from variables; what depends on data is 0.
+int64_t evaluate(const te::Expr& expr, Values& values) {
+  if (const int64_t* constant = te::as_int(expr)) return *constant;
+  if (expr->op == ExprOp::kVar) {
+    const int64_t* value = values.find(expr->var.get());
+    return value == nullptr ? 0 : *value;
+  }
+  // The first lane stands for a vector.
+  if (expr->op == ExprOp::kCheckIndex || expr->op == ExprOp::kRamp || expr->op == ExprOp::kBroadcast)
+    return evaluate(expr->args[0], values);
+  const bool is_lanes = expr->op >= ExprOp::kLaneReduceAdd && expr->op <= ExprOp::kLaneReduceMax;
+  if (expr->op >= ExprOp::kLoad || is_lanes || expr->type.is_float() || expr->args.empty()) return 0;
+  for (const te::Expr& arg : expr->args) {
+    if (arg->type.is_float()) return 0;
+  }
+  std::array<te::Scalar, 3> args{};
+  for (size_t i = 0; i < expr->args.size(); ++i) args[i].i = evaluate(expr->args[i], values);
+  return te::evaluate_op(expr->op, expr->args[0]->type.dtype, expr->type.dtype, args.data(),
+                         expr->args.size())
+      .i;
+}
+
+double elements_of(const te::Buffer& buffer) {
+  double elements = 1;
+  for (const te::Expr& extent : buffer->shape) {
+    if (const int64_t* constant = te::as_int(extent)) elements *= static_cast<double>(*constant);
+  }
+  return elements;
+}
+
+double bytes_of(const te::Buffer& buffer) {
+  return elements_of(buffer) * static_cast<double>(dtype_bytes(buffer->dtype));
+}
+
+struct Access {
+  bool in_register = false;
+  double element_bytes = 4;
+  double buffer_elements = 1;
+  std::vector<int64_t> steps;  ///< by loop, in elements
+  double elements = 1;         ///< distinct ones
+  double bytes() const { return elements * element_bytes; }
+};
+
+enum Arithmetic : size_t { kAdds, kProducts, kDivisions, kMath, kInteger, kComparisons, kLoads, kKinds };
+
+void count(const te::Expr& expr, std::array<double, kKinds>& counts) {
+  const ExprOp op = expr->op;
+  if (op == ExprOp::kLoad) {
+    ++counts[kLoads];
+  } else if (expr->args.empty()) {
+    return;
+  } else if (!expr->type.is_float()) {
+    ++counts[expr->type.dtype == DType::kBool ? kComparisons : kInteger];
+  } else if (op == ExprOp::kMul || op == ExprOp::kFma) {
+    ++counts[kProducts];
+  } else if (op == ExprOp::kDiv || op == ExprOp::kSqrt) {
+    ++counts[kDivisions];
+  } else if (op >= ExprOp::kExp && op <= ExprOp::kPow) {
+    ++counts[kMath];
+  } else if (op == ExprOp::kSelect || op == ExprOp::kMin || op == ExprOp::kMax) {
+    ++counts[kComparisons];
+  } else {
+    ++counts[kAdds];
+  }
+}
+
+struct StoreFacts {
+  double runs = 1;
+  std::vector<float> features;
+};
+
+class Collector {
+public:
+  explicit Collector(const target::CpuFacts& facts) : facts_(facts) {}
+
+  void visit(const te::Stmt& stmt) {
+    if (!stmt) return;
+    switch (stmt->op) {
+      case StmtOp::kFor:
+        visit_loop(*stmt);
+        return;
+      case StmtOp::kLet:
+        lets_.emplace_back(stmt->var, stmt->value);
+        values_.push(stmt->var.get(), evaluate(stmt->value, values_));
+        visit(stmt->body);
+        values_.pop();
+        lets_.pop_back();
+        return;
+      case StmtOp::kAllocate:
+        if (stmt->buffer->scope == te::Scope::kRegister) {
+          register_vectors_ += std::ceil(bytes_of(stmt->buffer) * 8 / facts_.vector_bits);
+        } else {
+          temporary_bytes_ += bytes_of(stmt->buffer);
+        }
+        visit(stmt->body);
+        return;
+      case StmtOp::kIf:
+        visit(stmt->body);
+        visit(stmt->else_body);
+        return;
+      case StmtOp::kSeq:
+        for (const te::Stmt& child : stmt->children) visit(child);
+        return;
+      case StmtOp::kStore:
+        add_store(*stmt);
+        return;
+    }
+  }
+
+  std::vector<float> result() {
+    std::stable_sort(stores_.begin(), stores_.end(),
+                     [](const StoreFacts& a, const StoreFacts& b) { return a.runs > b.runs; });
+    std::vector<float> features;
+    for (size_t i = 0; i < std::min(kStores, stores_.size()); ++i)
+      features.insert(features.end(), stores_[i].features.begin(), stores_[i].features.end());
+    features.resize(kStores * kStoreFeatures, 0);
+    const double cores = std::max(1, facts_.num_cores);
+    for (double value : {static_cast<double>(stores_.size()), loop_count_, copies_, temporary_bytes_, runs_})
+      features.push_back(scaled(value));
+    features.push_back(rounded(register_vectors_ / std::max(1, facts_.vector_registers)));
+    features.push_back(scaled(tasks_));
+    features.push_back(rounded(tasks_ / (std::ceil(tasks_ / cores) * cores)));
+    return features;
+  }
+
+private:
+  void visit_loop(const te::StmtNode& loop) {
+    const auto extent = static_cast<double>(std::max<int64_t>(evaluate(loop.extent, values_), 1));
+    values_.push(loop.var.get(), evaluate(loop.min, values_));
+    loops_.push_back({loop.var, extent, loop.for_kind});
+    ++loop_count_;
+    if (loop.for_kind == ForKind::kParallel) tasks_ = std::max(tasks_, extent);
+    visit(loop.body);
+    loops_.pop_back();
+    values_.pop();
+  }
+
+  int64_t address(const te::Buffer& buffer, const std::vector<te::Expr>& indices) {
+    int64_t flat = 0;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const int64_t* extent = te::as_int(buffer->shape[d]);
+      flat = flat * (extent != nullptr ? *extent : 1) + evaluate(indices[d], values_);
+    }
+    return flat;
+  }
+
+  // By how much the address moves when a loop takes one step, what the lets compute from it included.
+  int64_t step_of(const Loop& loop, const te::Buffer& buffer, const std::vector<te::Expr>& indices,
+                  int64_t first) {
+    int64_t* value = values_.find(loop.var.get());
+    *value += 1;
+    for (const auto& [var, definition] : lets_) *values_.find(var.get()) = evaluate(definition, values_);
+    const int64_t step = address(buffer, indices) - first;
+    *value -= 1;
+    for (const auto& [var, definition] : lets_) *values_.find(var.get()) = evaluate(definition, values_);
+    return step;
+  }
+
+  Access access(const te::Buffer& buffer, const std::vector<te::Expr>& indices) {
+    Access result;
+    result.in_register = buffer->scope == te::Scope::kRegister;
+    result.element_bytes = static_cast<double>(dtype_bytes(buffer->dtype));
+    result.buffer_elements = std::max(elements_of(buffer), 1.0);
+    const int64_t first = address(buffer, indices);
+    for (const Loop& loop : loops_) {
+      const int64_t step = loop.extent > 1 ? step_of(loop, buffer, indices, first) : 0;
+      result.steps.push_back(step);
+      if (step != 0) result.elements *= loop.extent;
+    }
+    result.elements = std::min(result.elements, result.buffer_elements);
+    return result;
+  }
+
+  double runs_within(const std::vector<Access>& accesses, double bytes) const {
+    double runs = 1;
+    std::vector<double> elements(accesses.size(), 1);
+    for (size_t i = loops_.size(); i-- > 0;) {
+      double touched = 0;
+      for (size_t a = 0; a < accesses.size(); ++a) {
+        if (accesses[a].steps[i] != 0)
+          elements[a] = std::min(elements[a] * loops_[i].extent, accesses[a].buffer_elements);
+        if (!accesses[a].in_register) touched += elements[a] * accesses[a].element_bytes;
+      }
+      if (touched > bytes) return runs;
+      runs *= loops_[i].extent;
+    }
+    return runs;
+  }
+
+  void add_loops(StoreFacts& facts) const {
+    std::array<double, 4> products = {1, 1, 1, 1};
+    double innermost = 1, second = 1;
+    for (const Loop& loop : loops_) {
+      facts.runs *= loop.extent;
+      products.at(static_cast<size_t>(loop.kind)) *= loop.extent;
+      if (loop.kind != ForKind::kSerial) continue;
+      second = innermost;
+      innermost = loop.extent;
+    }
+    for (double value : {facts.runs, products[static_cast<size_t>(ForKind::kSerial)],
+                         products[static_cast<size_t>(ForKind::kUnrolled)],
+                         products[static_cast<size_t>(ForKind::kVectorized)],
+                         products[static_cast<size_t>(ForKind::kParallel)]})
+      facts.features.push_back(scaled(value));
+    facts.features.push_back(static_cast<float>(loops_.size()));
+    facts.features.push_back(scaled(innermost));
+    facts.features.push_back(scaled(second));
+  }
+
+  void add_body(const std::vector<Access>& accesses, std::vector<float>& features) const {
+    double runs = 1, loads = 0;
+    std::vector<double> distinct(accesses.size(), 1);
+    for (size_t i = loops_.size(); i-- > 0 && loops_[i].kind != ForKind::kSerial;) {
+      if (loops_[i].kind != ForKind::kUnrolled) continue;
+      runs *= loops_[i].extent;
+      for (size_t a = 0; a < accesses.size(); ++a) {
+        if (accesses[a].steps[i] != 0) distinct[a] *= loops_[i].extent;
+      }
+    }
+    for (size_t a = 1; a < accesses.size(); ++a) loads += accesses[a].in_register ? 0 : distinct[a];
+    features.push_back(scaled(runs));
+    features.push_back(scaled(loads));
+    features.push_back(rounded(std::min(runs / std::max(loads, 1.0), 64.0)));
+  }
+
+  void add_accesses(std::vector<Access> accesses, double runs, std::vector<float>& features) const {
+    std::stable_sort(accesses.begin() + 1, accesses.end(),
+                     [](const Access& a, const Access& b) { return a.bytes() > b.bytes(); });
+    for (size_t a = 0; a < kAccesses; ++a) {
+      if (a >= accesses.size()) {
+        features.insert(features.end(), 5, 0);
+        continue;
+      }
+      double vector_step = 0, serial_step = 0;
+      for (size_t i = 0; i < loops_.size(); ++i) {
+        const auto step = static_cast<double>(std::abs(accesses[a].steps[i]));
+        if (loops_[i].kind == ForKind::kVectorized) vector_step = step;
+        if (loops_[i].kind == ForKind::kSerial) serial_step = step;
+      }
+      for (double value : {accesses[a].bytes(), runs / accesses[a].elements, vector_step, serial_step})
+        features.push_back(scaled(value));
+      features.push_back(accesses[a].in_register ? 1 : 0);
+    }
+  }
+
+  void add_store(const te::StmtNode& store) {
+    StoreFacts facts;
+    add_loops(facts);
+    std::array<double, kKinds> counts{};
+    std::vector<Access> accesses = {access(store.buffer, store.indices)};
+    te::for_each_expr(store.value, [&](const te::Expr& expr) {
+      count(expr, counts);
+      if (expr->op == ExprOp::kLoad) accesses.push_back(access(expr->buffer, expr->args));
+    });
+    for (double value : counts) facts.features.push_back(scaled(value));
+    double bytes = 0, copies = 1;
+    for (const Access& one : accesses) bytes += one.in_register ? 0 : one.bytes();
+    for (double value : {runs_within(accesses, static_cast<double>(facts_.l1d_bytes) / 2),
+                         runs_within(accesses, static_cast<double>(facts_.l2_bytes) / 2), bytes})
+      facts.features.push_back(scaled(value));
+    add_body(accesses, facts.features);
+    add_accesses(accesses, facts.runs, facts.features);
+    for (const Loop& loop : loops_) copies *= loop.kind == ForKind::kUnrolled ? loop.extent : 1;
+    copies_ += copies;
+    runs_ += facts.runs;
+    stores_.push_back(std::move(facts));
+  }
+
+  const target::CpuFacts& facts_;
+  std::vector<Loop> loops_;
+  std::vector<std::pair<te::Var, te::Expr>> lets_;
+  Values values_;
+  std::vector<StoreFacts> stores_;
+  double loop_count_ = 0, temporary_bytes_ = 0, register_vectors_ = 0, copies_ = 0, runs_ = 0, tasks_ = 1;
+};
+
+}  // namespace
+
+std::vector<float> loop_features(const te::Function& function, const target::CpuFacts& facts) {
+  Collector collector(facts);
+  collector.visit(function.body);
+  return collector.result();
+}
+
+}  // namespace tensormill::tune

@@ -1,0 +1,39 @@
+/// What the cost model sees of a candidate: numbers of its loop nest before lowering, without running it.
+///
+/// For each of the three stores that run most often, most first (zeros where there are fewer), as
+/// log2(1 + x) unless stated:
+///   loops: runs of the store; product of its serial, unrolled, vectorized and parallel extents; depth of its
+///   nest (plain); extents of the innermost and of the second innermost serial loop;
+///   arithmetic of one run: float additions, products and fused ones, divisions and roots, vector math,
+///   integer, comparisons and selections, loads;
+///   reuse: runs inside of the outermost loop whose touched bytes still fit half of L1, and of L2; bytes
+///   touched by all loops;
+///   the body that is straight code (unrolled and vectorized loops inside of the innermost serial one): its
+///   runs in vectors, its loads from memory, runs for each load (plain);
+///   the four accesses that touch most bytes, the store's own first: bytes touched, runs for each distinct
+///   element, step along the vectorized and along the innermost serial loop in elements, 1 when in registers.
+/// And for the whole nest: stores, loops, unrolled copies of all stores, bytes of temporaries in memory, runs
+/// of all stores; vectors in registers for each register of the target (plain); tasks of the parallel loops;
+/// share of the cores that the last round of tasks keeps busy (plain).
+///
+/// Steps are found by evaluating an index at the loops' first iterations and at the second of one loop; what
+/// depends on data counts as 0. Distinct elements are the product of the extents of loops that move an
+/// access, at most the buffer's. After the features of Zheng et al., "Ansor" (OSDI 2020), appendix B, cut to
+/// what a CPU's register tiles differ in. Thread-safety: pure function.
+#pragma once
+
+#include <vector>
+
+#include "compiler/target/target.h"
+#include "compiler/te/stmt.h"
+
+namespace tensormill::tune {
+
+/// Raised whenever the meaning of a feature changes: features of another version are no samples.
+inline constexpr int kFeatureVersion = 1;
+inline constexpr size_t kFeatureCount = 3 * (21 + 4 * 5) + 8;
+
+/// kFeatureCount numbers of a function at te::Level::kLoops, in steps of 1/64.
+std::vector<float> loop_features(const te::Function& function, const target::CpuFacts& facts);
+
+}  // namespace tensormill::tune
