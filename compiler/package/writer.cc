@@ -1,16 +1,12 @@
 #include "compiler/package/writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <functional>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/output_file.h"
 #include "runtime/package/archive_layout.h"
 
 namespace tensormill::package {
@@ -53,32 +49,25 @@ void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64
 }
 
 void write_archive(const std::string& path, const ArchiveMembers& members) {
-  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd.valid()) throw_errno(errno, "cannot create " + temporary);
-  try {
-    const Sink sink = [&](std::string_view bytes) { write_all(fd.get(), bytes, temporary); };
-    const MemberSizes sizes{static_cast<int64_t>(members.metadata_json.size()),
-                            static_cast<int64_t>(members.plan_json.size()),
-                            static_cast<int64_t>(members.code.size()), members.params_bytes};
-    for (const ArchivePiece& piece : archive_layout(sizes)) {
-      if (piece.member == kMetadataMember) {
-        sink(members.metadata_json);
-      } else if (piece.member == kPlanMember) {
-        sink(members.plan_json);
-      } else if (piece.member == kCodeMember) {
-        sink(members.code);
-      } else if (piece.member == kParamsMember) {
-        put_params(sink, *members.params, members.params_bytes);
-      } else {
-        sink(piece.bytes);
-      }
+  OutputFile file(path);
+  const Sink sink = [&](std::string_view bytes) { file.write(bytes); };
+  const MemberSizes sizes{static_cast<int64_t>(members.metadata_json.size()),
+                          static_cast<int64_t>(members.plan_json.size()),
+                          static_cast<int64_t>(members.code.size()), members.params_bytes};
+  for (const ArchivePiece& piece : archive_layout(sizes)) {
+    if (piece.member == kMetadataMember) {
+      sink(members.metadata_json);
+    } else if (piece.member == kPlanMember) {
+      sink(members.plan_json);
+    } else if (piece.member == kCodeMember) {
+      sink(members.code);
+    } else if (piece.member == kParamsMember) {
+      put_params(sink, *members.params, members.params_bytes);
+    } else {
+      sink(piece.bytes);
     }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(errno, "cannot rename to " + path);
-  } catch (const Error&) {
-    ::unlink(temporary.c_str());
-    throw;
   }
+  file.commit();
 }
 
 }  // namespace tensormill::package

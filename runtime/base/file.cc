@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/output_file.h"
 
 namespace tensormill {
 
@@ -67,16 +67,9 @@ void write_all(int fd, std::string_view bytes, std::string_view name) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd.valid()) throw_errno(errno, "cannot create " + temporary);
-  try {
-    write_all(fd.get(), bytes, temporary);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(errno, "cannot rename to " + path);
-  } catch (const Error&) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+  OutputFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 }  // namespace tensormill

@@ -47,6 +47,19 @@ int run_action(const Action& action, const GlobalOptions& globals) {
   }
 }
 
+/// What is wrong with a line that names no command.
+std::string unknown_command(int argc, char** argv, const CLI::App& app) {
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.empty() && word.front() != '-') return "unknown command \"" + word + "\", known are " + known;
+  }
+  return "a command is missing, known are " + known;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -76,7 +89,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "error: " << one_line(error.what()) << "; see tensormill --help" << std::endl;
+    const std::string what = app.get_subcommands().empty() ? unknown_command(argc, argv, app) : error.what();
+    std::cerr << "error: " << one_line(what) << "; see tensormill --help" << std::endl;
     return kUsageExit;
   }
   for (const auto& [command, action] : commands) {

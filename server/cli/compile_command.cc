@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,7 @@
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
+#include "compiler/passes/pass.h"
 #include "compiler/tune/choose.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -22,7 +24,7 @@ namespace {
 struct CompileArguments {
   std::string model;
   std::string format = "onnx";
-  std::string target = "llvm -mcpu=native";
+  std::string target;
   std::string mcpu, mattr, mtriple;
   int num_cores = 0;
   int opt_level = 3;
@@ -30,6 +32,7 @@ struct CompileArguments {
   std::string shape_buckets;
   std::string outputs;
   std::string desired_layout;
+  std::string desired_layout_ops;
   std::string mixed_precision;
   std::string tuning_records;
   std::vector<std::string> pass_config;
@@ -50,10 +53,17 @@ void refuse_unsupported(const CompileArguments& arguments) {
   refuse(arguments.mixed_precision, "--mixed-precision");
   refuse(arguments.shape_buckets, "--shape-buckets");
   refuse(arguments.desired_layout, "--desired-layout");
+  refuse(arguments.desired_layout_ops, "--desired-layout-ops");
   if (!arguments.pass_config.empty()) {
     throw Error(ErrorCode::kUsage,
                 "--pass-config " + arguments.pass_config.front() + ": no pass has options");
   }
+}
+
+/// Without --target this machine's CPU is meant, where no --target-llvm-mcpu names another.
+std::string target_text(const CompileArguments& arguments) {
+  if (!arguments.target.empty()) return arguments.target;
+  return arguments.mcpu.empty() && arguments.mtriple.empty() ? "llvm -mcpu=native" : "llvm";
 }
 
 std::vector<std::string> target_overrides(const CompileArguments& arguments) {
@@ -74,6 +84,17 @@ std::set<std::string> dump_stages(const std::string& text) {
     stages.insert(stage);
   }
   return stages;
+}
+
+std::set<std::string> disabled_passes(const std::string& text) {
+  std::set<std::string> disabled;
+  const std::vector<passes::PassInfo>& rows = passes::all_passes();
+  for (const std::string& name : split_list(text)) {
+    if (std::none_of(rows.begin(), rows.end(), [&](const passes::PassInfo& row) { return row.name == name; }))
+      throw Error(ErrorCode::kUsage, "--disabled-pass " + name + ": there is no pass \"" + name + "\"");
+    disabled.insert(name);
+  }
+  return disabled;
 }
 
 void print_report(const CompileArguments& arguments, const driver::CompileResult& result, bool json) {
@@ -111,24 +132,22 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
 }
 
 void use_records(const std::string& path, driver::CompileOptions& options) {
-  try {
-    options.schedules = tune::choose_schedules(tune::parse_records(read_file(path)), options.target,
-                                               driver::compiler_build());
-  } catch (Error& error) {
-    error.add_context(path);
-    throw;
-  }
+  options.schedules = in_context(path, [&] {
+    return tune::choose_schedules(tune::parse_records(read_file(path)), options.target,
+                                  driver::compiler_build());
+  });
   options.schedules_reason = "no record of the kernel";
 }
 
 int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
   refuse_unsupported(arguments);
+  check_output("-o", arguments.output);
   const target::Target host = target::host_target();
   driver::CompileOptions options;
-  options.target = resolve_target(arguments.target, target_overrides(arguments), host);
+  options.target = resolve_target(target_text(arguments), target_overrides(arguments), host);
   for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
   options.opt_level = arguments.opt_level;
-  for (const std::string& pass : split_list(arguments.disabled_pass)) options.disabled_passes.insert(pass);
+  options.disabled_passes = disabled_passes(arguments.disabled_pass);
   options.verify = driver::parse_verify_mode(arguments.verify);
   options.host_runs_target = host_runs(options.target, host);
   options.dumps = dump_stages(arguments.dump_code);
@@ -168,13 +187,15 @@ Action compile_command(CLI::App& app) {
   app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");
   app.add_option("--target-llvm-mattr", arguments->mattr, "as -mattr in the target string");
   app.add_option("--target-llvm-mtriple", arguments->mtriple, "as -mtriple in the target string");
-  app.add_option("--target-llvm-num-cores", arguments->num_cores, "as -num-cores in the target string");
+  app.add_option("--target-llvm-num-cores", arguments->num_cores, "as -num-cores in the target string")
+      ->check(CLI::Range(1, 4096));
   app.add_option("-O,--opt-level", arguments->opt_level, "0 to 4")->check(CLI::Range(0, 4));
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--shape-buckets", arguments->shape_buckets, "\"N=1,8;H=32..640:32\"");
   app.add_option("--outputs", arguments->outputs, "values to return instead of the model's outputs: A,B");
   app.add_option("--desired-layout", arguments->desired_layout, "NCHW or NHWC")
       ->check(CLI::IsMember({"NCHW", "NHWC"}));
+  app.add_option("--desired-layout-ops", arguments->desired_layout_ops, "operators that it is for: A,B");
   app.add_option("--mixed-precision", arguments->mixed_precision, "bf16 or int8");
   app.add_option("--tuning-records", arguments->tuning_records, "records file");
   app.add_option("--pass-config", arguments->pass_config, "K=V");
@@ -184,7 +205,8 @@ Action compile_command(CLI::App& app) {
   app.add_option("--dump-code", arguments->dump_code, "relay,te,tir,ll,asm: written beside the package");
   app.add_flag("--print-pass-times", arguments->print_pass_times,
                "print the time of each phase and graph pass");
-  app.add_option("--threads", arguments->threads, "compiler threads; default: all cores");
+  app.add_option("--threads", arguments->threads, "compiler threads; default: all cores")
+      ->check(CLI::Range(0, 1024));
   app.add_option("-o,--output", arguments->output, "package file");
   return [arguments](const GlobalOptions& globals) { return compile_model(*arguments, globals); };
 }

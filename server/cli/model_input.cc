@@ -1,10 +1,15 @@
 #include "server/cli/model_input.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::cli {
 
@@ -28,6 +33,18 @@ Dim parse_dim(const std::string& text, const std::string& word) {
     bad_shapes(text, "dim \"" + word + "\" is neither a number nor a name");
   }
   return word;
+}
+
+/// The JSON target `text` with members for options "-name=value".
+std::string with_members(const std::string& text, const std::vector<std::string>& options) {
+  Json json = parse_json(text, 8);
+  for (const std::string& option : options) {
+    const size_t equals = option.find('=');
+    const std::string name = option.substr(1, equals - 1);
+    if (json.contains(name)) throw Error(ErrorCode::kUsage, "target option -" + name + ": given twice");
+    json[name] = option.substr(equals + 1);
+  }
+  return json.dump();
 }
 
 }  // namespace
@@ -73,8 +90,18 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
                               const target::Target& host) {
   std::string full = text;
   if (text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0) full = read_file(text);
-  for (const std::string& option : overrides) full += " " + option;
-  return target::parse_target(full, host);
+  const size_t first = full.find_first_not_of(" \t\r\n");
+  if (!overrides.empty() && first != std::string::npos && full[first] == '{') {
+    full = with_members(full, overrides);
+  } else {
+    for (const std::string& option : overrides) full += " " + option;
+  }
+  try {
+    return target::parse_target(full, host);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidTarget) throw;
+    throw Error(ErrorCode::kUsage, error.message());
+  }
 }
 
 bool host_runs(const target::Target& target, const target::Target& host) {
@@ -88,12 +115,20 @@ frontend::onnx::ModelSource open_model_file(const std::string& path, const std::
   if (format != "onnx") {
     throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
   }
-  try {
-    return frontend::onnx::open_model(path);
-  } catch (Error& error) {
-    error.add_context(path);
-    throw;
-  }
+  return in_context(path, [&] { return frontend::onnx::open_model(path); });
+}
+
+void check_output(const std::string& option, const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kUsage, option + " " + path + ": " + why);
+  };
+  const std::filesystem::path target(path);
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(target, ignored)) refuse("is a folder, expected the name of a file");
+  if (!std::filesystem::is_directory(folder, ignored)) refuse("there is no folder " + folder.string());
+  if (std::filesystem::exists(target, ignored) && !std::filesystem::is_regular_file(target, ignored)) return;
+  if (::access(folder.c_str(), W_OK) != 0) refuse("the folder " + folder.string() + " is not writable");
 }
 
 }  // namespace tensormill::cli

@@ -8,6 +8,7 @@
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/target/target.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::cli {
 
@@ -16,12 +17,27 @@ std::map<std::string, DimShape> parse_input_shapes(const std::string& text);
 /// "A,B" -> {"A","B"}; "" -> {}.
 std::vector<std::string> split_list(const std::string& text);
 /// A target string, JSON text, or the path of a JSON file; `overrides` are further options as in a target
-/// string.
+/// string. Throws Error(kUsage) naming the wrong part, Error(kNotSupported) for a kind that is not built
+/// here.
 target::Target resolve_target(const std::string& text, const std::vector<std::string>& overrides,
                               const target::Target& host);
 /// True when this machine can run code for `target`.
 bool host_runs(const target::Target& target, const target::Target& host);
 /// The model at `path`; Error(kUsage) for a format that is unknown here.
 frontend::onnx::ModelSource open_model_file(const std::string& path, const std::string& format);
+
+/// Throws Error(kUsage) when no file can be written at `path`: found before the work, not after it.
+void check_output(const std::string& option, const std::string& path);
+
+/// action(); an Error of it that does not name `what` yet does so.
+template <typename ActionType>
+auto in_context(const std::string& what, const ActionType& action) {
+  try {
+    return action();
+  } catch (Error& error) {
+    if (error.message().find(what) == std::string::npos) error.add_context(what);
+    throw;
+  }
+}
 
 }  // namespace tensormill::cli

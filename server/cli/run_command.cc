@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iomanip>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -52,7 +53,9 @@ Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& exe
   std::vector<std::optional<Tensor>> given(executor.inputs().size());
   if (!arguments.input.empty()) {
     inputs.file = MappedFile::open(arguments.input);
-    for (npz::NamedTensor& entry : npz::read_npz(inputs.file->bytes())) {
+    std::vector<npz::NamedTensor> entries =
+        in_context(arguments.input, [&] { return npz::read_npz(inputs.file->bytes()); });
+    for (npz::NamedTensor& entry : entries) {
       std::optional<Tensor>& slot = given[executor.input_index(entry.name)];
       if (slot) throw Error(ErrorCode::kInvalidTensor, "input \"" + entry.name + "\" is given twice");
       slot = std::move(entry.tensor);
@@ -196,7 +199,11 @@ void print_times(const std::vector<double>& times, bool json) {
 }
 
 int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
-  const auto loaded = package::LoadedPackage::load(package::Package::open(arguments.package));
+  if (!arguments.output.empty()) check_output("-o", arguments.output);
+  if (!arguments.profile_file.empty()) check_output("--profile", arguments.profile_file);
+  const auto loaded = in_context(arguments.package, [&] {
+    return package::LoadedPackage::load(package::Package::open(arguments.package));
+  });
   const int cores = std::max(1, target::host_target().facts.num_cores);
   const int threads = arguments.threads > 0 ? arguments.threads : cores;
   parallel::ThreadPool pool(threads);
@@ -231,7 +238,8 @@ Action run_command(CLI::App& app) {
   app.add_option("-o,--output", arguments->output, "NPZ to write the outputs to");
   app.add_option("--fill-mode", arguments->fill_mode, "zeros, ones or random")
       ->check(CLI::IsMember({"zeros", "ones", "random"}));
-  app.add_option("--seed", arguments->seed, "of the random fill");
+  app.add_option("--seed", arguments->seed, "of the random fill")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   app.add_flag("--print-time", arguments->print_time, "print mean, median, max, min and std in ms");
   app.add_option("--repeat", arguments->repeat, "measurements")->check(CLI::Range(1, 1000000));
   app.add_option("--number", arguments->number, "runs in each measurement")->check(CLI::Range(1, 1000000));

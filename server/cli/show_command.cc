@@ -1,8 +1,11 @@
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
+#include "compiler/target/target.h"
+#include "compiler/tune/task.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -54,13 +57,29 @@ void print_signature(const char* title, const std::vector<Value>& values) {
   }
 }
 
+/// A function's name without its key: "conv_relu" of "conv_relu_4acc5084a8e0".
+std::string without_key(const std::string& function) { return function.substr(0, function.rfind('_')); }
+
 int show_package(const ShowArguments& arguments, bool json) {
-  const std::shared_ptr<const package::Package> opened = package::Package::open(arguments.path);
+  const std::shared_ptr<const package::Package> opened =
+      in_context(arguments.path, [&] { return package::Package::open(arguments.path); });
   const package::Metadata& metadata = opened->metadata();
   if (json) {
     Json report = Json::parse(opened->metadata_text());
     report["id"] = opened->id().text();
     std::cout << report.dump() << std::endl;
+    return 0;
+  }
+  if (arguments.graph) {
+    for (const package::Step& step : opened->plan().steps)
+      std::cout << step.name << ": " << step.function << "\n";
+    return 0;
+  }
+  if (arguments.ops || arguments.tasks) {
+    std::map<std::string, int64_t> counts;
+    for (const package::Step& step : opened->plan().steps)
+      ++counts[arguments.tasks ? step.function : without_key(step.function)];
+    for (const auto& [name, count] : counts) std::cout << name << " " << count << "\n";
     return 0;
   }
   std::cout << "package " << opened->id().text() << "\nmodel " << metadata.model_digest << "\ntarget "
@@ -71,14 +90,22 @@ int show_package(const ShowArguments& arguments, bool json) {
   std::cout << "steps " << metadata.num_steps << ", host steps " << metadata.host_steps << ", kernels "
             << metadata.kernels.size() << "\nweights " << metadata.weight_bytes << " bytes, flops "
             << metadata.flops << "\n";
-  if (arguments.ops || arguments.tasks) {
-    for (const package::KernelInfo& kernel : metadata.kernels) {
-      std::cout << kernel.symbol << " " << kernel.origins.size() << "\n";
-    }
+  return 0;
+}
+
+/// The kernels that a compile for this machine makes, each with how often the model calls it.
+int show_tasks(const ir::Graph& graph, bool json) {
+  Json list = Json::array();
+  for (const tune::Task& task : tune::extract_tasks(graph, target::host_target(), 3)) {
+    list.push_back({{"name", task.name}, {"calls", task.calls}, {"args", task.args}, {"key", task.key()}});
   }
-  if (arguments.graph) {
-    for (const package::Step& step : opened->plan().steps)
-      std::cout << step.name << ": " << step.function << "\n";
+  if (json) {
+    std::cout << list.dump() << std::endl;
+    return 0;
+  }
+  for (const Json& row : list) {
+    std::cout << row["name"].get<std::string>() << " " << row["calls"].get<int64_t>() << " "
+              << row["args"].get<std::string>() << "\n";
   }
   return 0;
 }
@@ -86,12 +113,12 @@ int show_package(const ShowArguments& arguments, bool json) {
 int show_model(const ShowArguments& arguments, bool json) {
   const frontend::onnx::ModelSource source = open_model_file(arguments.path, arguments.format);
   const frontend::onnx::ModelFacts facts = frontend::onnx::read_facts(source);
-  if (arguments.tasks)
-    throw Error(ErrorCode::kNotSupported, "--tasks needs a package; compile the model first");
-  if (arguments.graph) {
+  if (arguments.graph || arguments.tasks) {
     frontend::onnx::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
-    std::cout << ir::print(frontend::onnx::import_model(source, options, ops::standard_ops()));
+    const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
+    if (arguments.tasks) return show_tasks(graph, json);
+    std::cout << ir::print(graph);
     return 0;
   }
   if (json) {
@@ -132,10 +159,11 @@ Action show_command(CLI::App& app) {
   const auto arguments = std::make_shared<ShowArguments>();
   app.add_option("MODEL|PACKAGE.tar", arguments->path, "model or package file")->required();
   app.add_option("--model-format", arguments->format, "onnx");
-  app.add_option("--input-shapes", arguments->input_shapes, "for --graph of a model with free dims");
+  app.add_option("--input-shapes", arguments->input_shapes,
+                 "for --graph and --tasks of a model with free dims");
   app.add_flag("--graph", arguments->graph, "the imported graph, or a package's steps");
   app.add_flag("--ops", arguments->ops, "one operator a line with its count");
-  app.add_flag("--tasks", arguments->tasks, "the distinct kernels");
+  app.add_flag("--tasks", arguments->tasks, "the distinct kernels, each with its count");
   return [arguments](const GlobalOptions& globals) {
     return is_package(arguments->path) ? show_package(*arguments, globals.json)
                                        : show_model(*arguments, globals.json);

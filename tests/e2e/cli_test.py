@@ -1,0 +1,131 @@
+"""What the command line answers to what is wrong, and what it prints: exit codes, one line, the place."""
+
+import json
+import os
+import stat
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import mill
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+SHAPES = ["--input-shapes", "image:[1,1,28,28]"]
+
+
+class CommandLine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.package = cls.folder / "digits.tar"
+        done = mill.run_program("compile", DIGITS, *SHAPES, "-o", cls.package, "--opt-level", 1)
+        assert done.returncode == 0, done.stderr
+
+    def refused(self, code, words, *args):
+        """`args` end with the exit code; stderr is one line that has the words."""
+        done = mill.run_program(*args)
+        self.assertEqual(done.returncode, code, f"{args}: {done.stderr}")
+        self.assertTrue(done.stderr.startswith("error: "), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, done.stderr)
+
+    def compile_is_refused(self, code, words, *args):
+        self.refused(code, words, "compile", DIGITS, *SHAPES, "-o", self.folder / "not.tar", *args)
+        self.assertEqual(list(self.folder.glob("not.tar*")), [])
+
+    def test_wrong_lines(self):
+        self.refused(2, ['"compyle"', "compile"], "compyle", DIGITS)
+        self.refused(2, "command is missing")
+        self.refused(2, "MODEL", "compile")
+        self.compile_is_refused(2, "--no-such", "--no-such")
+        self.compile_is_refused(2, "--opt-level", "--opt-level", "5")
+        self.compile_is_refused(2, "--threads", "--threads", "-1")
+        self.compile_is_refused(2, '"nothing"', "--disabled-pass", "nothing")
+        self.compile_is_refused(2, "nothing", "--dump-code", "relay,nothing")
+        self.refused(2, "--seed", "run", self.package, "--seed", "-1")
+
+    def test_wrong_targets(self):
+        self.compile_is_refused(2, ["-mcpu", '"z80"', "skylake"], "--target", "llvm -mcpu=z80")
+        self.compile_is_refused(2, '"-speed"', "--target", "llvm -speed=9")
+        self.compile_is_refused(2, "JSON", "--target", '{"kind":')
+        self.compile_is_refused(4, "cuda", "--target", "cuda")
+        self.compile_is_refused(3, "none.json", "--target", "none.json")
+        self.compile_is_refused(2, ["mcpu", "twice"], "--target", "llvm -mcpu=skylake", "--target-llvm-mcpu", "znver3")
+
+    def test_options_of_the_target(self):
+        for target in ([], ["--target", "llvm"], ["--target", '{"kind":"llvm"}']):
+            done = mill.check_program(self, "--json", "compile", DIGITS, *SHAPES, *target, "--target-llvm-mcpu", "skylake",
+                                      "--target-llvm-num-cores", "3", "--opt-level", "0", "-o", self.folder / "t.tar")
+            self.assertIn("-mcpu=skylake", json.loads(done)["target"])
+            self.assertIn("-num-cores=3", json.loads(done)["target"])
+
+    def test_outputs_that_cannot_be_written_are_found_first(self):
+        missing = self.folder / "none" / "x"
+        self.refused(2, str(missing), "compile", DIGITS, *SHAPES, "-o", missing)
+        self.refused(2, str(self.folder), "compile", DIGITS, *SHAPES, "-o", self.folder)
+        self.refused(2, str(missing), "run", self.package, "-o", missing)
+
+    def test_a_device_is_written_and_stays(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+            mill.check_program(self, "run", self.package, "-o", pipe, "--fill-mode", "ones")
+            self.assertEqual(reader.stdout.read(2), b"PK")
+        self.assertTrue(stat.S_ISFIFO(pipe.stat().st_mode))
+        link = self.folder / "link"
+        link.symlink_to("/dev/null")
+        mill.check_program(self, "run", self.package, "-o", link)
+        self.assertTrue(link.is_symlink())
+
+    def test_wrong_inputs_name_their_file(self):
+        torn, text = self.folder / "torn.tar", self.folder / "text.npz"
+        torn.write_bytes(self.package.read_bytes()[:50_000])
+        text.write_text("no archive")
+        self.refused(3, "none.onnx", "compile", "none.onnx")
+        self.refused(3, "text.npz", "compile", text, *SHAPES)
+        self.refused(3, ["torn.tar", "mod.params"], "run", torn)
+        self.refused(3, "torn.tar", "show", torn)
+        self.refused(3, "digits.onnx", "run", DIGITS)
+        self.refused(3, "text.npz", "run", self.package, "-i", text)
+        self.refused(3, '"other"', "run", self.package, "--outputs", "other")
+
+    def test_wrong_tensors(self):
+        image = np.zeros((1, 1, 28, 28), np.float32)
+        for words, tensors in [("[1,1,28,27]", {"image": image[..., :27]}), ("float64", {"image": image.astype("f8")}),
+                               ('"picture"', {"picture": image}), ('"image"', {}), ("|O", {"image": np.array([{}])})]:
+            path = self.folder / "wrong.npz"
+            np.savez(path, **tensors)
+            self.refused(3, words, "run", self.package, "-i", path)
+
+    def test_what_is_not_there_yet_is_named(self):
+        for option, value in [("--mixed-precision", "bf16"), ("--desired-layout-ops", "Conv")]:
+            self.compile_is_refused(4, option, option, value)
+        self.compile_is_refused(4, '"tflite"', "--model-format", "tflite")
+
+    def test_show(self):
+        counts = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1])
+                  for line in mill.check_program(self, "show", DIGITS, "--ops").splitlines()}
+        self.assertEqual(counts["Conv"], 4)
+        for target in (self.package, DIGITS):
+            tasks = mill.check_program(self, "show", target, "--tasks", *SHAPES).splitlines()
+            self.assertTrue(any(line.startswith("conv") for line in tasks), tasks)
+        ops = mill.check_program(self, "show", self.package, "--ops").splitlines()
+        steps = mill.check_program(self, "show", self.package, "--graph").splitlines()
+        self.assertEqual(sum(int(line.split()[1]) for line in ops), len(steps))
+
+    def test_errors_as_json(self):
+        done = mill.run_program("compile", DIGITS, "--json", "-o", self.folder / "not.tar")
+        self.assertEqual(done.returncode, 3)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual(error["code"], "shape_required")
+        self.assertIn(error["detail"], done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
