@@ -109,6 +109,7 @@ void KernelEmitter::emit_prefetches(const te::StmtNode& loop, bool before) {
   std::vector<te::Expr> streams;
   collect_streams(loop.body, streams);
   memo_.clear();
+  std::vector<PanelFetch> steps;  // fetched inside of the loop
   for (const te::Expr& stream : streams) {
     const te::Expr& base = stream->args[0]->args[0];
     bool outside = true;  // of names that the body binds
@@ -123,15 +124,13 @@ void KernelEmitter::emit_prefetches(const te::StmtNode& loop, bool before) {
     if (before != (burst > 0)) continue;
     kept_.push_back(panel.reading);
     kept_.push_back(base);
+    if (!before) {
+      steps.push_back({stream, panel.reading, panel.times, bytes});
+      continue;
+    }
     llvm::Value* reading = emit_expr(panel.reading);
     llvm::Value* here =
         element_pointer(buffer_pointer(stream->buffer), stream->buffer->dtype, emit_expr(base), true);
-    if (!before) {
-      llvm::Value* due = emit_due(reading, panel.times, frame_.vars[loop.var.get()]);
-      llvm::Value* ahead = builder_.CreateSelect(due, int_like(reading, bytes), int_like(reading, 0));
-      emit_fetch(builder_.CreateGEP(builder_.getInt8Ty(), here, ahead));
-      continue;
-    }
     const int64_t stride = te::to_linear(base).coefficient_of(te::Expr(loop.var)) * element;
     const int64_t last = *te::as_int(loop.extent) - burst;
     llvm::Value* first =
@@ -143,7 +142,35 @@ void KernelEmitter::emit_prefetches(const te::StmtNode& loop, bool before) {
       emit_fetch(builder_.CreateGEP(builder_.getInt8Ty(), here, ahead));
     }
   }
+  emit_due_fetches(steps, frame_.vars[loop.var.get()]);
   memo_.clear();
+}
+
+/// One branch for all streams that are due in the same steps: it is foreseen, and the steps in between spend
+/// nothing on what they do not fetch.
+void KernelEmitter::emit_due_fetches(const std::vector<PanelFetch>& fetches, llvm::Value* step) {
+  for (size_t first = 0; first < fetches.size();) {
+    const PanelFetch& fetch = fetches[first];
+    llvm::Value* due = emit_due(emit_expr(fetch.reading), fetch.times, step);
+    llvm::BasicBlock* ahead = llvm::BasicBlock::Create(context_, "ahead", frame_.function);
+    llvm::BasicBlock* after = llvm::BasicBlock::Create(context_, "fetched", frame_.function);
+    builder_.CreateCondBr(due, ahead, after);
+    builder_.SetInsertPoint(ahead);
+    memo_.clear();  // what is emitted here does not reach what follows
+    size_t next = first;
+    for (; next < fetches.size() && fetches[next].times == fetch.times &&
+           te::equal(fetches[next].reading, fetch.reading);
+         ++next) {
+      const te::ExprNode& load = *fetches[next].load;
+      llvm::Value* here = element_pointer(buffer_pointer(load.buffer), load.buffer->dtype,
+                                          emit_expr(load.args[0]->args[0]), true);
+      emit_fetch(builder_.CreateGEP(builder_.getInt8Ty(), here, builder_.getInt64(fetches[next].bytes)));
+    }
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    memo_.clear();
+    first = next;
+  }
 }
 
 void KernelEmitter::emit_fetch(llvm::Value* address) {

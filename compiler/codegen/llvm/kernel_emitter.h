@@ -64,7 +64,14 @@ private:
   void emit_let(const te::StmtNode& node);
 
   // emit_prefetch.cc
+  /// Bytes ahead of a load: the same place of the next panel, fetched in every `times`-th step from step
+  /// `reading` on.
+  struct PanelFetch {
+    te::Expr load, reading;
+    int64_t times = 0, bytes = 0;
+  };
   void emit_prefetches(const te::StmtNode& loop, bool before);
+  void emit_due_fetches(const std::vector<PanelFetch>& fetches, llvm::Value* step);
   llvm::Value* emit_due(llvm::Value* number, int64_t times, llvm::Value* step);
   void emit_fetch(llvm::Value* address);
 
