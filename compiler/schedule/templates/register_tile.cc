@@ -6,15 +6,15 @@ namespace tensormill::schedule {
 
 namespace {
 
-// Cycles of one tile's step along the depth: two multiply-adds a cycle, one and a half loads (two would leave
-// no room for misses), at least the latency of a multiply-add, and what comes from the L2 cache at 48 bytes a
-// cycle.
+// Cycles of one tile's step along the depth: two multiply-adds or two loads a cycle, at least the latency of
+// a multiply-add. Loads and what comes from the L2 cache take place beside them, but not for nothing: the
+// shares are those that rank tiles of AVX-512 by their times (bench/README.md, "Transformers").
 double step_cycles(int64_t rows, int64_t vectors, int64_t vector_bytes) {
-  constexpr double kLatency = 4, kLoads = 1.5, kL2Bytes = 48;
+  constexpr double kLatency = 4, kLoadShare = 0.2, kL2Bytes = 256;
   const double products = static_cast<double>(rows * vectors) / 2;
-  const double loads = static_cast<double>(rows + vectors) / kLoads;
+  const double loads = static_cast<double>(rows + vectors);
   const double bytes = static_cast<double>(vectors * vector_bytes + rows * 4);
-  return std::max({products, loads, kLatency}) + bytes / kL2Bytes;
+  return std::max({products, loads / 2, kLatency}) + loads * kLoadShare + bytes / kL2Bytes;
 }
 
 bool reads_in_place(const Builder& builder, const std::string& reader, const std::string& stage) {
@@ -34,6 +34,7 @@ bool reads_in_place(const Builder& builder, const std::string& reader, const std
 
 // Accumulators, one row of vectors and a broadcast element share the registers.
 RegisterTile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts) {
+  constexpr double kTail = 2;  // a loop of its own
   RegisterTile best;
   const int64_t bytes = facts.vector_bits / 8;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(blocks, 8); ++vectors) {
@@ -43,7 +44,7 @@ RegisterTile choose_tile(int64_t rows, int64_t blocks, bool divides, const targe
       const int64_t rest = rows % height;
       if (divides && rest != 0) continue;
       double cycles = static_cast<double>(rows / height) * step_cycles(height, vectors, bytes);
-      if (rest != 0) cycles += step_cycles(rest, vectors, bytes);
+      if (rest != 0) cycles += step_cycles(rest, vectors, bytes) + kTail;
       if (cycles * panels < best.cycles) best = {height, vectors, cycles * panels};
     }
   }
