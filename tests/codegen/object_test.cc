@@ -62,6 +62,21 @@ size_t count(const std::string& text, const std::string& what) {
   return result;
 }
 
+TEST(Objects, AssemblyHasALabelWhereverABranchLeads) {
+  for (const char* cpu : {"skylake", "neoverse-n1"}) {
+    const std::string target = std::string("llvm -mcpu=") + cpu;
+    const std::string text = emit(tile("tile", 2, 2, 4, 256), parse(target)).assembly_text;
+    EXPECT_THAT(text, HasSubstr("\ntile:\n")) << text;
+    size_t branches = 0;
+    for (size_t at = text.find("\t.L"); at != std::string::npos; at = text.find("\t.L", at + 1)) {
+      const std::string label = text.substr(at + 1, text.find('\n', at) - at - 1);
+      EXPECT_THAT(text, HasSubstr("\n" + label + ":\n"));
+      ++branches;
+    }
+    EXPECT_GE(branches, 1u) << text;
+  }
+}
+
 TEST(Objects, AccumulatorsStayInRegistersAndBroadcastsAreMemoryOperands) {
   const std::string wide =
       emit(tile("tile", 14, 2, 16, 256), parse("llvm -mcpu=skylake-avx512")).assembly_text;

@@ -12,10 +12,10 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <mutex>
 
+#include "compiler/codegen/llvm/disassemble.h"
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/codegen/llvm/target_traits.h"
 #include "runtime/base/error.h"
@@ -31,10 +31,12 @@ void register_targets() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86Disassembler();
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64Disassembler();
   });
 }
 
@@ -87,15 +89,15 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-std::string generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+std::string generate(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   llvm::TargetLibraryInfoImpl library{llvm::Triple(module.getTargetTriple())};
   library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(library));  // owned by the pass manager
-  TM_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, type),
-           "this target cannot write the file type");
+  TM_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile),
+           "this target cannot write objects");
   passes.run(module);
   return {bytes.data(), bytes.size()};
 }
@@ -143,13 +145,9 @@ Object emit_object(const te::Function& function, const target::Target& target, c
   Object object;
   object.symbol = function.name;
   if (options.keep_ir) object.ir_text = text_of(module);
-  if (options.keep_assembly) {
-    // Instruction selection changes the module, so the text is made from a copy.
-    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    object.assembly_text = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile);
-  }
-  object.bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile);
+  object.bytes = generate(module, *machine);
   check_closed(object);
+  if (options.keep_assembly) object.assembly_text = disassemble(object.bytes, *machine);
   return object;
 }
 
