@@ -1,12 +1,22 @@
 #include "compiler/frontend/onnx/builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Functions may call functions: what a few bytes of them can grow to is bounded.
+constexpr size_t kMaxCalls = size_t{1} << 15;
+constexpr size_t kMaxCallDepth = 32;
+
+}  // namespace
 
 const Binding* Scope::find(const std::string& name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
@@ -32,7 +42,13 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
   const bool only_tensors = std::all_of(inputs.begin(), inputs.end(), [](const Binding& input) {
     return input.kind == Binding::Kind::kTensor;
   });
-  if (const StructureConverter structure = find_structure_op(node.op_type, opset_)) {
+  const StructureConverter structure =
+      node.domain.empty() ? find_structure_op(node.op_type, opset_) : nullptr;
+  if (const FunctionProto* function = find_function(model_.functions, node)) {
+    std::optional<std::vector<Binding>> results = call(*function, node, context, inputs);
+    if (!results) return false;
+    outputs = std::move(*results);
+  } else if (structure != nullptr) {
     StructureContext parts{*this, context, scope, inputs};
     std::optional<std::vector<Binding>> results = structure(parts);
     if (!results) return false;
@@ -42,7 +58,13 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
   } else if (!only_tensors) {
     context.invalid("an operand is no tensor");
   } else {
-    find_op(node.op_type, opset_)->convert(context);
+    const OpRow* row = find_op(node.domain, node.op_type, opset_);
+    if (row == nullptr) context.unsupported("opset", "the operator is not implemented at this opset");
+    // Attributes of a function's nodes are known only now.
+    if (row->check != nullptr) {
+      if (std::optional<UnsupportedForm> form = row->check(node, opset_)) throw UnsupportedForm(*form);
+    }
+    row->convert(context);
     for (ir::ValueId output : context.outputs()) outputs.push_back({Binding::Kind::kTensor, output, {}});
     return true;
   }
@@ -52,6 +74,35 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
     outputs[i].tensor = context.outputs()[i];
   }
   return true;
+}
+
+std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& function, const NodeProto& node,
+                                                       const NodeContext& context,
+                                                       const std::vector<Binding>& inputs) {
+  if (++calls_ > kMaxCalls || call_depth_ >= kMaxCallDepth)
+    context.unsupported("function", "more than " + std::to_string(kMaxCalls) + " calls, or " +
+                                        std::to_string(kMaxCallDepth) +
+                                        " inside each other, are not implemented");
+  const std::vector<ValueInfoProto>& names = function.body.inputs;
+  if (inputs.size() > names.size())
+    context.invalid("function " + function.name + " has " + std::to_string(names.size()) + " inputs, not " +
+                    std::to_string(inputs.size()));
+  Scope scope;
+  for (size_t i = 0; i < names.size(); ++i)
+    scope.bind(names[i].name, i < inputs.size() ? inputs[i] : Binding());
+  const std::vector<NodeProto> nodes = function_nodes(function, node);
+  const int64_t outer_opset = std::exchange(opset_, function_opset(function, opset_));
+  ++call_depth_;
+  for (size_t i = 0; i < nodes.size(); ++i) convert(nodes[i], i, scope, true);
+  --call_depth_;
+  opset_ = outer_opset;
+  std::vector<Binding> results;
+  for (const ValueInfoProto& output : function.body.outputs) {
+    const Binding* found = scope.find(output.name);
+    if (found == nullptr) return std::nullopt;
+    results.push_back(*found);
+  }
+  return results;
 }
 
 void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bool renamed) {

@@ -1,7 +1,7 @@
 /// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
 /// only while the graph is built: a sequence is the list of its tensors, an optional is what it holds. Loops
-/// are unrolled and branches chosen, so trip counts and conditions must be known. Thread-safety: a builder
-/// belongs to one thread.
+/// are unrolled, branches chosen and calls replaced, so trip counts and conditions must be known.
+/// Thread-safety: a builder belongs to one thread.
 #pragma once
 
 #include <map>
@@ -37,9 +37,9 @@ private:
 
 class GraphBuilder {
 public:
-  GraphBuilder(ir::Graph& graph, const ModelSource& source, int64_t opset,
+  GraphBuilder(ir::Graph& graph, const ModelSource& source, const ModelProto& model, int64_t opset,
                std::set<std::string> reserved_names)
-      : graph_(graph), source_(source), opset_(opset), reserved_(std::move(reserved_names)) {}
+      : graph_(graph), source_(source), model_(model), opset_(opset), reserved_(std::move(reserved_names)) {}
 
   /// Converts `node` and binds its outputs; a node that cannot be converted is noted, and those behind it are
   /// left out. `renamed`: the graph's values get new names, since the node may be converted more than once.
@@ -58,12 +58,17 @@ private:
   std::string fresh_name(const std::string& base);
   bool convert_parts(const NodeProto& node, NodeContext& context, Scope& scope, std::vector<Binding> inputs,
                      std::vector<Binding>& outputs);
+  std::optional<std::vector<Binding>> call(const FunctionProto& function, const NodeProto& node,
+                                           const NodeContext& context, const std::vector<Binding>& inputs);
 
   ir::Graph& graph_;
   const ModelSource& source_;
+  const ModelProto& model_;
   int64_t opset_;
   std::set<std::string> reserved_;
   size_t next_name_ = 0;
+  size_t calls_ = 0;
+  size_t call_depth_ = 0;
   std::vector<ErrorDetail> unsupported_;
   std::map<std::string, std::string> required_;
 };

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/frontend/onnx/builder.h"
+#include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/json.h"
 
@@ -112,21 +113,16 @@ void count_ops(const GraphProto& graph, ModelFacts& facts) {
   }
 }
 
-std::optional<std::string> unsupported_reason(const ModelProto& model, const NodeProto& node, int64_t opset,
-                                              std::string& attribute) {
-  if (!node.domain.empty()) return "domain " + node.domain + " is not implemented";
+std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t opset, std::string& attribute) {
+  if (!is_known_domain(node.domain)) return "domain " + node.domain + " is not implemented";
   if (opset < kMinOpset || opset > kMaxOpset) {
     return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
            std::to_string(kMaxOpset);
   }
-  if (find_structure_op(node.op_type, opset) != nullptr) return std::nullopt;
-  const OpRow* row = find_op(node.op_type, opset);
-  if (row == nullptr) {
-    for (const std::string& function : model.functions) {
-      if (function == node.op_type) return "model-local functions are not implemented";
-    }
-    return is_known_op(node.op_type) ? "not implemented at this opset" : "not implemented";
-  }
+  if (node.domain.empty() && find_structure_op(node.op_type, opset) != nullptr) return std::nullopt;
+  const OpRow* row = find_op(node.domain, node.op_type, opset);
+  if (row == nullptr)
+    return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
   for (const AttributeProto& candidate : node.attributes) {
     if (candidate.t && !dtype_of(candidate.t->data_type)) {
       attribute = candidate.name;
@@ -141,22 +137,40 @@ std::optional<std::string> unsupported_reason(const ModelProto& model, const Nod
   return std::nullopt;
 }
 
-void add_unsupported_nodes(const ModelProto& model, const GraphProto& graph, int64_t opset,
-                           std::vector<ErrorDetail>& details) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const NodeProto& node = graph.nodes[i];
-    std::string attribute;
-    if (const std::optional<std::string> reason = unsupported_reason(model, node, opset, attribute)) {
-      details.push_back({node_label(node, i), "op " + node.op_type + ", opset " + std::to_string(opset) +
-                                                  (attribute.empty() ? "" : ", attribute " + attribute) +
-                                                  ": " + *reason});
-      continue;
-    }
-    for (const AttributeProto& each : node.attributes) {
-      for (const auto& inner : each.graphs) add_unsupported_nodes(model, *inner, opset, details);
+/// Collects the unsupported nodes of the graph, of its subgraphs and, once each, of the functions that it
+/// calls.
+class UnsupportedNodes {
+public:
+  explicit UnsupportedNodes(const ModelProto& model) : model_(model) {}
+
+  void add(const GraphProto& graph, int64_t opset, const std::string& path) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const NodeProto node = without_references(graph.nodes[i]);
+      if (const FunctionProto* function = find_function(model_.functions, node)) {
+        if (seen_.insert(function).second)
+          add(function->body, function_opset(*function, opset), function->name + "/");
+        continue;
+      }
+      std::string attribute;
+      if (const std::optional<std::string> reason = unsupported_reason(node, opset, attribute)) {
+        const std::string op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+        details_.push_back({path + node_label(node, i),
+                            "op " + op + ", opset " + std::to_string(opset) +
+                                (attribute.empty() ? "" : ", attribute " + attribute) + ": " + *reason});
+        continue;
+      }
+      for (const AttributeProto& each : node.attributes) {
+        for (const auto& inner : each.graphs) add(*inner, opset, path);
+      }
     }
   }
-}
+  const std::vector<ErrorDetail>& details() const { return details_; }
+
+private:
+  const ModelProto& model_;
+  std::set<const FunctionProto*> seen_;
+  std::vector<ErrorDetail> details_;
+};
 
 std::vector<SignatureValue> signature(const std::vector<ValueInfoProto>& values,
                                       const std::set<std::string>& without) {
@@ -208,6 +222,7 @@ ModelProto checked_model(const ModelSource& source) {
   standard_opset(model);
   if (model.graph.outputs.empty()) invalid("the graph has no outputs");
   ScopeChecker(source).check(model.graph, {});
+  for (const FunctionProto& function : model.functions) ScopeChecker(source).check(function.body, {});
   return model;
 }
 
@@ -234,7 +249,9 @@ std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
     }
   };
   check_values(model.graph.inputs, "input");
-  add_unsupported_nodes(model, model.graph, opset, details);
+  UnsupportedNodes nodes(model);
+  nodes.add(model.graph, opset, "");
+  details.insert(details.end(), nodes.details().begin(), nodes.details().end());
   return details;
 }
 

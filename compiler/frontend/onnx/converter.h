@@ -104,6 +104,7 @@ using Converter = void (*)(NodeContext& context);
 using FormCheck = std::optional<UnsupportedForm> (*)(const NodeProto& node, int64_t opset);
 
 struct OpRow {
+  std::string_view domain;  ///< "" is ai.onnx
   std::string_view op;
   int64_t since;  ///< opsets from … to that the converter covers
   int64_t until;
@@ -111,9 +112,10 @@ struct OpRow {
   FormCheck check;
 };
 const std::vector<OpRow>& op_rows();
-/// The row for the operator at the opset, or null.
-const OpRow* find_op(std::string_view op, int64_t opset);
-bool is_known_op(std::string_view op);
+/// The row for the operator at the opset of the standard operators, or null.
+const OpRow* find_op(std::string_view domain, std::string_view op, int64_t opset);
+bool is_known_op(std::string_view domain, std::string_view op);
+bool is_known_domain(std::string_view domain);
 
 inline constexpr int64_t kMinOpset = 1;
 inline constexpr int64_t kMaxOpset = 24;

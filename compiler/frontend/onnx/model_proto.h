@@ -80,6 +80,7 @@ struct NodeProto {
   std::string name;
   std::string op_type;
   std::string domain;
+  std::string overload;
   std::vector<AttributeProto> attributes;
   const AttributeProto* find(std::string_view attribute) const;
 };
@@ -93,12 +94,23 @@ struct GraphProto {
   bool has_sparse_initializers = false;
 };
 
+/// A function that the model defines; its body's inputs and outputs have names and no types.
+struct FunctionProto {
+  std::string domain;
+  std::string name;
+  std::string overload;
+  GraphProto body;
+  std::vector<std::string> attributes;   ///< that a call must give
+  std::vector<AttributeProto> defaults;  ///< of those that it may leave out
+  std::map<std::string, int64_t> opsets;
+};
+
 struct ModelProto {
   int64_t ir_version = 0;
   std::string producer;
   std::map<std::string, int64_t> opsets;  ///< "" is ai.onnx
   GraphProto graph;
-  std::vector<std::string> functions;
+  std::vector<FunctionProto> functions;
 };
 
 /// Reads the wire format. Throws Error(kInvalidModel) with the byte offset for anything that is not a model:

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
@@ -5,25 +7,31 @@ namespace tensormill::frontend::onnx {
 
 const std::vector<OpRow>& op_rows() {
   static const std::vector<OpRow> rows = {
-#define TM_ONNX_OP(op, since, until, convert, check) {op, since, until, &convert, check},
+#define TM_ONNX_OP(op, since, until, convert, check) {"", op, since, until, &convert, check},
 #include "compiler/frontend/onnx/onnx_ops.def"
 #undef TM_ONNX_OP
+#define TM_DOMAIN_OP(domain, op, convert, check) {domain, op, kMinOpset, kMaxOpset, &convert, check},
+#include "compiler/frontend/onnx/domain_ops.def"
+#undef TM_DOMAIN_OP
   };
   return rows;
 }
 
-const OpRow* find_op(std::string_view op, int64_t opset) {
-  for (const OpRow& row : op_rows()) {
-    if (row.op == op && opset >= row.since && opset <= row.until) return &row;
-  }
-  return nullptr;
+const OpRow* find_op(std::string_view domain, std::string_view op, int64_t opset) {
+  const auto found = std::find_if(op_rows().begin(), op_rows().end(), [&](const OpRow& row) {
+    return row.domain == domain && row.op == op && opset >= row.since && opset <= row.until;
+  });
+  return found == op_rows().end() ? nullptr : &*found;
 }
 
-bool is_known_op(std::string_view op) {
-  for (const OpRow& row : op_rows()) {
-    if (row.op == op) return true;
-  }
-  return false;
+bool is_known_op(std::string_view domain, std::string_view op) {
+  return std::any_of(op_rows().begin(), op_rows().end(),
+                     [&](const OpRow& row) { return row.domain == domain && row.op == op; });
+}
+
+bool is_known_domain(std::string_view domain) {
+  return std::any_of(op_rows().begin(), op_rows().end(),
+                     [&](const OpRow& row) { return row.domain == domain; });
 }
 
 }  // namespace tensormill::frontend::onnx

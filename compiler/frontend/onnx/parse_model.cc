@@ -144,6 +144,9 @@ NodeProto parse_node(WireReader reader) {
       case 7:
         node.domain = reader.string("node domain");
         break;
+      case 8:
+        node.overload = reader.string("node overload");
+        break;
       default:
         reader.skip();
     }
@@ -261,7 +264,7 @@ GraphProto parse_graph(WireReader reader) {
   return graph;
 }
 
-void parse_opset(WireReader reader, ModelProto& model) {
+void parse_opset(WireReader reader, std::map<std::string, int64_t>& opsets) {
   std::string domain;
   int64_t version = 0;
   while (reader.next()) {
@@ -274,7 +277,52 @@ void parse_opset(WireReader reader, ModelProto& model) {
     }
   }
   if (domain == "ai.onnx") domain.clear();
-  model.opsets[domain] = version;
+  opsets[domain] = version;
+}
+
+FunctionProto parse_function(WireReader reader) {
+  FunctionProto function;
+  const auto value = [](std::string name) {
+    ValueInfoProto info;
+    info.name = std::move(name);
+    return info;
+  };
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        function.name = reader.string("function name");
+        break;
+      case 4:
+        function.body.inputs.push_back(value(reader.string("function input")));
+        break;
+      case 5:
+        function.body.outputs.push_back(value(reader.string("function output")));
+        break;
+      case 6:
+        function.attributes.push_back(reader.string("function attribute"));
+        break;
+      case 7:
+        function.body.nodes.push_back(parse_node(reader.message("function node")));
+        break;
+      case 9:
+        parse_opset(reader.message("function opset_import"), function.opsets);
+        break;
+      case 10:
+        function.domain = reader.string("function domain");
+        break;
+      case 11:
+        function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
+        break;
+      case 13:
+        function.overload = reader.string("function overload");
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  function.body.name = function.name;
+  if (function.domain == "ai.onnx") function.domain.clear();
+  return function;
 }
 
 struct DataTypeRow {
@@ -346,21 +394,11 @@ ModelProto parse_model(std::string_view bytes) {
         has_graph = true;
         break;
       case 8:
-        parse_opset(reader.message("opset_import"), model);
+        parse_opset(reader.message("opset_import"), model.opsets);
         break;
-      case 25: {
-        WireReader function = reader.message("function");
-        std::string name = "?";
-        while (function.next()) {
-          if (function.field() == 1) {
-            name = function.string("function name");
-          } else {
-            function.skip();
-          }
-        }
-        model.functions.push_back(name);
+      case 25:
+        model.functions.push_back(parse_function(reader.message("function")));
         break;
-      }
       default:
         reader.skip();
     }

@@ -149,17 +149,21 @@ void convert_group_normalization(NodeContext& context) {
 
 // Opset 23: x / sqrt(mean(x^2) + epsilon) * scale, computed in float32.
 void convert_rms_normalization(NodeContext& context) {
-  Compose c(context);
   const int64_t rank = context.rank(context.input(0));
-  const ir::ValueId x = c.dtype(context.input(0)) == DType::kFloat64
-                            ? context.input(0)
-                            : c.cast(context.input(0), DType::kFloat32);
   std::vector<int64_t> axes;
   for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
     axes.push_back(axis);
-  const ir::ValueId square = c.reduce("reduce_mean", c.mul(x, x), axes, true);
-  const ir::ValueId scaled = c.div(x, c.unary("sqrt", c.plus(square, context.float_attr("epsilon", 1e-5))));
-  context.set_output(0, c.mul(c.cast(scaled, c.dtype(context.input(1))), context.input(1)));
+  context.set_output(0, rms_normalized(context, context.input(0), context.input(1), std::move(axes),
+                                       context.float_attr("epsilon", 1e-5)));
+}
+
+ir::ValueId rms_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, std::vector<int64_t> axes,
+                           double epsilon) {
+  Compose c(context);
+  const ir::ValueId wide = c.dtype(x) == DType::kFloat64 ? x : c.cast(x, DType::kFloat32);
+  const ir::ValueId square = c.reduce("reduce_mean", c.mul(wide, wide), std::move(axes), true);
+  const ir::ValueId scaled = c.div(wide, c.unary("sqrt", c.plus(square, epsilon)));
+  return c.mul(c.cast(scaled, c.dtype(scale)), scale);
 }
 
 // X/(bias + alpha/size * sum of squares of `size` channels)^beta

@@ -224,11 +224,101 @@ void convert_max_pool(NodeContext& context) {
 }
 
 void convert_average_pool(NodeContext& context) {
-  const Windows windows =
-      read_windows(context, context.type(context.input(0)).shape, context.required_ints("kernel_shape"));
+  context.set_output(0, average_pool(context, context.input(0)));
+}
+
+ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
+  const Windows windows = read_windows(context, context.type(x).shape, context.required_ints("kernel_shape"));
   ir::Attrs attrs = pool_attrs(context, windows);
   attrs.set("count_include_pad", context.int_attr("count_include_pad", 0));
-  context.set_output(0, context.add("avg_pool", {context.input(0)}, attrs));
+  return context.add("avg_pool", {x}, attrs);
+}
+
+// (sum of |x|^p under each window)^(1/p); taps in the padding are 0.
+void convert_lp_pool(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x);
+  const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
+  const Windows windows = read_windows(context, shape, kernel);
+  if (context.int_attr("ceil_mode", 0) != 0) context.unsupported("ceil_mode", "is not implemented");
+  const double p = static_cast<double>(context.int_attr("p", 2));
+  if (p < 1) context.invalid("p is below 1");
+  Shape planes(shape), ones{1, 1};
+  planes[0] = context.product(shape[0], shape[1]);
+  planes[1] = 1;
+  ones.insert(ones.end(), kernel.begin(), kernel.end());
+  const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
+  const ir::Attrs attrs{{"strides", windows.strides},
+                        {"dilations", windows.dilations},
+                        {"pads", windows.pads},
+                        {"group", int64_t{1}}};
+  const ir::ValueId sums =
+      context.add("conv", {c.reshape(powers, planes), c.filled(c.dtype(x), ones, 1)}, attrs);
+  Shape out = c.shape(sums);
+  out[0] = shape[0];
+  out[1] = shape[1];
+  context.set_output(0, c.binary("pow", c.reshape(sums, out), c.number(x, 1 / p)));
+}
+
+void convert_global_lp_pool(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  if (context.rank(x) < 3) context.invalid("the input has rank " + std::to_string(context.rank(x)));
+  const double p = static_cast<double>(context.int_attr("p", 2));
+  if (p < 1) context.invalid("p is below 1");
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < context.rank(x); ++axis) axes.push_back(axis);
+  const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
+  context.set_output(0, c.binary("pow", c.reduce("reduce_sum", powers, axes, true), c.number(x, 1 / p)));
+}
+
+// Opset 18: columns [N,C*taps,windows] added to the picture that they were cut from.
+void convert_col2im(NodeContext& context) {
+  Compose c(context);
+  const std::vector<int64_t> image = context.known_ints(1, "image_shape"),
+                             block = context.known_ints(2, "block_shape");
+  const Shape x = c.shape(context.input(0));
+  const size_t rank = image.size();
+  if (x.size() != 3 || rank == 0 || block.size() != rank) context.invalid("columns of shape " + to_string(x));
+  Shape padded{1, 1};
+  padded.insert(padded.end(), image.begin(), image.end());
+  if (std::any_of(image.begin(), image.end(), [](int64_t n) { return n < 1 || n > kMaxWindow; }))
+    context.invalid("image_shape is " + to_string(image));
+  const Windows windows = read_windows(context, padded, block);
+  Shape out(rank);
+  int64_t points = 1, taps = 1, plane = 1;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t reach = (block[d] - 1) * windows.dilations[d] + 1;
+    const int64_t free = image[d] + windows.pads[d] + windows.pads[d + rank] - reach;
+    if (free < 0) context.invalid("the block does not fit the image");
+    out[d] = free / windows.strides[d] + 1;
+    points = context.product(points, out[d]);
+    taps = context.product(taps, block[d]);
+    plane = context.product(plane, image[d]);
+  }
+  if (x[2] != points || x[1] % taps != 0)
+    context.invalid("columns of shape " + to_string(x) + ", expected " + std::to_string(taps) +
+                    " rows a channel and " + std::to_string(points) + " windows");
+  if (context.product(plane, taps) > kMaxTapElements || context.product(points, taps) > kMaxTapElements)
+    context.unsupported("image_shape",
+                        "more than " + std::to_string(kMaxTapElements) + " taps are not implemented");
+  // What each element of the picture gathers: at most one window a tap; the last column is a zero.
+  std::vector<int64_t> from(static_cast<size_t>(plane * taps), taps * points);
+  const std::vector<int64_t> elements = tap_elements(windows, image, out, false);
+  for (int64_t point = 0; point < points; ++point) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t element = elements[static_cast<size_t>(point * taps + tap)];
+      if (element >= 0) from[static_cast<size_t>(element * taps + tap)] = tap * points + point;
+    }
+  }
+  const int64_t channels = x[1] / taps;
+  const ir::ValueId rows = c.reshape(context.input(0), {x[0], channels, taps * points});
+  const ir::ValueId wide = c.concat({rows, c.filled(c.dtype(rows), {x[0], channels, 1}, 0)}, 2);
+  const ir::ValueId parts = c.gather(wide, c.ints(from, {plane, taps}), 2);
+  Shape result{x[0], channels};
+  result.insert(result.end(), image.begin(), image.end());
+  context.set_output(0, c.reshape(c.reduce("reduce_sum", parts, {3}, false), result));
 }
 
 // The output is what the pads leave of the whole; given its shape, or "same", the pads follow from it.

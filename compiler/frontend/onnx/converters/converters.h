@@ -13,6 +13,21 @@ namespace tensormill::frontend::onnx {
 /// Conv's node for these operands, with the attributes of the context's node; `bias` may be kAbsent.
 ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias);
 
+/// AveragePool's value for `x` and the attributes of the context's node.
+ir::ValueId average_pool(NodeContext& context, ir::ValueId x);
+/// Gemm's value for the operands and attributes of the context's node.
+ir::ValueId gemm(NodeContext& context);
+
+struct LayerNorm {
+  ir::ValueId result, mean, inverse;  ///< inverse: one over the standard deviation
+};
+/// (x - mean) / deviation * scale + bias over `axes`; `bias` may be kAbsent.
+LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId bias,
+                           const std::vector<int64_t>& axes, double epsilon);
+/// x / sqrt(mean(x^2) + epsilon) * scale over `axes`, in float32 at least.
+ir::ValueId rms_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, std::vector<int64_t> axes,
+                           double epsilon);
+
 std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset);

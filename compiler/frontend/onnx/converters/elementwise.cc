@@ -14,8 +14,14 @@ namespace {
 constexpr double kPowError = 1e-9;
 
 std::string snake_case(const std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kExceptions = {
-      {{"IsNaN", "is_nan"}, {"GreaterOrEqual", "greater_equal"}, {"LessOrEqual", "less_equal"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kExceptions = {
+      {{"IsNaN", "is_nan"},
+       {"GreaterOrEqual", "greater_equal"},
+       {"LessOrEqual", "less_equal"},
+       {"BitwiseAnd", "and"},
+       {"BitwiseNot", "not"},
+       {"BitwiseOr", "or"},
+       {"BitwiseXor", "xor"}}};
   for (const auto& [onnx_name, graph_name] : kExceptions) {
     if (name == onnx_name) return std::string(graph_name);
   }

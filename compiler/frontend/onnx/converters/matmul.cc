@@ -7,8 +7,10 @@ void convert_matmul(NodeContext& context) {
                                     {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{0}}}));
 }
 
-// Y = alpha * A' * B' + beta * C
-void convert_gemm(NodeContext& context) {
+void convert_gemm(NodeContext& context) { context.set_output(0, gemm(context)); }
+
+// alpha * A' * B' + beta * C
+ir::ValueId gemm(NodeContext& context) {
   const ir::ValueId a = context.input(0);
   const ir::ValueId b = context.input(1);
   if (context.rank(a) != 2 || context.rank(b) != 2) {
@@ -31,7 +33,7 @@ void convert_gemm(NodeContext& context) {
                       to_string(expected));
     }
   }
-  context.set_output(0, result);
+  return result;
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -67,18 +67,24 @@ void convert_layer_norm(NodeContext& context) {
   std::vector<int64_t> axes;
   for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
     axes.push_back(axis);
+  const LayerNorm norm = layer_normalized(context, x, context.input(1), context.optional_input(2), axes,
+                                          context.float_attr("epsilon", 1e-5));
+  context.set_output(0, norm.result);
+  context.set_output(1, norm.mean);
+  context.set_output(2, norm.inverse);
+}
+
+LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId bias,
+                           const std::vector<int64_t>& axes, double epsilon) {
   const ir::Attrs reduce{{"axes", axes}, {"keepdims", int64_t{1}}};
   const ir::ValueId mean = context.add("reduce_mean", {x}, reduce);
   const ir::ValueId centered = context.add("sub", {x, mean});
   const ir::ValueId variance = context.add("reduce_mean", {context.add("mul", {centered, centered})}, reduce);
-  const ir::ValueId shifted =
-      context.add("add", {variance, context.scalar_like(x, context.float_attr("epsilon", 1e-5))});
+  const ir::ValueId shifted = context.add("add", {variance, context.scalar_like(x, epsilon)});
   const ir::ValueId inverse = context.add("reciprocal", {context.add("sqrt", {shifted})});
-  ir::ValueId result = context.add("mul", {context.add("mul", {centered, inverse}), context.input(1)});
-  if (context.has_input(2)) result = context.add("add", {result, context.input(2)});
-  context.set_output(0, result);
-  context.set_output(1, mean);
-  context.set_output(2, inverse);
+  ir::ValueId result = context.add("mul", {context.add("mul", {centered, inverse}), scale});
+  if (bias != ir::kAbsent) result = context.add("add", {result, bias});
+  return {result, mean, inverse};
 }
 
 void convert_softmax(NodeContext& context) {

@@ -1,6 +1,7 @@
 // Quantized operators. Integer products are summed exactly: in int32 (matmul), or in float64 (convolution),
 // whose 53 bits hold any sum that fits int32.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/quantize.h"
+
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {
@@ -46,13 +47,13 @@ int64_t axis_of(const NodeContext& context, ir::ValueId x) {
   return rank == 0 ? 0 : context.normalize_axis(rank == 1 ? 0 : context.int_attr("axis", 1), rank);
 }
 
-/// x - zero_point in `wide`, which holds the difference.
+}  // namespace
+
 ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
   const ir::ValueId value = c.cast(x, wide);
   return zero == ir::kAbsent ? value : c.sub(value, c.cast(zero, wide));
 }
 
-/// saturate(round(x / scale) + zero_point); x and scale in a float type.
 ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to) {
   Compose c(context);
   const Range range = range_of(context, to);
@@ -62,6 +63,15 @@ ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir
   if (zero != ir::kAbsent) value = c.add(value, c.cast(zero, wide));
   return c.cast(c.clip(value, range.low, range.high), to);
 }
+
+ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero) {
+  Compose c(context);
+  const ir::ValueId zero_point = zero == ir::kAbsent ? zero : c.reshape(zero, {});
+  const ir::ValueId integer = c.cast(centered(c, x, zero_point, DType::kInt32), DType::kFloat32);
+  return c.mul(integer, c.reshape(c.cast(scale, DType::kFloat32), {}));
+}
+
+namespace {
 
 /// As [1,C,1...] where it has one value a channel.
 ir::ValueId per_channel(Compose& c, ir::ValueId value, size_t rank, size_t at) {
@@ -122,9 +132,8 @@ void convert_dequantize_linear(NodeContext& context) {
 }
 
 // scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale)
-void convert_dynamic_quantize_linear(NodeContext& context) {
+DynamicQuantized dynamic_quantized(NodeContext& context, ir::ValueId x) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
   const ir::ValueId nothing = c.number(x, 0);
   const ir::ValueId flat = c.reshape(x, {num_elements(c.shape(x))});
   const ir::ValueId high = c.binary("max", c.reduce("reduce_max", flat, {0}, false), nothing);
@@ -132,9 +141,14 @@ void convert_dynamic_quantize_linear(NodeContext& context) {
   const ir::ValueId scale = c.div(c.sub(high, low), c.number(x, 255));
   const ir::ValueId zero_value = c.unary("round", c.clip(c.div(c.unary("neg", low), scale), 0, 255));
   const ir::ValueId zero = c.cast(zero_value, DType::kUInt8);
-  context.set_output(0, quantized(context, x, scale, zero, DType::kUInt8));
-  context.set_output(1, scale);
-  context.set_output(2, zero);
+  return {quantized(context, x, scale, zero, DType::kUInt8), scale, zero};
+}
+
+void convert_dynamic_quantize_linear(NodeContext& context) {
+  const DynamicQuantized result = dynamic_quantized(context, context.input(0));
+  context.set_output(0, result.values);
+  context.set_output(1, result.scale);
+  context.set_output(2, result.zero);
 }
 
 void convert_matmul_integer(NodeContext& context) {

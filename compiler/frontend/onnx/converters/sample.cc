@@ -145,6 +145,71 @@ void convert_grid_sample(NodeContext& context) {
   context.set_output(0, c.reshape(sum, out));
 }
 
+// Opset 19: a convolution whose taps are moved by offsets [N,groups*taps*2,H',W'] and weighed by a mask.
+void convert_deform_conv(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0), w = context.input(1), offset = context.input(2);
+  const Shape in = c.shape(x), weights = c.shape(w), moved = c.shape(offset);
+  if (in.size() != 4 || weights.size() != 4 || moved.size() != 4 || moved[0] != in[0])
+    context.unsupported("X", "shape " + to_string(in) + " is not implemented");
+  const int64_t group = context.int_attr("group", 1), offset_group = context.int_attr("offset_group", 1);
+  const std::vector<int64_t> strides = context.ints_attr("strides", {1, 1}),
+                             dilations = context.ints_attr("dilations", {1, 1}),
+                             pads = context.ints_attr("pads", {0, 0, 0, 0});
+  const int64_t taps = context.product(weights[2], weights[3]), points = context.product(moved[2], moved[3]);
+  const bool fits = group >= 1 && offset_group >= 1 && strides.size() == 2 && dilations.size() == 2 &&
+                    pads.size() == 4 && in[1] == context.product(weights[1], group) &&
+                    weights[0] % group == 0 && in[1] % offset_group == 0 &&
+                    moved[1] == context.product(context.product(2, taps), offset_group);
+  if (!fits)
+    context.invalid("offsets of shape " + to_string(moved) + " and weights of " + to_string(weights) +
+                    " do not fit X of " + to_string(in));
+  const int64_t samples = context.product(taps, points), parts = offset_group;
+  if (samples > (int64_t{1} << 24))
+    context.unsupported("offset", std::to_string(samples) + " positions are not implemented");
+  GridOptions options;
+  options.mode = "linear";
+  options.padding = "zeros";
+  const V offsets = c.reshape(offset, {in[0], parts, taps, 2, points});
+  std::vector<Tap> axes[2];
+  for (size_t d = 0; d < 2; ++d) {
+    std::vector<double> base;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t step = d == 0 ? tap / weights[3] : tap % weights[3];
+      for (int64_t point = 0; point < points; ++point) {
+        const int64_t at = d == 0 ? point / moved[3] : point % moved[3];
+        base.push_back(static_cast<double>(at) * static_cast<double>(strides[d]) -
+                       static_cast<double>(pads[d]) +
+                       static_cast<double>(step) * static_cast<double>(dilations[d]));
+      }
+    }
+    const V own = c.squeeze(c.slice(offsets, 3, static_cast<int64_t>(d), 1), 3);
+    const V at = c.add(c.cast(own, DType::kFloat32), c.doubles(DType::kFloat32, base, {taps, points}));
+    axes[d] = axis_taps(c, at, in[2 + d], options);
+  }
+  const int64_t channels = in[1] / parts;
+  const V data = c.reshape(x, {in[0], parts, channels, context.product(in[2], in[3])});
+  V columns = ir::kAbsent;
+  for (const Tap& row : axes[0]) {
+    for (const Tap& column : axes[1]) {
+      const V index = c.add(c.mul(row.index, c.ints({in[3]}, {})), column.index);
+      const V weight = c.where(c.binary("and", row.inside, column.inside), c.mul(row.weight, column.weight),
+                               c.number(row.weight, 0));
+      const V flat =
+          c.expand(c.reshape(index, {in[0], parts, 1, samples}), {in[0], parts, channels, samples});
+      const V part = c.mul(c.gather_elements(data, flat, 3),
+                           c.cast(c.reshape(weight, {in[0], parts, 1, samples}), c.dtype(x)));
+      columns = columns == ir::kAbsent ? part : c.add(columns, part);
+    }
+  }
+  if (context.has_input(4)) columns = c.mul(columns, c.reshape(context.input(4), {in[0], parts, 1, samples}));
+  columns = c.reshape(columns, {in[0], group, context.product(weights[1], taps), points});
+  const V filters = c.reshape(w, {1, group, weights[0] / group, context.product(weights[1], taps)});
+  V result = c.reshape(c.matmul(filters, columns), {in[0], weights[0], moved[2], moved[3]});
+  if (context.has_input(3)) result = c.add(result, c.reshape(context.input(3), {weights[0], 1, 1}));
+  context.set_output(0, result);
+}
+
 namespace {
 
 /// Sampling points of one axis of each box: [boxes, bins * samples].

@@ -1,0 +1,326 @@
+// Attention and rotary embeddings: heads side by side in the columns, or with an axis of their own.
+#include <cmath>
+#include <limits>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+/// [B,S,heads*D] as [B,heads,S,D].
+V split_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape.size() != 3 || heads < 1 || shape[2] % heads != 0)
+    context.invalid("an operand of shape " + to_string(shape) + " does not divide into " +
+                    std::to_string(heads) + " heads");
+  return c.transpose(c.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
+}
+
+/// [B,heads,S,D] as [B,S,heads*D].
+V merge_heads(NodeContext& context, V x) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
+}
+
+/// Keys and values of fewer heads than the queries have serve several of them.
+V repeat_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape[1] == heads) return x;
+  if (shape[1] < 1 || heads % shape[1] != 0)
+    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
+                    std::to_string(shape[1]) + " of keys");
+  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
+  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
+}
+
+/// `past` and `present` along the axis of the sequence.
+V appended(NodeContext& context, V past, V present) {
+  return past == ir::kAbsent ? present : Compose(context).concat({past, present}, 2);
+}
+
+/// 0 where `allowed`, minus infinity elsewhere, in the type of `like`.
+V addend_of(Compose& c, V allowed, V like) {
+  return c.where(allowed, c.number(like, 0), c.number(like, kMinusInfinity));
+}
+
+V plus(Compose& c, V a, V b) { return a == ir::kAbsent ? b : b == ir::kAbsent ? a : c.add(a, b); }
+
+/// 0, 1 ... along axis `axis` of four.
+V positions(Compose& c, int64_t count, size_t axis) {
+  Shape shape(4, 1);
+  shape[axis] = count;
+  return c.ints(c.count_to(count), shape);
+}
+
+/// A query at i sees the keys up to i + `before`, an integer or a tensor of them.
+V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
+  const V last = c.add(positions(c, queries, 2), before);
+  return addend_of(c, c.binary("less_equal", positions(c, keys, 3), last), like);
+}
+
+struct Operands {
+  V q, k, v;               ///< [B,heads,S,D], [B,heads or a divisor,T,D], [.., T,Dv]
+  V addend = ir::kAbsent;  ///< broadcasts to [B,heads,S,T]
+  double scale = 0;        ///< of the products of queries and keys; 0 for 1/sqrt(D)
+  double softcap = 0;
+  DType precision = DType::kFloat32;  ///< of the softmax
+  V products = ir::kAbsent;           ///< set: scaled products
+  V capped = ir::kAbsent;             ///< set: after the soft cap
+  V masked = ir::kAbsent;             ///< set: after the addend
+  V weights = ir::kAbsent;            ///< set: after the softmax
+};
+
+/// softmax(softcap(Q K^T * scale) + addend) V
+V attend(NodeContext& context, Operands& operands) {
+  Compose c(context);
+  const int64_t heads = c.shape(operands.q)[1], width = c.shape(operands.q)[3];
+  const double scale =
+      operands.scale != 0 ? operands.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(width, 1)));
+  const V k = repeat_heads(context, operands.k, heads), v = repeat_heads(context, operands.v, heads);
+  operands.products = c.times(c.matmul(operands.q, k, true), scale);
+  operands.capped = operands.products;
+  if (operands.softcap > 0)
+    operands.capped =
+        c.times(c.unary("tanh", c.times(operands.products, 1 / operands.softcap)), operands.softcap);
+  operands.masked = plus(c, operands.capped, operands.addend);
+  const DType dtype = c.dtype(operands.q);
+  const V weights =
+      context.add("softmax", {c.cast(operands.masked, operands.precision)}, {{"axis", int64_t{3}}});
+  operands.weights = c.cast(weights, dtype);
+  return c.matmul(operands.weights, v);
+}
+
+/// The standard operator's mask as something to add: shorter rows mean that no later key is seen.
+V mask_addend(NodeContext& context, V mask, int64_t keys, V like) {
+  Compose c(context);
+  Shape shape = c.shape(mask);
+  if (shape.empty() || shape.back() > keys || shape.size() > 4)
+    context.invalid("attn_mask has shape " + to_string(shape) + " for " + std::to_string(keys) + " keys");
+  const bool is_bool = c.dtype(mask) == DType::kBool;
+  if (shape.back() < keys) {
+    const int64_t axis = static_cast<int64_t>(shape.size()) - 1;
+    shape.back() = keys - shape.back();
+    mask = c.concat({mask, c.filled(c.dtype(mask), shape, is_bool ? 0 : kMinusInfinity)}, axis);
+  }
+  return is_bool ? addend_of(c, mask, like) : c.cast(mask, c.dtype(like));
+}
+
+/// What position ids choose from a cache: [B or 1,1,S,D/2].
+V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  V angles = position_ids == ir::kAbsent ? cache : c.gather(cache, position_ids, 0);
+  const Shape have = c.shape(angles);
+  if (have.size() != 3 || have[1] != shape[2])
+    context.invalid("the angles have shape " + to_string(have) + " for a sequence of " +
+                    std::to_string(shape[2]));
+  return c.cast(c.unsqueeze(angles, 1), c.dtype(x));
+}
+
+/// Pairs of elements turned by their position's angle (Su et al., "RoFormer", 2021, section 3.2.2); x
+/// [B,heads,S,D].
+V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned) {
+  Compose c(context);
+  const int64_t width = c.shape(x)[3];
+  if (turned == 0) turned = width;
+  if (turned < 0 || turned > width || turned % 2 != 0)
+    context.invalid("rotary_embedding_dim is " + std::to_string(turned) + " of " + std::to_string(width));
+  const int64_t half = turned / 2;
+  if (c.shape(cosines)[3] < half || c.shape(sines)[3] < half)
+    context.invalid("the caches have fewer than " + std::to_string(half) + " columns");
+  const V cosine = c.slice(cosines, 3, 0, half), sine = c.slice(sines, 3, 0, half);
+  const bool interleaved = context.int_attr("interleaved", 0) != 0;
+  const V first = interleaved ? c.slice(x, 3, 0, half, 2) : c.slice(x, 3, 0, half);
+  const V second = interleaved ? c.slice(x, 3, 1, half, 2) : c.slice(x, 3, half, half);
+  const V real = c.sub(c.mul(cosine, first), c.mul(sine, second));
+  const V imaginary = c.add(c.mul(sine, first), c.mul(cosine, second));
+  Shape shape = c.shape(x);
+  shape[3] = turned;
+  V result = interleaved ? c.reshape(c.concat({c.unsqueeze(real, 4), c.unsqueeze(imaginary, 4)}, 4), shape)
+                         : c.concat({real, imaginary}, 3);
+  if (turned < width) result = c.concat({result, c.slice(x, 3, turned, width - turned)}, 3);
+  return result;
+}
+
+}  // namespace
+
+// Opset 23 and 24: queries of 3 or 4 dims, fewer heads of keys, a cache of past ones, or one whose valid
+// lengths are given.
+void convert_attention(NodeContext& context) {
+  Compose c(context);
+  Operands operands;
+  const bool flat = context.rank(context.input(0)) == 3;
+  const auto head_axis = [&](size_t index, const char* heads) {
+    const V x = context.input(index);
+    return flat ? split_heads(context, x, context.required_int(heads)) : x;
+  };
+  operands.q = head_axis(0, "q_num_heads");
+  operands.k = appended(context, context.optional_input(4), head_axis(1, "kv_num_heads"));
+  operands.v = appended(context, context.optional_input(5), head_axis(2, "kv_num_heads"));
+  for (V operand : {operands.q, operands.k, operands.v}) {
+    if (c.shape(operand).size() != 4) context.invalid("an operand has shape " + to_string(c.shape(operand)));
+  }
+  const V like = operands.q;
+  const int64_t batch = c.shape(like)[0], queries = c.shape(like)[2], keys = c.shape(operands.k)[2];
+  if (context.has_input(3)) operands.addend = mask_addend(context, context.input(3), keys, like);
+  V valid = ir::kAbsent;
+  if (context.has_input(6)) {
+    valid = c.reshape(c.cast(context.input(6), DType::kInt64), {batch, 1, 1, 1});
+    operands.addend =
+        plus(c, operands.addend, addend_of(c, c.binary("less", positions(c, keys, 3), valid), like));
+  }
+  if (context.int_attr("is_causal", 0) != 0) {
+    V before = c.ints({context.has_input(4) ? c.shape(context.input(4))[2] : 0}, {});
+    if (!context.has_input(4) && valid != ir::kAbsent) before = c.sub(valid, c.ints({queries}, {}));
+    operands.addend = plus(c, operands.addend, causal_addend(c, queries, keys, before, like));
+  }
+  operands.scale = context.float_attr("scale", 0);
+  operands.softcap = context.float_attr("softcap", 0);
+  operands.precision =
+      context.has_attr("softmax_precision") ? context.dtype_attr("softmax_precision") : c.dtype(like);
+  if (!is_float(operands.precision)) context.invalid("softmax_precision is no float type");
+  const V result = attend(context, operands);
+  context.set_output(0, flat ? merge_heads(context, result) : result);
+  context.set_output(1, operands.k);
+  context.set_output(2, operands.v);
+  const int64_t mode = context.int_attr("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3) context.invalid("qk_matmul_output_mode is " + std::to_string(mode));
+  const V stages[] = {operands.products, operands.capped, operands.masked, operands.weights};
+  context.set_output(3, stages[mode]);
+}
+
+// Opset 23: X [B,heads,S,D] or [B,S,heads*D], caches [positions,D/2], or [B,S,D/2] without position ids.
+void convert_rotary_embedding(NodeContext& context) {
+  Compose c(context);
+  const bool flat = context.rank(context.input(0)) == 3;
+  const V x =
+      flat ? split_heads(context, context.input(0), context.required_int("num_heads")) : context.input(0);
+  if (c.shape(x).size() != 4) context.invalid("X has shape " + to_string(c.shape(x)));
+  const V cosines = chosen_angles(context, context.input(1), context.optional_input(3), x);
+  const V sines = chosen_angles(context, context.input(2), context.optional_input(3), x);
+  const V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0));
+  context.set_output(0, flat ? merge_heads(context, result) : result);
+}
+
+// com.microsoft: position ids [B,S], or [1] for the first one of a run.
+void convert_rotary_embedding_of_positions(NodeContext& context) {
+  Compose c(context);
+  if (context.int_attr("is_packed_batching", 0) != 0)
+    context.unsupported("is_packed_batching", "packed batches are not implemented");
+  const bool flat = context.rank(context.input(0)) == 3;
+  V x = context.input(0);
+  const int64_t pairs = c.shape(context.input(2)).back();
+  if (flat) {
+    const int64_t heads = context.int_attr("num_heads", 0);
+    x = split_heads(context, x, heads != 0 ? heads : c.shape(x)[2] / std::max<int64_t>(1, 2 * pairs));
+  }
+  if (c.shape(x).size() != 4) context.invalid("the input has shape " + to_string(c.shape(x)));
+  V ids = context.input(1);
+  const int64_t batch = c.shape(x)[0], length = c.shape(x)[2];
+  if (c.shape(ids).size() == 1)
+    ids = c.expand(c.add(ids, c.ints(c.count_to(length), {1, length})), {batch, length});
+  const V cosines = chosen_angles(context, context.input(2), ids, x);
+  const V sines = chosen_angles(context, context.input(3), ids, x);
+  V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0));
+  result = c.times(result, context.float_attr("scale", 1.0));
+  context.set_output(0, flat ? merge_heads(context, result) : result);
+}
+
+namespace {
+
+/// com.microsoft's masks: [B,T] and [B,S,T] hold 0 for what is not seen, [B] the number of keys that are.
+V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
+  Compose c(context);
+  const Shape shape = c.shape(mask);
+  V seen = ir::kAbsent;
+  if (shape.size() == 1 && shape[0] == c.shape(like)[0]) {
+    const V lengths = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1});
+    seen = c.binary("less", positions(c, keys, 3), lengths);
+  } else if (shape.size() == 2 && shape[1] == keys) {
+    seen = c.cast(c.reshape(mask, {shape[0], 1, 1, keys}), DType::kBool);
+  } else if (shape.size() == 3 && shape[2] == keys) {
+    seen = c.cast(c.unsqueeze(mask, 1), DType::kBool);
+  } else {
+    context.unsupported("mask", "shape " + to_string(shape) + " is not implemented");
+  }
+  return c.where(seen, c.number(like, 0), c.number(like, context.float_attr("mask_filter_value", -10000)));
+}
+
+}  // namespace
+
+// com.microsoft: query [B,S,H], key [B,T,H], value, bias [3H], key_padding_mask, attention_bias, past_key,
+// past_value.
+void convert_multi_head_attention(NodeContext& context) {
+  Compose c(context);
+  if (!context.has_input(1) || !context.has_input(2) || context.rank(context.input(0)) != 3 ||
+      context.rank(context.input(1)) != 3)
+    context.unsupported("query", "packed queries, keys and values are not implemented");
+  const int64_t heads = context.required_int("num_heads");
+  V parts[3];
+  int64_t offset = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    parts[i] = context.input(i);
+    const int64_t width = c.shape(parts[i]).back();
+    if (context.has_input(3)) parts[i] = c.add(parts[i], c.slice(context.input(3), 0, offset, width));
+    offset += width;
+    parts[i] = split_heads(context, parts[i], heads);
+  }
+  Operands operands;
+  operands.q = parts[0];
+  operands.k = appended(context, context.optional_input(6), parts[1]);
+  operands.v = appended(context, context.optional_input(7), parts[2]);
+  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
+  if (context.has_input(4)) operands.addend = filter_addend(context, context.input(4), keys, operands.q);
+  operands.addend = plus(c, operands.addend, context.optional_input(5));
+  if (context.int_attr("unidirectional", 0) != 0)
+    operands.addend =
+        plus(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
+  operands.scale = context.float_attr("scale", 0);
+  operands.precision = c.dtype(operands.q);
+  context.set_output(0, merge_heads(context, attend(context, operands)));
+  context.set_output(1, operands.k);
+  context.set_output(2, operands.v);
+}
+
+// com.microsoft Attention: input [B,S,K], weights [K,3H] of queries, keys and values, bias, mask, past,
+// attention_bias.
+void convert_packed_attention(NodeContext& context) {
+  Compose c(context);
+  if (context.has_input(4)) context.unsupported("past", "a packed past is not implemented");
+  if (context.int_attr("do_rotary", 0) != 0) context.unsupported("do_rotary", "is not implemented");
+  const int64_t heads = context.required_int("num_heads");
+  V all = c.matmul(context.input(0), context.input(1));
+  if (context.has_input(2)) all = c.add(all, context.input(2));
+  const int64_t columns = c.shape(all).back();
+  const std::vector<int64_t> widths =
+      context.ints_attr("qkv_hidden_sizes", {columns / 3, columns / 3, columns / 3});
+  if (widths.size() != 3 || widths[0] < 1 || widths[1] != widths[0] || widths[2] < 1 ||
+      widths[0] + widths[1] + widths[2] != columns)
+    context.invalid("qkv_hidden_sizes " + to_string(widths) + " do not fit " + std::to_string(columns) +
+                    " columns");
+  const auto part = [&](int64_t start, int64_t width) {
+    return split_heads(context, c.slice(all, 2, start, width), heads);
+  };
+  Operands operands;
+  operands.q = part(0, widths[0]);
+  operands.k = part(widths[0], widths[1]);
+  operands.v = part(widths[0] + widths[1], widths[2]);
+  const int64_t length = c.shape(operands.q)[2];
+  if (context.has_input(3)) operands.addend = filter_addend(context, context.input(3), length, operands.q);
+  operands.addend = plus(c, operands.addend, context.optional_input(5));
+  if (context.int_attr("unidirectional", 0) != 0)
+    operands.addend = plus(c, operands.addend, causal_addend(c, length, length, c.ints({0}, {}), operands.q));
+  operands.scale = context.float_attr("scale", 0);
+  operands.precision = c.dtype(operands.q);
+  context.set_output(0, merge_heads(context, attend(context, operands)));
+}
+
+}  // namespace tensormill::frontend::onnx

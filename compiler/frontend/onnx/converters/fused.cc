@@ -1,0 +1,98 @@
+// com.microsoft's fused operators: a standard operator with what an optimizer found before or behind it.
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/ml.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+double param(const std::vector<double>& params, size_t index, double fallback) {
+  return index < params.size() ? params[index] : fallback;
+}
+
+/// The activation named by attribute activation; "" is none.
+V activated(NodeContext& context, V x, const std::vector<double>& params) {
+  const std::string name = context.string_attr("activation", "");
+  if (name.empty()) return x;
+  if (name == "Relu") return context.add("relu", {x});
+  if (name == "Sigmoid") return context.add("sigmoid", {x});
+  if (name == "Tanh") return context.add("tanh", {x});
+  if (name == "LeakyRelu") return context.add("leaky_relu", {x}, {{"alpha", param(params, 0, 0.01)}});
+  if (name == "HardSigmoid")
+    return context.add("hard_sigmoid", {x},
+                       {{"alpha", param(params, 0, 0.2)}, {"beta", param(params, 1, 0.5)}});
+  if (name == "Clip" && params.size() == 2) return Compose(context).clip(x, params[0], params[1]);
+  context.unsupported("activation", "value \"" + name + "\" is not implemented");
+}
+
+}  // namespace
+
+// activation(Conv(X, W, B) + Z)
+void convert_fused_conv(NodeContext& context) {
+  V result = convolution(context, context.input(0), context.input(1), context.optional_input(2));
+  if (context.has_input(3)) result = context.add("add", {result, context.input(3)});
+  context.set_output(0, activated(context, result, float_values(context, "activation_params")));
+}
+
+void convert_fused_gemm(NodeContext& context) {
+  const std::vector<double> params = {context.float_attr("activation_alpha", 0.01),
+                                      context.float_attr("activation_beta", 0.5)};
+  context.set_output(0, activated(context, gemm(context), params));
+}
+
+// alpha * A' * B' over the last two dims
+void convert_fused_matmul(NodeContext& context) {
+  for (const char* attribute : {"transBatchA", "transBatchB"}) {
+    if (context.int_attr(attribute, 0) != 0) context.unsupported(attribute, "is not implemented");
+  }
+  const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
+                        {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
+  const V result = context.add("matmul", {context.input(0), context.input(1)}, attrs);
+  const double alpha = context.float_attr("alpha", 1.0);
+  context.set_output(0, alpha == 1.0 ? result : Compose(context).times(result, alpha));
+}
+
+void convert_bias_gelu(NodeContext& context) {
+  const V sum = context.add("add", {context.input(0), context.input(1)});
+  context.set_output(0, context.add("gelu", {sum}, {{"approximate", "none"}}));
+}
+
+// Gelu by tanh, of the input plus an optional bias
+void convert_fast_gelu(NodeContext& context) {
+  V x = context.input(0);
+  if (context.has_input(1)) x = context.add("add", {x, context.input(1)});
+  context.set_output(0, context.add("gelu", {x}, {{"approximate", "tanh"}}));
+}
+
+// x * sigmoid(alpha * x)
+void convert_quick_gelu(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0);
+  context.set_output(0, c.mul(x, c.unary("sigmoid", c.times(x, context.float_attr("alpha", 1.702)))));
+}
+
+// Layer or root-mean-square normalization of input + skip + bias; output 3 is the sum.
+void convert_skip_layer_norm(NodeContext& context) {
+  Compose c(context);
+  const bool simplified = context.node().op_type == "SkipSimplifiedLayerNormalization";
+  const V skip = context.input(1);
+  V sum = c.add(context.input(0), skip);
+  const size_t bias = simplified ? 3 : 4;
+  if (context.has_input(bias)) sum = c.add(sum, context.input(bias));
+  const double epsilon = context.float_attr("epsilon", 1e-12);
+  const std::vector<int64_t> axes{context.rank(sum) - 1};
+  if (simplified) {
+    context.set_output(0, rms_normalized(context, sum, context.input(2), axes, epsilon));
+  } else {
+    const LayerNorm norm =
+        layer_normalized(context, sum, context.input(2), context.optional_input(3), axes, epsilon);
+    context.set_output(0, norm.result);
+    context.set_output(1, norm.mean);
+    context.set_output(2, norm.inverse);
+  }
+  context.set_output(3, sum);
+}
+
+}  // namespace tensormill::frontend::onnx

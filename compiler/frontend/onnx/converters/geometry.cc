@@ -1,0 +1,102 @@
+// AffineGrid, CenterCropPad and TensorScatter: results by position.
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+
+namespace tensormill::frontend::onnx {
+
+using V = ir::ValueId;
+
+// Opset 20: the positions in [-1, 1] of each output element, x first, moved by theta [N,d,d+1].
+void convert_affine_grid(NodeContext& context) {
+  Compose c(context);
+  const V theta = context.input(0);
+  const std::vector<int64_t> size = context.known_ints(1, "size");
+  const int64_t rank = static_cast<int64_t>(size.size()) - 2;
+  if ((rank != 2 && rank != 3) || c.shape(theta) != Shape{size[0], rank, rank + 1})
+    context.invalid("theta has shape " + to_string(c.shape(theta)) + " for a size of " + to_string(size));
+  const Shape spatial(size.begin() + 2, size.end());
+  int64_t points = 1;
+  for (int64_t extent : spatial) points = context.product(points, extent);
+  if (context.product(points, rank + 1) > (int64_t{1} << 24))
+    context.unsupported("size", std::to_string(points) + " positions are not implemented");
+  const bool align = context.int_attr("align_corners", 0) != 0;
+  std::vector<double> homogeneous;
+  for (int64_t point = 0; point < points; ++point) {
+    int64_t rest = point;
+    for (size_t d = spatial.size(); d-- > 0; rest /= spatial[d]) {
+      const double at = static_cast<double>(rest % spatial[d]), extent = static_cast<double>(spatial[d]);
+      homogeneous.push_back(align ? (extent == 1 ? -1 : 2 * at / (extent - 1) - 1)
+                                  : (2 * at + 1) / extent - 1);
+    }
+    homogeneous.push_back(1);
+  }
+  const V grid = c.doubles(c.dtype(theta), homogeneous, {1, points, rank + 1});
+  Shape out{size[0]};
+  out.insert(out.end(), spatial.begin(), spatial.end());
+  out.push_back(rank);
+  context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
+}
+
+// Opset 18: each axis cut to its middle, or filled with zeros on both sides.
+void convert_center_crop_pad(NodeContext& context) {
+  Compose c(context);
+  V x = context.input(0);
+  const int64_t rank = context.rank(x);
+  const std::vector<int64_t> wanted = context.known_ints(1, "shape");
+  const std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(rank));
+  if (axes.size() != wanted.size())
+    context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
+                    std::to_string(axes.size()) + " axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = context.normalize_axis(axes[i], rank);
+    Shape shape = c.shape(x);
+    int64_t& extent = shape[static_cast<size_t>(axis)];
+    if (wanted[i] < 0) context.invalid("shape is " + to_string(wanted));
+    if (wanted[i] < extent) {
+      x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
+    } else if (wanted[i] > extent) {
+      const int64_t missing = wanted[i] - extent;
+      extent = missing / 2;
+      std::vector<V> parts;
+      if (extent > 0) parts.push_back(c.filled(c.dtype(x), shape, 0));
+      parts.push_back(x);
+      extent = missing - missing / 2;
+      parts.push_back(c.filled(c.dtype(x), shape, 0));
+      x = c.concat(std::move(parts), axis);
+    }
+  }
+  context.set_output(0, x == context.input(0) ? c.unary("identity", x) : x);
+}
+
+// Opset 24: rows of an update into a cache, from a place of each batch entry on.
+void convert_tensor_scatter(NodeContext& context) {
+  Compose c(context);
+  const V past = context.input(0), update = context.input(1);
+  const Shape shape = c.shape(past);
+  const int64_t rank = context.rank(past), axis = context.normalize_axis(context.int_attr("axis", -2), rank);
+  const size_t at = static_cast<size_t>(axis);
+  const std::string mode = context.string_attr("mode", "linear");
+  if (mode != "linear" && mode != "circular") context.invalid("mode is \"" + mode + "\"");
+  Shape expected = shape;
+  expected[at] = c.shape(update).size() == shape.size() ? c.shape(update)[at] : -1;
+  if (axis == 0 || c.shape(update) != expected || expected[at] > shape[at])
+    context.invalid("an update of shape " + to_string(c.shape(update)) + " does not fit a cache of " +
+                    to_string(shape));
+  const int64_t rows = expected[at], places = shape[at];
+  if (rows == 0 || places == 0) {
+    context.set_output(0, c.unary("identity", past));
+    return;
+  }
+  Shape along(shape.size(), 1), batch(shape.size(), 1);
+  along[at] = places;
+  batch[0] = shape[0];
+  V row = c.ints(c.count_to(places), along);
+  if (context.has_input(2)) row = c.sub(row, c.reshape(c.cast(context.input(2), DType::kInt64), batch));
+  const V none = c.ints({0}, {}), last = c.ints({rows - 1}, {});
+  if (mode == "circular") row = context.add("mod", {row, c.ints({places}, {})}, {{"fmod", int64_t{0}}});
+  const V inside = c.binary("and", c.binary("greater_equal", row, none), c.binary("less_equal", row, last));
+  const V chosen = c.binary("max", c.binary("min", row, last), none);
+  context.set_output(0, c.where(inside, c.gather_elements(update, c.expand(chosen, shape), axis), past));
+}
+
+}  // namespace tensormill::frontend::onnx

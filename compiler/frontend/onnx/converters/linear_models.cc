@@ -1,0 +1,259 @@
+// ai.onnx.ml: preprocessing, linear models and support vectors, as scikit-learn's exporters write them.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/ml.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// [N,F] in float32; a vector is one row.
+V rows_of(NodeContext& context, size_t index) {
+  Compose c(context);
+  V x = context.input(index);
+  const Shape shape = c.shape(x);
+  if (shape.empty() || shape.size() > 2) context.invalid("the input has shape " + to_string(shape));
+  if (shape.size() == 1) x = c.unsqueeze(x, 0);
+  return c.cast(x, DType::kFloat32);
+}
+
+V row_constant(NodeContext& context, const std::vector<double>& values) {
+  return Compose(context).doubles(DType::kFloat32, values, {static_cast<int64_t>(values.size())});
+}
+
+/// One value for all columns, or one a column.
+V column_constant(NodeContext& context, const std::vector<double>& values, int64_t columns,
+                  const char* name) {
+  const int64_t count = static_cast<int64_t>(values.size());
+  if (count != 1 && count != columns)
+    context.invalid(std::string(name) + " has " + std::to_string(count) + " values for " +
+                    std::to_string(columns) + " columns");
+  return row_constant(context, values);
+}
+
+}  // namespace
+
+std::vector<double> float_values(const NodeContext& context, const char* name) {
+  const AttributeProto* found = context.node().find(name);
+  if (found == nullptr) return {};
+  return {found->floats.begin(), found->floats.end()};
+}
+
+V post_transformed(NodeContext& context, V scores) {
+  const std::string name = context.string_attr("post_transform", "NONE");
+  if (name == "NONE") return scores;
+  if (name == "LOGISTIC") return context.add("sigmoid", {scores});
+  if (name == "SOFTMAX") return context.add("softmax", {scores}, {{"axis", int64_t{1}}});
+  context.unsupported("post_transform", "value \"" + name + "\" is not implemented");
+}
+
+std::vector<int64_t> integer_labels(const NodeContext& context, const char* name, const char* strings) {
+  if (context.has_attr(strings) && !context.node().find(strings)->strings.empty())
+    context.unsupported(strings, "labels that are strings are not implemented");
+  std::vector<int64_t> labels = context.ints_attr(name, {});
+  if (labels.empty()) context.invalid(std::string("attribute ") + name + " is missing");
+  return labels;
+}
+
+void set_class_outputs(NodeContext& context, V scores, const std::vector<int64_t>& labels) {
+  Compose c(context);
+  const V best = c.arg_max(scores, 1, false);
+  const V table = c.ints(labels, {static_cast<int64_t>(labels.size())});
+  context.set_output(0, c.gather(table, best, 0));
+  context.set_output(1, post_transformed(context, scores));
+}
+
+void set_binary_outputs(NodeContext& context, V score, const std::vector<int64_t>& labels, double threshold,
+                        bool complement) {
+  Compose c(context);
+  const V flat = c.squeeze(score, 1);
+  const V positive = c.binary("greater", flat, c.number(flat, threshold));
+  context.set_output(0, c.where(positive, c.ints({labels[1]}, {}), c.ints({labels[0]}, {})));
+  const bool logistic = context.string_attr("post_transform", "NONE") == "LOGISTIC";
+  const V second = logistic ? context.add("sigmoid", {score}) : score;
+  const V first = logistic || complement ? c.sub(c.number(second, 1), second) : c.unary("neg", second);
+  context.set_output(1, c.concat({first, second}, 1));
+}
+
+// (x - offset) * scale
+void convert_scaler(NodeContext& context) {
+  Compose c(context);
+  V x = rows_of(context, 0);
+  const int64_t columns = c.shape(x)[1];
+  const std::vector<double> offset = float_values(context, "offset"), scale = float_values(context, "scale");
+  if (!offset.empty()) x = c.sub(x, column_constant(context, offset, columns, "offset"));
+  if (!scale.empty()) x = c.mul(x, column_constant(context, scale, columns, "scale"));
+  context.set_output(0, x);
+}
+
+// Each row divided by its norm; a row of zeros stays.
+void convert_normalizer(NodeContext& context) {
+  Compose c(context);
+  const V x = rows_of(context, 0);
+  const std::string norm = context.string_attr("norm", "MAX");
+  if (norm != "MAX" && norm != "L1" && norm != "L2") context.invalid("norm is \"" + norm + "\"");
+  const V size = norm == "MAX" ? c.reduce("reduce_max", x, {1}, true)
+                               : c.reduce(norm == "L1" ? "reduce_l1" : "reduce_l2", x, {1}, true);
+  const V zero = c.number(size, 0);
+  context.set_output(0, c.where(c.binary("equal", size, zero), x, c.div(x, size)));
+}
+
+void convert_binarizer(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0);
+  const V above = c.binary("greater", x, c.number(x, context.float_attr("threshold", 0)));
+  context.set_output(0, c.cast(above, c.dtype(x)));
+}
+
+// Values that are missing become a number, of all columns or of each.
+void convert_imputer(NodeContext& context) {
+  Compose c(context);
+  const V x = rows_of(context, 0);
+  const std::vector<double> values = float_values(context, "imputed_value_floats");
+  if (values.empty()) context.unsupported("imputed_value_floats", "other than floats are not implemented");
+  const double replaced = context.float_attr("replaced_value_float", 0);
+  const V missing = std::isnan(replaced) ? c.unary("is_nan", x) : c.binary("equal", x, c.number(x, replaced));
+  const V filler = column_constant(context, values, c.shape(x)[1], "imputed_value_floats");
+  context.set_output(0, c.where(missing, filler, x));
+}
+
+void convert_feature_vectorizer(NodeContext& context) {
+  std::vector<V> parts;
+  for (size_t i = 0; i < context.num_inputs(); ++i) parts.push_back(rows_of(context, i));
+  if (parts.empty()) context.invalid("has no operands");
+  context.set_output(0, Compose(context).concat(std::move(parts), 1));
+}
+
+// Columns by their numbers.
+void convert_array_feature_extractor(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0), numbers = context.input(1);
+  const int64_t rank = context.rank(x);
+  if (rank < 1) context.invalid("the input is a scalar");
+  const V flat = c.reshape(c.cast(numbers, DType::kInt64), {num_elements(c.shape(numbers))});
+  const V result = c.gather(x, flat, rank - 1);
+  context.set_output(0, rank == 1 ? c.unsqueeze(result, 0) : result);
+}
+
+void convert_ml_one_hot(NodeContext& context) {
+  Compose c(context);
+  const std::vector<int64_t> categories = integer_labels(context, "cats_int64s", "cats_strings");
+  const V x = c.cast(context.input(0), DType::kInt64);
+  const V table = c.ints(categories, {static_cast<int64_t>(categories.size())});
+  const V hot = c.binary("equal", c.unsqueeze(x, context.rank(x)), table);
+  context.set_output(0, c.cast(hot, DType::kFloat32));
+}
+
+// Numbers to numbers by a table; what is not in it becomes the default.
+void convert_label_encoder(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0);
+  const bool from_ints = context.has_attr("keys_int64s"), to_ints = context.has_attr("values_int64s");
+  if ((!from_ints && !context.has_attr("keys_floats")) || (!to_ints && !context.has_attr("values_floats")))
+    context.unsupported("keys_strings", "labels that are strings are not implemented");
+  const std::vector<int64_t> int_keys = context.ints_attr("keys_int64s", {}),
+                             int_values = context.ints_attr("values_int64s", {});
+  const std::vector<double> float_keys = float_values(context, "keys_floats"),
+                            floats = float_values(context, "values_floats");
+  const int64_t count = static_cast<int64_t>(from_ints ? int_keys.size() : float_keys.size());
+  if (count == 0 || count != static_cast<int64_t>(to_ints ? int_values.size() : floats.size()))
+    context.invalid("there are " + std::to_string(count) + " keys, and another number of values");
+  const V keys = from_ints ? c.ints(int_keys, {count}) : c.doubles(DType::kFloat32, float_keys, {count});
+  const V values = to_ints ? c.ints(int_values, {count}) : c.doubles(DType::kFloat32, floats, {count});
+  const int64_t axis = context.rank(x);
+  const V seen = c.unsqueeze(c.cast(x, from_ints ? DType::kInt64 : DType::kFloat32), axis);
+  const V equal = c.cast(c.binary("equal", seen, keys), DType::kInt32);
+  const V known = c.cast(c.reduce("reduce_max", equal, {axis}, false), DType::kBool);
+  const V fallback = to_ints ? c.ints({context.int_attr("default_int64", -1)}, {})
+                             : c.number(values, context.float_attr("default_float", -0.0));
+  context.set_output(0, c.where(known, c.gather(values, c.arg_max(equal, axis, false), 0), fallback));
+}
+
+namespace {
+
+/// X W' + b for coefficients [outputs,F].
+V linear_scores(NodeContext& context, int64_t outputs) {
+  Compose c(context);
+  const V x = rows_of(context, 0);
+  const int64_t columns = c.shape(x)[1];
+  const std::vector<double> weights = float_values(context, "coefficients"),
+                            intercepts = float_values(context, "intercepts");
+  if (outputs < 1 || static_cast<int64_t>(weights.size()) != context.product(outputs, columns))
+    context.invalid(std::to_string(weights.size()) + " coefficients for " + std::to_string(outputs) +
+                    " outputs of " + std::to_string(columns) + " columns");
+  const V scores = c.matmul(x, c.doubles(DType::kFloat32, weights, {outputs, columns}), true);
+  return intercepts.empty() ? scores
+                            : c.add(scores, column_constant(context, intercepts, outputs, "intercepts"));
+}
+
+}  // namespace
+
+void convert_linear_regressor(NodeContext& context) {
+  context.set_output(0, post_transformed(context, linear_scores(context, context.int_attr("targets", 1))));
+}
+
+void convert_linear_classifier(NodeContext& context) {
+  Compose c(context);
+  const std::vector<int64_t> labels = integer_labels(context, "classlabels_ints", "classlabels_strings");
+  const int64_t columns = c.shape(rows_of(context, 0))[1];
+  const int64_t weights = static_cast<int64_t>(float_values(context, "coefficients").size());
+  const V scores = linear_scores(context, columns == 0 ? 0 : weights / columns);
+  const int64_t outputs = c.shape(scores)[1];
+  if (outputs == 1 && labels.size() == 2) {
+    set_binary_outputs(context, scores, labels, 0, true);
+  } else if (outputs == static_cast<int64_t>(labels.size())) {
+    set_class_outputs(context, scores, labels);
+  } else {
+    context.invalid(std::to_string(outputs) + " rows of coefficients for " + std::to_string(labels.size()) +
+                    " labels");
+  }
+}
+
+// sum of coefficient * kernel(x, support vector) + rho
+void convert_svm_regressor(NodeContext& context) {
+  Compose c(context);
+  const V x = rows_of(context, 0);
+  const int64_t columns = c.shape(x)[1];
+  const std::vector<double> vectors = float_values(context, "support_vectors"),
+                            weights = float_values(context, "coefficients"),
+                            rho = float_values(context, "rho"),
+                            params = float_values(context, "kernel_params");
+  const int64_t count = static_cast<int64_t>(weights.size());
+  const std::string kernel = context.string_attr("kernel_type", "LINEAR");
+  if (context.int_attr("n_supports", 0) < 1 || rho.empty())
+    context.unsupported("n_supports", "a form without support vectors is not implemented");
+  if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
+      (kernel != "LINEAR" && params.size() != 3))
+    context.invalid(std::to_string(vectors.size()) + " numbers for " + std::to_string(count) +
+                    " support vectors of " + std::to_string(columns) + " columns");
+  const V supports = c.doubles(DType::kFloat32, vectors, {count, columns});
+  V values = ir::kAbsent;
+  if (kernel == "RBF") {
+    const V apart = c.sub(c.unsqueeze(x, 1), supports);
+    values = c.unary("exp", c.times(c.reduce("reduce_sum", c.mul(apart, apart), {2}, false), -params[0]));
+  } else {
+    values = c.matmul(x, supports, true);
+    if (kernel != "LINEAR") values = c.plus(c.times(values, params[0]), params[1]);
+    if (kernel == "SIGMOID") values = c.unary("tanh", values);
+    if (kernel == "POLY") values = c.binary("pow", values, c.number(values, params[2]));
+    if (kernel != "LINEAR" && kernel != "SIGMOID" && kernel != "POLY")
+      context.invalid("kernel_type is \"" + kernel + "\"");
+  }
+  const V sum = c.plus(c.matmul(values, c.doubles(DType::kFloat32, weights, {count, 1})), rho[0]);
+  const bool one_class = context.int_attr("one_class", 0) != 0;
+  const V zero = c.number(sum, 0);
+  context.set_output(0, one_class
+                            ? c.where(c.binary("greater", sum, zero), c.number(sum, 1), c.number(sum, -1))
+                            : post_transformed(context, sum));
+}
+
+// A map from label to score a row is the matrix of scores here, columns in the order of the labels.
+void convert_zip_map(NodeContext& context) {
+  context.set_output(0, context.add("identity", {context.input(0)}));
+}
+
+}  // namespace tensormill::frontend::onnx

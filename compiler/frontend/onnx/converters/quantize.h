@@ -1,0 +1,21 @@
+/// Arithmetic of the quantized operators. Thread-safety: pure functions of the context.
+#pragma once
+
+#include "compiler/frontend/onnx/converters/compose.h"
+
+namespace tensormill::frontend::onnx {
+
+/// x - zero_point in `wide`, which holds the difference; `zero` may be kAbsent.
+ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide);
+/// saturate(round(x / scale) + zero_point); x and scale in a float type.
+ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to);
+/// (x - zero) * scale in float32, for one scale and zero point.
+ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero);
+
+struct DynamicQuantized {
+  ir::ValueId values, scale, zero;
+};
+/// uint8 with the scale and zero point of the range of x and 0.
+DynamicQuantized dynamic_quantized(NodeContext& context, ir::ValueId x);
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,94 @@
+// com.microsoft's QLinear operators: dequantize, compute in float32, quantize.
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/quantize.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// Operands index, index + 1 and index + 2: data, scale and zero point.
+V operand(NodeContext& context, size_t index) {
+  return dequantized(context, context.input(index), context.input(index + 1),
+                     context.optional_input(index + 2));
+}
+
+/// `x` with the scale at `index` and the zero point behind it, in the type of `like`.
+void set_quantized(NodeContext& context, V x, size_t index, V like) {
+  Compose c(context);
+  const V zero = context.optional_input(index + 1);
+  const DType to = zero == ir::kAbsent ? c.dtype(like) : c.dtype(zero);
+  context.set_output(0, quantized(context, x, c.reshape(context.input(index), {}),
+                                  zero == ir::kAbsent ? zero : c.reshape(zero, {}), to));
+}
+
+void check_channels_first(const NodeContext& context) {
+  if (context.int_attr("channels_last", 0) != 0)
+    context.unsupported("channels_last", "channels in the last dim are not implemented");
+}
+
+}  // namespace
+
+// QLinearAdd, QLinearMul: A, B and the result each with scale and zero point.
+void convert_qlinear_binary(NodeContext& context) {
+  const char* op = context.node().op_type == "QLinearAdd" ? "add" : "mul";
+  const V result = context.add(op, {operand(context, 0), operand(context, 3)});
+  set_quantized(context, result, 6, context.input(0));
+}
+
+void convert_qlinear_unary(NodeContext& context) {
+  const V x = operand(context, 0);
+  const V result = context.node().op_type == "QLinearSigmoid"
+                       ? context.add("sigmoid", {x})
+                       : context.add("leaky_relu", {x}, {{"alpha", context.float_attr("alpha", 0.01)}});
+  set_quantized(context, result, 3, context.input(0));
+}
+
+void convert_qlinear_average_pool(NodeContext& context) {
+  check_channels_first(context);
+  set_quantized(context, average_pool(context, operand(context, 0)), 3, context.input(0));
+}
+
+void convert_qlinear_global_average_pool(NodeContext& context) {
+  check_channels_first(context);
+  Compose c(context);
+  const V x = operand(context, 0);
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < context.rank(x); ++axis) axes.push_back(axis);
+  set_quantized(context, c.reduce("reduce_mean", x, axes, true), 3, context.input(0));
+}
+
+// Scale and zero point of the result, then data, scale and zero point of each part.
+void convert_qlinear_concat(NodeContext& context) {
+  Compose c(context);
+  if (context.num_inputs() < 5 || context.num_inputs() % 3 != 2)
+    context.invalid("has " + std::to_string(context.num_inputs()) + " operands");
+  const int64_t axis = context.normalize_axis(context.required_int("axis"), context.rank(context.input(2)));
+  std::vector<V> parts;
+  for (size_t i = 2; i < context.num_inputs(); i += 3) parts.push_back(operand(context, i));
+  set_quantized(context, c.concat(std::move(parts), axis), 0, context.input(2));
+}
+
+// A, B quantized, their scales and zero points, and a bias: float32 out.
+void convert_matmul_integer_to_float(NodeContext& context) {
+  Compose c(context);
+  const V a = centered(c, context.input(0), context.optional_input(4), DType::kInt32);
+  const V b = centered(c, context.input(1), context.optional_input(5), DType::kInt32);
+  V result = c.mul(c.cast(c.matmul(a, b), DType::kFloat32), c.mul(context.input(2), context.input(3)));
+  if (context.has_input(6)) result = c.add(result, context.input(6));
+  context.set_output(0, result);
+}
+
+// A float32, quantized by its own range to uint8; B quantized, its scale and zero point, and a bias.
+void convert_dynamic_quantize_matmul(NodeContext& context) {
+  Compose c(context);
+  const DynamicQuantized a = dynamic_quantized(context, context.input(0));
+  const V left = centered(c, a.values, a.zero, DType::kInt32);
+  const V right = centered(c, context.input(1), context.optional_input(3), DType::kInt32);
+  V result = c.mul(c.cast(c.matmul(left, right), DType::kFloat32), c.mul(a.scale, context.input(2)));
+  if (context.has_input(4)) result = c.add(result, context.input(4));
+  context.set_output(0, result);
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,94 @@
+"""ai.onnx.ml as scikit-learn's exporters use it: one node each, compared with ONNX Runtime on the same model."""
+
+import unittest
+
+import numpy as np
+from onnx import helper
+
+from contrib_ops_test import PeerCase, floats, info
+
+ML = "ai.onnx.ml"
+
+
+def tree_nodes(trees):
+    """Attributes of full binary trees given as [(feature, value, mode, yes, no) or None for a leaf]."""
+    rows = [(tree, number, *(node or (0, 0.0, "LEAF", 0, 0))) for tree, nodes in enumerate(trees)
+            for number, node in enumerate(nodes)]
+    names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    return {f"nodes_{name}": list(column) for name, column in zip(names, zip(*rows))}
+
+
+FOREST = [[(0, 0.1, "BRANCH_LEQ", 1, 2), None, (2, -0.3, "BRANCH_GT", 3, 4), None, None],
+          [(1, 0.0, "BRANCH_LT", 1, 2), None, None]]
+LEAVES = [(0, 1), (0, 3), (0, 4), (1, 1), (1, 2)]
+
+
+class MlOps(PeerCase):
+    def check_ml(self, op, inputs, outputs=1, **attributes):
+        self.check(op, inputs, outputs, domain=ML, **attributes)
+
+    def test_preprocessing(self):
+        x = floats(4, 3)
+        self.check_ml("Scaler", [x], offset=[0.5, 1.0, -1.0], scale=[2.0, 0.5, 1.0])
+        for norm in ("MAX", "L1", "L2"):
+            self.check_ml("Normalizer", [np.abs(x)], norm=norm)
+        self.check_ml("Binarizer", [x], threshold=0.25)
+        with_gaps = x.copy()
+        with_gaps[1, 2] = np.nan
+        self.check_ml("Imputer", [with_gaps], imputed_value_floats=[1.0, 2.0, 3.0], replaced_value_float=float("nan"))
+        self.check_ml("ArrayFeatureExtractor", [x, np.array([2, 0], np.int64)])
+        self.check_ml("FeatureVectorizer", [x, floats(4, 2)], inputdimensions=[3, 2])
+
+    def test_labels(self):
+        x = np.array([3, 1, 7, 2], np.int64)
+        self.check_ml("OneHotEncoder", [x], cats_int64s=[1, 2, 3], zeros=1)
+        self.check_ml("LabelEncoder", [x], keys_int64s=[1, 2, 3], values_int64s=[10, 20, 30], default_int64=-5)
+        self.check_ml("LabelEncoder", [x], keys_int64s=[1, 2, 3], values_floats=[0.5, 1.5, 2.5])
+
+    def test_linear_models(self):
+        x = floats(5, 3)
+        self.check_ml("LinearRegressor", [x], coefficients=[0.5, -1.0, 2.0, 1.0, 0.0, -2.0], intercepts=[0.1, 0.2], targets=2)
+        weights = [0.5, -1.0, 2.0, 1.0, 0.0, -2.0, 0.3, 0.3, 0.3]
+        self.check_ml("LinearClassifier", [x], 2, coefficients=weights, intercepts=[0.1, 0.2, 0.0],
+                      classlabels_ints=[4, 5, 9], multi_class=1, post_transform="SOFTMAX")
+        for transform in ("NONE", "LOGISTIC"):
+            self.check_ml("LinearClassifier", [x], 2, coefficients=weights[:3], intercepts=[0.1], classlabels_ints=[0, 1],
+                          post_transform=transform)
+
+    def test_support_vectors(self):
+        x, vectors = floats(5, 3), floats(4, 3).ravel().tolist()
+        for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+            self.check_ml("SVMRegressor", [x], kernel_type=kernel, kernel_params=[0.5, 0.25, 2.0], n_supports=4, rho=[0.3],
+                          support_vectors=vectors, coefficients=[0.5, -1.0, 0.25, 1.0])
+
+    def test_trees(self):
+        x = floats(40, 3)
+        trees, nodes = [list(column) for column in zip(*LEAVES)]
+        self.check_ml("TreeEnsembleRegressor", [x], **tree_nodes(FOREST), n_targets=2, target_ids=[0] * 5 + [1] * 5,
+                      target_treeids=2 * trees, target_nodeids=2 * nodes,
+                      target_weights=[0.5, 1.0, -0.5, 2.0, 0.25, 1.5, 2.0, 3.0, -1.0, 0.5], base_values=[0.125, 0.25])
+        common = {**tree_nodes(FOREST), "class_treeids": trees, "class_nodeids": nodes}
+        self.check_ml("TreeEnsembleClassifier", [x], 2, **common, classlabels_int64s=[3, 5, 8], class_ids=[0, 1, 2, 1, 2],
+                      class_weights=[0.5, 0.75, 0.25, 0.5, 0.25])
+        for transform, weights in (("NONE", [0.1, 0.4, 0.2, 0.3, 0.25]), ("LOGISTIC", [0.5, -1.0, 0.25, 2.0, -0.25]),
+                                   ("NONE", [0.5, -1.0, 0.25, 2.0, -0.25])):
+            self.check_ml("TreeEnsembleClassifier", [x], 2, **common, classlabels_int64s=[0, 1], class_ids=[0] * 5,
+                          class_weights=weights, post_transform=transform)
+
+    def test_a_row_of_missing_values(self):
+        x = np.array([[np.nan, 1, 1], [1, np.nan, np.nan]], np.float32)
+        trees, nodes = [list(column) for column in zip(*LEAVES)]
+        self.check_ml("TreeEnsembleRegressor", [x], **tree_nodes(FOREST), n_targets=1, target_ids=[0] * 5,
+                      target_treeids=trees, target_nodeids=nodes, target_weights=[0.5, 1.0, -0.5, 2.0, 0.25],
+                      nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 1, 0, 0])
+
+    def test_maps_are_the_matrix_of_scores(self):
+        x = floats(3, 2)
+        graph = helper.make_graph([helper.make_node("ZipMap", ["x"], ["y"], domain=ML, classlabels_int64s=[0, 1])], "zip",
+                                  [info("x", x)], [helper.make_empty_tensor_value_info("y")])
+        ours = self.run_own(graph, {"x": x}, 17, domains=[ML])
+        np.testing.assert_array_equal(ours[0], x)
+
+
+if __name__ == "__main__":
+    unittest.main()
