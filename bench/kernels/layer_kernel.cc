@@ -52,8 +52,15 @@ void LayerKernel::verify() const {
   driver::verify_kernel(kernel_, entry_, workspace_, constants);
 }
 
+void LayerKernel::make_cold(int64_t bytes) {
+  const Tensor& weights = tensors_.at(1);
+  const int64_t copies = bytes / std::max<int64_t>(static_cast<int64_t>(weights.num_bytes()), 1) + 1;
+  for (int64_t i = 0; i < copies; ++i) weights_.push_back(weights.clone());
+}
+
 void LayerKernel::run(const parallel::KernelParallel& parallel) {
   int64_t error_index = 0;
+  if (!weights_.empty()) buffers_[1] = weights_[next_weights_++ % weights_.size()].data();
   const tm_call call = {TM_ABI_VERSION,
                         static_cast<uint32_t>(buffers_.size()),
                         buffers_.data(),

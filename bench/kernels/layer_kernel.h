@@ -20,6 +20,9 @@ public:
   LayerKernel(const Layer& layer, const target::Target& target);
   /// Compares with the reference; throws Error(kWrongAnswer).
   void verify() const;
+  /// From now on each call reads other weights, in turn from copies of `bytes` together: they come from where
+  /// a network finds them. The weights are the second input.
+  void make_cold(int64_t bytes);
   /// One call.
   void run(const parallel::KernelParallel& parallel);
   /// Bytes of inputs and output: what one call moves at least.
@@ -34,6 +37,8 @@ private:
   tm_kernel entry_ = nullptr;
   std::vector<Tensor> tensors_;  ///< inputs, then the output
   std::vector<void*> buffers_;
+  std::vector<Tensor> weights_;  ///< copies, when cold
+  size_t next_weights_ = 0;
   std::shared_ptr<void> shared_, workers_;
   std::string schedule_, assembly_;
 };

@@ -1,6 +1,7 @@
 // bench_kernels [--net NAME] [--layer PART] [--batch N] [--winograd 2|4] [--target TEXT] [--threads N]
-//               [--blocks N] [--verify] [--asm] [--schedule] [--out FOLDER]
-// Times single layers, with their epilogue and warm buffers, against the FMA peak of the same seconds. Writes
+//               [--blocks N] [--cold] [--verify] [--asm] [--schedule] [--out FOLDER]
+// Times single layers, with their epilogue and warm buffers, against the FMA peak of the same seconds. With
+// --cold the weights come from memory, as in a network. Writes
 // kernels.json and kernels.md to FOLDER (bench/results).
 #include <algorithm>
 #include <cstdio>
@@ -16,14 +17,15 @@ namespace tensormill::bench {
 
 namespace {
 
-constexpr size_t kFarBytes = size_t{64} << 20;  // past every L2 cache
+constexpr size_t kFarBytes = size_t{64} << 20;     // past every L2 cache
+constexpr int64_t kColdBytes = int64_t{96} << 20;  // what a large network has
 constexpr double kProbeSeconds = 0.1;
 
 struct Options {
   std::string net, layer, target = "native", out = "bench/results";
   int64_t batch = 1, tile = 0;
   MeasureOptions measure;
-  bool verify = false, assembly = false, schedule = false;
+  bool verify = false, cold = false, assembly = false, schedule = false;
 };
 
 Options parse(const std::vector<std::string>& args) {
@@ -52,6 +54,8 @@ Options parse(const std::vector<std::string>& args) {
       options.measure.blocks = std::stoi(value());
     else if (name == "--verify")
       options.verify = true;
+    else if (name == "--cold")
+      options.cold = true;
     else if (name == "--asm")
       options.assembly = true;
     else if (name == "--schedule")
@@ -127,6 +131,7 @@ std::vector<Row> measure_all(const Options& options, const target::Target& targe
     if (!options.net.empty() && layer.net != options.net) continue;
     if (layer.name.find(options.layer) == std::string::npos) continue;
     kernels.emplace_back(layer, std::make_unique<LayerKernel>(layer, target));
+    if (options.cold) kernels.back().second->make_cold(kColdBytes);
     if (options.verify) kernels.back().second->verify();
     if (options.schedule)
       std::printf("# %s\n%s", layer.name.c_str(), kernels.back().second->schedule_text().c_str());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <string>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -14,6 +15,32 @@ namespace tensormill::package {
 namespace {
 
 using Sink = std::function<void(std::string_view)>;
+
+/// Passes bytes on in pieces that are as large as a large page and lie as one in the file. Systems that keep
+/// files in pages as large as the writes then map them so, and a kernel that streams its weights waits for
+/// fewer translations of addresses.
+class LargePieces {
+public:
+  explicit LargePieces(Sink sink) : sink_(std::move(sink)) { piece_.reserve(kPageBytes); }
+  void put(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const size_t part = std::min(bytes.size(), kPageBytes - piece_.size());
+      piece_.append(bytes.substr(0, part));
+      bytes.remove_prefix(part);
+      if (piece_.size() == kPageBytes) flush();
+    }
+  }
+  /// What is left; to be called at the end.
+  void flush() {
+    sink_(piece_);
+    piece_.clear();
+  }
+
+private:
+  static constexpr size_t kPageBytes = size_t{2} << 20;
+  Sink sink_;
+  std::string piece_;
+};
 
 void put_zeros(const Sink& sink, int64_t count) {
   static constexpr std::array<char, 4096> kZeros{};
@@ -45,12 +72,15 @@ MemberInfo params_member(const std::vector<plan::ParamSegment>& segments, int64_
 
 void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64_t total_bytes,
                   std::string_view name) {
-  put_params([&](std::string_view bytes) { write_all(fd, bytes, name); }, segments, total_bytes);
+  LargePieces pieces([&](std::string_view bytes) { write_all(fd, bytes, name); });
+  put_params([&](std::string_view bytes) { pieces.put(bytes); }, segments, total_bytes);
+  pieces.flush();
 }
 
 void write_archive(const std::string& path, const ArchiveMembers& members) {
   OutputFile file(path);
-  const Sink sink = [&](std::string_view bytes) { file.write(bytes); };
+  LargePieces pieces([&](std::string_view bytes) { file.write(bytes); });
+  const Sink sink = [&](std::string_view bytes) { pieces.put(bytes); };
   const MemberSizes sizes{static_cast<int64_t>(members.metadata_json.size()),
                           static_cast<int64_t>(members.plan_json.size()),
                           static_cast<int64_t>(members.code.size()), members.params_bytes};
@@ -67,6 +97,7 @@ void write_archive(const std::string& path, const ArchiveMembers& members) {
       sink(piece.bytes);
     }
   }
+  pieces.flush();
   file.commit();
 }
 

@@ -77,6 +77,7 @@ void KernelEmitter::emit_for(const te::StmtNode& node) {
 }
 
 void KernelEmitter::emit_if(const te::StmtNode& node) {
+  emit_skipped_prefetches(node.body);
   llvm::Value* condition = emit_root(node.condition);
   llvm::BasicBlock* then_block = llvm::BasicBlock::Create(context_, "then", frame_.function);
   llvm::BasicBlock* else_block = llvm::BasicBlock::Create(context_, "else", frame_.function);

@@ -13,6 +13,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/codegen/llvm/target_traits.h"
@@ -72,6 +73,7 @@ private:
   };
   void emit_prefetches(const te::StmtNode& loop, bool before);
   void emit_due_fetches(const std::vector<PanelFetch>& fetches, llvm::Value* step);
+  void emit_skipped_prefetches(const te::Stmt& guarded);
   llvm::Value* emit_due(llvm::Value* number, int64_t times, llvm::Value* step);
   void emit_fetch(llvm::Value* address);
 
@@ -159,6 +161,8 @@ private:
   Frame frame_;
   std::unordered_map<const te::BufferNode*, int64_t> shared_offsets_;  ///< of shared workspace buffers
   std::unordered_map<const te::ExprNode*, llvm::Value*> memo_;
+  std::unordered_set<const te::StmtNode*>
+      fetched_;                 ///< loops whose fetches stand before a condition around them
   std::vector<te::Expr> kept_;  ///< index expressions made here, so that memo_'s keys stay alive
 };
 
