@@ -84,15 +84,46 @@ TEST(Prefetch, ShortLoopsFetchTheirShareBefore) {
   EXPECT_EQ(count_prefetches(panels(8, 1024, divided, 16)), 3);
 }
 
+/// The last reading leaves the second half of the depth out; what it fetches of it is fetched all the same.
+te::Function skipping() {
+  const int64_t count = 8, depth = 1024, piece = 16;
+  const te::Buffer x = flat("x", DType::kFloat32, kReadings * depth);
+  const te::Buffer w = flat("w", DType::kFloat32, count * depth * kLanes);
+  const te::Buffer out = flat("out", DType::kFloat32, count * kReadings * kLanes);
+  const auto body = [&](const Expr& panel, const Expr& reading) {
+    const te::Buffer sum = flat("sum", DType::kFloat32, kLanes, te::Scope::kRegister);
+    const te::Var half = te::make_var("half"), whole = te::make_var("whole"), step = te::make_var("step");
+    const Expr k = half * Expr(depth / 2) + whole * Expr(piece) + step;
+    const Expr all = te::ramp(Expr(0), Expr(1), kLanes), zero = te::float_imm(DType::kFloat32, 0, kLanes);
+    const Expr left = te::broadcast(te::load(x, {reading * Expr(depth) + k}), kLanes);
+    const Expr right =
+        te::load(w, {te::ramp(panel * Expr(depth * kLanes) + k * Expr(kLanes), Expr(1), kLanes)});
+    const te::Stmt add =
+        serial(step, piece, te::make_store(sum, {all}, te::fma(left, right, te::load(sum, {all}))));
+    const te::Stmt guarded =
+        serial(whole, depth / 2 / piece, te::make_if(half + reading < Expr(kReadings), add));
+    const Expr place = te::ramp((panel * Expr(kReadings) + reading) * Expr(kLanes), Expr(1), kLanes);
+    return te::make_allocate(sum, te::make_seq({te::make_store(sum, {all}, zero), serial(half, 2, guarded),
+                                                te::make_store(out, {place}, te::load(sum, {all}))}));
+  };
+  return make_function("skipping", {x, w, out}, 1, nested(count, body));
+}
+
+TEST(Prefetch, LoopsThatAConditionLeavesOutFetchBeforeIt) {
+  const codegen::Object object = codegen::make_llvm_backend()->emit(skipping(), host(), {true, false});
+  EXPECT_EQ(count_prefetches(skipping()), 3);
+  EXPECT_LT(object.ir_text.find("call void @llvm.prefetch"), object.ir_text.find("label %then"));
+}
+
 TEST(Prefetch, SmallBuffersAndPanelsThatAreReadOnceDoNot) {
   EXPECT_FALSE(has_prefetch(panels(2, 64, nested)));
   EXPECT_FALSE(has_prefetch(panels(8, 1024, once)));
 }
 
 TEST(Prefetch, ChangesNoValue) {
-  const std::vector<te::Function> functions = {panels(8, 1024, nested), panels(8, 1024, by_task),
-                                               panels(8, 1024, divided), panels(8, 1024, nested, 16),
-                                               panels(8, 1024, divided, 16)};
+  const std::vector<te::Function> functions = {panels(8, 1024, nested),      panels(8, 1024, by_task),
+                                               panels(8, 1024, divided),     panels(8, 1024, nested, 16),
+                                               panels(8, 1024, divided, 16), skipping()};
   for (const te::Function& function : functions) {
     std::vector<Tensor> interpreted;
     for (const te::Parameter& parameter : function.parameters) {
