@@ -10,17 +10,19 @@ std::vector<ir::OpDef> matmul_packed_ops();
 
 namespace {
 
-/// x [..., K] as rows x K, w as blocks x K x block.
+/// Columns [first, first + depth) of x [..., width] as rows x depth, w as blocks x depth x block.
 struct PackedProduct {
   Shape leading;
-  int64_t rows, depth, columns, blocks, block;
+  int64_t rows, width, first, depth, columns, blocks, block;
 };
 
 PackedProduct read_product(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
   PackedProduct p;
   p.leading.assign(x.begin(), x.end() - 1);
   p.rows = num_elements(p.leading);
-  p.depth = x.back();
+  p.width = x.back();
+  p.first = attr_int(attrs, "first", 0);
+  p.depth = w[1];
   p.columns = attr_int(attrs, "columns");
   p.blocks = w[0];
   p.block = w[2];
@@ -33,9 +35,11 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   if (x.shape.empty()) fail("input 0 has rank 0, expected at least 1");
   if (w.shape.size() != 3)
     fail("input 1 has rank " + std::to_string(w.shape.size()) + ", expected 3: blocks, rows, lanes");
-  if (x.shape.back() != w.shape[1]) {
-    fail("shapes " + to_string(x.shape) + " and " + to_string(w.shape) + " do not multiply: " +
-         std::to_string(x.shape.back()) + " columns and " + std::to_string(w.shape[1]) + " rows");
+  const int64_t first = attr_int(context.attrs, "first", 0), end = x.shape.back() - w.shape[1];
+  if (context.attrs.has("first") ? first < 0 || first > end : end != 0) {
+    fail("shapes " + to_string(x.shape) + " and " + to_string(w.shape) +
+         " do not multiply: " + std::to_string(x.shape.back()) + " columns from " + std::to_string(first) +
+         " on and " + std::to_string(w.shape[1]) + " rows");
   }
   const int64_t columns = attr_int(context.attrs, "columns");
   const int64_t block = w.shape[2];
@@ -68,7 +72,7 @@ void reference(const ir::ReferenceContext& context) {
   gemm.columns = p.columns;
   gemm.depth = p.depth;
   gemm.fill_row = [&](int64_t row, int64_t k0, int64_t count, double* block) {
-    std::copy_n(xs.data() + row * p.depth + k0, count, block);
+    std::copy_n(xs.data() + row * p.width + p.first + k0, count, block);
   };
   gemm.fill_column_block = [&](int64_t k, int64_t j0, int64_t count, double* block) {
     for (int64_t j = 0; j < count; ++j) {
@@ -110,7 +114,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
       reduce_safe(context.name + "_sums", te::ReduceOp::kSum, blocked, {p.depth}, compute_dtype(out.dtype),
                   [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
                     std::vector<Expr> at = unflatten(axes[0], p.leading);
-                    at.push_back(k[0]);
+                    at.push_back(p.first == 0 ? k[0] : k[0] + Expr(p.first));
                     return widen(te::read(context.inputs[0], at)) *
                            widen(te::read(context.inputs[1], {axes[1], k[0], axes[2]}));
                   });
@@ -141,9 +145,9 @@ std::vector<ir::OpDef> matmul_packed_ops() {
   def.doc =
       "x [..., K] times a matrix of K rows, plus bias [columns] where given: column j of the matrix is lane "
       "j "
-      "mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attribute "
-      "columns "
-      "(int, required)";
+      "mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attributes "
+      "columns (int, required), first (int: the product is of K columns of x from there on; without it of "
+      "all)";
   return {def};
 }
 

@@ -1,7 +1,13 @@
 // matmul(x, B) with a constant matrix B = matmul_packed(x, B in blocks of columns): the vectors that a kernel
 // reads one after the other stand side by side, in one stream, whatever B's width or transposition. A
 // constant bias that is added to the product alone goes into the operator.
+//
+// Where the rows of x are too long for all of them to stay in the L2 cache beside the panels, the product is
+// cut along the depth into a sum of products, each of a part of x that stays (the blocks of depth of Goto and
+// van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, section 4.2).
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
@@ -16,17 +22,21 @@ bool attr_set(const ir::Node& node, const std::string& name) {
   return node.attrs.has(name) && node.attrs.int_of(name) != 0;
 }
 
-/// [K, N] (or [N, K] when transposed) as [ceil(N / block), K, block], zeros past N.
-Tensor pack_columns(const Tensor& matrix, bool transposed, int64_t block) {
+constexpr int64_t kShortestPart = 256;  // of the depth
+constexpr int64_t kMostParts = 4;
+
+/// Rows [first, first + count) of [K, N] (or of [N, K] transposed) as [ceil(N / block), count, block], zeros
+/// past N.
+Tensor pack_columns(const Tensor& matrix, bool transposed, int64_t block, int64_t first, int64_t count) {
   const int64_t depth = matrix.shape()[transposed ? 1 : 0], columns = matrix.shape()[transposed ? 0 : 1];
   const int64_t blocks = (columns + block - 1) / block;
-  Tensor packed = Tensor::zeros(DType::kFloat32, {blocks, depth, block});
+  Tensor packed = Tensor::zeros(DType::kFloat32, {blocks, count, block});
   const std::span<const float> from = matrix.values<float>();
   const std::span<float> to = packed.values<float>();
-  for (int64_t k = 0; k < depth; ++k) {
+  for (int64_t k = 0; k < count; ++k) {
     for (int64_t j = 0; j < columns; ++j) {
-      const int64_t source = transposed ? j * depth + k : k * columns + j;
-      to[static_cast<size_t>((j / block * depth + k) * block + j % block)] =
+      const int64_t source = transposed ? j * depth + first + k : (first + k) * columns + j;
+      to[static_cast<size_t>((j / block * count + k) * block + j % block)] =
           from[static_cast<size_t>(source)];
     }
   }
@@ -38,6 +48,7 @@ public:
   Packer(const ir::Graph& graph, const PassContext& context)
       : graph_(graph),
         block_(context.facts.lanes(32)),
+        l2_bytes_(context.facts.l2_bytes),
         patch_(graph, "pack_matmul"),
         uses_(graph.uses()),
         reads_(count_reads(graph)) {}
@@ -58,14 +69,27 @@ private:
            (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !attr_set(node, "transpose_a")));
   }
 
-  ir::ValueId packed(ir::ValueId matrix, bool transposed) {
-    const auto [found, is_new] = packed_.emplace(std::make_pair(matrix, transposed), ir::kAbsent);
+  ir::ValueId packed(ir::ValueId matrix, bool transposed, int64_t first, int64_t count) {
+    const auto [found, is_new] =
+        packed_.emplace(std::make_tuple(matrix, transposed, first, count), ir::kAbsent);
     if (is_new) {
       const ir::Value& value = graph_.value(matrix);
-      found->second =
-          patch_.add_constant(value.name + ".packed", pack_columns(*value.constant, transposed, block_));
+      const std::string part = first == 0 ? "" : "." + std::to_string(first);
+      found->second = patch_.add_constant(value.name + ".packed" + part,
+                                          pack_columns(*value.constant, transposed, block_, first, count));
     }
     return found->second;
+  }
+
+  /// How many products the depth is cut into: the fewest equal ones whose part of x takes a quarter of the L2
+  /// cache at most, if that is at all possible.
+  int64_t parts(const Shape& x) const {
+    const int64_t depth = x.back();
+    const int64_t rows = num_elements(x) / std::max<int64_t>(depth, 1);
+    for (int64_t count = 1; count <= kMostParts && depth / count >= kShortestPart; ++count) {
+      if (depth % count == 0 && rows * (depth / count) * 4 <= l2_bytes_ / 4) return count;
+    }
+    return 1;
   }
 
   /// The node that adds a constant of one element per column to the product and is its only reader, or null.
@@ -89,27 +113,40 @@ private:
   void replace(const ir::Node& node) {
     const bool transposed = attr_set(node, "transpose_b");
     const int64_t columns = graph_.value(node.inputs[1]).type.shape[transposed ? 0 : 1];
-    std::vector<ir::ValueId> inputs = {node.inputs[0], packed(node.inputs[1], transposed)};
     const ir::Node* add = bias_add(node, columns);
+    std::vector<ir::ValueId> bias_row;
     if (add != nullptr) {
       const ir::Value& bias = graph_.value(bias_of(*add, node.outputs[0]));
-      inputs.push_back(bias.type.shape.size() == 1
-                           ? bias_of(*add, node.outputs[0])
-                           : patch_.add_constant(bias.name + ".row", bias.constant->reshaped({columns})));
+      bias_row.push_back(bias.type.shape.size() == 1
+                             ? bias_of(*add, node.outputs[0])
+                             : patch_.add_constant(bias.name + ".row", bias.constant->reshaped({columns})));
     }
     const ir::Node& last = add != nullptr ? *add : node;
     const std::vector<std::string> origins =
         add != nullptr ? merge_origins(node.origins, add->origins) : node.origins;
-    patch_.replace(last.outputs[0],
-                   patch_.add_node("matmul_packed", inputs, {{"columns", columns}}, origins)[0]);
+    const Shape& x = graph_.value(node.inputs[0]).type.shape;
+    const int64_t count = parts(x), depth = x.back() / count;
+    ir::ValueId sum = ir::kAbsent;
+    for (int64_t part = 0; part < count; ++part) {
+      std::vector<ir::ValueId> inputs = {node.inputs[0],
+                                         packed(node.inputs[1], transposed, part * depth, depth)};
+      if (part + 1 == count) inputs.insert(inputs.end(), bias_row.begin(), bias_row.end());
+      ir::Attrs attrs{{"columns", columns}};
+      if (count > 1) attrs.set("first", part * depth);
+      const ir::ValueId product =
+          patch_.add_node("matmul_packed", std::move(inputs), std::move(attrs), origins)[0];
+      // The product comes first: it is the one that takes the sum in.
+      sum = part == 0 ? product : patch_.add_node("add", {product, sum}, {}, origins)[0];
+    }
+    patch_.replace(last.outputs[0], sum);
   }
 
   const ir::Graph& graph_;
-  int64_t block_;
+  int64_t block_, l2_bytes_;
   ir::Patch patch_;
   std::vector<std::vector<ir::NodeId>> uses_;
   std::vector<int> reads_;
-  std::map<std::pair<ir::ValueId, bool>, ir::ValueId> packed_;
+  std::map<std::tuple<ir::ValueId, bool, int64_t, int64_t>, ir::ValueId> packed_;
 };
 
 }  // namespace

@@ -14,9 +14,10 @@ using small_nets::Net;
 using Run = ir::Graph (*)(const ir::Graph&, const passes::PassContext&);
 
 /// The pass's result, checked against the graph it came from.
-ir::Graph rewritten(const ir::Graph& graph, Run pass) {
+ir::Graph rewritten(const ir::Graph& graph, Run pass, int64_t l2_bytes = 1 << 20) {
   passes::PassContext context;
   context.facts.vector_bits = 512;
+  context.facts.l2_bytes = l2_bytes;
   ir::Graph result = pass(graph, context);
   ir::verify(result);
   const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
@@ -145,6 +146,22 @@ TEST(PackMatmul, LeavesOtherSumsBehindIt) {
   const ir::Graph graph = rewritten(product_net(false, false), &passes::pack_matmul);
   EXPECT_EQ(count(graph, "matmul_packed"), 1);
   EXPECT_EQ(count(graph, "add"), 1);
+}
+
+/// 8 rows of 768: 24 KB, in parts of 12 or 8 KB.
+TEST(PackMatmul, CutsADepthWhoseRowsDoNotStayInTheCache) {
+  for (const bool transposed : {true, false}) {
+    Net net;
+    const ir::ValueId x = net.input({2, 4, 768});
+    const ir::ValueId matrix = net.constant(transposed ? Shape{21, 768} : Shape{768, 21}, 1);
+    const ir::ValueId product = net.add("matmul", {x, matrix}, {{"transpose_b", int64_t{transposed}}});
+    net.graph.set_outputs({net.add("add", {product, net.constant({21}, 1)}, {})});
+    EXPECT_EQ(count(rewritten(net.graph, &passes::pack_matmul, 24 << 12), "matmul_packed"), 1);
+    EXPECT_EQ(count(rewritten(net.graph, &passes::pack_matmul, 12 << 12), "matmul_packed"), 2);
+    EXPECT_EQ(count(rewritten(net.graph, &passes::pack_matmul, 8 << 12), "matmul_packed"), 3);
+    EXPECT_EQ(count(rewritten(net.graph, &passes::pack_matmul, 1 << 12), "matmul_packed"), 1)
+        << "parts that are too short to pay";
+  }
 }
 
 }  // namespace

@@ -25,6 +25,13 @@ void add_packed_products(std::vector<Case>& cases) {
   add("no rows", {0, 3}, 5, 4, true);
   add("no depth", {3, 0}, 5, 4, true);
   add("no columns", {3, 2}, 0, 4, false);
+  for (const int64_t first : {0, 9, 20}) {
+    Case made{"matmul_packed",
+              "columns of x from " + std::to_string(first) + " on",
+              {{"columns", int64_t{19}}, {"first", first}},
+              {{.shape = {6, 33}}, {.shape = {2, 13, 16}}, {.shape = {19}}}};
+    cases.push_back(std::move(made));
+  }
 }
 
 void add_layer_norms(std::vector<Case>& cases) {
