@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Side-by-side benchmarks: run.py [models|kernels|server] [ARGS...]; see bench/README.md.
+"""Side-by-side benchmarks: run.py [models|kernels|server|tuner] [ARGS...]; see bench/README.md.
 
 `models` is the default. Each benchmark prints its figures and its bars, and stops with 1 when a bar is missed.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench/results"
-NOT_THERE_YET = ("tuner",)
 
 
 def run_kernels(args):
@@ -21,6 +20,22 @@ def run_kernels(args):
         return 2
     RESULTS.mkdir(parents=True, exist_ok=True)
     os.execv(program, [str(program), *args])
+
+
+def run_tuner(args):
+    from models_bench.measure import mill
+
+    program = ROOT / "build/bin/bench_tuner"
+    if not program.exists():
+        print("error: build/bin/bench_tuner is not built: cmake --build build --target bench_tuner", file=sys.stderr)
+        return 2
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    words = [str(program), "--program", str(mill.PROGRAM), "--out", str(RESULTS)]
+    for option, name in (("", "resnet18"), ("foreign", "mobilenetv2")):
+        inputs = mill.alive.random_inputs(mill.alive.onnx.load(str(mill.generated(name))), seed=1)
+        words += [f"--{option or 'model'}", str(mill.generated(name))]
+        words += [f"--{option}-shapes" if option else "--shapes", mill.shapes_option(inputs)]
+    os.execv(program, words + args)
 
 
 def main(argv):
@@ -35,10 +50,9 @@ def main(argv):
         from server_bench import main as server
 
         return server.main(args)
-    if name in NOT_THERE_YET:
-        print(f"error: bench {name} is not there yet (there are: models, kernels, server)", file=sys.stderr)
-        return 2
-    print(f"error: no benchmark named {name} (there are: models, kernels, server)", file=sys.stderr)
+    if name == "tuner":
+        return run_tuner(args)
+    print(f"error: no benchmark named {name} (there are: models, kernels, server, tuner)", file=sys.stderr)
     return 2
 
 

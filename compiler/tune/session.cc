@@ -59,7 +59,7 @@ TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, 
   }
   // Spaces refer to the kernels, which stand still from here on.
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    tasks_[i].space = std::make_unique<Space>(tasks_[i].task.kernel, target_);
+    tasks_[i].space = std::make_unique<Space>(tasks_[i].task.kernel, target_, options_.sketches);
     tasks_[i].tuner = make_tuner(options_.tuner, *tasks_[i].space, options_.seed * 1000003 + i,
                                  tasks_[i].task.key(), *model_);
   }

@@ -18,6 +18,7 @@ namespace tensormill::tune {
 
 struct TuneOptions {
   std::string tuner = "xgb";
+  bool sketches = false;           ///< search the automatic scheduler's points too
   int64_t trials = 1000;           ///< of the whole model, the defaults' included
   double time_budget_seconds = 0;  ///< 0: none; the last tenth is for measuring the best again
   int64_t early_stopping = 0;      ///< a task ends after so many trials without a better one; 0: never

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/driver/build_kernel.h"
+#include "compiler/schedule/automatic.h"
 #include "compiler/tune/features.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
@@ -36,7 +37,8 @@ Config config_of(const std::vector<Knob>& knobs) {
   return config;
 }
 
-Space::Space(const plan::Kernel& kernel, const target::Target& target) : kernel_(kernel), target_(target) {
+Space::Space(const plan::Kernel& kernel, const target::Target& target, bool sketches)
+    : kernel_(kernel), target_(target), sketches_(sketches) {
   const auto analytic = make(schedule::choose_from({}));
   TM_CHECK(analytic.has_value(), "the analytic schedule of " + kernel.symbol + " does not apply");
   analytic_ = *analytic;
@@ -64,8 +66,9 @@ std::string Space::digest() const {
 
 std::optional<Point> Space::make(const schedule::Chooser& choose) const {
   try {
-    schedule::Tuned tuned = schedule::choose_schedule(
-        kernel_.program, driver::schedule_class(kernel_.kernel_class), target_, choose);
+    const auto find = sketches_ ? schedule::choose_schedule_or_sketch : schedule::choose_schedule;
+    schedule::Tuned tuned =
+        find(kernel_.program, driver::schedule_class(kernel_.kernel_class), target_, choose);
     return Point{index_of(tuned.knobs), std::move(tuned.knobs), std::move(tuned.schedule)};
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidRecords) throw;

@@ -25,8 +25,9 @@ struct Point {
 
 class Space {
 public:
-  /// `kernel` must outlive the space.
-  Space(const plan::Kernel& kernel, const target::Target& target);
+  /// `kernel` must outlive the space. `sketches`: the automatic scheduler's points too
+  /// (schedule/automatic.h), beside the template's.
+  Space(const plan::Kernel& kernel, const target::Target& target, bool sketches = false);
 
   /// The template's own choices.
   const Point& analytic() const { return analytic_; }
@@ -52,6 +53,7 @@ private:
 
   const plan::Kernel& kernel_;
   target::Target target_;
+  bool sketches_;
   Point analytic_;
   uint64_t size_ = 1;
 };

@@ -33,7 +33,6 @@ struct TuneArguments {
   std::string tasks = "all";
   std::string output;
   std::string prior_records;
-  bool autoscheduler = false;
   double timeout = 10;
   int threads = 0;
   tune::TuneOptions options;
@@ -173,8 +172,6 @@ std::vector<tune::Record> known_records(const TuneArguments& arguments) {
 }
 
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
-  if (arguments.autoscheduler)
-    throw Error(ErrorCode::kNotSupported, "--enable-autoscheduler is not implemented yet");
   const target::Target host = target::host_target();
   const target::Target target = resolve_target(arguments.target, {}, host);
   if (!host_runs(target, host))
@@ -235,7 +232,8 @@ Action tune_command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--tuner", options.tuner, "xgb, xgb-rank, ga, gridsearch or random")
       ->check(CLI::IsMember(tune::tuner_names()));
-  app.add_flag("--enable-autoscheduler", arguments->autoscheduler, "search without templates");
+  app.add_flag("--enable-autoscheduler", options.sketches,
+               "search the automatic scheduler's sketches beside the templates");
   app.add_option("--tasks", arguments->tasks, "list, all, or places such as 0,2 or 3-5");
   app.add_option("--prior-records", arguments->prior_records, "records whose trials count");
   app.add_option("--early-stopping", options.early_stopping,

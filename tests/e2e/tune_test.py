@@ -92,6 +92,20 @@ class Tune(unittest.TestCase):
         keys = {json.loads(line)["task_key"] for line in self.records.read_text().splitlines()}
         self.assertEqual(keys, {tasks[1]["key"]})
 
+    def test_sketches_are_searched_beside_the_template(self):
+        done = subprocess.run(
+            self.tune(24, "--enable-autoscheduler", "--tuner", "random", "--json"),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+        kinds = {value for line in lines for name, _, value in line["config"]["entity"] if name == "sketch"}
+        self.assertEqual(kinds, {0, 1})
+        self.assertFalse([line for line in lines if line["result"][1] in (4, 5)], "crashed, or gave a wrong answer")
+        self.kernels("--tuning-records", self.records)
+
     def test_garbage_is_refused_with_its_line(self):
         self.records.write_text("\n{}\n")
         done = subprocess.run(

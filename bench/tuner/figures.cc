@@ -1,0 +1,112 @@
+#include "bench/tuner/figures.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "compiler/tune/cost_model.h"
+
+namespace tensormill::bench {
+
+namespace {
+
+constexpr int64_t kBatch = 8;
+constexpr size_t kTested = 200;  // points a task that a correlation is worth
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double mean_gflops(const Tasks& tasks, const std::vector<double>& best) {
+  double sum = 0;
+  for (size_t i = 0; i < tasks.size(); ++i)
+    sum += static_cast<double>(tasks[i]->task.kernel.flops) / best[i] / 1e9;
+  return sum / static_cast<double>(tasks.size());
+}
+
+double correlation(const tune::CostModel& model, const TunedTask& task, const Sample& sample, size_t first) {
+  tune::Matrix rows;
+  std::vector<double> speed;
+  for (size_t i = first; i < sample.points.size(); ++i) {
+    rows.append(task.space.features(sample.points[i]));
+    speed.push_back(1 / sample.seconds[i]);
+  }
+  const std::vector<float> scores = model.predict(rows);
+  return tune::rank_correlation({scores.begin(), scores.end()}, speed);
+}
+
+}  // namespace
+
+Progress run_tuner(const std::string& name, const Tasks& tasks, uint64_t seed,
+                   const std::vector<int64_t>& marks, Table& table) {
+  tune::CostModel model(tune::ranks(name), seed);
+  std::vector<std::unique_ptr<tune::Tuner>> tuners;
+  for (size_t i = 0; i < tasks.size(); ++i)
+    tuners.push_back(
+        tune::make_tuner(name, tasks[i]->space, seed * 1000003 + i, tasks[i]->task.key(), model));
+  std::vector<double> best(tasks.size(), std::numeric_limits<double>::infinity());
+  Progress progress;
+  for (int64_t done = 0; done < marks.back(); done += kBatch) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const double start = now();
+      std::vector<tune::Point> points = tuners[i]->propose(kBatch);
+      const double proposed = now();
+      std::vector<tune::Trial> trials;
+      for (tune::Point& point : points) {
+        const double seconds = table.seconds(*tasks[i], point);
+        best[i] = std::min(best[i], seconds);
+        trials.push_back({std::move(point), seconds});
+      }
+      progress.trials += static_cast<int64_t>(trials.size());
+      const double measured = now();
+      tuners[i]->observe(trials);
+      progress.search_seconds += proposed - start + now() - measured;
+    }
+    for (int64_t mark : marks) {
+      if (done + kBatch == mark) progress.gflops[mark] = mean_gflops(tasks, best);
+    }
+  }
+  return progress;
+}
+
+Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
+  tune::Random random(seed);
+  std::set<std::string> seen;
+  Sample sample;
+  for (tune::Point& point : tune::sample_points(task.space, random, count, [&](const tune::Point& fresh) {
+         return seen.insert(schedule::print(fresh.schedule)).second;
+       })) {
+    const double seconds = table.seconds(task, point);
+    if (!std::isfinite(seconds)) continue;
+    sample.points.push_back(std::move(point));
+    sample.seconds.push_back(seconds);
+  }
+  return sample;
+}
+
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, uint64_t seed,
+                       Table& table) {
+  tune::CostModel model(false, seed);
+  std::vector<Sample> samples;
+  for (const auto& task : tasks) {
+    samples.push_back(draw(*task, training + kTested, seed, table));
+    const Sample& sample = samples.back();
+    for (size_t i = 0; i < std::min(training, sample.points.size()); ++i)
+      model.add(task->task.key(), task->space.features(sample.points[i]), sample.seconds[i]);
+  }
+  model.update();
+  Correlations result;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (samples[i].points.size() < training + kTested) continue;
+    result.within.emplace_back(tasks[i]->task.name, correlation(model, *tasks[i], samples[i], training));
+  }
+  for (const auto& task : foreign) {
+    const Sample sample = draw(*task, kTested, seed, table);
+    if (sample.points.size() == kTested)
+      result.foreign.emplace_back(task->task.name, correlation(model, *task, sample, 0));
+  }
+  return result;
+}
+
+}  // namespace tensormill::bench

@@ -1,0 +1,62 @@
+/// Measured times of configurations, each measured once: what all tuners of a run are shown. Two tuners that
+/// propose the same point see the same time, so that they differ in what they propose alone.
+/// Thread-safety: a table belongs to one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/tune/session.h"
+#include "server/measure/worker.h"
+
+namespace tensormill::bench {
+
+/// A task with its space; the space refers to the kernel, so that neither is copied.
+struct TunedTask {
+  explicit TunedTask(tune::Task from, const target::Target& target)
+      : task(std::move(from)), space(task.kernel, target) {}
+  TunedTask(const TunedTask&) = delete;
+  TunedTask& operator=(const TunedTask&) = delete;
+  tune::Task task;
+  tune::Space space;
+};
+
+/// What one trial cost, in seconds.
+struct TrialCost {
+  double build = 0, run = 0;
+};
+
+class Table {
+public:
+  /// `program`: the tensormill that runs candidates. `path`: a file of records that is read first and to
+  /// which each new measurement is added; "" for none. What another build of the compiler measured is
+  /// skipped.
+  Table(const target::Target& target, std::string program, const std::string& path);
+
+  /// Of one run: the fastest of the samples; infinity for what failed.
+  double seconds(const TunedTask& task, const tune::Point& point);
+  size_t measured() const { return measured_; }  ///< by this object, not read from the file
+  size_t failed() const { return failed_; }
+
+  /// Builds and measures each point as a session does, whether it is known or not.
+  std::vector<TrialCost> costs(const TunedTask& task, const std::vector<tune::Point>& points,
+                               const tune::MeasureOptions& options);
+
+private:
+  void select(const TunedTask& task);
+  tune::Measurement measure(const TunedTask& task, const tune::Point& point,
+                            const tune::MeasureOptions& options, TrialCost& cost);
+
+  target::Target target_;
+  std::unique_ptr<codegen::Backend> backend_;
+  measure::WorkerMeasurer measurer_;
+  std::unique_ptr<tune::RecordLog> log_;
+  std::map<std::string, double> known_;  ///< by task key and schedule
+  const TunedTask* selected_ = nullptr;
+  driver::KernelReference reference_;
+  size_t measured_ = 0, failed_ = 0;
+};
+
+}  // namespace tensormill::bench

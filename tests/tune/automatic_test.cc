@@ -1,0 +1,91 @@
+#include "compiler/schedule/automatic.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/driver/build_kernel.h"
+#include "compiler/lower/lower.h"
+#include "compiler/te/interpret.h"
+#include "compiler/tune/space.h"
+#include "runtime/base/error.h"
+#include "tests/ops/cases/cases.h"
+#include "tests/tune/support.h"
+
+namespace tensormill::tune {
+namespace {
+
+schedule::Chooser at_random(Random& random) {
+  return
+      [&random](const schedule::Knob& knob) { return knob.candidates[random.below(knob.candidates.size())]; };
+}
+
+/// "" when the program computes what the reference does.
+std::string run(const ops_cases::Instance& instance, const te::Program& program,
+                const schedule::Schedule& steps, const target::Target& target) {
+  const te::Function function = lower::lower(schedule::apply(program, steps, "kernel"), target);
+  const std::vector<Tensor> inputs = ops_cases::make_inputs(instance, 1);
+  std::vector<Tensor> tensors = inputs;
+  for (const ir::ValueType& type : instance.outputs) tensors.push_back(Tensor::zeros(type.dtype, type.shape));
+  if (te::interpret(function, tensors).code != 0) return "the kernel failed";
+  const std::vector<Tensor> expected = ops_cases::run_reference(instance, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::string difference = ops_cases::difference(
+        tensors[inputs.size() + i], expected[i], ops_cases::tolerance_of(*instance.def, expected[i].dtype()));
+    if (!difference.empty()) return difference;
+  }
+  return "";
+}
+
+/// One operator of each class, in all its cases.
+class Sketches : public testing::TestWithParam<std::string> {};
+
+TEST_P(Sketches, AnyChoiceThatBuildsIsRight) {
+  const target::Target target = tune_test::host_target();
+  Random random(1);
+  size_t tried = 0, built = 0;
+  for (const ops_cases::Case& source : ops_cases::all_cases()) {
+    const auto instance = ops_cases::instantiate(source, DType::kFloat32);
+    if (source.op != GetParam() || !instance) continue;
+    const te::Program program = ops_cases::make_program(*instance);
+    for (int i = 0; i < 6; ++i, ++tried) {
+      try {
+        const schedule::Schedule steps =
+            schedule::sketch_schedule(program, target, at_random(random)).schedule;
+        EXPECT_EQ(run(*instance, program, steps, target), "") << instance->name() << "\n"
+                                                              << schedule::print(steps);
+        ++built;
+      } catch (const InternalError& error) {
+        ADD_FAILURE() << instance->name() << error.what();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kInvalidRecords) << instance->name();
+      }
+    }
+  }
+  ASSERT_GT(tried, 0U);
+  EXPECT_GT(built * 2, tried) << "most choices have to be of use";
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Sketches,
+                         testing::Values("max_pool", "avg_pool", "softmax", "reduce_mean", "reduce_max",
+                                         "add", "layer_norm", "arg_max", "matmul", "transpose", "reduce_l2"),
+                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+
+TEST(Automatic, ASpaceHoldsTheTemplateAndSketches) {
+  const std::vector<Task> tasks = tune_test::matmul_tasks();
+  const Space space(tasks[0].kernel, tune_test::host_target(), true);
+  const Space plain(tasks[0].kernel, tune_test::host_target());
+  EXPECT_EQ(space.analytic().schedule, plain.analytic().schedule);
+  EXPECT_EQ(space.analytic().knobs[0].name, "sketch");
+  Random random(3);
+  size_t sketches = 0;
+  for (int i = 0; i < 40; ++i) {
+    const auto point = space.sample(random);
+    if (!point) continue;
+    sketches += static_cast<size_t>(point->knobs[0].chosen);
+    EXPECT_EQ(space.at(point->index)->schedule, point->schedule);
+  }
+  EXPECT_GT(sketches, 5U);
+  EXPECT_LT(sketches, 35U);
+}
+
+}  // namespace
+}  // namespace tensormill::tune
