@@ -69,14 +69,38 @@ void reference(const ir::ReferenceContext& context) {
   }
 }
 
+/// Channels of the result from which on a strided convolution of one tap copies what it reads of the input.
+constexpr int64_t kPickingChannels = 128;
+
+// What a strided window of one tap reads, side by side: the convolution of that is pointwise, with tiles that
+// need not end where rows end. `conv` becomes that convolution.
+te::Tensor pick(const ir::ComputeContext& context, BlockedConv& conv) {
+  const te::Tensor& x = context.inputs[0];
+  BlockedConv picked = conv;
+  picked.window.strides.assign(2, 1);
+  picked.in = conv.out;
+  if (conv.is_pointwise() || !picked.is_pointwise() || !conv.has_input || conv.out[0] * conv.out[1] == 0 ||
+      conv.out_blocks * conv.block < kPickingChannels)
+    return x;
+  Shape shape = context.input_types[0].shape;
+  shape[2] = conv.out[0];
+  shape[3] = conv.out[1];
+  const std::vector<int64_t> strides = conv.window.strides;
+  conv = picked;
+  return compute_safe(context.name + "_picked", shape, x->dtypes[0], [&](const std::vector<Expr>& axes) {
+    return te::read(x, {axes[0], axes[1], axes[2] * Expr(strides[0]), axes[3] * Expr(strides[1]), axes[4]});
+  });
+}
+
 // A sum over the channels alone, as one axis that ends with the last of them.
-TeOutputs compute_channels(const ir::ComputeContext& context, const BlockedConv& conv, int64_t channels) {
+TeOutputs compute_channels(const ir::ComputeContext& context, const BlockedConv& conv, const te::Tensor& x,
+                           int64_t channels) {
   return blocked_conv_stages(
       context, conv, {channels, 1, 1}, 1,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
         const Expr block = te::floordiv(taps[0], Expr(conv.block));
         const Expr lane = te::floormod(taps[0], Expr(conv.block));
-        const Expr value = te::read(context.inputs[0], {axes[0], block, position.row, position.column, lane});
+        const Expr value = te::read(x, {axes[0], block, position.row, position.column, lane});
         const Expr weight =
             te::read(context.inputs[1], {axes[1], block, taps[1], taps[2], lane, axes.back()});
         return widen(value) * widen(weight);
@@ -85,16 +109,16 @@ TeOutputs compute_channels(const ir::ComputeContext& context, const BlockedConv&
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
-  const BlockedConv conv = read_conv(context.attrs, x, w);
+  BlockedConv conv = read_conv(context.attrs, x, w);
   const int64_t groups = attr_int(context.attrs, "group", 1), channels = read_channels(context.attrs, x);
-  if (channels != x[1] * x[4]) return compute_channels(context, conv, channels);
+  const te::Tensor input = pick(context, conv);
+  if (channels != x[1] * x[4]) return compute_channels(context, conv, input, channels);
   return blocked_conv_stages(
       context, conv, {w[1], w[2], w[3], w[4]}, 1,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
         Expr block = taps[0];
         if (groups > 1) block = te::floordiv(axes[1], Expr(w[0] / groups)) * Expr(w[1]) + taps[0];
-        const Expr value =
-            te::read(context.inputs[0], {axes[0], block, position.row, position.column, taps[3]});
+        const Expr value = te::read(input, {axes[0], block, position.row, position.column, taps[3]});
         const Expr weight =
             te::read(context.inputs[1], {axes[1], taps[0], taps[1], taps[2], taps[3], axes.back()});
         return widen(value) * widen(weight);

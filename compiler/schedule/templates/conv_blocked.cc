@@ -118,6 +118,7 @@ bool template_conv_blocked(Builder& builder) {
   pass.images = builder.knob("images", pass.images, divisors(stage.shape[0]));
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_sums(builder, nest, tile, inside);
+  schedule_picked(builder, nest);
   return true;
 }
 

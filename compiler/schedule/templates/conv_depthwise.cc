@@ -26,7 +26,7 @@ int64_t tile_columns(int64_t width, int64_t vectors_per_block, int registers) {
 
 bool template_conv_depthwise(Builder& builder) {
   ConvNest nest;
-  if (!find_conv_nest(builder, nest)) return false;
+  if (!find_conv_nest(builder, nest) || !nest.picked.empty()) return false;
   const Stage& stage = builder.stage(nest.sums);
   if (nest.flat || reduce_axes(stage).size() != 2) return false;
   const bool written_out = reduction_steps(stage) <= kMaxTaps;

@@ -18,6 +18,15 @@ bool reads_elementwise(const Builder& builder, const std::string& root, const te
   return true;
 }
 
+// A copy of a part of an input, with reads that move evenly.
+bool is_picked(const Builder& builder, const std::string& name) {
+  if (name.empty() || builder.stage(name).shape.size() != 5) return false;
+  const std::vector<Access> accesses = builder.accesses(name);
+  return accesses.size() == 1 && builder.state().input_of(accesses[0].tensor) >= 0 &&
+         accesses[0].stride[4] == 1 &&
+         std::count(accesses[0].irregular.begin(), accesses[0].irregular.end(), 0) == 5;
+}
+
 }  // namespace
 
 bool find_conv_nest(Builder& builder, ConvNest& nest) {
@@ -30,13 +39,17 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
   }
   if (nest.sums.empty() || num_elements(builder.stage(nest.root).shape) == 0) return false;
   for (const Access& access : builder.accesses(nest.sums)) {
-    if (builder.state().input_of(access.tensor) < 0) return false;
+    if (builder.state().input_of(access.tensor) >= 0) continue;
+    for (const std::string& name : builder.stage_names()) {
+      if (builder.stage(name).tensor.get() == access.tensor) nest.picked = name;
+    }
+    if (!is_picked(builder, nest.picked)) return false;
   }
   if (nest.sums == nest.root) {
     builder.step("cache_write", {nest.root});
     nest.sums = nest.root + ".c";
   } else {
-    builder.inline_injective();
+    builder.inline_injective({nest.picked});
   }
   const Shape &root = builder.stage(nest.root).shape, &sums = builder.stage(nest.sums).shape;
   nest.flat = sums.size() == 4;
@@ -51,6 +64,13 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
   if (builder.stage(nest.sums).reduction->source[0]->op == te::ExprOp::kSelect)
     builder.step("guard", {nest.sums});
   return true;
+}
+
+void schedule_picked(Builder& builder, const ConvNest& nest) {
+  if (nest.picked.empty()) return;
+  const double work = static_cast<double>(num_elements(builder.stage(nest.picked).shape));
+  builder.parallelize(nest.picked, builder.fuse(nest.picked, {"i0", "i1"}), work);
+  builder.step("vectorize", {nest.picked, "i4"});
 }
 
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents) {

@@ -9,14 +9,18 @@ namespace tensormill::schedule {
 
 /// The stages of a convolution with what follows it element by element.
 struct ConvNest {
-  std::string root;  ///< [N, blocks, rows, columns, lanes]
-  std::string sums;  ///< the same, or [N, blocks, rows * columns, lanes]
+  std::string root;    ///< [N, blocks, rows, columns, lanes]
+  std::string sums;    ///< the same, or [N, blocks, rows * columns, lanes]
+  std::string picked;  ///< what the sum reads of a strided input, as a copy; "" when it reads inputs alone
   bool flat = false;
 };
 
 /// The one sum and the one output, everything else inlined, the sum's conditions turned into guards; false
 /// for any other program, after which the builder is of no use.
 bool find_conv_nest(Builder& builder, ConvNest& nest);
+
+/// The loops of the picked input, if there is one.
+void schedule_picked(Builder& builder, const ConvNest& nest);
 
 /// The tile, as knobs tile_blocks and tile_columns: what fits the registers.
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents);

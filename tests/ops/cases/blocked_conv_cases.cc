@@ -24,6 +24,8 @@ void add_blocked(std::vector<Case>& cases) {
   add(cases, op, "1x1", {1, 2, 5, 7, 4}, {3, 2, 1, 1, 4, 4}, {}, 12);
   add(cases, op, "1x1, no bias", {2, 1, 3, 3, 16}, {2, 1, 1, 1, 16, 16}, {});
   add(cases, op, "1x1, strided", {1, 1, 7, 9, 8}, {2, 1, 1, 1, 8, 8}, {{"strides", Ints{2, 2}}}, 16);
+  add(cases, op, "1x1, strided, picked", {2, 2, 7, 9, 8}, {16, 2, 1, 1, 8, 8}, {{"strides", Ints{2, 3}}},
+      128);
   add(cases, op, "1x1, not all lanes", {1, 2, 5, 7, 8}, {3, 2, 1, 1, 8, 8}, {{"channels", int64_t{11}}}, 24);
   add(cases, op, "1x1, not all blocks", {2, 3, 4, 7, 4}, {2, 3, 1, 1, 4, 4}, {{"channels", int64_t{6}}});
   add(cases, op, "1x1, strided, not all lanes", {1, 2, 7, 9, 16}, {2, 2, 1, 1, 16, 16},
