@@ -28,7 +28,8 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
 int FileDescriptor::release() { return std::exchange(fd_, -1); }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe would wait for a writer; it is refused below.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) {
     if (errno == ENOENT) throw Error(ErrorCode::kNotFound, "no such file: " + path);
     throw_errno(errno, "cannot open " + path);
