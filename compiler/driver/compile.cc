@@ -25,6 +25,22 @@ namespace tensormill::driver {
 
 namespace {
 
+/// The reference of a kernel past these takes minutes and several times the tensors' memory.
+constexpr int64_t kSampleBytes = int64_t{1} << 29;
+constexpr int64_t kSampleFlops = int64_t{1} << 36;
+
+bool is_within_sample_budget(const plan::Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const std::vector<ir::ValueId>* values : {&kernel.region->inputs(), &kernel.region->outputs()}) {
+    for (ir::ValueId id : *values) {
+      const ir::ValueType& type = kernel.region->value(id).type;
+      // A tensor has 2^40 bytes at most and a kernel few of them: the sum does not wrap.
+      bytes += num_bytes(type.shape, type.dtype);
+    }
+  }
+  return bytes <= kSampleBytes && kernel.flops <= kSampleFlops;
+}
+
 constexpr std::string_view kVersion = "0.1.0";
 
 class PhaseTimer {
@@ -144,13 +160,16 @@ private:
     compiled.workspace = built.workspace;
     if (dumps("tir")) compiled.loop_text = te::print(built.function);
     compiled.object = std::move(built.object);
-    if (verifies()) {
+    if (verifies(kernel)) {
       const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
       verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(graph, index));
     }
   }
 
-  bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
+  bool verifies(const plan::Kernel& kernel) const {
+    if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) return false;
+    return options_.verify == VerifyMode::kFull || is_within_sample_budget(kernel);
+  }
 
   /// Kernels are independent; results stand at their index, so that the order of work never shows. The error
   /// of the first kernel that fails is thrown.
@@ -268,7 +287,7 @@ private:
       const CompiledKernel& compiled = compiled_[metadata_.kernels.size()];
       info.tuning_record = compiled.tuning_record;
       info.tuning_reason = compiled.tuning_reason;
-      info.verified = verify_name();
+      info.verified = verifies(kernel) || options_.verify == VerifyMode::kNone ? verify_name() : "not_run";
       metadata_.kernels.push_back(std::move(info));
     }
     for (const plan::KernelCall& call : kernels_.calls) {

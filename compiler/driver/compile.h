@@ -25,6 +25,8 @@ struct TunedSchedule {
   std::string reason;  ///< why no record of the kernel can be used; then there are no steps
 };
 
+/// Of each distinct kernel; kSample leaves out ("not_run") those whose tensors have more than 512 MiB
+/// together or that do more than 2^36 operations.
 enum class VerifyMode : uint8_t { kNone, kSample, kFull };
 /// "none", "sample", "full"; throws Error(kInvalidArgument) otherwise.
 VerifyMode parse_verify_mode(const std::string& text);

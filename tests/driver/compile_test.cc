@@ -156,6 +156,20 @@ TEST(Compile, StopsWhenAskedAndReportsItsProgress) {
   }
 }
 
+TEST(Compile, HugeTensorsAreNotMadeToVerifyAKernel) {
+  CompileOptions options = host_options(3);
+  options.verify = driver::VerifyMode::kSample;
+  const ir::Graph graph = parse(R"(graph "huge" (%x: f32[1000000000]) {
+  %y: f32[1000000000] = relu(%x)
+  return %y
+}
+)");
+  const package::Metadata metadata = metadata_of(driver::compile(graph, options));
+  ASSERT_EQ(metadata.kernels.size(), 1u);
+  EXPECT_EQ(metadata.kernels[0].verified, "not_run");
+  EXPECT_EQ(metadata_of(driver::compile(parse(kSmallNet), options)).kernels[0].verified, "sample");
+}
+
 TEST(Compile, GraphsWithoutKernelsRun) {
   const ir::Graph graph = parse(R"(graph "moves" (%x: f32[2,3], %unused: i64[1]) {
   %c = const f32[2] {1.5, -2.0}

@@ -93,6 +93,10 @@ class CommandLine(unittest.TestCase):
         self.refused(3, "torn.tar", "show", torn)
         self.refused(3, "digits.onnx", "run", DIGITS)
         self.refused(3, "text.npz", "run", self.package, "-i", text)
+        pipe = self.folder / "input-pipe"
+        os.mkfifo(pipe)
+        for args in (["compile", pipe], ["run", pipe], ["show", pipe], ["run", self.package, "-i", pipe]):
+            self.refused(3, "input-pipe", *args)
         self.refused(3, '"other"', "run", self.package, "--outputs", "other")
 
     def test_wrong_tensors(self):

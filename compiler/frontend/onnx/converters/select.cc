@@ -8,9 +8,6 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Largest constant that is made here.
-constexpr int64_t kMaxFilled = int64_t{1} << 24;
-
 /// Indices that may be negative, counted from the front; those outside of the extent become -2^62, so that
 /// the operator that uses them refuses them.
 ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride) {

@@ -160,12 +160,12 @@ StructureConverter find_structure_op(std::string_view op, int64_t opset) {
     int64_t since, until;
     StructureConverter convert;
   };
-  static const std::vector<Row> kRows = {
+  static const std::vector<Row> rows = {
 #define TM_STRUCTURE_OP(op, since, until, function) {op, since, until, &function},
 #include "compiler/frontend/onnx/structure_ops.def"
 #undef TM_STRUCTURE_OP
   };
-  for (const Row& row : kRows) {
+  for (const Row& row : rows) {
     if (row.op == op && opset >= row.since && opset <= row.until) return row.convert;
   }
   return nullptr;
