@@ -13,6 +13,12 @@
 
 namespace tensormill {
 
+namespace {
+
+constexpr size_t kLargePage = size_t{2} << 20;
+
+}  // namespace
+
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
@@ -46,6 +52,9 @@ std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& nam
   if (size != 0) {
     data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) throw_errno(errno, "cannot map " + name);
+    // Weights are streamed: what is not in memory yet is better read into large pages. A refusal changes
+    // nothing.
+    if (size >= kLargePage) (void)::madvise(data, size, MADV_HUGEPAGE);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(data, size, name));
 }
