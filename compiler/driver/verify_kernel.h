@@ -24,7 +24,9 @@ void check_outputs(const plan::Kernel& kernel, const KernelReference& reference,
 
 /// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares every output
 /// element with the reference: within kernel.tolerance of the largest magnitude, NaN and infinities at the
-/// same places, and errors alike. Throws Error(kWrongAnswer) naming the kernel, the element and both values.
+/// same places, and errors alike. Kernels that make integers of sums get whole numbers as floats: of others a
+/// sum may lie on either side of where the integer changes. Throws Error(kWrongAnswer) naming the kernel, the
+/// element and both values.
 void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
                    const std::vector<const Tensor*>& constants);
 

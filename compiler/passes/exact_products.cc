@@ -1,0 +1,218 @@
+// Sums of integer products whose magnitudes add up to 2^24 at most are exact in float32, in any order: every
+// partial sum is an integer that float32 holds. Products of 8-bit values, widened to int32 less their zero
+// points as quantized models have them, are then computed by the kernels of float32, whose vectors multiply
+// and add in one instruction. Where a whole depth may add up to more, it is cut into parts that do not, and
+// the parts are added in int32.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/patch.h"
+#include "compiler/passes/match.h"
+#include "compiler/passes/pass.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+constexpr double kExact = 16777216;  // 2^24
+constexpr int64_t kMostParts = 16;
+constexpr int kMostSteps = 8;  // from a product back to the narrow types
+
+struct Interval {
+  double low = 0, high = 0;
+  double magnitude() const { return std::max(std::abs(low), std::abs(high)); }
+};
+
+Interval interval_of_type(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const double span = std::ldexp(1.0, info.bits);
+  return info.is_signed ? Interval{-span / 2, span / 2 - 1} : Interval{0, span - 1};
+}
+
+Interval interval_of_constant(const Tensor& tensor) {
+  Interval found;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const double value = tensor.element_as_double(i);
+    found = {i == 0 ? value : std::min(found.low, value), i == 0 ? value : std::max(found.high, value)};
+  }
+  return found;
+}
+
+/// Between which integers the elements of an integer tensor lie, as far as narrow types, constants and sums
+/// tell; of int32, for which no step can wrap around.
+std::optional<Interval> interval_of(const ir::Graph& graph, ir::ValueId id, int steps = kMostSteps) {
+  const ir::Value& value = graph.value(id);
+  const DType dtype = value.type.dtype;
+  if (is_float(dtype) || dtype_info(dtype).bits > 32) return std::nullopt;
+  if (value.constant) return interval_of_constant(*value.constant);
+  if (dtype == DType::kBool || dtype_info(dtype).bits <= 8) return interval_of_type(dtype);
+  const ir::Node* node = producer_of(graph, id);
+  if (node == nullptr || steps == 0 || dtype != DType::kInt32) return std::nullopt;
+  std::vector<Interval> args;
+  if (node->op == "cast" || node->op == "reshape" || node->op == "transpose" || node->op == "sub") {
+    for (const ir::ValueId input : node->inputs) {
+      const std::optional<Interval> arg = interval_of(graph, input, steps - 1);
+      if (!arg) return std::nullopt;
+      args.push_back(*arg);
+    }
+  }
+  if (args.empty()) return std::nullopt;
+  const Interval result =
+      args.size() == 1 ? args[0] : Interval{args[0].low - args[1].high, args[0].high - args[1].low};
+  if (result.magnitude() > kExact) return std::nullopt;
+  return result;
+}
+
+/// The value where it follows from constants by such steps: fold_constants leaves widened weights alone,
+/// which take four times the bytes. Nothing when a step refuses its data.
+std::optional<Tensor> constant_of(const ir::Graph& graph, ir::ValueId id, int steps = kMostSteps) {
+  const ir::Value& value = graph.value(id);
+  if (value.constant) return *value.constant;
+  const ir::Node* node = producer_of(graph, id);
+  if (node == nullptr || steps == 0 || (node->op != "cast" && node->op != "sub")) return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const ir::ValueId input : node->inputs) {
+    std::optional<Tensor> tensor = constant_of(graph, input, steps - 1);
+    if (!tensor) return std::nullopt;
+    inputs.push_back(std::move(*tensor));
+  }
+  Tensor result = Tensor::zeros(value.type.dtype, value.type.shape);
+  ir::ReferenceContext context{node->attrs, {}, {&result}};
+  for (const Tensor& input : inputs) context.inputs.push_back(&input);
+  try {
+    graph.ops().get(node->op).reference(context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kTensorData) throw;
+    return std::nullopt;
+  }
+  return result;
+}
+
+bool attr_set(const ir::Node& node, const std::string& name) {
+  return node.attrs.has(name) && node.attrs.int_of(name) != 0;
+}
+
+class ExactProducts {
+public:
+  explicit ExactProducts(const ir::Graph& graph) : graph_(graph), patch_(graph, "exact_products") {}
+
+  ir::Graph run() {
+    for (const ir::Node& node : graph_.nodes()) {
+      if (node.op == "matmul" && type(node.outputs[0]).dtype == DType::kInt32) visit(node);
+    }
+    return patch_.apply();
+  }
+
+private:
+  const ir::ValueType& type(ir::ValueId id) const { return graph_.value(id).type; }
+
+  void visit(const ir::Node& node) {
+    const Shape &left = type(node.inputs[0]).shape, &right = type(node.inputs[1]).shape;
+    if (left.empty() || right.empty()) return;
+    const std::optional<Interval> x = interval_of(graph_, node.inputs[0]);
+    const std::optional<Interval> y = interval_of(graph_, node.inputs[1]);
+    if (!x || !y) return;
+    const int64_t depth = left[left.size() - (attr_set(node, "transpose_a") && left.size() > 1 ? 2 : 1)];
+    const std::optional<Tensor> matrix = right.size() == 2 && !attr_set(node, "transpose_a")
+                                             ? constant_of(graph_, node.inputs[1])
+                                             : std::nullopt;
+    if (matrix) {
+      const bool transposed = attr_set(node, "transpose_b");
+      for (int64_t parts = 1; parts <= std::min(kMostParts, depth); ++parts) {
+        if (largest_sum(*matrix, transposed, parts) * x->magnitude() > kExact) continue;
+        patch_.replace(node.outputs[0], sum_of_parts(node, *matrix, transposed, parts));
+        return;
+      }
+    } else if (x->magnitude() * y->magnitude() * static_cast<double>(depth) <= kExact) {
+      patch_.replace(node.outputs[0], product(node, widened(node.inputs[0]), widened(node.inputs[1])));
+    }
+  }
+
+  /// The largest sum of magnitudes of one column of the matrix within one of the parts of its depth.
+  static double largest_sum(const Tensor& matrix, bool transposed, int64_t parts) {
+    const int64_t depth = matrix.shape()[transposed ? 1 : 0], columns = matrix.shape()[transposed ? 0 : 1];
+    double largest = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      std::vector<double> sums(static_cast<size_t>(columns));
+      for (int64_t k = part * depth / parts; k < (part + 1) * depth / parts; ++k) {
+        for (int64_t j = 0; j < columns; ++j) {
+          sums[static_cast<size_t>(j)] +=
+              std::abs(matrix.element_as_double(transposed ? j * depth + k : k * columns + j));
+        }
+      }
+      for (const double sum : sums) largest = std::max(largest, sum);
+    }
+    return largest;
+  }
+
+  /// Rows [first, first + count) of the matrix as float32.
+  static Tensor floats(const Tensor& matrix, bool transposed, int64_t first, int64_t count) {
+    const int64_t columns = matrix.shape()[transposed ? 0 : 1], depth = matrix.shape()[transposed ? 1 : 0];
+    Tensor result =
+        Tensor::zeros(DType::kFloat32, transposed ? Shape{columns, count} : Shape{count, columns});
+    const std::span<float> to = result.values<float>();
+    for (int64_t k = 0; k < count; ++k) {
+      for (int64_t j = 0; j < columns; ++j) {
+        const int64_t from = transposed ? j * depth + first + k : (first + k) * columns + j;
+        to[static_cast<size_t>(transposed ? j * count + k : k * columns + j)] =
+            static_cast<float>(matrix.element_as_double(from));
+      }
+    }
+    return result;
+  }
+
+  /// The value as float32, made once.
+  ir::ValueId widened(ir::ValueId value) {
+    const auto [found, is_new] = widened_.emplace(value, ir::kAbsent);
+    if (is_new) {
+      const ir::Node* node = producer_of(graph_, value);
+      found->second = patch_.add_node("cast", {value}, {{"to", DType::kFloat32}},
+                                      node != nullptr ? node->origins : std::vector<std::string>())[0];
+    }
+    return found->second;
+  }
+
+  /// The product of float32 values as int32.
+  ir::ValueId product(const ir::Node& node, ir::ValueId x, ir::ValueId y) {
+    const ir::ValueId sums = patch_.add_node("matmul", {x, y}, node.attrs, node.origins)[0];
+    return patch_.add_node("cast", {sums}, {{"to", DType::kInt32}}, node.origins)[0];
+  }
+
+  ir::ValueId sum_of_parts(const ir::Node& node, const Tensor& matrix, bool transposed, int64_t parts) {
+    const ir::ValueId x = widened(node.inputs[0]);
+    const Shape& shape = type(node.inputs[0]).shape;
+    const int64_t depth = shape.back();
+    ir::ValueId sum = ir::kAbsent;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t first = part * depth / parts, count = (part + 1) * depth / parts - first;
+      ir::ValueId rows = x;
+      if (parts > 1) {
+        Shape starts(shape.size(), 0), extents = shape;
+        starts.back() = first;
+        extents.back() = count;
+        rows = patch_.add_node("slice", {x}, {{"starts", starts}, {"extents", extents}}, node.origins)[0];
+      }
+      const std::string name =
+          graph_.value(node.inputs[1]).name + ".exact" + (first == 0 ? "" : "." + std::to_string(first));
+      const ir::ValueId exact =
+          product(node, rows, patch_.add_constant(name, floats(matrix, transposed, first, count)));
+      sum = part == 0 ? exact : patch_.add_node("add", {exact, sum}, {}, node.origins)[0];
+    }
+    return sum;
+  }
+
+  const ir::Graph& graph_;
+  ir::Patch patch_;
+  std::map<ir::ValueId, ir::ValueId> widened_;
+};
+
+}  // namespace
+
+ir::Graph exact_products(const ir::Graph& graph, const PassContext& /*context*/) {
+  return ExactProducts(graph).run();
+}
+
+}  // namespace tensormill::passes
