@@ -53,6 +53,11 @@ void check_host(const Request& request, const AccessRules& rules) {
 
 void check_origin(const Request& request, const AccessRules& rules) {
   if (is_safe_method(request.method)) return;
+  // A browser sends one of each; of several, none could be trusted to be the browser's.
+  for (const char* name : {"Origin", "Sec-Fetch-Site"}) {
+    if (request.headers.get_all(name).size() > 1)
+      throw Error(ErrorCode::kForbidden, std::string(name) + " stands twice");
+  }
   const auto origin = request.headers.get("Origin");
   if (origin && contains(rules.allowed_origins, *origin)) return;
   if (origin) {

@@ -81,6 +81,8 @@ TEST_F(Dispatch, RefusesChangesFromForeignPages) {
        {"Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none"}) {
     EXPECT_EQ(send("POST", target, {field}).status, 202) << field;
   }
+  expect_problem(send("POST", target, {"Origin: http://localhost:8080", "Origin: http://evil.example"}), 403,
+                 "forbidden");
   EXPECT_EQ(get("/v1/info", {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}).status, 200);
 }
 
