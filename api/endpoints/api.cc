@@ -7,12 +7,25 @@
 #include "api/endpoints/context.h"
 #include "api/http/coding.h"
 #include "api/http/problem.h"
+#include "api/http/rate_limit.h"
 #include "api/http/router.h"
 #include "api/http/security.h"
 #include "api/http/target.h"
 
 namespace tensormill::endpoints {
 namespace {
+
+/// The deployment of a plain inference; "" for any other target.
+std::string inferred_deployment(std::string_view target) {
+  constexpr std::string_view kInfer = "/infer";
+  for (const std::string_view prefix : {"/v2/models/", "/v1/deployments/"}) {
+    if (!target.starts_with(prefix) || !target.ends_with(kInfer)) continue;
+    if (target.size() < prefix.size() + kInfer.size()) continue;
+    const std::string_view name = target.substr(prefix.size(), target.size() - prefix.size() - kInfer.size());
+    if (name.find_first_of("/?%") == std::string_view::npos) return std::string(name);
+  }
+  return "";
+}
 
 bool is_health(std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
@@ -63,7 +76,8 @@ void check_media_type(const http::Request& request, BodyKind kind) {
 
 class Api : public http::Handler {
 public:
-  Api(services::Services services, ApiOptions options) : services_(services), options_(std::move(options)) {
+  Api(services::Services services, ApiOptions options)
+      : services_(services), options_(std::move(options)), rates_(options_.max_rate) {
     for (std::string& host : options_.allowed_hosts) host = http::to_lower(host);
     rules_ = {options_.allowed_hosts, options_.allowed_origins};
     const std::vector<RouteRow>& rows = all_routes();
@@ -71,7 +85,9 @@ public:
   }
 
   http::Lane lane(std::string_view, std::string_view target) const noexcept override {
-    return is_health(target) ? http::Lane::kReserved : http::Lane::kWorker;
+    if (is_health(target)) return http::Lane::kReserved;
+    const std::string name = inferred_deployment(target);
+    return !name.empty() && services_.deployments->is_quick(name) ? http::Lane::kDirect : http::Lane::kWorker;
   }
 
   http::Response handle(http::Request& request) noexcept override {
@@ -79,6 +95,7 @@ public:
     std::string route;
     http::Response response = answer(request, route);
     http::encode_response(request.headers, response);
+    http::add_cors(request, rules_, response);
     response.headers.set("X-Request-Id", request.request_id);
     response.headers.set("X-Content-Type-Options", "nosniff");
     if (!response.headers.has("Cache-Control") && !response.headers.has("ETag")) {
@@ -139,13 +156,15 @@ private:
     return response;
   }
 
-  void check_scope(http::Request& request, const RouteRow& row) const {
+  void check_scope(http::Request& request, const RouteRow& row) {
     if (services_.keys == nullptr || row.scope == Scope::kPublic) return;
     const std::string_view field = request.headers.get("Authorization").value_or("");
     const bool bearer = http::to_lower(field.substr(0, 7)) == "bearer ";
     services::KeyService::Key key;
     if (bearer) key = services_.keys->find(http::trim(field.substr(7)));
     if (key.name.empty()) throw Error(ErrorCode::kUnauthorized, "this needs a valid API key as bearer token");
+    request.caller = key.name;
+    rates_.take(key.name, request.received);
     const auto has = [&](std::string_view scope) {
       return std::find(key.scopes.begin(), key.scopes.end(), scope) != key.scopes.end();
     };
@@ -153,7 +172,6 @@ private:
       throw Error(ErrorCode::kForbidden,
                   "key " + key.name + " lacks the scope " + std::string(scope_name(row.scope)));
     }
-    request.caller = key.name;
   }
 
   void limit_body(http::Request& request, BodyKind kind) const {
@@ -186,6 +204,7 @@ private:
   ApiOptions options_;
   http::AccessRules rules_;
   http::Router router_;
+  http::RateLimiter rates_;
   std::atomic<int> waiting_{0};
 };
 

@@ -4,12 +4,19 @@
 
 namespace tensormill::endpoints {
 
-services::NamedTensors decode_npz(std::string_view bytes, uint64_t max_bytes) {
+services::NamedTensors decode_npz(const http::SharedBytes& bytes, uint64_t max_bytes) {
   npz::Limits limits;
   limits.max_total_bytes = static_cast<int64_t>(max_bytes);
+  const npz::Reader reader({bytes.data.get(), bytes.size}, limits);
   services::NamedTensors tensors;
-  for (npz::NamedTensor& one : npz::read_npz(std::as_bytes(std::span(bytes.data(), bytes.size())), limits)) {
-    tensors.emplace_back(std::move(one.name), std::move(one.tensor));
+  for (size_t i = 0; i < reader.entries().size(); ++i) {
+    const npz::Entry& entry = reader.entries()[i];
+    if (const auto view = reader.view(i)) {
+      tensors.emplace_back(entry.name,
+                           Tensor(view->dtype, view->shape, bytes.data, const_cast<void*>(view->data)));
+    } else {
+      tensors.emplace_back(entry.name, reader.read(i));
+    }
   }
   return tensors;
 }

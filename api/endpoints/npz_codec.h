@@ -2,15 +2,17 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "api/http/body.h"
 #include "api/services/common.h"
 
 namespace tensormill::endpoints {
 
-/// Throws Error(kInvalidNpz), Error(kTooLarge) when the tensors have more than `max_bytes` together.
-services::NamedTensors decode_npz(std::string_view bytes, uint64_t max_bytes);
+/// A tensor that lies in the archive as memory wants it stays there, aligned to its elements, and holds
+/// the bytes. Throws Error(kInvalidNpz), Error(kTooLarge) when they have more than `max_bytes` in all.
+services::NamedTensors decode_npz(const http::SharedBytes& bytes, uint64_t max_bytes);
 std::string encode_npz(const services::NamedTensors& tensors);
 
 }  // namespace tensormill::endpoints

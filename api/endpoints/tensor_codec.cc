@@ -30,8 +30,8 @@ std::string metric(std::string_view name, double ms) {
 }  // namespace
 
 services::NamedTensors read_tensors(http::Request& request, uint64_t max_bytes) {
-  const std::string bytes = http::read_all(*request.body);
-  if (bytes.empty()) return {};
+  const http::SharedBytes bytes = http::read_all_shared(*request.body);
+  if (bytes.size == 0) return {};
   return decode_npz(bytes, max_bytes);
 }
 

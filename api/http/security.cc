@@ -74,4 +74,24 @@ void check_origin(const Request& request, const AccessRules& rules) {
   }
 }
 
+void add_cors(const Request& request, const AccessRules& rules, Response& response) {
+  if (rules.allowed_origins.empty()) return;
+  const std::string vary(response.headers.get("Vary").value_or(""));
+  response.headers.set("Vary", vary.empty() ? "Origin" : vary + ", Origin");
+  const auto origin = request.headers.get("Origin");
+  if (!origin || !contains(rules.allowed_origins, *origin)) return;
+  response.headers.set("Access-Control-Allow-Origin", *origin);
+  response.headers.set("Access-Control-Expose-Headers",
+                       "ETag, Location, Link, Range, Retry-After, Server-Timing, X-Request-Id, "
+                       "X-Deployment-Version, Inference-Header-Content-Length");
+  if (request.method != "OPTIONS" || !request.headers.has("Access-Control-Request-Method")) return;
+  response.headers.set("Access-Control-Allow-Methods", response.headers.get("Allow").value_or(""));
+  response.headers.set(
+      "Access-Control-Allow-Headers",
+      "Authorization, Content-Type, Content-Range, Content-Encoding, Prefer, Idempotency-Key, "
+      "If-Match, If-None-Match, Range, Last-Event-ID, X-Request-Id, "
+      "Inference-Header-Content-Length");
+  response.headers.set("Access-Control-Max-Age", "600");
+}
+
 }  // namespace tensormill::http

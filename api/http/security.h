@@ -26,4 +26,9 @@ void check_origin(const Request& request, const AccessRules& rules);
 /// GET, HEAD and OPTIONS change nothing.
 bool is_safe_method(std::string_view method);
 
+/// Tells a browser that a page of an allowed origin may read `response`, and answers its preflight (the Fetch
+/// standard, section 3.2), whose Allow field names the methods. Nothing is said to other origins, and nothing
+/// ever allows credentials. Without allowed origins the response is left as it is.
+void add_cors(const Request& request, const AccessRules& rules, Response& response);
+
 }  // namespace tensormill::http

@@ -134,6 +134,9 @@ public:
   /// Throws Error(kNotFound), as do all below but has().
   virtual Deployment get(const std::string& name) = 0;
   virtual bool has(const std::string& name) = 0;
+  /// Whether an inference with the default version ends within about a millisecond, as far as those before it
+  /// tell: such a request may run where nothing else waits for long. False for a name that is not there.
+  virtual bool is_quick(const std::string& name) = 0;
   /// Of one version, or of all that are loaded when `version` is "". Error(kUnavailable) for one that is not.
   virtual std::vector<InferStatistics> statistics(const std::string& name, const std::string& version) = 0;
   /// Takes all versions out of memory after their last request and keeps the rows, so that they stay out over

@@ -165,7 +165,9 @@ MemberStream::~MemberStream() {
 size_t MemberStream::read_some(std::span<std::byte> target) {
   const size_t left = member_.data.size() - consumed_;
   if (!member_.deflated) {
-    const size_t count = std::min(left, target.size());
+    // In pieces that are still in the cache when their CRC is taken.
+    constexpr size_t kPiece = 32 * 1024;
+    const size_t count = std::min({left, target.size(), kPiece});
     if (count != 0) std::memcpy(target.data(), member_.data.data() + consumed_, count);
     consumed_ += count;
     return count;

@@ -15,9 +15,10 @@
 #include "config/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/ops_handler.h"
+#include "server/cli/settings_input.h"
+#include "server/metrics/audit_log.h"
 #include "server/metrics/registry.h"
 #include "server/metrics/request_log.h"
 #include "server/services/key_file.h"
@@ -27,15 +28,6 @@
 namespace tensormill::cli {
 
 namespace {
-
-struct ServeArguments {
-  std::string listen;
-  std::string data;
-  std::string config;
-  std::string ops_listen;
-  std::string keys_file;
-  std::vector<std::string> settings;  ///< NAME=VALUE
-};
 
 /// SIGINT and SIGTERM as a descriptor; blocked in all threads that are made later.
 FileDescriptor stop_signals() {
@@ -55,30 +47,6 @@ void wait_for_signal(const FileDescriptor& signals) {
   while (::poll(&watched, 1, -1) < 0) {
     if (errno != EINTR) throw_errno(errno, "cannot wait for signals");
   }
-}
-
-config::Settings settings_of(const ServeArguments& arguments) {
-  config::SettingSources sources;
-  sources.environment = config::tensormill_environment(environ);
-  if (!arguments.config.empty()) {
-    sources.file_name = arguments.config;
-    try {
-      sources.file_text = read_file(arguments.config);
-    } catch (const Error& error) {
-      throw Error(ErrorCode::kUsage, "--config: " + error.message());
-    }
-  }
-  if (!arguments.listen.empty()) sources.flags.emplace_back("listen", arguments.listen);
-  if (!arguments.ops_listen.empty()) sources.flags.emplace_back("ops_listen", arguments.ops_listen);
-  if (!arguments.keys_file.empty()) sources.flags.emplace_back("keys_file", arguments.keys_file);
-  if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
-  for (const std::string& setting : arguments.settings) {
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos)
-      throw Error(ErrorCode::kUsage, "--set " + setting + ": expected NAME=VALUE");
-    sources.flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-  }
-  return config::load_settings(sources);
 }
 
 /// The number of keys; 0 when no file is configured.
@@ -104,6 +72,8 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   options.workers = settings.http_workers;
   options.queue = settings.http_queue;
   options.max_connections = settings.max_connections;
+  options.tls_certificate = settings.tls_certificate;
+  options.tls_key = settings.tls_key;
   options.max_header_bytes = static_cast<uint32_t>(settings.max_header_bytes);
   options.header_timeout = settings.header_timeout;
   options.body_timeout = settings.body_timeout;
@@ -120,7 +90,7 @@ transport::TransportKind transport_kind(const config::Settings& settings) {
 }
 
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
-                                  metrics::Registry& registry) {
+                                  metrics::AuditLog& audit, metrics::Registry& registry) {
   endpoints::ApiOptions options;
   options.allowed_hosts = settings.allowed_hosts;
   options.allowed_origins = settings.allowed_origins;
@@ -128,30 +98,36 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_image_bytes = settings.max_image_bytes;
   options.max_tensor_bytes = settings.max_tensor_bytes;
   options.max_model_bytes = settings.max_model_bytes;
+  options.max_rate = settings.max_rate;
   options.version = driver::compiler_version();
-  options.on_response = [&log, &registry](const http::Request& request, const http::Response& response,
-                                          const std::string& route) {
+  options.on_response = [&log, &audit, &registry](const http::Request& request,
+                                                  const http::Response& response, const std::string& route) {
     // A path that no route has is a stranger's text: no label of its own, and no method either.
     const std::string method = route.empty() ? "" : request.method;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - request.received;
     registry.count("http_requests_total",
                    {{"route", route}, {"method", method}, {"code", std::to_string(response.status)}});
     registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count());
-    log.answered({request.request_id, request.method, request.target, route, request.caller, request.peer,
-                  response.status});
+    const metrics::AnsweredRequest answered = {
+        request.request_id,
+        request.method,
+        request.target,
+        route,
+        request.caller,
+        request.peer,
+        response.status,
+        spent.count() * 1e3,
+        metrics::trace_id_of(request.headers.get("traceparent").value_or(""))};
+    log.answered(answered);
+    if (!audit.answered(answered))
+      log.note("the audit log cannot be written", {{"request_id", request.request_id}});
   };
   return options;
 }
 
-void print_settings(const config::Settings& settings) {
-  for (const config::SettingInfo& info : config::all_settings()) {
-    std::cout << info.name << " = " << settings.get(info.name) << "\n";
-  }
-}
-
-std::string url_of(const std::string& address, uint16_t port) {
+std::string url_of(const std::string& address, uint16_t port, bool tls = false) {
   const std::string host = address.find(':') == std::string::npos ? address : "[" + address + "]";
-  return "http://" + host + ":" + std::to_string(port);
+  return (tls ? "https://" : "http://") + host + ":" + std::to_string(port);
 }
 
 /// Metrics and health on a listener, and threads, of their own.
@@ -179,20 +155,22 @@ private:
   std::unique_ptr<transport::ServerTransport> transport_;
 };
 
-int serve(const ServeArguments& arguments) {
+int serve(const SettingsArguments& arguments) {
   const config::Settings settings = settings_of(arguments);
   transport::TransportOptions options = transport_options(settings);
   const FileDescriptor signals = stop_signals();
   metrics::RequestLog log(settings.log_level);
+  metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
   const std::unique_ptr<http::Handler> api =
-      endpoints::make_api(server.services(), api_options(settings, log, server.metrics()));
+      endpoints::make_api(server.services(), api_options(settings, log, audit, server.metrics()));
   Ops ops(settings, server);
   const auto transport = transport::make_transport(transport_kind(settings), options);
   transport->start(*api);
   print_settings(settings);
   if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";
-  std::cout << "listening on " << url_of(options.address, transport->port()) << std::endl;
+  const bool tls = !options.tls_certificate.empty();
+  std::cout << "listening on " << url_of(options.address, transport->port(), tls) << std::endl;
   log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
   log.note("draining", {});
@@ -207,13 +185,7 @@ int serve(const ServeArguments& arguments) {
 }  // namespace
 
 Action serve_command(CLI::App& app) {
-  const auto arguments = std::make_shared<ServeArguments>();
-  app.add_option("--listen", arguments->listen, "address and port; default 127.0.0.1:8080");
-  app.add_option("--data", arguments->data, "folder of the store");
-  app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
-  app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
-  app.add_option("--config", arguments->config, "file of settings");
-  app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
+  const auto arguments = add_settings_options(app);
   return [arguments](const GlobalOptions&) { return serve(*arguments); };
 }
 

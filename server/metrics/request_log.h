@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,13 @@ struct AnsweredRequest {
   std::string caller;
   std::string peer;
   int status = 0;
+  double ms = 0;         ///< from the request's head to its answer
+  std::string trace_id;  ///< of the caller's W3C trace context; "" without one
 };
+
+/// The trace-id of a `traceparent` field (W3C Trace Context, level 1, section 3.2); "" for one that is
+/// malformed or all zeros.
+std::string trace_id_of(std::string_view traceparent);
 
 class RequestLog {
 public:

@@ -163,6 +163,13 @@ services::Page<services::Deployment> DeploymentServiceImpl::list(const services:
 
 bool DeploymentServiceImpl::has(const std::string& name) { return find(name) != nullptr; }
 
+bool DeploymentServiceImpl::is_quick(const std::string& name) {
+  const EntryPtr entry = find(name);
+  if (!entry) return false;
+  const auto version = entry->versions.find(entry->default_version);
+  return version != entry->versions.end() && version->second->package && version->second->package->is_quick();
+}
+
 std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const std::string& name,
                                                                          const std::string& version) {
   std::vector<services::InferStatistics> all;

@@ -53,6 +53,7 @@ public:
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
   bool has(const std::string& name) override;
+  bool is_quick(const std::string& name) override;
   std::vector<services::InferStatistics> statistics(const std::string& name,
                                                     const std::string& version) override;
   void unload(const std::string& name) override;

@@ -31,6 +31,8 @@ public:
   virtual services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
                                   const services::CallContext& context) = 0;
   virtual services::InferStatistics statistics() const = 0;
+  /// As services::DeploymentService::is_quick.
+  virtual bool is_quick() const = 0;
 };
 
 class ExecutorHost {

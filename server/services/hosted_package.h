@@ -1,6 +1,8 @@
 /// A loaded package with its executors behind a batcher. Thread-safety: as HostedPackage.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -24,6 +26,7 @@ public:
   services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
                           const services::CallContext& context) override;
   services::InferStatistics statistics() const override;
+  bool is_quick() const override;
 
   /// Throws Error(kInvalidArgument) unless requests may share runs. Before the first run().
   void check_batching();
@@ -49,6 +52,7 @@ private:
   void count(const std::vector<InferRequest*>& batch, batching::Clock::time_point gathered,
              batching::Clock::time_point computed);
   void count_failure(batching::Clock::time_point arrived);
+  void remember_time(uint64_t ns);
 
   parallel::ThreadPool& pool_;
   const InProcessOptions host_;
@@ -57,6 +61,7 @@ private:
   std::vector<services::TensorSpec> outputs_;
   std::vector<Instance> instances_;
   batching::Batcher batcher_;
+  std::atomic<int64_t> usual_ns_{0};  ///< moving average of a request's time here, waiting included
   mutable std::mutex statistics_mutex_;
   services::InferStatistics statistics_;
 };

@@ -1,8 +1,9 @@
 #include "server/transport/beast_body.h"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
+#include <cstring>
 #include <future>
+#include <utility>
 
 #include "server/transport/beast_connection.h"
 
@@ -22,6 +23,8 @@ size_t BeastBody::read(std::span<std::byte> buffer) {
   // as a value and is thrown here.
   auto result = std::make_shared<std::promise<Connection::BodyRead>>();
   connection->read_body(buffer, [result](Connection::BodyRead read) { result->set_value(std::move(read)); });
+  // Clients that are slow, or say nothing more, do not keep the others from the workers.
+  const Executor::Away away(connection->workers());
   const Connection::BodyRead read = result->get_future().get();
   if (read.error) throw Error(*read.error);
   return read.count;
@@ -30,6 +33,7 @@ size_t BeastBody::read(std::span<std::byte> buffer) {
 void Connection::read_body(std::span<std::byte> buffer, BodyCallback done) {
   asio::post(socket_.get_executor(), [self = shared_from_this(), buffer, done = std::move(done)]() mutable {
     self->body_buffer_ = buffer;
+    self->body_filled_ = 0;
     self->body_done_ = std::move(done);
     auto& body = self->parser_->get().body();
     body.data = buffer.data();
@@ -42,12 +46,13 @@ void Connection::read_body(std::span<std::byte> buffer, BodyCallback done) {
 void Connection::send_continue() {
   continue_expected_ = false;
   arm_timer(state_.options.write_timeout);
-  asio::async_write(socket_, asio::buffer(kContinue.data(), kContinue.size()),
-                    [self = shared_from_this()](ErrorCodeIo, size_t) {
-                      self->disarm_timer();
-                      // A failed write shows again in the read that follows.
-                      self->continue_body();
-                    });
+  // It fits into the socket's buffer, which is empty now. A failed write shows again in the read that
+  // follows.
+  stream_.async_write_some(asio::buffer(kContinue.data(), kContinue.size()),
+                           [self = shared_from_this()](ErrorCodeIo, size_t) {
+                             self->disarm_timer();
+                             self->continue_body();
+                           });
 }
 
 /// Parses what is buffered; true when the pending read has its answer.
@@ -87,16 +92,39 @@ void Connection::continue_body() {
     framing_broken_ = true;
     return finish_body_read(Error(ErrorCode::kUnavailable, "the connection is closed"));
   }
+  if (body_length_) return continue_known_body();
   if (parse_body_bytes()) return;
   if (buffer_.size() + kBodyRead > buffer_.max_size()) {
     framing_broken_ = true;
     return finish_body_read(Error(ErrorCode::kInvalidRequest, "a chunk header of the body is too long"));
   }
+  wait_for_body(buffer_.prepare(kBodyRead));
+}
+
+/// Without chunks the bytes go from the socket to where the handler wants them, and a read ends when its
+/// buffer is full: each costs two changes of threads.
+void Connection::continue_known_body() {
+  if (body_error_) return finish_body_read(std::exchange(body_error_, std::nullopt));
+  const size_t buffered = static_cast<size_t>(
+      std::min<uint64_t>({buffer_.size(), body_buffer_.size() - body_filled_, *body_length_ - body_taken_}));
+  if (buffered > 0) {
+    std::memcpy(body_buffer_.data() + body_filled_, buffer_.data().data(), buffered);
+    buffer_.consume(buffered);
+    body_filled_ += buffered;
+    body_taken_ += buffered;
+    continue_expected_ = false;
+  }
+  const uint64_t wanted = std::min<uint64_t>(body_buffer_.size() - body_filled_, *body_length_ - body_taken_);
+  if (wanted == 0) return finish_body_read(std::nullopt);
+  wait_for_body(asio::buffer(body_buffer_.data() + body_filled_, static_cast<size_t>(wanted)));
+}
+
+void Connection::wait_for_body(asio::mutable_buffer target) {
   arm_timer(state_.options.body_timeout);
   body_wait_start_ = std::chrono::steady_clock::now();
-  socket_.async_read_some(
-      buffer_.prepare(kBodyRead),
-      [self = shared_from_this()](ErrorCodeIo error, size_t count) { self->on_body_bytes(error, count); });
+  stream_.async_read_some(target, [self = shared_from_this()](ErrorCodeIo error, size_t count) {
+    self->on_body_bytes(error, count);
+  });
 }
 
 /// A client that sends a byte now and then would hold a worker for ever. Only the time that was spent waiting
@@ -112,7 +140,13 @@ bool Connection::body_is_too_slow(size_t count) {
 void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
   disarm_timer();
   if (!error) {
-    buffer_.commit(count);
+    continue_expected_ = false;
+    if (body_length_) {
+      body_filled_ += count;
+      body_taken_ += count;
+    } else {
+      buffer_.commit(count);
+    }
     if (!body_is_too_slow(count)) return continue_body();
     framing_broken_ = true;
     return finish_body_read(Error(
@@ -129,10 +163,20 @@ void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
   finish_body_read(Error(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
 }
 
+size_t Connection::body_filled() const {
+  return body_length_ ? body_filled_ : body_buffer_.size() - parser_->get().body().size;
+}
+
 void Connection::finish_body_read(std::optional<Error> error) {
-  const size_t count = error ? 0 : body_buffer_.size() - parser_->get().body().size;
+  size_t count = error ? 0 : body_filled();
+  if (error && body_filled_ > 0) {
+    // What came before the error is not lost.
+    body_error_ = std::move(error);
+    error.reset();
+    count = body_filled_;
+  }
   body_buffer_ = {};
-  body_taken_ += count;
+  body_filled_ = 0;
   const BodyCallback done = std::move(body_done_);
   body_done_ = nullptr;
   if (!error && body_is_done() && exchange_ && !watching_ && !closed_) watch_for_disconnect(exchange_);

@@ -1,9 +1,8 @@
 #include "server/transport/beast_connection.h"
 
-#include <sys/socket.h>
+#include <poll.h>
 
 #include <boost/asio/post.hpp>
-#include <cerrno>
 
 #include "api/http/problem.h"
 #include "server/transport/beast_body.h"
@@ -12,7 +11,7 @@ namespace tensormill::transport {
 namespace {
 
 /// Bytes taken from the socket at once while a head is read.
-constexpr size_t kHeadRead = 4096;
+constexpr size_t kHeadRead = 64 * 1024;
 /// Room for chunk headers and body bytes beside a head.
 constexpr size_t kBufferSlack = 128 * 1024;
 
@@ -20,7 +19,7 @@ constexpr size_t kBufferSlack = 128 * 1024;
 /// ends it as well, so that the check of the raw head can refuse it at once.
 size_t find_head_end(std::string_view bytes) {
   const size_t crlf = bytes.find("\r\n\r\n");
-  const size_t lf = bytes.find("\n\n");
+  const size_t lf = bytes.substr(0, crlf).find("\n\n");
   if (crlf == std::string_view::npos && lf == std::string_view::npos) return 0;
   return crlf < lf ? crlf + 4 : lf + 2;
 }
@@ -32,12 +31,15 @@ std::string_view text_of(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Connection::Connection(Socket socket, BeastState& state)
-    : socket_(std::move(socket)),
+    : stream_(std::move(socket), state.tls ? &*state.tls : nullptr),
+      socket_(stream_.socket()),
       state_(state),
       timer_(socket_.get_executor()),
       buffer_(state.options.max_header_bytes + kBufferSlack) {
   ErrorCodeIo ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  // For write_now(); asynchronous operations do not care.
+  socket_.non_blocking(true, ignored);
   const auto endpoint = socket_.remote_endpoint(ignored);
   peer_ = endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
   peer_is_loopback_ = endpoint.address().is_loopback();
@@ -46,11 +48,23 @@ Connection::Connection(Socket socket, BeastState& state)
 Connection::~Connection() { state_.connections.remove(this); }
 
 void Connection::start() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->stream_.is_secure() ? self->shake_hands() : self->next_request();
+  });
+}
+
+void Connection::shake_hands() {
+  arm_timer(state_.options.header_timeout);
+  stream_.async_handshake([self = shared_from_this()](ErrorCodeIo error) {
+    self->disarm_timer();
+    error ? self->close() : self->next_request();
+  });
 }
 
 void Connection::start_refusing() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    // A handshake is work that a refused client shall not get.
+    if (self->stream_.is_secure()) return self->close();
     self->refuse(Error(ErrorCode::kUnavailable, "there are " +
                                                     std::to_string(self->state_.options.max_connections) +
                                                     " connections already, which is http.max_connections"));
@@ -72,26 +86,34 @@ void Connection::abort() {
 void Connection::close() {
   closed_ = true;
   disarm_timer();
+  timer_.cancel();
   if (exchange_) exchange_->stop.request_stop();
   ErrorCodeIo ignored;
   socket_.close(ignored);
 }
 
+/// Most waits end long before their deadline. So a timer that fires at the deadline or before it is left as
+/// it is, and looks at the deadline of that time when it fires.
 void Connection::arm_timer(std::chrono::milliseconds duration) {
   timed_out_ = false;
-  const uint64_t generation = ++timer_generation_;
-  timer_.expires_after(duration);
-  timer_.async_wait([self = shared_from_this(), generation](ErrorCodeIo error) {
-    if (error || generation != self->timer_generation_) return;
+  deadline_ = std::chrono::steady_clock::now() + duration;
+  if (!timer_at_ || *timer_at_ > *deadline_) wait_for_timer();
+}
+
+void Connection::disarm_timer() { deadline_.reset(); }
+
+void Connection::wait_for_timer() {
+  timer_at_ = deadline_;
+  timer_.expires_at(*deadline_);
+  timer_.async_wait([self = shared_from_this(), at = *deadline_](ErrorCodeIo error) {
+    if (error || self->closed_ || self->timer_at_ != at) return;
+    self->timer_at_.reset();
+    if (!self->deadline_) return;
+    if (*self->deadline_ > std::chrono::steady_clock::now()) return self->wait_for_timer();
     self->timed_out_ = true;
     ErrorCodeIo ignored;
     self->socket_.cancel(ignored);
   });
-}
-
-void Connection::disarm_timer() {
-  ++timer_generation_;
-  timer_.cancel();
 }
 
 void Connection::next_request() {
@@ -102,6 +124,7 @@ void Connection::next_request() {
   head_deadline_.reset();
   framing_broken_ = false;
   continue_expected_ = false;
+  body_length_.reset();
   http_1_1_ = true;
   continue_head();
 }
@@ -126,7 +149,7 @@ void Connection::continue_head() {
                     std::chrono::duration_cast<milliseconds>(*head_deadline_ - steady_clock::now()));
   }
   arm_timer(left);
-  socket_.async_read_some(
+  stream_.async_read_some(
       buffer_.prepare(kHeadRead),
       [self = shared_from_this()](ErrorCodeIo error, size_t count) { self->on_head_bytes(error, count); });
 }
@@ -180,6 +203,7 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   const Framing framing = check_framing(request.headers, http_1_1_);
   body_length_ = framing.content_length;
   body_taken_ = 0;
+  body_error_.reset();
   body_received_ = 0;
   body_waited_ = {};
   const auto method = message.method_string();
@@ -196,13 +220,23 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
     request.body = std::make_shared<BeastBody>(weak_from_this(), framing.content_length);
     continue_expected_ =
         http_1_1_ && http::equals_ignoring_case(request.headers.get("Expect").value_or(""), "100-continue");
+    if (body_length_ && buffer_.size() >= *body_length_) take_buffered_body(request);
   }
   return exchange;
+}
+
+/// A body that came with its head needs no reads.
+void Connection::take_buffered_body(http::Request& request) {
+  request.body = std::make_shared<http::BytesBody>(std::string(text_of(buffer_).substr(0, *body_length_)));
+  buffer_.consume(*body_length_);
+  body_taken_ = *body_length_;
+  continue_expected_ = false;
 }
 
 void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   exchange_ = exchange;
   const http::Lane lane = state_.handler->lane(exchange->request.method, exchange->request.target);
+  if (lane == http::Lane::kDirect && body_is_done() && state_.take_thread()) return run_here(exchange);
   Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
   const bool accepted = executor.submit([self = shared_from_this(), exchange] {
     exchange->response = self->state_.handler->handle(exchange->request);
@@ -216,6 +250,12 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   if (body_is_done()) watch_for_disconnect(exchange);
 }
 
+void Connection::run_here(const std::shared_ptr<Exchange>& exchange) {
+  exchange->response = state_.handler->handle(exchange->request);
+  state_.give_back_thread();
+  finish(exchange);
+}
+
 void Connection::refuse(const Error& error) {
   framing_broken_ = true;
   if (!parser_) parser_.emplace();
@@ -227,11 +267,11 @@ void Connection::watch_for_disconnect(const std::shared_ptr<Exchange>& exchange)
   socket_.async_wait(Socket::wait_read, [self = shared_from_this(), exchange](ErrorCodeIo error) {
     if (!self->exchange_ || self->exchange_ == exchange) self->watching_ = false;
     if (error || self->exchange_ != exchange) return;
-    char byte = 0;
-    const ssize_t count = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    // Bytes are the next request of a client that pipelines; they wait in the socket.
-    const bool gone = count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    if (gone) exchange->stop.request_stop();
+    // Bytes are the next request of a client that pipelines, or TLS's word that the client ends; they wait in
+    // the socket.
+    pollfd entry{self->socket_.native_handle(), POLLRDHUP, 0};
+    const int seen = ::poll(&entry, 1, 0);
+    if (seen > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) exchange->stop.request_stop();
   });
 }
 

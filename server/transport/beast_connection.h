@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "server/transport/beast_state.h"
+#include "server/transport/beast_stream.h"
 #include "server/transport/framing.h"
 
 namespace tensormill::transport {
@@ -56,6 +57,8 @@ public:
   void drain();
   /// Closes now and cancels the request in work; any thread.
   void abort();
+  /// What runs the handlers; any thread.
+  Executor& workers() { return state_.workers; }
   /// Fills `buffer`, which must stay valid until `done` is called on the strand; any thread.
   void read_body(std::span<std::byte> buffer, BodyCallback done);
 
@@ -64,6 +67,7 @@ private:
   using ErrorCodeIo = boost::system::error_code;
 
   // beast_connection.cc: heads and dispatch
+  void shake_hands();
   void next_request();
   void continue_head();
   void on_head_bytes(ErrorCodeIo error, size_t count);
@@ -72,37 +76,49 @@ private:
   void dispatch(const std::shared_ptr<Exchange>& exchange);
   void refuse(const Error& error);
   void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
+  void take_buffered_body(http::Request& request);
+  void run_here(const std::shared_ptr<Exchange>& exchange);
   void arm_timer(std::chrono::milliseconds duration);
   void disarm_timer();
+  void wait_for_timer();
   void close();
 
   // beast_body.cc: bodies
   void send_continue();
   void continue_body();
+  void continue_known_body();
+  void wait_for_body(asio::mutable_buffer target);
   void on_body_bytes(ErrorCodeIo error, size_t count);
   bool body_is_too_slow(size_t count);
   bool parse_body_bytes();
   void finish_body_read(std::optional<Error> error);
-  bool body_is_done() const { return parser_->is_done(); }
+  size_t body_filled() const;
+  bool body_is_done() const { return body_length_ ? body_taken_ == *body_length_ : parser_->is_done(); }
 
   // beast_response.cc: responses
   void finish(const std::shared_ptr<Exchange>& exchange);
   void send_response(http::Response response, bool head_only);
   void write_all(std::function<void(bool sent)> done);
+  void write_now(std::function<void(bool sent)> done);
+  void written(size_t count);
   void write_some();
   void write_content();
   void start_stream();
   void write_piece(std::string piece, std::function<void(bool)> done);
   void response_sent(bool sent);
   void drain_body();
+  void end_tls();
   void linger();
   void linger_more();
   bool may_keep_alive() const;
 
-  Socket socket_;
+  BeastStream stream_;
+  Socket& socket_;  ///< of stream_
   BeastState& state_;
   asio::steady_timer timer_;
-  uint64_t timer_generation_ = 0;
+  using TimePoint = std::chrono::steady_clock::time_point;
+  std::optional<TimePoint> deadline_;  ///< of what is waited for now
+  std::optional<TimePoint> timer_at_;  ///< when the timer fires, at the deadline or before it
   bool timed_out_ = false;
   bool draining_ = false;
   bool closed_ = false;
@@ -119,11 +135,13 @@ private:
   std::shared_ptr<Exchange> exchange_;
 
   std::optional<uint64_t> body_length_;  ///< as announced
-  uint64_t body_taken_ = 0;
-  uint64_t body_received_ = 0;  ///< framing included
+  uint64_t body_taken_ = 0;              ///< handed to the handler, or to a read of it under way
+  uint64_t body_received_ = 0;           ///< framing included
   std::chrono::steady_clock::time_point body_wait_start_;
   std::chrono::steady_clock::duration body_waited_{0};
   std::span<std::byte> body_buffer_;
+  size_t body_filled_ = 0;           ///< of body_buffer_, when the length is known
+  std::optional<Error> body_error_;  ///< for the read after the one that had bytes before it
   BodyCallback body_done_;
 
   http::Response response_;

@@ -51,11 +51,11 @@ void Connection::send_response(http::Response response, bool head_only) {
   writing_ = {asio::buffer(head_)};
   content_done_ = 0;
   if (head_only || !status_has_body(response_.status)) {
-    return write_all([this](bool sent) { response_sent(sent); });
+    return write_now([this](bool sent) { response_sent(sent); });
   }
   if (const auto* bytes = std::get_if<std::string>(&response_.body)) {
     writing_.push_back(asio::buffer(*bytes));
-    write_all([this](bool sent) { response_sent(sent); });
+    write_now([this](bool sent) { response_sent(sent); });
   } else if (stream) {
     write_all([this](bool sent) { sent ? start_stream() : response_sent(false); });
   } else {
@@ -70,6 +70,24 @@ void Connection::write_all(std::function<void(bool sent)> done) {
   write_some();
 }
 
+/// As write_all(), but what the socket takes at once is written here, without a turn of the event loop.
+void Connection::write_now(std::function<void(bool sent)> done) {
+  if (stream_.is_secure()) return write_all(std::move(done));
+  ErrorCodeIo error;
+  const size_t count = closed_ ? 0 : socket_.write_some(writing_, error);
+  written(count);
+  if (error && error != asio::error::would_block) close();
+  write_all(std::move(done));
+}
+
+void Connection::written(size_t count) {
+  for (asio::const_buffer& part : writing_) {
+    const size_t taken = std::min(count, part.size());
+    part += taken;
+    count -= taken;
+  }
+}
+
 void Connection::write_some() {
   while (!writing_.empty() && writing_.front().size() == 0) writing_.erase(writing_.begin());
   if (writing_.empty() || closed_) {
@@ -79,16 +97,12 @@ void Connection::write_some() {
   }
   // Each write has the whole timeout: a slow client is fine, one that takes nothing is not.
   arm_timer(state_.options.write_timeout);
-  socket_.async_write_some(writing_, [self = shared_from_this()](ErrorCodeIo error, size_t count) {
+  stream_.async_write_some(writing_, [self = shared_from_this()](ErrorCodeIo error, size_t count) {
     self->disarm_timer();
     if (error) {
       self->close();
     } else {
-      for (asio::const_buffer& part : self->writing_) {
-        const size_t taken = std::min(count, part.size());
-        part += taken;
-        count -= taken;
-      }
+      self->written(count);
     }
     self->write_some();
   });
@@ -158,8 +172,12 @@ void Connection::response_sent(bool sent) {
     ErrorCodeIo ignored;
     socket_.cancel(ignored);
   }
-  if (close_after_) return linger();
+  if (close_after_) return stream_.is_secure() ? end_tls() : linger();
   if (!body_is_done()) return drain_body();
+  // A request that is here already gets a turn of its own: run where it was read, it would come back to here.
+  if (buffer_.size() > 0) {
+    return asio::post(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
+  }
   next_request();
 }
 
@@ -167,10 +185,15 @@ void Connection::response_sent(bool sent) {
 void Connection::drain_body() {
   content_buffer_.resize(kMaxDrain);
   read_body(content_buffer_, [self = shared_from_this()](const BodyRead& read) {
-    if (read.error) return self->linger();
+    if (read.error) return self->stream_.is_secure() ? self->end_tls() : self->linger();
     if (!self->body_is_done()) return self->drain_body();
     self->next_request();
   });
+}
+
+void Connection::end_tls() {
+  arm_timer(state_.options.linger_timeout);
+  stream_.async_shutdown([self = shared_from_this()](ErrorCodeIo) { self->close(); });
 }
 
 /// Closing at once while the client still sends would reset the connection and lose the response: the sending

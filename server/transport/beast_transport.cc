@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "server/transport/adapters.h"
 #include "server/transport/beast_connection.h"
+#include "server/transport/tls.h"
 
 namespace tensormill::transport {
 namespace {
@@ -28,6 +29,9 @@ public:
 
   void start(http::Handler& handler) override {
     state_.handler = &handler;
+    if (uses_tls(state_.options)) {
+      set_up_tls(state_.tls.emplace(asio::ssl::context::tls_server), state_.options);
+    }
     listen();
     accept();
     for (int i = 0; i < std::max(1, state_.options.io_threads); ++i) {

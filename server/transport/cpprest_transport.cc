@@ -20,6 +20,7 @@
 #include "server/transport/adapters.h"
 #include "server/transport/executor.h"
 #include "server/transport/framing.h"
+#include "server/transport/tls.h"
 
 namespace tensormill::transport {
 namespace {
@@ -118,6 +119,8 @@ public:
       port_ = options_.port == 0 ? find_free_port() : options_.port;
       try {
         open();
+      } catch (const Error&) {
+        throw;
       } catch (const std::exception& error) {
         if (attempt < attempts) continue;
         throw Error(ErrorCode::kUsage, "cannot listen on " + options_.address + " port " +
@@ -152,8 +155,16 @@ public:
 private:
   void open() {
     web::uri_builder address;
-    address.set_scheme("http").set_host(options_.address).set_port(port_);
-    listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri());
+    address.set_scheme(uses_tls(options_) ? "https" : "http").set_host(options_.address).set_port(port_);
+    rest::experimental::listener::http_listener_config config;
+    if (uses_tls(options_)) {
+      // The library calls back for each connection; what is wrong with the files shows here.
+      boost::asio::ssl::context trial(boost::asio::ssl::context::tls_server);
+      set_up_tls(trial, options_);
+      config.set_ssl_context_callback(
+          [options = options_](boost::asio::ssl::context& context) { set_up_tls(context, options); });
+    }
+    listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri(), config);
     listener_->support([this](rest::http_request request) { take(std::move(request)); });
     listener_->open().wait();
     open_ = true;

@@ -1,5 +1,7 @@
 #include "server/transport/executor.h"
 
+#include <algorithm>
+
 namespace tensormill::transport {
 
 Executor::Executor(int threads, int queue)
@@ -7,15 +9,21 @@ Executor::Executor(int threads, int queue)
 
 Executor::~Executor() { stop(); }
 
+size_t Executor::limit() const { return max_threads_ + std::min(away_, kMaxAway); }
+
+void Executor::start_thread_if_needed() {
+  if (tasks_.size() > idle_ && threads_.size() < limit() && !stopped_)
+    threads_.emplace_back([this] { run(); });
+}
+
 bool Executor::submit(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return false;
-  // Tasks that an idle thread is about to take do not count as waiting.
-  const size_t waiting = tasks_.size() > idle_ ? tasks_.size() - idle_ : 0;
-  const bool start = tasks_.size() >= idle_ && threads_.size() < max_threads_;
-  if (!start && tasks_.size() >= idle_ && waiting >= max_waiting_) return false;
+  // Tasks that a thread is about to take do not count as waiting.
+  const size_t free = limit() > running_ ? limit() - running_ : 0;
+  if (tasks_.size() >= free + max_waiting_) return false;
   tasks_.push_back(std::move(task));
-  if (start) threads_.emplace_back([this] { run(); });
+  start_thread_if_needed();
   wake_.notify_one();
   return true;
 }
@@ -23,19 +31,37 @@ bool Executor::submit(std::function<void()> task) {
 void Executor::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (tasks_.empty()) {
-      if (stopped_) return;
+    if (!may_run()) {
+      if (stopped_ && tasks_.empty()) return;
       ++idle_;
-      wake_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+      wake_.wait(lock, [this] { return may_run() || (stopped_ && tasks_.empty()); });
       --idle_;
       continue;
     }
-    const std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
+    {
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      ++running_;
+      lock.unlock();
+      task();
+    }
     lock.lock();
+    --running_;
+    if (stopped_ && tasks_.empty()) wake_.notify_all();
   }
+}
+
+Executor::Away::Away(Executor& executor) : executor_(executor) {
+  const std::lock_guard lock(executor_.mutex_);
+  ++executor_.away_;
+  if (executor_.tasks_.empty()) return;
+  executor_.start_thread_if_needed();
+  executor_.wake_.notify_one();
+}
+
+Executor::Away::~Away() {
+  const std::lock_guard lock(executor_.mutex_);
+  --executor_.away_;
 }
 
 void Executor::stop() {

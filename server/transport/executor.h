@@ -1,5 +1,7 @@
 /// A bounded set of threads with a bounded queue: what runs handlers, apart from the threads that do I/O.
-/// Threads start when there is work for them and stay. Thread-safety: all methods from any thread.
+/// Threads start when there is work for them and stay. A task that waits for its client says so (Away), and
+/// another one runs meanwhile: 50 clients that stall do not hold up the one that does not.
+/// Thread-safety: all methods from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +15,21 @@ namespace tensormill::transport {
 
 class Executor {
 public:
+  /// Tasks that may be away at once; those past them keep their thread from others.
+  static constexpr size_t kMaxAway = 256;
+
+  /// While it lives, the task that made it does not count as running.
+  class Away {
+  public:
+    explicit Away(Executor& executor);
+    ~Away();
+    Away(const Away&) = delete;
+    Away& operator=(const Away&) = delete;
+
+  private:
+    Executor& executor_;
+  };
+
   /// At most `threads` tasks run and `queue` wait.
   Executor(int threads, int queue);
   /// As stop().
@@ -27,6 +44,9 @@ public:
 
 private:
   void run();
+  bool may_run() const { return !tasks_.empty() && running_ < limit(); }
+  size_t limit() const;
+  void start_thread_if_needed();
 
   const size_t max_threads_;
   const size_t max_waiting_;
@@ -34,7 +54,9 @@ private:
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
-  size_t idle_ = 0;
+  size_t idle_ = 0;     ///< threads without a task
+  size_t running_ = 0;  ///< tasks, those that are away included
+  size_t away_ = 0;
   bool stopped_ = false;
 };
 

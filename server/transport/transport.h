@@ -19,6 +19,8 @@ enum class TransportKind { kBeast, kCpprest };
 struct TransportOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address, or "localhost"
   uint16_t port = 0;                  ///< 0: any free one, see ServerTransport::port
+  std::string tls_certificate;        ///< PEM file with a certificate chain; empty: no TLS
+  std::string tls_key;                ///< PEM file with its key
   int io_threads = 1;
   int workers = 8;                        ///< threads that run handlers
   int reserved_workers = 1;               ///< threads that run handlers of the reserved lane
@@ -41,7 +43,8 @@ class ServerTransport {
 public:
   virtual ~ServerTransport() = default;
   /// Binds, listens and returns; `handler` must outlive stop(). Throws Error(kUsage) naming address and port
-  /// when the port is taken or the address is not one of this machine. Called once.
+  /// when the port is taken or the address is not one of this machine, and for TLS files that cannot be used.
+  /// Called once.
   virtual void start(http::Handler& handler) = 0;
   /// The port that is listened on.
   virtual uint16_t port() const = 0;

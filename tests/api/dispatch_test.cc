@@ -4,6 +4,7 @@
 
 #include "api/endpoints/context.h"
 #include "api/http/problem.h"
+#include "api/http/rate_limit.h"
 #include "tests/api/fakes.h"
 
 namespace tensormill::testing_api {
@@ -84,6 +85,60 @@ TEST_F(Dispatch, RefusesChangesFromForeignPages) {
   expect_problem(send("POST", target, {"Origin: http://localhost:8080", "Origin: http://evil.example"}), 403,
                  "forbidden");
   EXPECT_EQ(get("/v1/info", {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}).status, 200);
+}
+
+TEST_F(Dispatch, BoundsTheRateOfEachKey) {
+  services_.keys = &keys_;
+  options_.max_rate = 3;
+  rebuild();
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Answer answer = get("/v1/info", {"Authorization: Bearer reader"});
+    if (answer.status == 200) continue;
+    expect_problem(answer, 429, "quota_exceeded");
+    EXPECT_EQ(answer.header("Retry-After"), "1");
+    ++refused;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(get("/healthz").status, 200);
+}
+
+TEST(RateLimits, FillEachBucketAtTheRate) {
+  http::RateLimiter limiter(2);
+  const auto start = http::RateLimiter::Clock::now();
+  const auto taken = [&](const std::string& caller, int ms) {
+    try {
+      limiter.take(caller, start + std::chrono::milliseconds(ms));
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kQuotaExceeded);
+      return false;
+    }
+  };
+  EXPECT_TRUE(taken("a", 0) && taken("a", 0));
+  EXPECT_FALSE(taken("a", 400));
+  EXPECT_TRUE(taken("b", 400)) << "another caller has a bucket of its own";
+  EXPECT_TRUE(taken("a", 500));
+  EXPECT_FALSE(taken("a", 600));
+  EXPECT_TRUE(taken("a", 60'000) && taken("a", 60'000)) << "full again";
+  EXPECT_FALSE(taken("a", 60'000)) << "never more than one second's";
+  http::RateLimiter none(0);
+  for (int i = 0; i < 1000; ++i) none.take("a", start);
+}
+
+TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
+  deployments_.deployment.name = "digits";
+  const auto lane = [&](const char* target) { return api_->lane("POST", target); };
+  EXPECT_EQ(lane("/v2/models/digits/infer"), http::Lane::kWorker);
+  deployments_.quick = true;
+  EXPECT_EQ(lane("/v2/models/digits/infer"), http::Lane::kDirect);
+  EXPECT_EQ(lane("/v1/deployments/digits/infer"), http::Lane::kDirect);
+  for (const char* other : {"/v2/models/letters/infer", "/v1/deployments/digits/infer?repeat=1000",
+                            "/v2/models/digits/versions/2/infer", "/v2/models/infer", "/v2/models//infer",
+                            "/v1/deployments/digits/classify", "/v1/deployments/digits"}) {
+    EXPECT_EQ(lane(other), http::Lane::kWorker) << other;
+  }
+  EXPECT_EQ(lane("/healthz"), http::Lane::kReserved);
 }
 
 TEST_F(Dispatch, TakesConfiguredOrigins) {
@@ -171,6 +226,32 @@ TEST(Dialects, InferenceProtocolHasItsOwnStatuses) {
   const http::Response response =
       http::problem_response(Error(ErrorCode::kNotFound, "gone"), "id", Dialect::kInference);
   EXPECT_EQ(parse_json(std::get<std::string>(response.body)).at("error"), "gone");
+}
+
+TEST_F(Dispatch, AllowedOriginsMayReadAndOthersAreToldNothing) {
+  EXPECT_FALSE(get("/v1/info", {"Origin: https://a.example"}).headers.has("Access-Control-Allow-Origin"));
+  options_.allowed_origins = {"https://a.example"};
+  rebuild();
+  const Answer read = get("/v1/info", {"Origin: https://a.example"});
+  EXPECT_EQ(read.header("Access-Control-Allow-Origin"), "https://a.example");
+  EXPECT_NE(read.header("Vary").find("Origin"), std::string::npos);
+  EXPECT_FALSE(read.headers.has("Access-Control-Allow-Credentials"));
+  const Answer other = get("/v1/info", {"Origin: https://b.example"});
+  EXPECT_FALSE(other.headers.has("Access-Control-Allow-Origin"));
+  EXPECT_NE(other.header("Vary").find("Origin"), std::string::npos);
+  const Answer preflight = send("OPTIONS", "/v1/jobs",
+                                {"Origin: https://a.example", "Access-Control-Request-Method: POST",
+                                 "Access-Control-Request-Headers: content-type"});
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_EQ(preflight.header("Access-Control-Allow-Methods"), "GET, HEAD, OPTIONS, POST");
+  EXPECT_NE(preflight.header("Access-Control-Allow-Headers").find("Content-Type"), std::string::npos);
+  const Answer foreign =
+      send("OPTIONS", "/v1/jobs", {"Origin: https://b.example", "Access-Control-Request-Method: POST"});
+  EXPECT_FALSE(foreign.headers.has("Access-Control-Allow-Methods"));
+  const Answer posted =
+      post_json("/v1/targets/parse", "{\"target\":\"llvm\"}", {"Origin: https://a.example"});
+  EXPECT_EQ(posted.status, 200);
+  EXPECT_EQ(posted.header("Access-Control-Allow-Origin"), "https://a.example");
 }
 
 }  // namespace

@@ -100,12 +100,14 @@ public:
                                     const services::CallContext& context) override;
 
   bool has(const std::string& name) override { return name == deployment.name; }
+  bool is_quick(const std::string& name) override { return quick && has(name); }
   std::vector<services::InferStatistics> statistics(const std::string& name,
                                                     const std::string& version) override;
   void unload(const std::string& name) override;
   void load(const std::string& name) override;
 
   services::Deployment deployment;  ///< the only one
+  bool quick = false;
   services::InferStatistics counted;
   std::vector<std::string> labels;
   services::RunOptions options;

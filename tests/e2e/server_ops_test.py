@@ -142,6 +142,16 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(after['http_requests_total{route="",method="",code="404"}'], 1)
         self.assertFalse([name for name in after if "nothing" in name or "no/such" in name], "strangers make no series")
 
+    def test_settings_can_be_checked(self):
+        done = mill.run_program("config", "check", "--set", "store.quota=2MiB", "--set", "http.workers=3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("http.workers = 3\n", done.stdout)
+        self.assertIn("store.quota = ", done.stdout)
+        wrong = mill.run_program("config", "check", "--set", "http.wokers=3")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("http.wokers", wrong.stderr)
+        self.assertEqual(mill.run_program("config").returncode, 2)
+
     def test_only_what_belongs_there(self):
         self.assertEqual((self.ops("/healthz").status, self.ops("/readyz").status), (200, 200))
         self.assertEqual(self.ops("/v1/models").status, 404)

@@ -32,6 +32,36 @@ TEST_P(ConnectionLife, AnswersPipelinedRequestsInOrder) {
   EXPECT_EQ(client.read_response().body, "3");
 }
 
+TEST_P(ConnectionLife, AnswersOnTheThreadThatReads) {
+  options_.io_threads = 2;
+  start();
+  RawClient client = connect();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(client.request(post("/direct", "Content-Length: 2\r\n", "ab")).body, "ab");
+  }
+  // Larger than what comes with a head, and in chunks: these go to a worker.
+  const std::string large(300'000, 'x');
+  EXPECT_EQ(client.request(post("/direct", "Content-Length: 300000\r\n", large)).body, large);
+  EXPECT_EQ(client.request(post("/direct", "Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n")).body,
+            "abc");
+}
+
+TEST_P(ConnectionLife, ManyPipelinedRequestsTakeTurns) {
+  options_.io_threads = 2;
+  start();
+  RawClient client = connect();
+  constexpr int kRequests = 400;
+  std::string requests;
+  for (int i = 0; i < kRequests; ++i) {
+    const std::string body = std::to_string(1000 + i);
+    requests += post("/direct", "Content-Length: 4\r\n", body);
+  }
+  client.send(requests);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_EQ(client.read_response().body, std::to_string(1000 + i));
+  }
+}
+
 TEST_P(ConnectionLife, ClosesWhenAsked) {
   start();
   RawClient client = connect();

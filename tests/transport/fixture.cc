@@ -77,6 +77,7 @@ int Events::count(const std::string& name) {
 }
 
 http::Lane TestHandler::lane(std::string_view, std::string_view target) const noexcept {
+  if (target == "/direct") return http::Lane::kDirect;
   return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
 }
 
@@ -91,7 +92,7 @@ http::Response TestHandler::handle(http::Request& request) noexcept {
 
 http::Response TestHandler::answer(http::Request& request) {
   const std::string& target = request.target;
-  if (target == "/echo") {
+  if (target == "/echo" || target == "/direct") {
     http::Response response = http::text_response(http::read_all(*request.body));
     response.headers.set("X-Method", request.method);
     if (const auto field = request.headers.get("X-Field")) response.headers.set("X-Field", *field);

@@ -35,7 +35,8 @@ private:
 /// /echo: the body, with the method and target as fields. /ignore: leaves the body unread. /limit: reads at
 /// most 1000 bytes. /gate: waits for the event "open" or until the client has gone ("cancelled"). /content:
 /// kContentSize bytes in pieces. /stream: three pieces. /endless: pieces until the client has gone.
-/// /status/N: an empty answer of that status. /reserved: as /ignore, on the reserved lane.
+/// /status/N: an empty answer of that status. /reserved: as /ignore, on the reserved lane. /direct: as /echo,
+/// on the direct lane.
 class TestHandler : public http::Handler {
 public:
   static constexpr uint64_t kContentSize = 32 << 20;

@@ -138,5 +138,30 @@ TEST(ExecutorTest, RunsWhatItTookAndRefusesTheRest) {
   EXPECT_FALSE(executor.submit([] {}));
 }
 
+TEST(ExecutorTest, WhoIsAwayLeavesRoomForAnother) {
+  Executor executor(1, 1);
+  std::promise<void> entered;
+  std::promise<void> second;
+  ASSERT_TRUE(executor.submit([&] {
+    const Executor::Away away(executor);
+    entered.set_value();
+    EXPECT_EQ(second.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }));
+  entered.get_future().wait();
+  // One runs and one waits, as if the first were not there.
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  std::atomic<bool> third{false};
+  ASSERT_TRUE(executor.submit([&] {
+    second.set_value();
+    gate.wait();
+  }));
+  while (!executor.submit([&] { third = true; })) std::this_thread::yield();
+  EXPECT_FALSE(third);
+  open.set_value();
+  executor.stop();
+  EXPECT_TRUE(third);
+}
+
 }  // namespace
 }  // namespace tensormill::transport

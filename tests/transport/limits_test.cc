@@ -205,6 +205,20 @@ TEST_P(Limits, NoticesDisconnectInAStream) {
   EXPECT_TRUE(events().wait("stream released"));
 }
 
+TEST_P(Limits, BodiesThatStallHoldUpNobodyElse) {
+  options_.workers = 2;
+  options_.queue = 8;
+  start();
+  std::vector<RawClient> stalled;
+  for (int i = 0; i < 6; ++i) {
+    stalled.push_back(connect());
+    stalled.back().send(post("/echo", "Content-Length: 10\r\n", "some"));
+  }
+  RawClient client = connect();
+  EXPECT_EQ(client.request(post("/echo", "Content-Length: 4\r\n", "body")).body, "body");
+  for (RawClient& one : stalled) EXPECT_EQ(one.request(" bytes").body, "some bytes");
+}
+
 TM_BOTH_ADAPTERS(Limits);
 
 }  // namespace

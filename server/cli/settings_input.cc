@@ -1,0 +1,54 @@
+#include "server/cli/settings_input.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace tensormill::cli {
+
+std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app) {
+  auto arguments = std::make_shared<SettingsArguments>();
+  app.add_option("--listen", arguments->listen, "address and port; default 127.0.0.1:8080");
+  app.add_option("--data", arguments->data, "folder of the store");
+  app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
+  app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
+  app.add_option("--config", arguments->config, "file of settings");
+  app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
+  return arguments;
+}
+
+config::Settings settings_of(const SettingsArguments& arguments) {
+  config::SettingSources sources;
+  sources.environment = config::tensormill_environment(environ);
+  if (!arguments.config.empty()) {
+    sources.file_name = arguments.config;
+    try {
+      sources.file_text = read_file(arguments.config);
+    } catch (const Error& error) {
+      throw Error(ErrorCode::kUsage, "--config: " + error.message());
+    }
+  }
+  if (!arguments.listen.empty()) sources.flags.emplace_back("listen", arguments.listen);
+  if (!arguments.ops_listen.empty()) sources.flags.emplace_back("ops_listen", arguments.ops_listen);
+  if (!arguments.keys_file.empty()) sources.flags.emplace_back("keys_file", arguments.keys_file);
+  if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
+  for (const std::string& setting : arguments.settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) {
+      throw Error(ErrorCode::kUsage, "--set " + setting + ": expected NAME=VALUE");
+    }
+    sources.flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return config::load_settings(sources);
+}
+
+void print_settings(const config::Settings& settings) {
+  for (const config::SettingInfo& info : config::all_settings()) {
+    std::cout << info.name << " = " << settings.get(info.name) << "\n";
+  }
+}
+
+}  // namespace tensormill::cli

@@ -1,0 +1,61 @@
+#include "server/metrics/audit_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <system_error>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::metrics {
+
+namespace {
+
+/// RFC 3339, UTC, with milliseconds.
+std::string timestamp() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 40> text{};
+  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const std::string ms = std::to_string(1000 + now.tv_nsec / 1'000'000);
+  return std::string(text.data(), size) + "." + ms.substr(1) + "Z";
+}
+
+}  // namespace
+
+AuditLog::AuditLog(const std::string& path) {
+  if (path.empty()) return;
+  file_ = FileDescriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  if (!file_.valid()) {
+    throw Error(ErrorCode::kUsage,
+                "audit_log " + path + " cannot be written: " + std::generic_category().message(errno));
+  }
+}
+
+bool AuditLog::is_audited(const AnsweredRequest& request) {
+  if (request.status == 401 || request.status == 403) return true;
+  if (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS") return false;
+  for (const std::string_view runs : {"/infer", "/run", "/classify"}) {
+    if (request.route.ends_with(runs)) return false;
+  }
+  return true;
+}
+
+bool AuditLog::answered(const AnsweredRequest& request) noexcept {
+  if (!file_.valid() || !is_audited(request)) return true;
+  const Json line = {{"ts", timestamp()},        {"request_id", request.request_id},
+                     {"caller", request.caller}, {"peer", request.peer},
+                     {"method", request.method}, {"target", request.target},
+                     {"status", request.status}};
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return ::write(file_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace tensormill::metrics

@@ -1,0 +1,97 @@
+// TLS on both adapters: versions, keep-alive, large bodies both ways, clients without TLS, files that are
+// wrong.
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "tests/transport/fixture.h"
+#include "tests/transport/tls_client.h"
+
+namespace tensormill::transport {
+namespace {
+
+class Tls : public TransportTest {
+protected:
+  void start_tls() {
+    options_.tls_certificate = certificate_.certificate();
+    options_.tls_key = certificate_.key();
+    options_.io_threads = 2;
+    start();
+  }
+  TlsClient client(int max_version = 0) {
+    return TlsClient(transport_->port(), certificate_.certificate(), max_version);
+  }
+  std::string refusal_of(const std::string& certificate, const std::string& key) {
+    options_.tls_certificate = certificate;
+    options_.tls_key = key;
+    try {
+      start();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      return error.message();
+    }
+    return "none";
+  }
+
+  TestCertificate certificate_;
+};
+
+TEST_P(Tls, ServesRequestAfterRequest) {
+  start_tls();
+  TlsClient client = this->client();
+  for (const char* path : {"/echo", "/direct", "/echo"}) {
+    client.send(post(path, "Content-Length: 4\r\n", "body"));
+    EXPECT_NE(client.read_head().find(" 200 "), std::string::npos);
+    EXPECT_EQ(client.read(4), "body");
+  }
+}
+
+TEST_P(Tls, CarriesLargeBodies) {
+  start_tls();
+  TlsClient client = this->client();
+  std::string body(300'000, '\0');
+  for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 31 + i / 253);
+  client.send(post("/echo", "Content-Length: 300000\r\n"));
+  client.send(body);
+  EXPECT_NE(client.read_head().find(" 200 "), std::string::npos);
+  EXPECT_TRUE(client.read(body.size()) == body);
+}
+
+TEST_P(Tls, TakesNoOldVersions) {
+  start_tls();
+  TlsClient good = client(TLS1_2_VERSION);
+  good.send(get("/echo"));
+  EXPECT_NE(good.read_head().find(" 200 "), std::string::npos);
+  EXPECT_THROW(client(TLS1_1_VERSION), std::runtime_error);
+}
+
+TEST_P(Tls, DoesNotSpeakInTheClear) {
+  start_tls();
+  RawClient plain = connect();
+  const RawResponse response = plain.request(get("/echo"));
+  EXPECT_EQ(response.status, 0);
+  EXPECT_EQ(events().count("entered"), 0);
+  TlsClient other = client();
+  other.send(get("/echo"));
+  EXPECT_NE(other.read_head().find(" 200 "), std::string::npos);
+}
+
+TEST_P(Tls, EndsAConnectionInOrder) {
+  start_tls();
+  TlsClient client = this->client();
+  client.send(get("/echo", "Connection: close\r\n"));
+  EXPECT_NE(client.read_head().find(" 200 "), std::string::npos);
+  EXPECT_EQ(client.read(1), "");
+}
+
+TEST_P(Tls, RefusesFilesThatAreWrong) {
+  const TestCertificate other;
+  EXPECT_NE(refusal_of("/nowhere.pem", certificate_.key()).find("/nowhere.pem"), std::string::npos);
+  EXPECT_NE(refusal_of(certificate_.certificate(), "/nowhere.pem").find("/nowhere.pem"), std::string::npos);
+  EXPECT_NE(refusal_of(certificate_.certificate(), "").find("without its key"), std::string::npos);
+  EXPECT_NE(refusal_of(certificate_.certificate(), other.key()).find(other.key()), std::string::npos);
+}
+
+TM_BOTH_ADAPTERS(Tls);
+
+}  // namespace
+}  // namespace tensormill::transport
