@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from models_bench import variants
 from models_bench.measure import mill
 from models_bench.sessions import ROOT
 
@@ -64,10 +65,12 @@ class Bench:
 
     def deployed(self, model, batch, name, **more):
         """The model under a name; its inputs for one row and their name."""
-        path = mill.generated(model)
-        inputs = mill.alive.random_inputs(mill.alive.onnx.load(str(path)), seed=1, batch=batch)
-        self.server.upload(model, path.read_bytes())
-        package = self.server.compile(model, {key: list(value.shape) for key, value in inputs.items()})
+        loaded = mill.alive.onnx.load(str(mill.generated(model)))
+        if batch > 1:
+            loaded = variants.with_batch(loaded, batch)
+        inputs = mill.alive.random_inputs(loaded, seed=1, batch=batch)
+        self.server.upload(name, loaded.SerializeToString())
+        package = self.server.compile(name, {key: list(value.shape) for key, value in inputs.items()})
         answer = self.server.deploy(name, package, **more)
         if answer.status != 201:
             raise RuntimeError(answer.body)

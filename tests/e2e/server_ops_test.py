@@ -1,6 +1,7 @@
 """What operators set: API keys and their scopes, metrics and health on a listener of their own."""
 
 import http.client
+import json
 import re
 import tempfile
 import unittest
@@ -42,7 +43,8 @@ class KeysTest(unittest.TestCase):
 
     def test_scopes_and_changes_while_it_runs(self):
         reader, writer, boss = self.add("reader", "read"), self.add("writer", "write,read"), self.add("boss", "admin")
-        server = serving.make_server(self, "--keys-file", str(self.file))
+        audit = self.file.with_name("audit")
+        server = serving.make_server(self, "--keys-file", str(self.file), "--set", f"audit_log={audit}")
 
         def ask(method, path, key=None, body=None):
             fields = {"Authorization": f"Bearer {key}"} if key else {}
@@ -65,6 +67,11 @@ class KeysTest(unittest.TestCase):
         self.file.write_text(self.file.read_text() + "not a key\n")
         self.assertEqual(ask("GET", "/v1/models", late).status, 401)
         self.assertNotIn(late[3:], server.log_tail())
+        lines = [json.loads(line) for line in audit.read_text().splitlines()]
+        changed = [(line["caller"], line["method"], line["status"]) for line in lines if line["status"] not in (401, 403)]
+        self.assertEqual(changed, [("writer", "POST", 201)])
+        self.assertIn(("reader", "/v1/models?name=d", 403), [(line["caller"], line["target"], line["status"]) for line in lines])
+        self.assertNotIn(boss[3:], audit.read_text())
 
     def test_a_public_address_needs_keys(self):
         def serve(*args):
