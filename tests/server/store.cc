@@ -23,6 +23,7 @@ public:
     return result;
   }
   services::InferStatistics statistics() const override { return {}; }
+  bool is_quick() const override { return false; }
 
 private:
   std::vector<services::TensorSpec> inputs_;
