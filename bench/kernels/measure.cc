@@ -25,7 +25,8 @@ double median(std::vector<double> values) {
 }  // namespace
 
 Timing measure(LayerKernel& kernel, double flops, const MeasureOptions& options, parallel::Lease& lease) {
-  const parallel::KernelParallel parallel(lease);
+  parallel::KernelErrors errors;
+  const parallel::KernelParallel parallel(lease, errors);
   kernel.run(parallel);
   const Clock::time_point warm = Clock::now();
   kernel.run(parallel);
@@ -47,7 +48,8 @@ Timing measure(LayerKernel& kernel, double flops, const MeasureOptions& options,
 }
 
 double measure_read_fraction(LayerKernel& kernel, const MeasureOptions& options, parallel::Lease& lease) {
-  const parallel::KernelParallel parallel(lease);
+  parallel::KernelErrors errors;
+  const parallel::KernelParallel parallel(lease, errors);
   const ReadProbe probe(static_cast<size_t>(kernel.bytes()));
   std::vector<double> fractions;
   for (int block = 0; block < options.blocks; ++block) {

@@ -2,6 +2,7 @@
 
 #include "compiler/lower/lower.h"
 #include "compiler/plan/in_place.h"
+#include "compiler/plan/sharing.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::driver {
@@ -48,7 +49,8 @@ BuiltKernel build_kernel(const plan::Kernel& kernel, const schedule::Schedule& s
   BuiltKernel built;
   built.loops = build_loops(kernel, steps);
   built.function = lower::lower(built.loops, target);
-  built.workspace = {built.function.shared_workspace_bytes, built.function.worker_workspace_bytes};
+  built.workspace = {built.function.shared_workspace_bytes, built.function.worker_workspace_bytes,
+                     plan::sharing_of(built.function)};
   built.object = backend.emit(built.function, target, emit);
   return built;
 }

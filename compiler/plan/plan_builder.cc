@@ -112,6 +112,7 @@ private:
     }
     step.shared_workspace_bytes = workspaces_[call.kernel].shared_bytes;
     step.worker_workspace_bytes = workspaces_[call.kernel].worker_bytes;
+    step.sharing = workspaces_[call.kernel].sharing;
     step.origins = node.origins;
     step.flops = kernel.flops;
     result_.plan.steps.push_back(std::move(step));

@@ -16,10 +16,11 @@ struct ParamSegment {
   Tensor tensor;
 };
 
-/// Bytes of scratch memory that the lowered kernel asks for.
+/// What the lowered kernel asks for: bytes of scratch memory, and how workers share it.
 struct KernelWorkspace {
   int64_t shared_bytes = 0;
   int64_t worker_bytes = 0;
+  package::Sharing sharing = package::Sharing::kLaunches;
 };
 
 struct BuiltPlan {

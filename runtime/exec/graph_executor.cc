@@ -1,6 +1,7 @@
 #include "runtime/exec/graph_executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 
@@ -196,6 +197,80 @@ void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t er
               where + ": an index is outside its axis, at element " + std::to_string(error_index));
 }
 
+/// What the workers of a run know of the steps that they go through side by side. Worker 0 alone writes where
+/// it stopped; the others read whether it has.
+struct GraphExecutor::Stretch {
+  const GraphExecutor& executor;
+  const RunOptions& options;
+  std::chrono::steady_clock::time_point start;
+  size_t begin, end;
+  parallel::KernelErrors errors;
+  std::atomic<bool> stopped{false};
+  size_t step = 0;  ///< at which worker 0 stopped
+  int32_t code = TM_OK;
+  int64_t error_index = -1;
+  bool late = false;  ///< the deadline passed
+};
+
+size_t GraphExecutor::end_of_stretch(size_t begin) const {
+  size_t end = begin;
+  while (end < bound_.size() && bound_[end].step->kind == StepKind::kKernel &&
+         bound_[end].step->sharing != package::Sharing::kLaunches) {
+    ++end;
+  }
+  return end;
+}
+
+int32_t GraphExecutor::run_by_one(const Bound& bound, Stretch& stretch, parallel::Team& team, int32_t worker,
+                                  int64_t& error_index) const {
+  struct Alone {
+    const GraphExecutor& executor;
+    const Bound& bound;
+    parallel::KernelErrors& errors;
+    int32_t workers;
+  };
+  Alone alone{*this, bound, stretch.errors, team.workers()};
+  const auto run = [](void* context, int64_t task, int32_t runner) {
+    const Alone& self = *static_cast<Alone*>(context);
+    const tm_parallel table = parallel::inline_parallel(runner, self.workers);
+    int64_t index = -1;
+    const int32_t code = self.executor.run_step(self.bound, &table, index);
+    if (code != TM_OK) self.errors.add(task, index);
+    return code;
+  };
+  const int32_t code = team.loop(worker, {1, run, &alone, stretch.options.cancel, TM_CANCELLED});
+  if (code != TM_OK) error_index = stretch.errors.lowest();
+  return code;
+}
+
+void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel& parallel,
+                                parallel::Team* team, int32_t worker) const {
+  const RunOptions& options = stretch.options;
+  const bool first = worker == 0;
+  for (size_t i = stretch.begin; i < stretch.end; ++i) {
+    const int64_t step_start = first && options.profile != nullptr ? nanoseconds_since(stretch.start) : 0;
+    if (first) {
+      stretch.step = i;
+      stretch.late = options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
+      if (options.cancel != nullptr && options.cancel->cancelled()) stretch.code = TM_CANCELLED;
+      if (stretch.late || stretch.code != TM_OK) stretch.stopped.store(true, std::memory_order_relaxed);
+    }
+    if (stretch.stopped.load(std::memory_order_relaxed)) return;
+    const Bound& bound = bound_[i];
+    int64_t error_index = -1;
+    const bool alone = team != nullptr && bound.step->sharing == package::Sharing::kOne;
+    const int32_t code = alone ? run_by_one(bound, stretch, *team, worker, error_index)
+                               : run_step(bound, parallel.get(), error_index);
+    if (first) {
+      stretch.code = code;
+      stretch.error_index = error_index;
+    }
+    if (code != TM_OK) return;
+    if (first && options.profile != nullptr)
+      options.profile->push_back({i, step_start, nanoseconds_since(stretch.start) - step_start});
+  }
+}
+
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   for (size_t i = 0; i < input_set_.size(); ++i) {
     if (!input_set_[i])
@@ -203,23 +278,30 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   }
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
-  const parallel::KernelParallel kernel_parallel(lease, options.cancel);
   if (options.profile != nullptr) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < bound_.size(); ++i) {
-    if (options.cancel != nullptr && options.cancel->cancelled()) throw_step_error(i, TM_CANCELLED, -1);
-    if (options.deadline && std::chrono::steady_clock::now() >= *options.deadline) {
-      throw Error(ErrorCode::kDeadlineExceeded, "the deadline passed before step " + bound_[i].step->name +
-                                                    ", " + std::to_string(i) + " of " +
-                                                    std::to_string(bound_.size()) + " steps done");
+  for (size_t i = 0; i < bound_.size();) {
+    const size_t together = lease.workers() > 1 ? end_of_stretch(i) : i;
+    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : bound_.size();
+    Stretch stretch{
+        .executor = *this, .options = options, .start = start, .begin = i, .end = end, .errors = {}};
+    if (together > i) {
+      const auto run = [](void* context, parallel::Team& team, int32_t worker) {
+        Stretch& self = *static_cast<Stretch*>(context);
+        const parallel::KernelParallel parallel(team, worker, self.errors, self.options.cancel);
+        self.executor.run_stretch(self, parallel, &team, worker);
+      };
+      lease.session(run, &stretch);
+    } else {
+      run_stretch(stretch, parallel::KernelParallel(lease, stretch.errors, options.cancel), nullptr, 0);
     }
-    const int64_t step_start = options.profile != nullptr ? nanoseconds_since(start) : 0;
-    int64_t error_index = -1;
-    const int32_t code = run_step(bound_[i], kernel_parallel.get(), error_index);
-    if (code != TM_OK) throw_step_error(i, code, error_index);
-    if (options.profile != nullptr) {
-      options.profile->push_back({i, step_start, nanoseconds_since(start) - step_start});
+    if (stretch.late) {
+      throw Error(ErrorCode::kDeadlineExceeded,
+                  "the deadline passed before step " + bound_[stretch.step].step->name + ", " +
+                      std::to_string(stretch.step) + " of " + std::to_string(bound_.size()) + " steps done");
     }
+    if (stretch.code != TM_OK) throw_step_error(stretch.step, stretch.code, stretch.error_index);
+    i = end;
   }
 }
 

@@ -16,6 +16,10 @@
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 
+namespace tensormill::parallel {
+class KernelParallel;
+}
+
 namespace tensormill::exec {
 
 struct ExecutorOptions {
@@ -87,7 +91,17 @@ private:
     void* shared_workspace;
   };
 
+  struct Stretch;
+
   void bind(size_t step_index);
+  /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
+  size_t end_of_stretch(size_t begin) const;
+  /// A step without parallel loops, of which one worker's thread runs the whole.
+  int32_t run_by_one(const Bound& bound, Stretch& stretch, parallel::Team& team, int32_t worker,
+                     int64_t& error_index) const;
+  /// `team`: null where one thread goes through the steps.
+  void run_stretch(Stretch& stretch, const parallel::KernelParallel& parallel, parallel::Team* team,
+                   int32_t worker) const;
   int32_t run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const;
   [[noreturn]] void throw_step_error(size_t step_index, int32_t code, int64_t error_index) const;
   void* address(int32_t buffer) const;

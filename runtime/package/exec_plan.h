@@ -65,6 +65,13 @@ enum class StepKind : uint8_t {
   kCopy     ///< args {source, target} of equal bytes
 };
 
+/// How the workers of a run share a kernel.
+enum class Sharing : uint8_t {
+  kLaunches,  ///< one worker runs it; the tasks of its parallel loops are for all
+  kAll,       ///< all that it computes is in parallel loops: every worker may run it, side by side
+  kOne        ///< it has no parallel loop
+};
+
 /// Output argument `output` may lie on the bytes of input argument `input`, when that one is dead after the
 /// step: the kernel was compiled for it (each element depends on inputs at the same index). Positions in
 /// args.
@@ -87,6 +94,7 @@ struct Step {
   std::string attributes;              ///< kHost: the row's attributes as JSON text, or ""
   int64_t flops = 0;                   ///< for profiles: multiply and add count as two
   int64_t bytes = 0;                   ///< for profiles: bytes that the step reads and writes at least
+  Sharing sharing = Sharing::kLaunches;
 };
 
 struct ExecPlan {

@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kBufferKinds[] = {"input", "output", "constant", "temp", "view"};
 constexpr std::string_view kStepKinds[] = {"kernel", "host", "copy"};
+constexpr std::string_view kSharings[] = {"launches", "all", "one"};  // the first is left out
 
 template <typename Kind, size_t N>
 Kind read_kind(JsonFields& fields, const std::string_view (&names)[N]) {
@@ -98,6 +99,8 @@ Json step_to_json(const Step& step) {
   }
   if (step.shared_workspace_bytes != 0) json["shared_workspace_bytes"] = step.shared_workspace_bytes;
   if (step.worker_workspace_bytes != 0) json["worker_workspace_bytes"] = step.worker_workspace_bytes;
+  if (step.sharing != Sharing::kLaunches)
+    json["sharing"] = std::string(kSharings[static_cast<size_t>(step.sharing)]);
   if (!step.origins.empty()) json["origins"] = step.origins;
   if (!step.attributes.empty()) json["attributes"] = step.attributes;
   if (step.flops != 0) json["flops"] = step.flops;
@@ -119,6 +122,15 @@ std::vector<InPlace> in_place_from_json(JsonFields& fields) {
   return result;
 }
 
+Sharing sharing_from_json(JsonFields& fields) {
+  if (!fields.has("sharing")) return Sharing::kLaunches;
+  const std::string text = fields.text("sharing");
+  for (size_t i = 1; i < std::size(kSharings); ++i) {
+    if (text == kSharings[i]) return static_cast<Sharing>(i);
+  }
+  throw_invalid(fields.pointer_to("sharing"), "no way of sharing is named \"" + text + "\"");
+}
+
 Step step_from_json(const Json& json, std::string pointer) {
   JsonFields fields(json, std::move(pointer));
   Step step;
@@ -132,6 +144,7 @@ Step step_from_json(const Json& json, std::string pointer) {
   step.in_place = in_place_from_json(fields);
   step.shared_workspace_bytes = fields.integer_or("shared_workspace_bytes", 0, 0, kMaxBufferBytes);
   step.worker_workspace_bytes = fields.integer_or("worker_workspace_bytes", 0, 0, kMaxBufferBytes);
+  step.sharing = sharing_from_json(fields);
   step.origins = fields.texts_or_none("origins", kMaxPlanSteps);
   step.attributes = fields.text_or("attributes", "");
   step.flops = fields.integer_or("flops", 0, 0, kMaxInt);

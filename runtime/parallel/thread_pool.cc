@@ -1,11 +1,11 @@
 #include "runtime/parallel/thread_pool.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/parallel/team.h"
 
 namespace tensormill::parallel {
 
@@ -17,69 +17,19 @@ namespace {
 constexpr int kIdleSpins = 5000;
 constexpr int kLeasedSpins = 25000;
 
-/// Keeps what two threads write off each other's cache lines.
-constexpr size_t kCacheLine = 64;
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 enum State : uint32_t { kIdle, kPosted, kRunning, kStop };
 
 }  // namespace
 
-/// The tasks of one worker: consecutive ones, so that what it wrote for one kernel is what it reads for the
-/// next. Whoever is done early helps the others.
-struct alignas(kCacheLine) Lease::Share {
-  std::atomic<int64_t> next{0};
-  int64_t end = 0;
-};
-
 struct ThreadPool::Job {
-  TaskFunction function;
+  SessionFunction function;
   void* context;
-  Lease::Share* shares;
-  int32_t workers;  ///< that have a share
-  const CancelToken* cancel;
-  int32_t cancel_code;
-  /// The lowest task that failed. Tasks above it are skipped, tasks below it are not, so it ends at the same
-  /// one on every run.
-  alignas(kCacheLine) std::atomic<int64_t> failing_task{std::numeric_limits<int64_t>::max()};
-  std::mutex mutex;
-  int32_t code = 0;
-
-  void fail(int64_t task, int32_t task_code) {
-    const std::lock_guard lock(mutex);
-    if (task >= failing_task.load(std::memory_order_relaxed)) return;
-    failing_task.store(task, std::memory_order_relaxed);
-    code = task_code;
-  }
-
-  void work(int32_t worker) {
-    for (int32_t i = 0; i < workers; ++i) work_on(shares[(worker + i) % workers], worker);
-  }
-
-  void work_on(Lease::Share& share, int32_t worker) {
-    while (true) {
-      const int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
-      if (task >= share.end || task > failing_task.load(std::memory_order_relaxed)) return;
-      if (cancel != nullptr && cancel->cancelled()) {
-        fail(task, cancel_code);
-        return;
-      }
-      const int32_t result = function(context, task, worker);
-      if (result != 0) fail(task, result);
-    }
-  }
+  Team* team;
 };
 
 /// A thread's mailbox. Idle -> Posted by the lease; Posted -> Running by the thread, or back to Idle by a
 /// lease that finished without it.
-struct alignas(kCacheLine) ThreadPool::Helper {
+struct alignas(kLinePair) ThreadPool::Helper {
   std::atomic<uint32_t> state{kIdle};
   std::atomic<bool> leased{false};
   Job* job = nullptr;
@@ -114,7 +64,9 @@ void ThreadPool::helper_main(Helper& helper) {
     if (state == kStop) return;
     if (state == kPosted &&
         helper.state.compare_exchange_strong(state, kRunning, std::memory_order_acquire)) {
-      helper.job->work(helper.worker);
+      const Job job = *helper.job;
+      job.team->enter(helper.worker);
+      job.function(job.context, *job.team, helper.worker);
       helper.state.store(kIdle, std::memory_order_release);
       helper.state.notify_all();
       spins = 0;
@@ -172,44 +124,30 @@ void ThreadPool::give_back(const std::vector<int>& helpers) {
 }
 
 Lease::Lease(ThreadPool* pool, std::vector<int> helpers)
-    : pool_(pool), helpers_(std::move(helpers)), shares_(std::make_unique<Share[]>(helpers_.size() + 1)) {}
+    : pool_(pool), helpers_(std::move(helpers)), team_(std::make_unique<Team>(workers())) {}
 
 Lease::Lease(Lease&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
       helpers_(std::move(other.helpers_)),
-      shares_(std::move(other.shares_)) {}
+      team_(std::move(other.team_)) {}
 
 Lease::~Lease() {
   if (pool_ != nullptr) pool_->give_back(helpers_);
 }
 
-int32_t Lease::parallel_for(int64_t tasks, TaskFunction function, void* context, const CancelToken* cancel,
-                            int32_t cancel_code) {
-  const size_t useful = tasks > 1 ? std::min(helpers_.size(), static_cast<size_t>(tasks - 1)) : 0;
-  const int64_t workers = static_cast<int64_t>(useful) + 1;
-  for (int64_t w = 0, begin = 0; w < workers; ++w) {
-    Share& share = shares_[static_cast<size_t>(w)];
-    share.next.store(begin, std::memory_order_relaxed);
-    begin += tasks / workers + (w < tasks % workers ? 1 : 0);
-    share.end = begin;
-  }
-  ThreadPool::Job job{.function = function,
-                      .context = context,
-                      .shares = shares_.get(),
-                      .workers = static_cast<int32_t>(workers),
-                      .cancel = cancel,
-                      .cancel_code = cancel_code,
-                      .mutex = {}};
-  for (size_t i = 0; i < useful; ++i) {
+void Lease::session(SessionFunction function, void* context) {
+  ThreadPool::Job job{.function = function, .context = context, .team = team_.get()};
+  team_->begin_session();
+  for (size_t i = 0; i < helpers_.size(); ++i) {
     ThreadPool::Helper& helper = *pool_->helpers_[static_cast<size_t>(helpers_[i])];
     helper.job = &job;
     helper.worker = static_cast<int32_t>(i) + 1;
     helper.state.store(kPosted, std::memory_order_release);
     helper.state.notify_one();
   }
-  job.work(0);
-  for (size_t i = 0; i < useful; ++i) {
-    ThreadPool::Helper& helper = *pool_->helpers_[static_cast<size_t>(helpers_[i])];
+  function(context, *team_, 0);
+  for (const int index : helpers_) {
+    ThreadPool::Helper& helper = *pool_->helpers_[static_cast<size_t>(index)];
     uint32_t state = kPosted;
     // A thread that has not woken up yet is not waited for.
     if (helper.state.compare_exchange_strong(state, kIdle, std::memory_order_acquire)) continue;
@@ -222,8 +160,22 @@ int32_t Lease::parallel_for(int64_t tasks, TaskFunction function, void* context,
       }
     }
   }
-  const std::lock_guard lock(job.mutex);
-  return job.code;
+}
+
+int32_t Lease::parallel_for(int64_t tasks, TaskFunction function, void* context, const CancelToken* cancel,
+                            int32_t cancel_code) {
+  struct OneLoop {
+    Loop loop;
+    int32_t code = 0;
+  };
+  OneLoop one{{tasks, function, context, cancel, cancel_code}};
+  const auto run = [](void* self, Team& team, int32_t worker) {
+    OneLoop& shared = *static_cast<OneLoop*>(self);
+    const int32_t code = team.loop(worker, shared.loop);
+    if (worker == 0) shared.code = code;
+  };
+  session(run, &one);
+  return one.code;
 }
 
 }  // namespace tensormill::parallel

@@ -79,7 +79,7 @@ class Trial {
 public:
   Trial(const Json& request, parallel::ThreadPool& pool)
       : lease_(pool.lease(request.at("threads").get<int>())),
-        parallel_(lease_),
+        parallel_(lease_, errors_),
         shared_(request.at("shared_bytes").get<size_t>()),
         workers_(request.at("worker_bytes").get<size_t>() * static_cast<size_t>(lease_.workers())) {
     load(request);
@@ -133,6 +133,7 @@ private:
   }
 
   parallel::Lease lease_;
+  parallel::KernelErrors errors_;
   parallel::KernelParallel parallel_;
   GuardedBuffer shared_, workers_;
   std::unique_ptr<codegen::JitLibrary> library_;

@@ -25,6 +25,7 @@ ExecPlan small_plan() {
   Step add{"add_0", StepKind::kKernel, "k_add", {0, 1, 2}, {2}, {7}, {{2, 0}}, 128,
            64,      {"node_a"},        "",      32,        9};
   Step copy{"copy_1", StepKind::kCopy, "", {3, 4}, {1}, {}, {}, 0, 0, {}, "", 0, 0};
+  add.sharing = Sharing::kAll;
   plan.steps = {add, copy};
   return plan;
 }
@@ -34,6 +35,8 @@ TEST(ExecPlan, JsonRoundTripsToTheSameBytes) {
   const ExecPlan parsed = plan_from_json(text);
   EXPECT_EQ(plan_to_json(parsed), text);
   EXPECT_EQ(parsed.steps[0].dims, std::vector<int64_t>{7});
+  EXPECT_EQ(parsed.steps[0].sharing, Sharing::kAll);
+  EXPECT_EQ(parsed.steps[1].sharing, Sharing::kLaunches);
   EXPECT_EQ(parsed.steps[0].in_place[0].output, 2);
   EXPECT_EQ(parsed.buffers[3].view_offset, 64);
   EXPECT_EQ(root_buffer(parsed, 3), 2);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -88,10 +89,13 @@ TEST(GraphExecutor, NamesWhatIsWrongWithAnInput) {
 
 TEST(GraphExecutor, ParallelLaunchGivesTheSameForEveryThreadCount) {
   const int64_t count = 1000;
-  const auto loaded = load_archive(gather_archive(count).bytes());
   std::vector<int64_t> indices(static_cast<size_t>(count));
   for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int64_t>(i * 7 % 5);
-  for (int threads : {1, 2, 3, 4}) {
+  for (int threads : {1, 2, 3, 4, -3}) {
+    auto archive = gather_archive(count);
+    if (threads < 0) archive.plan.steps[0].sharing = package::Sharing::kAll;
+    threads = std::abs(threads);
+    const auto loaded = load_archive(archive.bytes());
     parallel::ThreadPool pool(threads);
     GraphExecutor executor(loaded, {.max_threads = threads});
     executor.set_input(0, {DType::kInt64, {count}, indices.data()});
@@ -106,14 +110,40 @@ TEST(GraphExecutor, ParallelLaunchGivesTheSameForEveryThreadCount) {
 TEST(GraphExecutor, IndexOutOfRangeNamesTheNodeAndTheLowestElement) {
   const int64_t count = 500;
   parallel::ThreadPool pool(3);
-  GraphExecutor executor(load_archive(gather_archive(count).bytes()), {.max_threads = 3});
   std::vector<int64_t> indices(static_cast<size_t>(count), 0);
   for (size_t i = 100; i < indices.size(); ++i) indices[i] = i % 2 == 0 ? -1 : INT64_MAX;
-  executor.set_input(0, {DType::kInt64, {count}, indices.data()});
-  for (int round = 0; round < 20; ++round) {
-    expect_error(ErrorCode::kTensorData, "node \"emb/Gather\": an index is outside its axis, at element 100",
-                 [&] { executor.run(pool, {.threads = 3}); });
+  for (const package::Sharing sharing : {package::Sharing::kLaunches, package::Sharing::kAll}) {
+    auto archive = gather_archive(count);
+    archive.plan.steps[0].sharing = sharing;
+    GraphExecutor executor(load_archive(archive.bytes()), {.max_threads = 3});
+    executor.set_input(0, {DType::kInt64, {count}, indices.data()});
+    for (int round = 0; round < 20; ++round) {
+      expect_error(ErrorCode::kTensorData,
+                   "node \"emb/Gather\": an index is outside its axis, at element 100",
+                   [&] { executor.run(pool, {.threads = 3}); });
+    }
   }
+}
+
+TEST(GraphExecutor, WorkersGoThroughStepsSideBySide) {
+  parallel::ThreadPool pool(3);
+  auto archive = relu_add_archive();
+  for (package::Step& step : archive.plan.steps) step.sharing = package::Sharing::kOne;
+  GraphExecutor executor(load_archive(archive.bytes()), {.max_threads = 3});
+  const std::vector<float> x = ramp(32);
+  executor.set_input("x", {DType::kFloat32, {4, 8}, x.data()});
+  for (int round = 0; round < 200; ++round) {
+    std::vector<StepTime> profile;
+    executor.run(pool, {.threads = 3, .profile = &profile});
+    expect_relu_add(executor.output("y"), x);
+    ASSERT_EQ(profile.size(), 2u);
+  }
+  expect_error(ErrorCode::kDeadlineExceeded, "deadline",
+               [&] { executor.run(pool, {.threads = 3, .deadline = std::chrono::steady_clock::now()}); });
+  parallel::CancelToken cancel;
+  cancel.cancel();
+  expect_error(ErrorCode::kCancelled, "cancelled",
+               [&] { executor.run(pool, {.threads = 3, .cancel = &cancel}); });
 }
 
 TEST(GraphExecutor, BudgetIsCheckedBeforeAllocation) {

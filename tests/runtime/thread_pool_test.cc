@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/parallel/team.h"
 
 namespace tensormill::parallel {
 namespace {
@@ -55,6 +56,72 @@ TEST(ThreadPool, CancelStopsALoop) {
   cancel.cancel();
   Count count{std::vector<std::atomic<int>>(100), {}, 2};
   EXPECT_EQ(lease.parallel_for(100, &count_task, &count, &cancel, 77), 77);
+}
+
+// Loops of different lengths, one after the other; each reads what all tasks of the one before wrote.
+struct Relay {
+  static constexpr int kLoops = 300;
+  static int64_t tasks(int loop) { return 1 + loop * 7 % 40; }
+  std::vector<int64_t> sums = std::vector<int64_t>(kLoops + 1, 0);
+  std::vector<int64_t> parts = std::vector<int64_t>(2 * 64, 0);
+  std::atomic<int> failures{0};
+  int failing_loop = kLoops;
+};
+
+struct RelayLoop {
+  Relay& relay;
+  int loop;
+};
+
+int32_t relay_task(void* context, int64_t task, int32_t) {
+  const auto [relay, loop] = *static_cast<RelayLoop*>(context);
+  int64_t sum = task;
+  for (int64_t i = 0; loop > 0 && i < Relay::tasks(loop - 1); ++i)
+    sum += relay.parts[static_cast<size_t>((loop + 1) % 2 * 64 + i)];
+  relay.parts[static_cast<size_t>(loop % 2 * 64 + task)] = sum % 1000003;
+  if (task == 0) relay.sums[static_cast<size_t>(loop)] = sum;
+  return loop == relay.failing_loop && task >= 3 ? static_cast<int32_t>(task) : 0;
+}
+
+void relay_session(void* context, Team& team, int32_t worker) {
+  Relay& relay = *static_cast<Relay*>(context);
+  for (int i = 0; i < Relay::kLoops; ++i) {
+    RelayLoop loop{relay, i};
+    const int32_t code = team.loop(worker, {Relay::tasks(i), &relay_task, &loop});
+    if (code != 0) {
+      relay.failures += code == 3 && i == relay.failing_loop ? 1 : 100;
+      return;
+    }
+  }
+}
+
+TEST(ThreadPool, WorkersOfASessionGoThroughLoopsSideBySide) {
+  Relay expected;
+  ThreadPool single(1);
+  single.lease(1).session(&relay_session, &expected);
+  for (int cores : {2, 3, 5}) {
+    ThreadPool pool(cores);
+    for (int round = 0; round < 10; ++round) {
+      Lease lease = pool.lease(cores);
+      for (int session = 0; session < 3; ++session) {
+        Relay relay;
+        lease.session(&relay_session, &relay);
+        ASSERT_EQ(relay.sums, expected.sums) << cores;
+      }
+    }
+  }
+}
+
+TEST(ThreadPool, AFailureEndsASessionForAllWorkers) {
+  ThreadPool pool(3);
+  Lease lease = pool.lease(3);
+  for (int round = 0; round < 50; ++round) {
+    Relay relay;
+    relay.failing_loop = 11;
+    lease.session(&relay_session, &relay);
+    ASSERT_GE(relay.failures.load(), 1);
+    ASSERT_LE(relay.failures.load(), 3) << "each worker that came sees the same code in the same loop";
+  }
 }
 
 TEST(ThreadPool, LeasesShareTheCores) {
