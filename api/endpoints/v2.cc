@@ -102,7 +102,8 @@ http::Response get_v2_model_ready(const Context& context, http::Request& request
 
 http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
-  const std::string body = http::read_all(*request.body);
+  const http::SharedBytes bytes = http::read_all_shared(*request.body);
+  const std::string_view body(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
   const std::string version = v2_version_of(request);
   const std::optional<size_t> json_size = header_length(request);
   V2Request asked;
