@@ -52,11 +52,11 @@ Progress run_tuner(const std::string& name, const Tasks& tasks, uint64_t seed,
       const double start = now();
       std::vector<tune::Point> points = tuners[i]->propose(kBatch);
       const double proposed = now();
+      const std::vector<double> seconds = table.seconds_of_all(*tasks[i], points);
       std::vector<tune::Trial> trials;
-      for (tune::Point& point : points) {
-        const double seconds = table.seconds(*tasks[i], point);
-        best[i] = std::min(best[i], seconds);
-        trials.push_back({std::move(point), seconds});
+      for (size_t p = 0; p < points.size(); ++p) {
+        best[i] = std::min(best[i], seconds[p]);
+        trials.push_back({std::move(points[p]), seconds[p]});
       }
       progress.trials += static_cast<int64_t>(trials.size());
       const double measured = now();
@@ -74,13 +74,14 @@ Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
   tune::Random random(seed);
   std::set<std::string> seen;
   Sample sample;
-  for (tune::Point& point : tune::sample_points(task.space, random, count, [&](const tune::Point& fresh) {
-         return seen.insert(schedule::print(fresh.schedule)).second;
-       })) {
-    const double seconds = table.seconds(task, point);
-    if (!std::isfinite(seconds)) continue;
-    sample.points.push_back(std::move(point));
-    sample.seconds.push_back(seconds);
+  std::vector<tune::Point> points = tune::sample_points(
+      task.space, random, count,
+      [&](const tune::Point& fresh) { return seen.insert(schedule::print(fresh.schedule)).second; });
+  const std::vector<double> seconds = table.seconds_of_all(task, points);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!std::isfinite(seconds[i])) continue;
+    sample.points.push_back(std::move(points[i]));
+    sample.seconds.push_back(seconds[i]);
   }
   return sample;
 }

@@ -49,50 +49,70 @@ void Table::select(const TunedTask& task) {
   selected_ = &task;
 }
 
-tune::Measurement Table::measure(const TunedTask& task, const tune::Point& point,
-                                 const tune::MeasureOptions& options, TrialCost& cost) {
+Table::Built Table::build(const TunedTask& task, const tune::Point& point) const {
+  const double start = now();
+  Built built;
+  try {
+    built.kernel = driver::build_kernel(task.task.kernel, point.schedule, target_, *backend_);
+  } catch (const Error& error) {
+    built.outcome = {tune::TrialError::kInstantiation, error.message(), {}};
+  }
+  built.cost.build = now() - start;
+  return built;
+}
+
+tune::Measurement Table::run(const TunedTask& task, Built& built, const tune::MeasureOptions& options) {
+  if (built.outcome.error != tune::TrialError::kNone) return built.outcome;
   select(task);
   const double start = now();
-  tune::Measurement result;
-  driver::BuiltKernel built;
-  try {
-    built = driver::build_kernel(task.task.kernel, point.schedule, target_, *backend_);
-  } catch (const Error& error) {
-    result = {tune::TrialError::kInstantiation, error.message(), {}};
-  }
-  const double middle = now();
-  if (result.error == tune::TrialError::kNone)
-    result = measurer_.measure(built.object, built.workspace, options);
-  cost = {middle - start, now() - middle};
+  tune::Measurement result = measurer_.measure(built.kernel.object, built.kernel.workspace, options);
+  built.cost.run = now() - start;
   return result;
 }
 
-double Table::seconds(const TunedTask& task, const tune::Point& point) {
-  const std::string schedule = schedule::print(point.schedule);
-  const std::string key = key_of(task.task.key(), schedule);
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
-  TrialCost cost;
-  const tune::Measurement result = measure(task, point, table_options(), cost);
+double Table::keep(const TunedTask& task, const tune::Point& point, const tune::Measurement& result,
+                   const TrialCost& cost) {
   ++measured_;
   failed_ += result.error == tune::TrialError::kNone ? 0 : 1;
   const double seconds = result.error == tune::TrialError::kNone ? fastest(result.seconds) : fastest({});
-  known_[key] = seconds;
-  if (log_) {
-    tune::Record record;
-    record.target = target_.canonical();
-    record.task = task.task.name;
-    record.args = task.task.args;
-    record.task_key = task.task.key();
-    record.index = point.index;
-    record.knobs = point.knobs;
-    record.schedule = schedule;
-    record.error = result.error;
-    if (result.error == tune::TrialError::kNone) record.seconds = result.seconds;
-    record.all_seconds = cost.build + cost.run;
-    record.codegen = driver::compiler_build();
-    record.space_digest = task.space.digest();
-    log_->append(record);
+  const std::string schedule = schedule::print(point.schedule);
+  known_[key_of(task.task.key(), schedule)] = seconds;
+  if (!log_) return seconds;
+  tune::Record record;
+  record.target = target_.canonical();
+  record.task = task.task.name;
+  record.args = task.task.args;
+  record.task_key = task.task.key();
+  record.index = point.index;
+  record.knobs = point.knobs;
+  record.schedule = schedule;
+  record.error = result.error;
+  if (result.error == tune::TrialError::kNone) record.seconds = result.seconds;
+  record.all_seconds = cost.build + cost.run;
+  record.codegen = driver::compiler_build();
+  record.space_digest = task.space.digest();
+  log_->append(record);
+  return seconds;
+}
+
+double Table::seconds(const TunedTask& task, const tune::Point& point) {
+  return seconds_of_all(task, {point})[0];
+}
+
+std::vector<double> Table::seconds_of_all(const TunedTask& task, const std::vector<tune::Point>& points) {
+  const auto known = [&](const tune::Point& point) {
+    return known_.find(key_of(task.task.key(), schedule::print(point.schedule)));
+  };
+  std::vector<Built> built(points.size());
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (known(points[i]) == known_.end()) built[i] = build(task, points[i]);
+  }
+  std::vector<double> seconds;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto found = known(points[i]);
+    seconds.push_back(found != known_.end()
+                          ? found->second
+                          : keep(task, points[i], run(task, built[i], table_options()), built[i].cost));
   }
   return seconds;
 }
@@ -101,9 +121,8 @@ std::vector<TrialCost> Table::costs(const TunedTask& task, const std::vector<tun
                                     const tune::MeasureOptions& options) {
   std::vector<TrialCost> costs;
   for (const tune::Point& point : points) {
-    TrialCost cost;
-    const tune::Measurement result = measure(task, point, options, cost);
-    if (result.error == tune::TrialError::kNone) costs.push_back(cost);
+    Built built = build(task, point);
+    if (run(task, built, options).error == tune::TrialError::kNone) costs.push_back(built.cost);
   }
   return costs;
 }

@@ -37,6 +37,9 @@ public:
 
   /// Of one run: the fastest of the samples; infinity for what failed.
   double seconds(const TunedTask& task, const tune::Point& point);
+  /// seconds() of each point. What is not known yet is built first, so that no compiler runs between
+  /// measurements.
+  std::vector<double> seconds_of_all(const TunedTask& task, const std::vector<tune::Point>& points);
   size_t measured() const { return measured_; }  ///< by this object, not read from the file
   size_t failed() const { return failed_; }
 
@@ -45,9 +48,16 @@ public:
                                const tune::MeasureOptions& options);
 
 private:
+  struct Built {
+    driver::BuiltKernel kernel;
+    tune::Measurement outcome;  ///< of building
+    TrialCost cost;
+  };
   void select(const TunedTask& task);
-  tune::Measurement measure(const TunedTask& task, const tune::Point& point,
-                            const tune::MeasureOptions& options, TrialCost& cost);
+  Built build(const TunedTask& task, const tune::Point& point) const;
+  tune::Measurement run(const TunedTask& task, Built& built, const tune::MeasureOptions& options);
+  double keep(const TunedTask& task, const tune::Point& point, const tune::Measurement& result,
+              const TrialCost& cost);
 
   target::Target target_;
   std::unique_ptr<codegen::Backend> backend_;
