@@ -12,7 +12,6 @@ namespace tensormill::bench {
 namespace {
 
 constexpr int64_t kBatch = 8;
-constexpr size_t kTested = 200;  // points a task that a correlation is worth
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -86,12 +85,12 @@ Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
   return sample;
 }
 
-Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, uint64_t seed,
-                       Table& table) {
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested,
+                       uint64_t seed, Table& table) {
   tune::CostModel model(false, seed);
   std::vector<Sample> samples;
   for (const auto& task : tasks) {
-    samples.push_back(draw(*task, training + kTested, seed, table));
+    samples.push_back(draw(*task, training + tested, seed, table));
     const Sample& sample = samples.back();
     for (size_t i = 0; i < std::min(training, sample.points.size()); ++i)
       model.add(task->task.key(), task->space.features(sample.points[i]), sample.seconds[i]);
@@ -99,12 +98,12 @@ Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training
   model.update();
   Correlations result;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (samples[i].points.size() < training + kTested) continue;
+    if (samples[i].points.size() < training + tested) continue;
     result.within.emplace_back(tasks[i]->task.name, correlation(model, *tasks[i], samples[i], training));
   }
   for (const auto& task : foreign) {
-    const Sample sample = draw(*task, kTested, seed, table);
-    if (sample.points.size() == kTested)
+    const Sample sample = draw(*task, tested, seed, table);
+    if (sample.points.size() == tested)
       result.foreign.emplace_back(task->task.name, correlation(model, *task, sample, 0));
   }
   return result;

@@ -32,8 +32,8 @@ struct Correlations {
   std::vector<std::pair<std::string, double>> foreign;  ///< on tasks of which the model saw nothing
 };
 /// Spearman's rank correlation of predicted and measured speed on the points behind the first `training` of
-/// each sample, at least 200; tasks with fewer are left out.
-Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, uint64_t seed,
-                       Table& table);
+/// each sample, `tested` of them; tasks with fewer are left out.
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested,
+                       uint64_t seed, Table& table);
 
 }  // namespace tensormill::bench

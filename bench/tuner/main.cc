@@ -1,6 +1,6 @@
 // bench_tuner --model FILE --shapes TEXT [--foreign FILE --foreign-shapes TEXT] [--tasks LIST]
-//             [--foreign-tasks LIST] [--seeds N] [--trials N] [--training N] [--tuners A,B] [--table FILE]
-//             [--program FILE] [--out FOLDER] [--sketch-trials N] [--only search|sketches]
+//             [--foreign-tasks LIST] [--seeds N] [--trials N] [--training N] [--tested N] [--tuners A,B]
+//             [--table FILE] [--program FILE] [--out FOLDER] [--sketch-trials N] [--only search|sketches]
 // Trial cost, guided against random search, and how well the cost model ranks; writes tuner.json and tuner.md
 // to FOLDER (bench/results). Stops with 1 when a bar is missed.
 #include <algorithm>
@@ -32,6 +32,7 @@ struct Options {
                                                {"--seeds", "5"},
                                                {"--trials", "128"},
                                                {"--training", "128"},
+                                               {"--tested", "200"},
                                                {"--tuners", "xgb,random"},
                                                {"--table", ""},
                                                {"--program", "build/bin/tensormill"},
@@ -155,8 +156,8 @@ Json search(const Options& options, const Tasks& tasks, Table& table, std::vecto
 
 Json correlations(const Options& options, const Tasks& tasks, const Tasks& foreign, Table& table,
                   std::vector<Bar>& bars) {
-  const Correlations found =
-      correlate(tasks, foreign, static_cast<size_t>(options.number("--training")), 99, table);
+  const Correlations found = correlate(tasks, foreign, static_cast<size_t>(options.number("--training")),
+                                       static_cast<size_t>(options.number("--tested")), 99, table);
   Json result = {{"within", Json::array()}, {"foreign", Json::array()}};
   const auto add = [&](const auto& rows, const char* name, const std::string& what, double limit) {
     double least = 1, sum = 0;

@@ -44,6 +44,20 @@ TEST_P(InjectiveShapes, Transposes) {
   check_program({{a}, {out}}, KernelClass::kInjective);
 }
 
+TEST(Injective, ATransposeReadsEachLineWhole) {
+  const Shape shape = {64, 48};
+  const te::Tensor a = te::placeholder("a", DType::kFloat32, {48, 64});
+  const te::Tensor out = te::compute("out", shape, [&](const std::vector<Expr>& i) {
+    return te::read(a, {i[1], i[0]});
+  });
+  target::Target target;
+  target.facts.vector_bits = 256;
+  const schedule::Schedule steps = schedule::default_schedule({{a}, {out}}, KernelClass::kInjective, target);
+  EXPECT_EQ(schedule::print(steps),
+            "split s0 i1 8\nsplit s0 i0 16\nreorder s0 i0.o i1.o i0.i i1.i\nvectorize s0 i1.i\n"
+            "fuse s0 i0.o i1.o\n");
+}
+
 INSTANTIATE_TEST_SUITE_P(Extents, InjectiveShapes,
                          ::testing::Values(Shape{}, Shape{1}, Shape{7}, Shape{16}, Shape{0}, Shape{3, 0},
                                            Shape{2, 3, 7}, Shape{1, 1, 13}, Shape{5, 1, 1}, Shape{4, 8, 17},

@@ -1,8 +1,52 @@
 // Elementwise and data movement: outer axes fused and run in parallel, the innermost vectorized with a masked
 // tail.
+#include <algorithm>
+
 #include "compiler/schedule/builder.h"
 
 namespace tensormill::schedule {
+
+namespace {
+
+constexpr int64_t kLineElements = 16;  // f32 in a cache line
+
+// The dimension along which memory runs for a read that jumps from line to line along the last one: a
+// transpose. -1 where there is none, or where the last dimension is one vector and what is read stays in
+// cache between its neighbours.
+int transposed_dimension(const Builder& builder, const std::string& name) {
+  const Shape shape = builder.stage(name).shape;
+  const size_t last = shape.size() - 1;
+  if (shape[last] <= builder.lanes(name)) return -1;
+  for (const Access& access : builder.accesses(name)) {
+    if (access.irregular[last] || access.stride[last] < kLineElements) continue;
+    for (size_t d = 0; d < last; ++d) {
+      if (!access.irregular[d] && access.stride[d] == 1 && shape[d] >= kLineElements)
+        return static_cast<int>(d);
+    }
+  }
+  return -1;
+}
+
+// A block of lines as long as a line is wide: each is read whole while it is in cache.
+void schedule_transpose(Builder& builder, const std::string& name, int dimension, double work) {
+  std::vector<std::string> axes = data_axes(builder.stage(name));
+  const std::string last = axes.back(), row = axes[static_cast<size_t>(dimension)];
+  const int64_t rows =
+      builder.knob(name + "_block", kLineElements, tile_candidates(builder.extent(name, row), 64));
+  builder.step("split", {name, last, std::to_string(builder.lanes(name))});
+  builder.step("split", {name, row, std::to_string(rows)});
+  axes.back() = last + ".o";
+  axes[static_cast<size_t>(dimension)] = row + ".o";
+  std::vector<std::string> order = {name};
+  order.insert(order.end(), axes.begin(), axes.end());
+  order.push_back(row + ".i");
+  order.push_back(last + ".i");
+  builder.step("reorder", order);
+  builder.step("vectorize", {name, last + ".i"});
+  builder.parallelize(name, builder.fuse(name, axes), work);
+}
+
+}  // namespace
 
 void schedule_injective(Builder& builder, const std::string& name) {
   const Stage& stage = builder.stage(name);
@@ -10,6 +54,11 @@ void schedule_injective(Builder& builder, const std::string& name) {
   for (int64_t extent : stage.shape) work *= static_cast<double>(extent);
   if (stage.shape.empty() || work <= 1) return;
   const int64_t lanes = builder.lanes(name);
+  const int transposed = transposed_dimension(builder, name);
+  if (lanes > 1 && transposed >= 0) {
+    schedule_transpose(builder, name, transposed, work);
+    return;
+  }
   std::vector<std::string> axes = data_axes(stage);
   // Rows that don't fill their vectors are strung together where memory allows it.
   const int64_t row = stage.shape.back();
