@@ -46,7 +46,7 @@ TEST_P(InjectiveShapes, Transposes) {
 
 TEST(Injective, ATransposeReadsEachLineWhole) {
   const Shape shape = {64, 48};
-  const te::Tensor a = te::placeholder("a", DType::kFloat32, {48, 64});
+  const te::Tensor a = te::placeholder("a", DType::kFloat32, Shape{48, 64});
   const te::Tensor out = te::compute("out", shape, [&](const std::vector<Expr>& i) {
     return te::read(a, {i[1], i[0]});
   });
