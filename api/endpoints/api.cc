@@ -53,6 +53,7 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
     return true;
   if (kind == BodyKind::kInference || kind == BodyKind::kControl) return type == "application/json";
   if (kind == BodyKind::kImage) return type.starts_with("image/");
+  if (kind == BodyKind::kRecords) return type == "application/x-ndjson" || type == "application/json";
   if (kind == BodyKind::kTensors) return type == "application/x-npz" || type == "application/zip";
   return type == "application/onnx" || type == "application/x-onnx" || type == "application/x-tar" ||
          type == "application/zip" || type == "application/protobuf" || type == "application/x-protobuf";
@@ -70,6 +71,7 @@ void check_media_type(const http::Request& request, BodyKind kind) {
   const std::string wanted = json                         ? "application/json"
                              : kind == BodyKind::kTensors ? "application/x-npz"
                              : kind == BodyKind::kImage   ? "image/jpeg or image/png"
+                             : kind == BodyKind::kRecords ? "application/x-ndjson"
                                                           : "application/octet-stream";
   throw Error(ErrorCode::kUnsupportedMediaType, "content type is \"" + type + "\", expected " + wanted);
 }
@@ -187,6 +189,8 @@ private:
       case BodyKind::kTensors:
       case BodyKind::kInference:
         return limit_to(request, options_.max_tensor_bytes, "limits.tensor_bytes");
+      case BodyKind::kRecords:
+        return limit_to(request, options_.max_records_bytes, "limits.records_bytes");
       case BodyKind::kImage:
         return limit_to(request, options_.max_image_bytes, "limits.image_bytes");
     }

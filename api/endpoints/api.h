@@ -21,6 +21,7 @@ struct ApiOptions {
   std::vector<std::string> allowed_origins;
   uint64_t max_json_bytes = uint64_t{1} << 20;
   uint64_t max_image_bytes = uint64_t{32} << 20;
+  uint64_t max_records_bytes = uint64_t{64} << 20;
   uint64_t max_tensor_bytes = uint64_t{256} << 20;
   uint64_t max_model_bytes = uint64_t{16} << 30;
   int max_rate = 0;               ///< requests a second of one key; 0: no bound

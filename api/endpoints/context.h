@@ -24,6 +24,7 @@ enum class BodyKind {
   kModel,      ///< any binary type
   kTensors,    ///< application/x-npz; may be empty
   kImage,      ///< JPEG or PNG
+  kRecords,    ///< tuning records: JSON lines
   kInference,  ///< KServe v2: JSON, with or without binary tensors behind it
   kControl,    ///< KServe v2: JSON that may be absent, of any type
 };

@@ -60,6 +60,8 @@ Json request_body(BodyKind kind) {
           {"required", true},
           {"content",
            {{"application/json", {{"schema", {{"type", "object"}}}}}, {"application/octet-stream", binary}}}};
+    case BodyKind::kRecords:
+      return {{"required", true}, {"content", {{"application/x-ndjson", binary}}}};
     case BodyKind::kImage:
       return {{"required", true}, {"content", {{"image/jpeg", binary}, {"image/png", binary}}}};
   }

@@ -7,6 +7,7 @@
 #include "api/services/model_service.h"
 #include "api/services/package_service.h"
 #include "api/services/store_service.h"
+#include "api/services/tuning_service.h"
 
 namespace tensormill::services {
 
@@ -20,6 +21,7 @@ struct Services {
   PackageService* packages = nullptr;
   DeploymentService* deployments = nullptr;
   StoreService* store = nullptr;
+  TuningService* tuning = nullptr;
   KeyService* keys = nullptr;
 };
 

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/target/target.h"
-#include "compiler/tune/record.h"
+#include "compiler/tune/records/record.h"
 
 namespace tensormill::tune {
 

@@ -26,12 +26,9 @@
 
 #include "compiler/target/target.h"
 #include "compiler/te/stmt.h"
+#include "compiler/tune/records/feature_version.h"
 
 namespace tensormill::tune {
-
-/// Raised whenever the meaning of a feature changes: features of another version are no samples.
-inline constexpr int kFeatureVersion = 1;
-inline constexpr size_t kFeatureCount = 3 * (21 + 4 * 5) + 8;
 
 /// kFeatureCount numbers of a function at te::Level::kLoops, in steps of 1/64.
 std::vector<float> loop_features(const te::Function& function, const target::CpuFacts& facts);

@@ -7,7 +7,7 @@
 
 #include "compiler/codegen/backend.h"
 #include "compiler/plan/plan_builder.h"
-#include "compiler/tune/record.h"
+#include "compiler/tune/records/record.h"
 #include "compiler/tune/task.h"
 
 namespace tensormill::tune {

@@ -12,7 +12,14 @@ namespace tensormill::cli {
 namespace {
 
 /// Where the parent put what this child writes.
-enum Target : int { kMetadataFd = jobs::kFirstInheritedFd + 2, kPlanFd, kCodeFd, kParamsFd, kDumpsFd };
+enum Target : int {
+  kMetadataFd = jobs::kFirstInheritedFd + 2,
+  kPlanFd,
+  kCodeFd,
+  kParamsFd,
+  kDumpsFd,
+  kSchedulesFd
+};
 
 driver::CompileOptions options_from(const Json& request) {
   driver::CompileOptions options;
@@ -27,6 +34,13 @@ driver::CompileOptions options_from(const Json& request) {
   request.at("recorded_options").get_to(options.recorded_options);
   request.at("dumps").get_to(options.dumps);
   request.at("threads").get_to(options.threads);
+  const auto schedules = MappedFile::map(kSchedulesFd, "schedules");
+  const Json rows = parse_json(schedules->text());
+  for (const auto& [kernel, tuned] : rows.items()) {
+    options.schedules[kernel] = {tuned[0].get<std::string>(), tuned[1].get<std::string>(),
+                                 tuned[2].get<std::string>()};
+  }
+  if (!options.schedules.empty()) options.schedules_reason = "no record of the kernel";
   return options;
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/ir/bundle.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/kernel.h"
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -70,10 +71,24 @@ frontend::onnx::ImportOptions import_options(const Json& request) {
   return options;
 }
 
+/// What the kernels' keys are after the passes.
+std::vector<std::string> kernel_keys(const ir::Graph& graph, const Json& request) {
+  passes::PipelineOptions pipeline;
+  const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
+  pipeline.context = {target.facts, request.at("opt_level").get<int>()};
+  request.at("disabled_pass").get_to(pipeline.disabled);
+  std::vector<std::string> ran, keys;
+  const plan::Kernels kernels = plan::extract_kernels(passes::run_pipeline(graph, pipeline, ran));
+  for (const plan::Kernel& kernel : kernels.kernels) keys.push_back(kernel.key.hex());
+  return keys;
+}
+
 std::string write_bundle(const ModelSource& source, const Json& request) {
   const ir::Graph graph = frontend::onnx::import_model(source, import_options(request), ops::standard_ops());
   ir::write_bundle(graph, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
-  return Json{{"digest", source.digest.text()}}.dump();
+  Json done = {{"digest", source.digest.text()}};
+  if (request.at("kernels").get<bool>()) done["kernels"] = kernel_keys(graph, request);
+  return done.dump();
 }
 
 Json names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {

@@ -96,6 +96,7 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.allowed_origins = settings.allowed_origins;
   options.max_json_bytes = settings.max_json_bytes;
   options.max_image_bytes = settings.max_image_bytes;
+  options.max_records_bytes = settings.max_records_bytes;
   options.max_tensor_bytes = settings.max_tensor_bytes;
   options.max_model_bytes = settings.max_model_bytes;
   options.max_rate = settings.max_rate;

@@ -6,6 +6,7 @@
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/package/metadata.h"
+#include "server/services/compile_action.h"
 #include "server/services/forms.h"
 #include "server/services/model_service.h"
 
@@ -30,9 +31,6 @@ void refuse_unsupported(const services::CompileRequest& request) {
   if (!request.pass_config.empty()) {
     refuse(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
            "no pass has options");
-  }
-  if (request.tuning_records && *request.tuning_records != "auto") {
-    refuse(ErrorCode::kInvalidArgument, "/tuning_records", "there are no records " + *request.tuning_records);
   }
 }
 
@@ -103,7 +101,7 @@ target::Target target_of(const std::string& text, const target::Target& host) {
 
 }  // namespace
 
-Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) const {
+Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
   const Json facts = parse_json(model.facts, 128);
   check_shapes(request, facts);
   const target::Target target = target_of(request.target, host_);
@@ -114,18 +112,24 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
   Json shapes = Json::object();
   for (const auto& [name, shape] : request.input_shapes) shapes[name] = shape_to_json(shape);
   const std::set<std::string> disabled(request.disabled_pass.begin(), request.disabled_pass.end());
-  return {{"kind", "compile"},
-          {"model", model.id.text()},
-          {"model_format", facts.at("format")},
-          {"target", target.canonical()},
-          {"opt_level", request.opt_level},
-          {"input_shapes", std::move(shapes)},
-          {"outputs", request.outputs.value_or(std::vector<std::string>{})},
-          {"tuning_records", Json::array()},
-          {"disabled_pass", disabled},
-          {"verify", "sample"},
-          {"host_runs_target", host_runs},
-          {"compiler", driver::compiler_build()}};
+  Json resolved = {{"kind", "compile"},
+                   {"model", model.id.text()},
+                   {"model_format", facts.at("format")},
+                   {"target", target.canonical()},
+                   {"opt_level", request.opt_level},
+                   {"input_shapes", std::move(shapes)},
+                   {"outputs", request.outputs.value_or(std::vector<std::string>{})},
+                   {"disabled_pass", disabled},
+                   {"verify", "sample"},
+                   {"host_runs_target", host_runs},
+                   {"compiler", driver::compiler_build()}};
+  try {
+    resolve_records(records_, catalog_, request.tuning_records, resolved);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    refuse(ErrorCode::kInvalidArgument, "/tuning_records", error.message());
+  }
+  return resolved;
 }
 
 services::Submission JobServiceImpl::submit_compile(const services::CompileRequest& request,
@@ -136,11 +140,12 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   if (!model) {
     refuse(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
   }
-  const std::string resolved = canonical_json(resolve(request, *model));
+  const Json form = resolve(request, *model);
+  const std::string resolved = canonical_json(form);
   storage::JobSubmission submission;
   submission.kind = "compile";
   submission.subject = model->id.text();
-  submission.action_key = Digest::of(resolved).text();
+  submission.action_key = action_key(form);
   submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
   submission.resolved = resolved;
   submission.max_attempts = kMaxAttempts;

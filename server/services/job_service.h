@@ -12,6 +12,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
 #include "server/metrics/registry.h"
+#include "server/services/tuning_records.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -24,12 +25,13 @@ struct JobServiceOptions {
 class JobServiceImpl final : public services::JobService {
 public:
   JobServiceImpl(jobs::JobQueue& queue, jobs::WorkerPool& workers, storage::BlobStore& blobs,
-                 storage::Catalog& catalog, metrics::Registry& registry, target::Target host,
-                 JobServiceOptions options)
+                 storage::Catalog& catalog, TuningRecords& records, metrics::Registry& registry,
+                 target::Target host, JobServiceOptions options)
       : queue_(queue),
         workers_(workers),
         blobs_(blobs),
         catalog_(catalog),
+        records_(records),
         registry_(registry),
         host_(std::move(host)),
         options_(options) {}
@@ -48,13 +50,14 @@ public:
   std::shared_ptr<http::Content> log(const std::string& id) override;
 
 private:
-  Json resolve(const services::CompileRequest& request, const storage::ModelRow& model) const;
+  Json resolve(const services::CompileRequest& request, const storage::ModelRow& model);
   bool is_whole(const storage::JobRow& job);
 
   jobs::JobQueue& queue_;
   jobs::WorkerPool& workers_;
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
+  TuningRecords& records_;
   metrics::Registry& registry_;
   target::Target host_;
   JobServiceOptions options_;

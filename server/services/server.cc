@@ -54,6 +54,7 @@ CompileRunnerOptions compile_options(const config::Settings& settings, const tar
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
   return {{"limits.json_bytes", settings.max_json_bytes},
           {"limits.image_bytes", settings.max_image_bytes},
+          {"limits.records_bytes", settings.max_records_bytes},
           {"limits.tensor_bytes", settings.max_tensor_bytes},
           {"limits.model_bytes", settings.max_model_bytes},
           {"jobs.queue", settings.job_queue},
@@ -86,7 +87,8 @@ struct Server::Parts {
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
         deployments(blobs, catalog, *executors, {settings.load_wait}),
         metered_deployments(deployments, registry),
-        compile(blobs, catalog, compile_options(settings, host)),
+        records(catalog, host),
+        compile({blobs, catalog, records, compile_options(settings, host)}),
         metered_compile(compile, registry),
         queue(catalog) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
@@ -96,7 +98,8 @@ struct Server::Parts {
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
     workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&metered_compile}, options);
-    jobs.emplace(queue, *workers, blobs, catalog, registry, host, JobServiceOptions{settings.job_queue});
+    jobs.emplace(queue, *workers, blobs, catalog, records, registry, host,
+                 JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this] { restore(); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
     collect_metrics(registry, blobs, catalog, deployments);
@@ -108,6 +111,7 @@ struct Server::Parts {
                 &packages,
                 &metered_deployments,
                 &store,
+                &records,
                 keys ? &*keys : nullptr};
   }
 
@@ -141,6 +145,7 @@ struct Server::Parts {
   PackageServiceImpl packages;
   DeploymentServiceImpl deployments;
   MeteredDeployments metered_deployments;
+  TuningRecords records;
   CompileRunner compile;
   MeteredRunner metered_compile;
   jobs::JobQueue queue;

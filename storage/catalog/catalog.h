@@ -79,6 +79,9 @@ struct JobFinish {
   std::optional<PackageRow> package = std::nullopt;
   std::optional<ModelRow> model = std::nullopt;
   std::optional<NameChange> model_name = std::nullopt;
+  /// What the job turned out to do, where that was not known when it was submitted: replace the row's.
+  std::optional<std::string> resolved = std::nullopt;
+  std::optional<std::string> action_key = std::nullopt;
 };
 
 /// How a claim ends with another attempt to come (or, after the last one, as failed with this error).
@@ -165,6 +168,25 @@ public:
   virtual std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) = 0;
   /// Events with a sequence above `after`, ascending. State changes are events too: "state", and "end" last.
   virtual std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) = 0;
+
+  /// Rows that are there already stay as they are; returns how many are new.
+  virtual int64_t put_tuning_records(const std::vector<TuningRecordRow>& records) = 0;
+  /// In order of arrival; the page's cursor is the sequence that the records are above.
+  virtual Page<TuningRecordRow> list_tuning_records(const TuningFilter& filter, const PageRequest& page) = 0;
+  /// For each task the record to use, of those that did not fail: of `threads` before others, then the last
+  /// final one, then the one with the least time. In order of task.
+  virtual std::vector<TuningRecordRow> best_tuning_records(const TuningFilter& filter, int threads) = 0;
+  /// Also puts `records`, of which the set may name older ones too. False when the set was there.
+  virtual bool put_tuning_set(const TuningSetRow& set, const std::vector<TuningRecordRow>& records) = 0;
+  /// Without its records, which list_tuning_records has.
+  virtual std::optional<TuningSetRow> find_tuning_set(const Digest& id) = 0;
+  /// With the records that no other set has; false when absent.
+  virtual bool remove_tuning_set(const Digest& id) = 0;
+
+  /// What is true whenever it is found, such as the kernels of a model under given options; a later value
+  /// takes an earlier one's place.
+  virtual void put_fact(const std::string& key, const std::string& value) = 0;
+  virtual std::optional<std::string> find_fact(const std::string& key) = 0;
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;

@@ -107,7 +107,41 @@ CREATE TABLE idempotency(
   created_ms INTEGER NOT NULL);
 )sql";
 
-constexpr std::array<std::string_view, 1> kMigrations = {kVersion1};
+/// Tuning records, the sets that they were imported or found as, and facts that cost much to find again.
+constexpr std::string_view kVersion2 = R"sql(
+CREATE TABLE tuning_records(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  task TEXT NOT NULL,
+  target TEXT NOT NULL,
+  cpu TEXT NOT NULL,
+  threads INTEGER NOT NULL,
+  generator TEXT NOT NULL,
+  imported INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  time_ns INTEGER NOT NULL,
+  final INTEGER NOT NULL,
+  line TEXT NOT NULL,
+  created_ms INTEGER NOT NULL);
+CREATE INDEX tuning_records_by_key ON tuning_records(task, target, cpu, threads, generator);
+CREATE INDEX tuning_records_by_target ON tuning_records(target, cpu, generator);
+CREATE TABLE tuning_sets(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  subject TEXT NOT NULL,
+  created_ms INTEGER NOT NULL);
+CREATE TABLE tuning_set_records(
+  tuning_set TEXT NOT NULL REFERENCES tuning_sets(id) ON DELETE CASCADE,
+  record TEXT NOT NULL REFERENCES tuning_records(id),
+  PRIMARY KEY(tuning_set, record));
+CREATE INDEX tuning_set_records_by_record ON tuning_set_records(record);
+CREATE TABLE facts(
+  key TEXT PRIMARY KEY NOT NULL,
+  value TEXT NOT NULL,
+  created_ms INTEGER NOT NULL);
+)sql";
+
+constexpr std::array<std::string_view, 2> kMigrations = {kVersion1, kVersion2};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

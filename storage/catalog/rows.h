@@ -38,6 +38,43 @@ struct NameRow {
   int64_t updated_ms = 0;
 };
 
+/// A trial of a kernel: measured here, or imported. The texts are the tuner's; the catalog compares them.
+struct TuningRecordRow {
+  int64_t sequence = 0;  ///< order of arrival, set by the catalog
+  Digest id;             ///< of the line
+  std::string task;      ///< the kernel's key
+  std::string target;
+  std::string cpu;
+  int threads = 1;
+  std::string generator;  ///< the compiler that made the code
+  bool imported = false;
+  std::string job = {};  ///< that measured it; "" for an imported one
+  int64_t time_ns = 0;   ///< of one run; 0: the trial failed
+  bool final = false;    ///< measured in turns with the default, so that it counts more than its time
+  std::string line;
+  bool in_set = false;  ///< set by the catalog: a set has it
+};
+
+/// Empty texts, 0 and empty lists let everything through.
+struct TuningFilter {
+  std::vector<std::string> tasks = {};
+  std::string target = {};
+  std::string cpu = {};
+  int threads = 0;
+  std::string generator = {};
+  bool with_imported = true;
+  std::string job = {};
+  std::optional<Digest> set = std::nullopt;
+  std::string subject = {};  ///< of a set that has the record
+};
+
+struct TuningSetRow {
+  Digest id;
+  std::string subject = {};  ///< the model that was tuned; "" for an import
+  std::vector<Digest> records = {};
+  int64_t created_ms = 0;  ///< set by the catalog
+};
+
 /// A name to point at something in the transaction that publishes it.
 struct NameChange {
   std::string kind;

@@ -73,6 +73,15 @@ public:
   std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) override;
   std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
 
+  int64_t put_tuning_records(const std::vector<TuningRecordRow>& records) override;
+  Page<TuningRecordRow> list_tuning_records(const TuningFilter& filter, const PageRequest& page) override;
+  std::vector<TuningRecordRow> best_tuning_records(const TuningFilter& filter, int threads) override;
+  bool put_tuning_set(const TuningSetRow& set, const std::vector<TuningRecordRow>& records) override;
+  std::optional<TuningSetRow> find_tuning_set(const Digest& id) override;
+  bool remove_tuning_set(const Digest& id) override;
+  void put_fact(const std::string& key, const std::string& value) override;
+  std::optional<std::string> find_fact(const std::string& key) override;
+
   std::vector<Digest> referenced_blobs() override;
   std::vector<std::string> check() override;
 
@@ -89,6 +98,7 @@ private:
   std::optional<Submitted> repeat_of(const JobSubmission& submission);
   std::optional<Submitted> reuse_of(const JobSubmission& submission);
   std::string insert_job(const JobSubmission& submission);
+  int64_t insert_tuning_records(const std::vector<TuningRecordRow>& records);
   void add_event(const std::string& job, const JobEventRow& event);
   void add_state_events(const std::string& job, JobState state, int attempt);
 

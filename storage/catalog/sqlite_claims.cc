@@ -101,10 +101,11 @@ bool SqliteCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
   const std::optional<Digest> package = finish.package ? std::optional(finish.package->id) : std::nullopt;
   const int64_t changed = db_->run(
       "UPDATE jobs SET state = ?, result = ?, error = ?, log = ?, package = ?, live_key = NULL, owner = '', "
-      "lease_until_ms = 0, finished_ms = now_ms()" +
+      "resolved = COALESCE(?, resolved), action_key = COALESCE(?, action_key), lease_until_ms = 0, "
+      "finished_ms = now_ms()" +
           std::string(kHeld),
-      job_state_name(finish.state), finish.result, finish.error, finish.log, package, claim.id,
-      static_cast<int64_t>(claim.attempt), claim.owner);
+      job_state_name(finish.state), finish.result, finish.error, finish.log, package, finish.resolved,
+      finish.action_key, claim.id, static_cast<int64_t>(claim.attempt), claim.owner);
   if (changed == 0) return false;
   if (finish.package) insert_package(*finish.package);
   if (finish.model) {

@@ -267,8 +267,44 @@ services::KeyService::Key FakeKeys::find(std::string_view token) {
   return {};
 }
 
+namespace {
+
+class Lines final : public http::ResponseStream {
+public:
+  bool next(std::string& piece) override {
+    if (ended_) return false;
+    piece += "{}\n";
+    ended_ = true;
+    return true;
+  }
+
+private:
+  bool ended_ = false;
+};
+
+}  // namespace
+
+services::TuningImport FakeTuning::import_records(std::string_view text, bool with_foreign) {
+  imported = text;
+  foreign = with_foreign;
+  return {Digest::of("set"), 2, 1, 1, created};
+}
+
+std::shared_ptr<http::ResponseStream> FakeTuning::list(const services::TuningQuery& asked) {
+  query = asked;
+  return std::make_shared<Lines>();
+}
+
+std::shared_ptr<http::ResponseStream> FakeTuning::get(const std::string& id) {
+  if (id != Digest::of("set").text()) throw not_found(id);
+  return std::make_shared<Lines>();
+}
+
+void FakeTuning::remove(const std::string& id) { get(id); }
+
 ApiTest::ApiTest() {
-  services_ = {&system_, &system_, &system_, &models_, &jobs_, &packages_, &deployments_, &store_, nullptr};
+  services_ = {&system_,   &system_,      &system_, &models_, &jobs_,
+               &packages_, &deployments_, &store_,  &tuning_, nullptr};
   jobs_.job.id = "0190163d-8694-739b-aea5-966c26f8ad91";
   jobs_.job.kind = "compile";
   packages_.package.id = Digest::of("package");

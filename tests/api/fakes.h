@@ -137,6 +137,19 @@ public:
   std::string bytes;
 };
 
+class FakeTuning : public services::TuningService {
+public:
+  services::TuningImport import_records(std::string_view text, bool with_foreign) override;
+  std::shared_ptr<http::ResponseStream> list(const services::TuningQuery& asked) override;
+  std::shared_ptr<http::ResponseStream> get(const std::string& id) override;
+  void remove(const std::string& id) override;
+
+  std::string imported;
+  bool foreign = false;
+  bool created = true;
+  services::TuningQuery query;
+};
+
 class FakeKeys : public services::KeyService {
 public:
   Key find(std::string_view token) override;
@@ -174,6 +187,7 @@ protected:
   FakePackages packages_;
   FakeDeployments deployments_;
   FakeStore store_;
+  FakeTuning tuning_;
   FakeKeys keys_;
   services::Services services_;
   endpoints::ApiOptions options_;

@@ -1,4 +1,4 @@
-#include "compiler/tune/record.h"
+#include "compiler/tune/records/record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

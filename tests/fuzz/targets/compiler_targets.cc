@@ -11,6 +11,7 @@
 #include "compiler/target/target.h"
 #include "compiler/te/text.h"
 #include "compiler/te/verify.h"
+#include "compiler/tune/records/record.h"
 #include "tests/fuzz/targets.h"
 
 namespace tensormill::fuzz {
@@ -104,6 +105,13 @@ void fuzz_schedule(std::string_view bytes) {
   if (steps.steps.size() > 16) return;
   static const te::Program program = matmul_relu();
   schedule::apply(program, steps, "kernel");
+}
+
+void fuzz_records(std::string_view bytes) {
+  for (const tune::Record& record : tune::parse_records(bytes)) {
+    const std::string line = tune::to_line(record);
+    TM_CHECK(tune::to_line(tune::record_from_line(line)) == line, "the record changed:\n" + line);
+  }
 }
 
 void fuzz_target(std::string_view bytes) {

@@ -1,4 +1,4 @@
-#include "compiler/tune/record.h"
+#include "compiler/tune/records/record.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "compiler/schedule/schedule.h"
-#include "compiler/tune/features.h"
+#include "compiler/tune/records/feature_version.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -226,8 +226,8 @@ Record record_from_line(std::string_view line) {
   return record;
 }
 
-std::vector<Record> parse_records(std::string_view text) {
-  std::vector<Record> records;
+void each_record(std::string_view text,
+                 const std::function<void(int number, std::string_view line, Record record)>& each) {
   int number = 1;
   for (size_t at = 0; at < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -235,13 +235,18 @@ std::vector<Record> parse_records(std::string_view text) {
     at = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
-      records.push_back(record_from_line(line));
+      each(number, line, record_from_line(line));
     } catch (Error& error) {
       if (error.code() != ErrorCode::kInvalidRecords) throw;
       error.add_context("records, line " + std::to_string(number));
       throw;
     }
   }
+}
+
+std::vector<Record> parse_records(std::string_view text) {
+  std::vector<Record> records;
+  each_record(text, [&](int, std::string_view, Record record) { records.push_back(std::move(record)); });
   return records;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ struct Record {
 std::string to_line(const Record& record);
 /// Throws Error(kInvalidRecords).
 Record record_from_line(std::string_view line);
+/// Calls `each` with the number (from 1), the text and the record of each line that is not empty. Throws
+/// Error(kInvalidRecords) with the line's number, for what `each` throws with that code too.
+void each_record(std::string_view text,
+                 const std::function<void(int number, std::string_view line, Record record)>& each);
 /// All lines of a file; empty lines are skipped. Throws Error(kInvalidRecords) with the line's number.
 std::vector<Record> parse_records(std::string_view text);
 

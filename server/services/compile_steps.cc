@@ -1,0 +1,178 @@
+#include "server/services/compile_steps.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/package/metadata.h"
+#include "server/services/child_runner.h"
+#include "server/services/forms.h"
+#include "server/services/package_archive.h"
+
+namespace tensormill::server {
+
+namespace {
+
+/// Kept beside each package, for people: all that GET /v1/packages/{id}/code answers. ResNet-50's five texts
+/// are 2 MB, 140 KB at rest.
+constexpr std::array<const char*, 5> kDumps = {"relay", "te", "tir", "ll", "asm"};
+
+/// A file without a name in `folder`.
+FileDescriptor nameless_file(const std::string& folder) {
+  FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file.valid()) throw_errno(errno, "cannot create a file in " + folder);
+  return file;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// What metadata.json says of the request: the same texts as the command line writes.
+Json recorded_options(const Json& resolved) {
+  Json options = Json::object();
+  for (const auto& [name, shape] : resolved.at("input_shapes").items()) {
+    options["input_shapes." + name] = to_string(shape_from_json(shape));
+  }
+  const auto outputs = resolved.at("outputs").get<std::vector<std::string>>();
+  if (!outputs.empty()) options["outputs"] = joined(outputs);
+  return options;
+}
+
+jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& resolved, int model,
+                            const GraphFiles& files, bool kernels) {
+  jobs::ChildSpec spec;
+  spec.command = "child-import";
+  spec.arguments = {Json{{"mode", "bundle"},
+                         {"format", resolved.at("model_format")},
+                         {"max_bytes", options.max_model_bytes},
+                         {"input_shapes", resolved.at("input_shapes")},
+                         {"outputs", resolved.at("outputs")},
+                         {"kernels", kernels},
+                         {"target", resolved.at("target")},
+                         {"opt_level", resolved.at("opt_level")},
+                         {"disabled_pass", resolved.at("disabled_pass")}}
+                        .dump()};
+  spec.descriptors = {model, files.text.get(), files.constants.get()};
+  spec.limits.data_bytes = options.import_memory;
+  spec.time_limit = options.import_timeout;
+  return spec;
+}
+
+/// The schedules as the child reads them: they may be long, so they are no argument.
+std::string schedules_text(const Schedules& schedules) {
+  Json rows = Json::object();
+  for (const auto& [kernel, tuned] : schedules) rows[kernel] = {tuned.steps, tuned.record, tuned.reason};
+  return rows.dump();
+}
+
+jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& resolved,
+                             const GraphFiles& graph, const PackageFiles& files, int schedules) {
+  jobs::ChildSpec spec;
+  spec.command = "child-compile";
+  spec.arguments = {Json{
+      {"target", resolved.at("target")},
+      {"opt_level", resolved.at("opt_level")},
+      {"disabled_pass", resolved.at("disabled_pass")},
+      {"verify", resolved.at("verify")},
+      {"host_runs_target", resolved.at("host_runs_target")},
+      {"model_digest", resolved.at("model")},
+      {"model_format", "onnx"},
+      {"recorded_options", recorded_options(resolved)},
+      {"dumps", kDumps},
+      {"threads",
+       options.threads}}.dump()};
+  spec.descriptors = {graph.text.get(), graph.constants.get(), files.metadata.get(), files.plan.get(),
+                      files.code.get(), files.params.get(),    files.dumps.get(),    schedules};
+  spec.limits.data_bytes = options.memory;
+  spec.time_limit = options.timeout;
+  return spec;
+}
+
+storage::MemberRow store_member(storage::BlobStore& blobs, jobs::JobContext& context, std::string_view name,
+                                const FileDescriptor& file, const package::MemberInfo& expected) {
+  constexpr size_t kPart = size_t{4} << 20;
+  const auto mapped = MappedFile::map(file.get(), std::string(name));
+  const auto writer = blobs.writer({.expected = expected.digest});
+  for (std::string_view rest = mapped->text(); !rest.empty();
+       rest.remove_prefix(std::min(kPart, rest.size()))) {
+    writer->write(rest.substr(0, kPart));
+    context.keep_alive();
+  }
+  return {std::string(name), writer->commit(), mapped->bytes().size()};
+}
+
+}  // namespace
+
+GraphFiles::GraphFiles(const std::string& folder)
+    : text(nameless_file(folder)), constants(nameless_file(folder)) {}
+
+PackageFiles::PackageFiles(const std::string& folder)
+    : metadata(nameless_file(folder)),
+      plan(nameless_file(folder)),
+      code(nameless_file(folder)),
+      params(nameless_file(folder)),
+      dumps(nameless_file(folder)) {}
+
+std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
+                                      const Json& resolved, const GraphFiles& files, bool kernels) {
+  const auto model = tools.catalog.find_model(Digest::parse(resolved.at("model").get<std::string>()).value());
+  if (!model) throw Error(ErrorCode::kNotFound, "the model was removed");
+  context.progress(R"({"stage":"import","done":0,"total":1})");
+  const auto blob = tools.blobs.open(model->blobs.at(0));
+  const Json done =
+      parse_json(context.run_child(import_spec(tools.options, resolved, blob->fd(), files, kernels)));
+  return done.value("kernels", std::vector<std::string>());
+}
+
+std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
+                          const GraphFiles& graph, const Schedules& schedules, const PackageFiles& files) {
+  const FileDescriptor tuned = memory_file("schedules", schedules_text(schedules));
+  return context.run_child(compile_spec(tools.options, resolved, graph, files, tuned.get()));
+}
+
+std::vector<std::string> kernels_of(const PackageFiles& files) {
+  const auto text = MappedFile::map(files.metadata.get(), "metadata.json");
+  std::vector<std::string> kernels;
+  for (const package::KernelInfo& kernel : package::metadata_from_json(text->text()).kernels)
+    kernels.push_back(kernel.task_key);
+  return kernels;
+}
+
+storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,
+                                  const PackageFiles& files) {
+  const auto text = MappedFile::map(files.metadata.get(), "metadata.json");
+  const package::Metadata metadata = package::metadata_from_json(text->text());
+  storage::PackageRow row;
+  row.id = package::package_id(text->text());
+  const auto add = [&](std::string_view name, const FileDescriptor& file,
+                       const package::MemberInfo& expected) {
+    row.members.push_back(store_member(blobs, context, name, file, expected));
+  };
+  add(package::kMetadataMember, files.metadata, {row.id, static_cast<int64_t>(text->bytes().size())});
+  add(package::kPlanMember, files.plan, metadata.members.at(std::string(package::kPlanMember)));
+  add(package::kCodeMember, files.code, metadata.members.at(std::string(package::kCodeMember)));
+  add(package::kParamsMember, files.params, metadata.members.at(std::string(package::kParamsMember)));
+  PackageArchive archive(blobs, row);
+  row.archive = archive.digest();
+  row.archive_bytes = archive.size();
+  const Json dumps = parse_json(MappedFile::map(files.dumps.get(), "dumps")->text());
+  for (const auto& [stage, dump] : dumps.items()) {
+    const std::string bytes = dump.get<std::string>();
+    row.members.push_back({std::string(kCodePrefix) + stage,
+                           blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
+  }
+  row.facts = canonical_json({{"model", metadata.model_digest},
+                              {"target", metadata.target},
+                              {"inputs", specs_to_json(specs_of(metadata.inputs))},
+                              {"outputs", specs_to_json(specs_of(metadata.outputs))}});
+  return row;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,60 @@
+/// The steps of a compilation, for the kinds of job that compile: import, compile, store.
+/// Thread-safety: a step belongs to its job's thread.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/jobs/job_runner.h"
+#include "server/services/tuning_records.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+struct CompileRunnerOptions {
+  std::chrono::milliseconds import_timeout{120'000};
+  uint64_t import_memory = uint64_t{4} << 30;
+  std::chrono::milliseconds timeout{1'800'000};
+  uint64_t memory = uint64_t{8} << 30;
+  uint64_t max_model_bytes = uint64_t{16} << 30;
+  int threads = 1;
+};
+
+/// What the steps work with.
+struct CompileTools {
+  storage::BlobStore& blobs;
+  storage::Catalog& catalog;
+  TuningRecords& records;
+  CompileRunnerOptions options;
+};
+
+/// A graph bundle, which the import child writes.
+struct GraphFiles {
+  explicit GraphFiles(const std::string& folder);
+  FileDescriptor text, constants;
+};
+
+/// The members of a package, which the compile child writes.
+struct PackageFiles {
+  explicit PackageFiles(const std::string& folder);
+  FileDescriptor metadata, plan, code, params, dumps;
+};
+
+/// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels when
+/// `kernels` asks for them. Throws Error(kNotFound) when the model was removed.
+std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
+                                      const Json& resolved, const GraphFiles& files, bool kernels = false);
+/// The compile child turns the bundle into a package; returns its times as JSON.
+std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
+                          const GraphFiles& graph, const Schedules& schedules, const PackageFiles& files);
+/// Keys of the package's kernels.
+std::vector<std::string> kernels_of(const PackageFiles& files);
+/// All blobs of the package, durable; the row that names them.
+storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,
+                                  const PackageFiles& files);
+
+}  // namespace tensormill::server
