@@ -34,8 +34,14 @@ function showModels(page) {
     cell(m.parameters.toLocaleString()), cell(megabytes(m.size)), cell(short(m.id), 'id')]));
 }
 
+function progress(p) {
+  const count = p.total > 1 ? ' ' + p.done + '/' + p.total : '';
+  const best = p.best_ms === null ? '' : ', ' + p.best_ms.toFixed(3) + ' ms';
+  return p.stage + count + best + (p.eta_s === null ? '' : ', ' + Math.ceil(p.eta_s) + ' s left');
+}
+
 function showJobs(page) {
-  fill('jobs', page.items.map((j) => [cell(j.id, 'id'), cell(j.kind), cell(j.state, j.state), cell(j.progress.stage),
+  fill('jobs', page.items.map((j) => [cell(j.id, 'id'), cell(j.kind), cell(j.state, j.state), cell(progress(j.progress)),
     cell(j.created_at), cell(j.error ? j.error.detail : j.result && j.result.package ? short(j.result.package) : '')]));
 }
 

@@ -62,13 +62,22 @@ services::SubmitOptions submit_options(const http::Request& request) {
   return options;
 }
 
+services::Submission submit(services::JobService& jobs, const services::JobRequest& body,
+                            const services::SubmitOptions& options, const services::CallContext& call) {
+  if (const auto* tune = std::get_if<services::TuneRequest>(&body))
+    return jobs.submit_tune(*tune, options, call);
+  if (const auto* benchmark = std::get_if<services::BenchmarkRequest>(&body))
+    return jobs.submit_benchmark(*benchmark, options, call);
+  return jobs.submit_compile(std::get<services::CompileRequest>(body), options, call);
+}
+
 }  // namespace
 
 http::Response submit_job(const Context& context, http::Request& request) {
-  const services::CompileRequest body = schema::read_compile_request(http::read_all(*request.body));
+  const services::JobRequest body = schema::read_job_request(http::read_all(*request.body));
   services::JobService& jobs = *context.services.jobs;
   const services::CallContext call = call_context(request);
-  services::Submission submission = jobs.submit_compile(body, submit_options(request), call);
+  services::Submission submission = submit(jobs, body, submit_options(request), call);
   const int seconds = preferred_wait(request);
   if (seconds > 0 && !services::is_final(submission.job.state)) {
     const WaitingSlot slot(context.waiting);

@@ -15,8 +15,8 @@ namespace tensormill::schema {
 
 /// {"target": "llvm -mcpu=…"}
 std::string read_target(std::string_view body);
-/// POST /v1/jobs with kind "compile"; other kinds are Error(kNotSupported) when they are planned.
-services::CompileRequest read_compile_request(std::string_view body);
+/// POST /v1/jobs
+services::JobRequest read_job_request(std::string_view body);
 /// PUT /v1/deployments/{name}
 services::DeploymentSpec read_deployment_spec(std::string_view body);
 

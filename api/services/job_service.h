@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/http/body.h"
@@ -31,6 +32,35 @@ struct CompileRequest {
   std::optional<std::string> mixed_precision;
   bool force = false;  ///< compile though a result exists
 };
+
+/// POST /v1/jobs with kind "tune".
+struct TuneRequest {
+  CompileRequest compile;    ///< model, target and options; its records are not used
+  int64_t trials = 1000;     ///< of the whole model
+  double time_budget_s = 0;  ///< 0: none
+  std::string tuner = "xgb";
+  bool autoscheduler = false;
+  std::string tasks = "all";                 ///< or places such as "0,2" and "3-5"
+  int64_t early_stopping = 0;                ///< trials of a task without a better one; 0: never
+  std::optional<std::string> prior_records;  ///< id of a set whose trials count as known
+  bool exclusive = false;  ///< other jobs stand still all the time, not only while something is measured
+  int threads = 0;         ///< that candidates run on; 0: the target's cores
+  int number = 1;
+  int repeat = 3;
+  double min_repeat_ms = 20;
+  int64_t seed = 0;
+};
+
+/// POST /v1/jobs with kind "benchmark".
+struct BenchmarkRequest {
+  std::string package;  ///< id
+  int repeat = 10;
+  int number = 1;
+  int threads = 0;  ///< 0: one a core
+  bool force = false;
+};
+
+using JobRequest = std::variant<CompileRequest, TuneRequest, BenchmarkRequest>;
 
 /// How a job came to be.
 struct SubmitOptions {
@@ -63,7 +93,7 @@ struct JobError {
 
 struct Job {
   std::string id;    ///< UUIDv7 text
-  std::string kind;  ///< "compile"
+  std::string kind;  ///< "compile", "tune", "benchmark"
   JobState state = JobState::kQueued;
   int attempt = 1;
   std::string resolved_json;  ///< object: model digest, canonical target, options, records
@@ -111,6 +141,12 @@ public:
   /// and is not there or does not fit, Error(kInvalidTarget), Error(kUnavailable) when the queue is full.
   virtual Submission submit_compile(const CompileRequest& request, const SubmitOptions& options,
                                     const CallContext& context) = 0;
+  /// As submit_compile; joins live jobs only. With `compile.force` kernels that were tuned before are tuned
+  /// again.
+  virtual Submission submit_tune(const TuneRequest& request, const SubmitOptions& options,
+                                 const CallContext& context) = 0;
+  virtual Submission submit_benchmark(const BenchmarkRequest& request, const SubmitOptions& options,
+                                      const CallContext& context) = 0;
   /// Newest first.
   virtual Page<Job> list(const JobQuery& query) = 0;
   /// Throws Error(kNotFound), as do all below.

@@ -97,18 +97,42 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
   return 0;
 }
 
-void print_progress(const tune::TuneSession& session, bool last) {
-  std::ostringstream line;
-  line << std::fixed << std::setprecision(3) << "trials " << session.trials() << "/" << session.trial_budget()
-       << "  model " << session.default_latency() * 1e3 << " -> " << session.best_latency() * 1e3 << " ms";
-  int64_t failed = 0;
-  for (const tune::TaskState& state : session.tasks()) {
-    for (const auto& [cause, count] : state.failures) failed += count;
-  }
-  if (failed > 0) line << "  failed " << failed;
-  std::cerr << (::isatty(2) != 0 ? "\r\033[K" : "") << line.str() << (::isatty(2) == 0 || last ? "\n" : "")
-            << std::flush;
+/// "[########............]" of a part of the whole.
+std::string bar(double part) {
+  constexpr size_t kWidth = 24;
+  const auto full = static_cast<size_t>(std::clamp(part, 0.0, 1.0) * kWidth);
+  return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "] ";
 }
+
+/// On a terminal one line with a bar that is written over; else a line each time.
+class ProgressLine {
+public:
+  explicit ProgressLine(double time_budget) : time_budget_(time_budget) {}
+  void print(const tune::TuneSession& session, bool last) const {
+    std::ostringstream line;
+    const double spent = now() - start_;
+    const double tried = static_cast<double>(session.trials()) /
+                         static_cast<double>(std::max<int64_t>(session.trial_budget(), 1));
+    const double part = std::max(tried, time_budget_ > 0 ? spent / time_budget_ : 0);
+    if (terminal_) line << "\r\033[K" << bar(last ? 1 : part);
+    line << std::fixed << std::setprecision(3) << "trials " << session.trials() << "/"
+         << session.trial_budget() << "  model " << session.default_latency() * 1e3 << " -> "
+         << session.best_latency() * 1e3 << " ms";
+    int64_t failed = 0;
+    for (const tune::TaskState& state : session.tasks()) {
+      for (const auto& [cause, count] : state.failures) failed += count;
+    }
+    if (failed > 0) line << "  failed " << failed;
+    if (terminal_ && !last && part > 0)
+      line << "  " << std::setprecision(0) << spent * (1 - std::min(part, 1.0)) / part << " s left";
+    std::cerr << line.str() << (!terminal_ || last ? "\n" : "") << std::flush;
+  }
+
+private:
+  bool terminal_ = ::isatty(2) != 0;
+  double start_ = now();
+  double time_budget_;
+};
 
 Json report_of(const tune::TuneSession& session) {
   Json tasks = Json::array();
@@ -196,8 +220,9 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   tune::TuneHooks hooks;
   hooks.clock = &now;
   hooks.record = [&](const tune::Record& record) { log.append(record); };
+  const ProgressLine progress(options.time_budget_seconds);
   hooks.progress = [&](const tune::TuneSession& session) {
-    if (!globals.json) print_progress(session, false);
+    if (!globals.json) progress.print(session, false);
   };
   measure::WorkerMeasurer measurer;
   const std::unique_ptr<codegen::Backend> backend = codegen::make_llvm_backend();
@@ -209,7 +234,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (globals.json) {
     std::cout << report.dump() << std::endl;
   } else {
-    print_progress(session, true);
+    progress.print(session, true);
     print_report(report);
   }
   return 0;

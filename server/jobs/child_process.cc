@@ -182,12 +182,32 @@ std::optional<ChildOutcome> ChildProcess::poll(milliseconds timeout, const Event
   }
   if (channel_.valid() && watched[1].revents != 0 && !read_channel(on_event)) channel_ = FileDescriptor();
   if (!protocol_error_.empty()) kill_group();
-  if (time_limit_.count() > 0 && !timed_out_ && steady_clock::now() - started_ >= time_limit_) {
+  if (time_limit_.count() > 0 && !timed_out_ && running_time() >= time_limit_) {
     timed_out_ = true;
     kill_group();
   }
   if ((watched[0].revents & POLLIN) == 0) return std::nullopt;
   return reap(on_event);
+}
+
+void ChildProcess::pause() {
+  const std::lock_guard lock(mutex_);
+  if (reaped_ || paused_since_) return;
+  paused_since_ = steady_clock::now();
+  ::kill(-pid_, SIGSTOP);
+}
+
+void ChildProcess::resume() {
+  const std::lock_guard lock(mutex_);
+  if (reaped_ || !paused_since_) return;
+  paused_ += steady_clock::now() - *std::exchange(paused_since_, std::nullopt);
+  ::kill(-pid_, SIGCONT);
+}
+
+steady_clock::duration ChildProcess::running_time() {
+  const std::lock_guard lock(mutex_);
+  const auto now = steady_clock::now();
+  return now - started_ - paused_ - (paused_since_ ? now - *paused_since_ : steady_clock::duration(0));
 }
 
 bool ChildProcess::read_channel(const EventSink& on_event) {

@@ -65,6 +65,10 @@ public:
   pid_t pid() const { return pid_; }
   /// Kills the whole group at once; poll then ends with kCancelled (unless the end came first).
   void cancel();
+  /// Stops the whole group where it is, and lets it go on. The time between does not count against the time
+  /// limit. From any thread.
+  void pause();
+  void resume();
   /// Closes the life line: a sound child ends by itself.
   void close_life_line() { life_line_ = FileDescriptor(); }
   /// Waits for lines and the end, `timeout` at most. `on_event` gets the type and the JSON data of each line
@@ -77,6 +81,8 @@ private:
   using EventSink = std::function<void(const std::string& type, const std::string& json)>;
   void spawn(const ChildSpec& spec, int life_line_end, int channel_end);
   void kill_group();
+  /// Since the start, pauses left out.
+  std::chrono::steady_clock::duration running_time();
   /// False at the end of the channel.
   bool read_channel(const EventSink& on_event);
   void take_line(std::string_view line, const EventSink& on_event);
@@ -98,6 +104,8 @@ private:
   bool timed_out_ = false;
   std::mutex mutex_;
   bool cancelled_ = false;
+  std::optional<std::chrono::steady_clock::time_point> paused_since_;
+  std::chrono::steady_clock::duration paused_{0};
   bool reaped_ = false;
 };
 

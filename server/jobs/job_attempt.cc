@@ -32,10 +32,11 @@ std::string job_error_json(const Error& error) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, const WorkerPoolOptions& options,
-                       storage::JobRow job, std::stop_token stop)
+JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate,
+                       const WorkerPoolOptions& options, storage::JobRow job, std::stop_token stop)
     : queue_(queue),
       blobs_(blobs),
+      gate_(gate),
       hold_(blobs),
       options_(options),
       job_(std::move(job)),
@@ -55,6 +56,7 @@ JobAttempt::~JobAttempt() {
 }
 
 void JobAttempt::run(JobRunner& runner) {
+  measures_ = runner.measures();
   try {
     // A cancel that came after the claim and before the constructor's hook is in the row alone.
     if (queue_.get(job_.id).cancel_requested) kill();
@@ -168,16 +170,21 @@ void JobAttempt::kill() {
   if (child_ != nullptr) child_->cancel();
 }
 
-std::string JobAttempt::run_child(ChildSpec spec) {
+std::unique_ptr<MeasureGate::Quiet> JobAttempt::quiet() {
+  return std::make_unique<MeasureGate::Quiet>(gate_);
+}
+
+std::string JobAttempt::run_child(ChildSpec spec, const TakeEvent& take) {
   keep_alive();
   if (spec.folder.empty()) spec.folder = folder_;
   if (spec.log_fd < 0) spec.log_fd = log_.get();
   if (spec.limits.file_bytes == 0) spec.limits.file_bytes = uint64_t{1} << 34;
   ChildProcess child(spec);
+  const MeasureGate::Builder builder(gate_, measures_ ? nullptr : &child);
   set_child(&child);
   std::optional<ChildOutcome> outcome;
   try {
-    outcome = supervise(child);
+    outcome = supervise(child, take);
   } catch (const std::exception&) {
     set_child(nullptr);
     throw;
@@ -192,10 +199,11 @@ std::string JobAttempt::run_child(ChildSpec spec) {
   throw *outcome->error;
 }
 
-ChildOutcome JobAttempt::supervise(ChildProcess& child) {
+ChildOutcome JobAttempt::supervise(ChildProcess& child, const TakeEvent& take) {
   // A shutdown wakes the poll below by killing the child.
   const std::stop_callback on_stop(stop_, [&child] { child.cancel(); });
-  const auto on_event = [this](const std::string& type, const std::string& json) {
+  const auto on_event = [&](const std::string& type, const std::string& json) {
+    if (take && take(type, json)) return;
     if (type == "progress") {
       progress(json);
     } else if (type == "confined") {

@@ -34,7 +34,7 @@ private:
 
 class JobAttempt final : public JobContext {
 public:
-  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, const WorkerPoolOptions& options,
+  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, const WorkerPoolOptions& options,
              storage::JobRow job, std::stop_token stop);
   /// Removes the folder and the live log.
   ~JobAttempt() override;
@@ -48,7 +48,9 @@ public:
 
   const storage::JobRow& job() const override { return job_; }
   const std::string& folder() const override { return folder_; }
-  std::string run_child(ChildSpec spec) override;
+  using JobContext::run_child;
+  std::string run_child(ChildSpec spec, const TakeEvent& take) override;
+  std::unique_ptr<MeasureGate::Quiet> quiet() override;
   void progress(std::string_view json) override;
   void event(std::string_view type, std::string_view json) override;
   void keep_alive() override;
@@ -60,12 +62,14 @@ private:
   std::optional<Digest> store_log();
   void commit_if_due();
   void commit();
-  ChildOutcome supervise(ChildProcess& child);
+  ChildOutcome supervise(ChildProcess& child, const TakeEvent& take);
   void set_child(ChildProcess* child);
   void kill();
 
   JobQueue& queue_;
   storage::BlobStore& blobs_;
+  MeasureGate& gate_;
+  bool measures_ = false;
   std::optional<storage::BlobHold> hold_;  ///< until what was stored is published, or not
   const WorkerPoolOptions& options_;
   storage::JobRow job_;

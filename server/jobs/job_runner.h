@@ -3,10 +3,13 @@
 /// thread.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "server/jobs/child_process.h"
+#include "server/jobs/measure_gate.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::jobs {
@@ -21,7 +24,13 @@ public:
   /// Runs a child to its end, keeping the lease, storing its progress and events; returns its result (JSON).
   /// Throws the child's Error; Error(kMemoryBudget), Error(kDeadlineExceeded), Error(kInternal) for its other
   /// ends; for a crash, a cancel, a lost lease or a shutdown it throws what only the pool catches.
-  virtual std::string run_child(ChildSpec spec) = 0;
+  std::string run_child(ChildSpec spec) { return run_child(std::move(spec), nullptr); }
+  /// Events that `take` returns true for go no further; what it throws ends the child. It runs on this thread
+  /// and may call anything here but run_child.
+  using TakeEvent = std::function<bool(const std::string& type, const std::string& json)>;
+  virtual std::string run_child(ChildSpec spec, const TakeEvent& take) = 0;
+  /// The children of jobs that do not measure stand still for as long as it lives.
+  virtual std::unique_ptr<MeasureGate::Quiet> quiet() = 0;
   /// Stores an object as the job's progress and as a "progress" event, with the next commit.
   virtual void progress(std::string_view json) = 0;
   /// Stores an event of another type ("log", "trial" …).
@@ -37,6 +46,8 @@ public:
   virtual ~JobRunner() = default;
   /// The JobSubmission::kind that this runs.
   virtual std::string kind() const = 0;
+  /// Jobs of such a kind run one at a time, beside the others.
+  virtual bool measures() const { return false; }
   /// Does the work. All blobs that the returned rows name are durable when it returns; the pool publishes the
   /// rows in one transaction, if the claim still holds. An Error fails the job with its code; it is not tried
   /// again.

@@ -28,15 +28,18 @@ constexpr milliseconds kStoreRetry{1'000};
 WorkerPool::WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
                        WorkerPoolOptions options)
     : queue_(queue), blobs_(blobs), runners_(std::move(runners)), options_(std::move(options)) {
-  for (const JobRunner* runner : runners_) kinds_.push_back(runner->kind());
+  for (const JobRunner* runner : runners_)
+    (runner->measures() ? measuring_ : kinds_).push_back(runner->kind());
   if (options_.owner.empty()) options_.owner = std::to_string(::getpid()) + "-" + storage::make_uuid7(0);
   std::filesystem::remove_all(options_.folder);
   std::filesystem::create_directories(options_.folder);
   queue_.catalog().requeue_orphans(storage::Orphans::kAllRunning, options_.backoff.count());
   next_orphans_ = steady_clock::now() + options_.lease;
   for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    if (!kinds_.empty()) threads_.emplace_back([this](const std::stop_token& stop) { work(kinds_, stop); });
   }
+  if (!measuring_.empty())
+    threads_.emplace_back([this](const std::stop_token& stop) { work(measuring_, stop); });
 }
 
 WorkerPool::~WorkerPool() { stop(); }
@@ -48,17 +51,17 @@ void WorkerPool::stop() {
   }
 }
 
-void WorkerPool::work(const std::stop_token& stop) {
+void WorkerPool::work(const std::vector<std::string>& kinds, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = queue_.version();
     try {
       const std::optional<storage::JobRow> job =
-          queue_.catalog().claim_job(kinds_, options_.owner, options_.lease.count());
+          queue_.catalog().claim_job(kinds, options_.owner, options_.lease.count());
       if (job) {
         queue_.changed();
         attempt(*job, stop);
       } else {
-        idle(seen, stop);
+        idle(kinds, seen, stop);
       }
     } catch (const Error&) {
       // The store is full or broken just now. The lease of an attempt that ended so runs out, and the job
@@ -68,7 +71,7 @@ void WorkerPool::work(const std::stop_token& stop) {
   }
 }
 
-void WorkerPool::idle(uint64_t seen, const std::stop_token& stop) {
+void WorkerPool::idle(const std::vector<std::string>& kinds, uint64_t seen, const std::stop_token& stop) {
   {
     const std::lock_guard lock(orphans_mutex_);
     if (steady_clock::now() >= next_orphans_) {
@@ -79,7 +82,7 @@ void WorkerPool::idle(uint64_t seen, const std::stop_token& stop) {
     }
   }
   milliseconds wait = std::min(kLongestIdle, options_.lease);
-  if (const std::optional<int64_t> next = queue_.catalog().next_claim_in(kinds_)) {
+  if (const std::optional<int64_t> next = queue_.catalog().next_claim_in(kinds)) {
     wait = std::clamp(milliseconds(*next), milliseconds(1), wait);
   }
   queue_.wait_for_change(seen, wait, stop);
@@ -91,7 +94,7 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
   TM_CHECK(runner != runners_.end(), "a job of kind " + job.kind + " was claimed");
   bool succeeded = false;
   {
-    JobAttempt attempt(queue_, blobs_, options_, job, stop);
+    JobAttempt attempt(queue_, blobs_, gate_, options_, job, stop);
     try {
       attempt.run(**runner);
     } catch (const JobInterrupted&) {

@@ -18,7 +18,7 @@
 namespace tensormill::jobs {
 
 struct WorkerPoolOptions {
-  int threads = 1;
+  int threads = 1;     ///< for kinds that do not measure; those that do have one more
   std::string folder;  ///< for attempts and live logs; emptied at start
   std::string owner;   ///< of the leases; unique to this process, made up when empty
   std::chrono::milliseconds lease{30'000};
@@ -45,14 +45,16 @@ public:
   std::string log_text(const storage::JobRow& job);
 
 private:
-  void work(const std::stop_token& stop);
-  void idle(uint64_t seen, const std::stop_token& stop);
+  void work(const std::vector<std::string>& kinds, const std::stop_token& stop);
+  void idle(const std::vector<std::string>& kinds, uint64_t seen, const std::stop_token& stop);
   void attempt(const storage::JobRow& job, const std::stop_token& stop);
 
   JobQueue& queue_;
   storage::BlobStore& blobs_;
   std::vector<JobRunner*> runners_;
-  std::vector<std::string> kinds_;
+  std::vector<std::string> kinds_;      ///< that do not measure
+  std::vector<std::string> measuring_;  ///< kinds: one thread for all of them
+  MeasureGate gate_;
   WorkerPoolOptions options_;
   std::mutex orphans_mutex_;
   std::chrono::steady_clock::time_point next_orphans_;

@@ -15,6 +15,8 @@ namespace tensormill::server {
 namespace {
 
 constexpr int kMaxAttempts = 3;
+/// Each goes on from the records of the ones before, so that restarts of the server lose nothing.
+constexpr int kMaxTuneAttempts = 20;
 
 /// A member of the body that is wrong, with the pointer to it.
 [[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
@@ -57,6 +59,13 @@ services::JobProgress progress_of(const std::string& text) {
   progress.stage = json.value("stage", "");
   progress.done = json.value("done", int64_t{0});
   progress.total = json.value("total", int64_t{0});
+  const auto number = [&](const char* name) -> std::optional<double> {
+    const auto found = json.find(name);
+    if (found == json.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+  };
+  progress.best_ms = number("best_ms");
+  progress.eta_s = number("eta_s");
   return progress;
 }
 
@@ -132,33 +141,105 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
   return resolved;
 }
 
-services::Submission JobServiceImpl::submit_compile(const services::CompileRequest& request,
-                                                    const services::SubmitOptions& options,
-                                                    const services::CallContext&) {
-  refuse_unsupported(request);
+storage::ModelRow JobServiceImpl::model_of(const services::CompileRequest& request) {
   const auto model = find_model(catalog_, request.model);
-  if (!model) {
-    refuse(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
-  }
-  const Json form = resolve(request, *model);
-  const std::string resolved = canonical_json(form);
-  storage::JobSubmission submission;
-  submission.kind = "compile";
-  submission.subject = model->id.text();
+  if (!model) refuse(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
+  return *model;
+}
+
+services::Submission JobServiceImpl::submit(storage::JobSubmission submission, const Json& form,
+                                            const services::SubmitOptions& options) {
+  submission.resolved = canonical_json(form);
   submission.action_key = action_key(form);
-  submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
-  submission.resolved = resolved;
-  submission.max_attempts = kMaxAttempts;
-  submission.force = request.force;
   submission.max_queued = options_.max_queued;
   submission.idempotency_key = options.idempotency_key.value_or("");
-  submission.request_hash = Digest::of(resolved + (request.force ? "!" : "")).text();
-  submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
+  submission.request_hash = Digest::of(submission.resolved + (submission.force ? "!" : "")).text();
   const storage::Submitted submitted = queue_.submit(submission);
   const bool cached = submitted.outcome == storage::SubmitOutcome::kCached;
   if (cached) registry_.count("action_cache_hits_total", {});
   if (submitted.outcome == storage::SubmitOutcome::kCreated) registry_.count("action_cache_misses_total", {});
   return {job_of(submitted.job), cached};
+}
+
+services::Submission JobServiceImpl::submit_compile(const services::CompileRequest& request,
+                                                    const services::SubmitOptions& options,
+                                                    const services::CallContext&) {
+  refuse_unsupported(request);
+  const storage::ModelRow model = model_of(request);
+  storage::JobSubmission submission;
+  submission.kind = "compile";
+  submission.subject = model.id.text();
+  submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
+  submission.max_attempts = kMaxAttempts;
+  submission.force = request.force;
+  submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
+  return submit(std::move(submission), resolve(request, model), options);
+}
+
+services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& request,
+                                                 const services::SubmitOptions& options,
+                                                 const services::CallContext&) {
+  services::CompileRequest compile = request.compile;
+  compile.tuning_records.reset();
+  refuse_unsupported(compile);
+  if (!compile.disabled_pass.empty())
+    refuse(ErrorCode::kNotSupported, "/disabled_pass", "is not implemented for tune jobs");
+  const storage::ModelRow model = model_of(compile);
+  const Json form = resolve(compile, model);
+  if (!form.at("host_runs_target").get<bool>())
+    refuse(ErrorCode::kNotSupported, "/target", "this machine cannot run code for it");
+  if (request.prior_records && !catalog_.find_tuning_set(*Digest::parse(*request.prior_records)))
+    refuse(ErrorCode::kInvalidArgument, "/prior_records", "there are no records " + *request.prior_records);
+  const target::Target target = target_of(compile.target, host_);
+  storage::JobSubmission submission;
+  submission.kind = "tune";
+  submission.subject = model.id.text();
+  submission.request = Json{{"model", compile.model}, {"target", compile.target}}.dump();
+  submission.max_attempts = kMaxTuneAttempts;
+  submission.force = compile.force;
+  submission.reuse_result = false;
+  return submit(std::move(submission),
+                {{"kind", "tune"},
+                 {"compile", form},
+                 {"trials", request.trials},
+                 {"time_budget_s", request.time_budget_s},
+                 {"tuner", request.tuner},
+                 {"autoscheduler", request.autoscheduler},
+                 {"tasks", request.tasks},
+                 {"early_stopping", request.early_stopping},
+                 {"prior_records", request.prior_records ? Json(*request.prior_records) : Json()},
+                 {"exclusive", request.exclusive},
+                 {"threads", request.threads > 0 ? request.threads : records_.default_threads(target)},
+                 {"number", request.number},
+                 {"repeat", request.repeat},
+                 {"min_repeat_ms", request.min_repeat_ms},
+                 {"seed", request.seed},
+                 {"again", compile.force}},
+                options);
+}
+
+services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkRequest& request,
+                                                      const services::SubmitOptions& options,
+                                                      const services::CallContext&) {
+  const auto id = Digest::parse(request.package);
+  const auto package = id ? catalog_.find_package(*id) : std::nullopt;
+  if (!package) {
+    refuse(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + request.package + "\"");
+  }
+  storage::JobSubmission submission;
+  submission.kind = "benchmark";
+  submission.subject = parse_json(package->facts).value("model", "");
+  submission.request = Json{{"package", request.package}}.dump();
+  submission.max_attempts = kMaxAttempts;
+  submission.force = request.force;
+  submission.reuse_result = false;
+  return submit(std::move(submission),
+                {{"kind", "benchmark"},
+                 {"package", package->id.text()},
+                 {"repeat", request.repeat},
+                 {"number", request.number},
+                 {"threads", request.threads > 0 ? request.threads : records_.default_threads(host_)}},
+                options);
 }
 
 /// Asks the blobs alone: it runs inside a transaction of the catalog.

@@ -39,6 +39,12 @@ public:
   services::Submission submit_compile(const services::CompileRequest& request,
                                       const services::SubmitOptions& options,
                                       const services::CallContext& context) override;
+  services::Submission submit_tune(const services::TuneRequest& request,
+                                   const services::SubmitOptions& options,
+                                   const services::CallContext& context) override;
+  services::Submission submit_benchmark(const services::BenchmarkRequest& request,
+                                        const services::SubmitOptions& options,
+                                        const services::CallContext& context) override;
   services::Page<services::Job> list(const services::JobQuery& query) override;
   services::Job get(const std::string& id) override;
   services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
@@ -51,6 +57,9 @@ public:
 
 private:
   Json resolve(const services::CompileRequest& request, const storage::ModelRow& model);
+  storage::ModelRow model_of(const services::CompileRequest& request);
+  services::Submission submit(storage::JobSubmission submission, const Json& form,
+                              const services::SubmitOptions& options);
   bool is_whole(const storage::JobRow& job);
 
   jobs::JobQueue& queue_;

@@ -49,6 +49,7 @@ class MeteredRunner final : public jobs::JobRunner {
 public:
   MeteredRunner(jobs::JobRunner& inner, metrics::Registry& registry) : inner_(inner), registry_(registry) {}
   std::string kind() const override { return inner_.kind(); }
+  bool measures() const override { return inner_.measures(); }
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:

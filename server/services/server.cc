@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/worker_pool.h"
+#include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
 #include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
@@ -19,6 +20,7 @@
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
 #include "server/services/store_service.h"
+#include "server/services/tune_runner.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 
@@ -49,6 +51,10 @@ CompileRunnerOptions compile_options(const config::Settings& settings, const tar
   options.max_model_bytes = settings.max_model_bytes;
   options.threads = std::max(1, host.facts.num_cores / settings.job_workers);
   return options;
+}
+
+BenchmarkOptions benchmark_options(const config::Settings& settings) {
+  return {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)};
 }
 
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
@@ -90,6 +96,10 @@ struct Server::Parts {
         records(catalog, host),
         compile({blobs, catalog, records, compile_options(settings, host)}),
         metered_compile(compile, registry),
+        tune({blobs, catalog, records, compile_options(settings, host)}, pool, benchmark_options(settings)),
+        metered_tune(tune, registry),
+        benchmark(blobs, catalog, pool, benchmark_options(settings)),
+        metered_benchmark(benchmark, registry),
         queue(catalog) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
@@ -97,7 +107,9 @@ struct Server::Parts {
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
-    workers.emplace(queue, blobs, std::vector<jobs::JobRunner*>{&metered_compile}, options);
+    workers.emplace(queue, blobs,
+                    std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
+                    options);
     jobs.emplace(queue, *workers, blobs, catalog, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this] { restore(); });
@@ -148,6 +160,10 @@ struct Server::Parts {
   TuningRecords records;
   CompileRunner compile;
   MeteredRunner metered_compile;
+  TuneRunner tune;
+  MeteredRunner metered_tune;
+  BenchmarkRunner benchmark;
+  MeteredRunner metered_benchmark;
   jobs::JobQueue queue;
   std::optional<jobs::WorkerPool> workers;
   std::optional<JobServiceImpl> jobs;

@@ -75,6 +75,21 @@ services::Submission FakeJobs::submit_compile(const services::CompileRequest& co
   return {job, cached};
 }
 
+services::Submission FakeJobs::submit_tune(const services::TuneRequest& asked,
+                                           const services::SubmitOptions& how, const services::CallContext&) {
+  tune = asked;
+  options = how;
+  return {job, cached};
+}
+
+services::Submission FakeJobs::submit_benchmark(const services::BenchmarkRequest& asked,
+                                                const services::SubmitOptions& how,
+                                                const services::CallContext&) {
+  benchmark = asked;
+  options = how;
+  return {job, cached};
+}
+
 services::Page<services::Job> FakeJobs::list(const services::JobQuery& job_query) {
   query = job_query;
   return {{job}, ""};

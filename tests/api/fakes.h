@@ -51,6 +51,11 @@ public:
   services::Submission submit_compile(const services::CompileRequest& request,
                                       const services::SubmitOptions& options,
                                       const services::CallContext& context) override;
+  services::Submission submit_tune(const services::TuneRequest& asked, const services::SubmitOptions& how,
+                                   const services::CallContext& context) override;
+  services::Submission submit_benchmark(const services::BenchmarkRequest& asked,
+                                        const services::SubmitOptions& how,
+                                        const services::CallContext& context) override;
   services::Page<services::Job> list(const services::JobQuery& query) override;
   services::Job get(const std::string& id) override;
   services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
@@ -64,6 +69,8 @@ public:
   services::Job job;  ///< the only one
   bool cached = false;
   services::CompileRequest request;
+  services::TuneRequest tune;
+  services::BenchmarkRequest benchmark;
   services::SubmitOptions options;
   services::JobQuery query;
   std::chrono::milliseconds waited{0};

@@ -23,7 +23,7 @@ std::vector<std::string> mistakes(const Read& read) {
 
 std::vector<std::string> compile_mistakes(const std::string& members) {
   return mistakes(
-      [&] { read_compile_request(R"({"kind":"compile","model":"m","target":"llvm",)" + members + "}"); });
+      [&] { read_job_request(R"({"kind":"compile","model":"m","target":"llvm",)" + members + "}"); });
 }
 
 std::vector<std::string> deployment_mistakes(const std::string& members) {
@@ -33,8 +33,12 @@ std::vector<std::string> deployment_mistakes(const std::string& members) {
 
 using Pointers = std::vector<std::string>;
 
+services::CompileRequest read_compile(const char* text) {
+  return std::get<services::CompileRequest>(read_job_request(text));
+}
+
 TEST(CompileBody, ReadsEverything) {
-  const auto request = read_compile_request(
+  const auto request = read_compile(
       R"({"kind":"compile","model":"m","target":{"kind":"llvm","mcpu":"haswell"},"opt_level":1,
           "input_shapes":{"data":["N",3,224,224],"s":[]},"shape_buckets":{"N":[1,2,4]},"outputs":["a","b"],
           "tuning_records":null,"pass_config":{"a":true,"b":3,"c":"x"},"disabled_pass":["fuse"],
@@ -54,7 +58,7 @@ TEST(CompileBody, ReadsEverything) {
 }
 
 TEST(CompileBody, TakesTheTemplateOfTheDocs) {
-  const auto request = read_compile_request(
+  const auto request = read_compile(
       R"({"kind":"compile","model":"N","target":"llvm -mcpu=native","opt_level":3,"input_shapes":{"data":["N",3,224,224]},
           "shape_buckets":{"N":[1,2,4,8]},"outputs":null,"tuning_records":"auto","pass_config":{},"disabled_pass":[],
           "desired_layout":null,"force":false})");
@@ -63,9 +67,8 @@ TEST(CompileBody, TakesTheTemplateOfTheDocs) {
 }
 
 TEST(CompileBody, ReportsAllMistakesAtOnce) {
-  EXPECT_EQ(
-      mistakes([] { read_compile_request(R"({"kind":"compile","opt_level":5,"outpts":[],"force":1})"); }),
-      (Pointers{"/model", "/target", "/opt_level", "/force", "/outpts"}));
+  EXPECT_EQ(mistakes([] { read_job_request(R"({"kind":"compile","opt_level":5,"outpts":[],"force":1})"); }),
+            (Pointers{"/model", "/target", "/opt_level", "/force", "/outpts"}));
 }
 
 TEST(CompileBody, PointsAtEachMistake) {
@@ -88,22 +91,59 @@ TEST(CompileBody, PointsAtEachMistake) {
 }
 
 TEST(CompileBody, RefusesOtherKinds) {
-  EXPECT_EQ(mistakes([] { read_compile_request(R"({"kind":"bake","model":"m","target":"t"})"); }),
+  EXPECT_EQ(mistakes([] { read_job_request(R"({"kind":"bake","model":"m","target":"t"})"); }),
             Pointers{"/kind"});
-  try {
-    read_compile_request(R"({"kind":"tune","model":"m","target":"t"})");
-    FAIL() << "tune is not there yet";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
-  }
+}
+
+TEST(TuneBody, ReadsEverything) {
+  const std::string id = Digest::of("set").text();
+  const auto request = std::get<services::TuneRequest>(read_job_request(
+      R"({"kind":"tune","model":"m","target":"llvm","opt_level":2,"trials":64,"time_budget_s":1.5,"tuner":"random",
+          "autoscheduler":false,"tasks":"0,2","early_stopping":8,"prior_records":")" +
+      id +
+      R"(","exclusive":true,"threads":2,"number":3,"repeat":4,"min_repeat_ms":0.5,"seed":7,"force":true})"));
+  EXPECT_EQ(request.compile.model, "m");
+  EXPECT_EQ(request.compile.opt_level, 2);
+  EXPECT_TRUE(request.compile.force);
+  EXPECT_EQ(request.trials, 64);
+  EXPECT_EQ(request.time_budget_s, 1.5);
+  EXPECT_EQ(request.tuner, "random");
+  EXPECT_EQ(request.tasks, "0,2");
+  EXPECT_EQ(request.early_stopping, 8);
+  EXPECT_EQ(request.prior_records, id);
+  EXPECT_TRUE(request.exclusive);
+  EXPECT_EQ(request.threads, 2);
+  EXPECT_EQ(request.number, 3);
+  EXPECT_EQ(request.repeat, 4);
+  EXPECT_EQ(request.min_repeat_ms, 0.5);
+  EXPECT_EQ(request.seed, 7);
+}
+
+TEST(TuneBody, PointsAtEachMistake) {
+  EXPECT_EQ(mistakes([] {
+              read_job_request(R"({"kind":"tune","model":"m","target":"t","trials":0,"time_budget_s":-1,
+                  "tuner":"luck","prior_records":"x","repeat":0,"package":"p"})");
+            }),
+            (Pointers{"/trials", "/time_budget_s", "/tuner", "/prior_records", "/repeat", "/package"}));
+}
+
+TEST(BenchmarkBody, ReadsEverythingAndNothingElse) {
+  const auto request = std::get<services::BenchmarkRequest>(
+      read_job_request(R"({"kind":"benchmark","package":"p","repeat":3,"number":2,"threads":1})"));
+  EXPECT_EQ(request.package, "p");
+  EXPECT_EQ(request.repeat, 3);
+  EXPECT_EQ(request.number, 2);
+  EXPECT_EQ(request.threads, 1);
+  EXPECT_EQ(mistakes([] { read_job_request(R"({"kind":"benchmark","repeat":0,"model":"m"})"); }),
+            (Pointers{"/package", "/repeat", "/model"}));
 }
 
 TEST(CompileBody, RefusesWhatIsNoObject) {
-  EXPECT_EQ(mistakes([] { read_compile_request("[]"); }), Pointers{""});
+  EXPECT_EQ(mistakes([] { read_job_request("[]"); }), Pointers{""});
   const std::string nested = std::string(100, '[') + std::string(100, ']');
   for (const std::string& text : {std::string(), std::string("{"), nested, std::string(R"({"a":1,"a":2})")}) {
     try {
-      read_compile_request(text);
+      read_job_request(text);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kInvalidJson) << text;

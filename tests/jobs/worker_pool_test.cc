@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <future>
 
 #include "runtime/base/json.h"
 #include "server/jobs/job_attempt.h"
@@ -27,12 +28,15 @@ constexpr std::chrono::seconds kPatience{60};
 
 class FunctionRunner final : public JobRunner {
 public:
-  explicit FunctionRunner(std::function<JobFinish(JobContext&)> body) : body_(std::move(body)) {}
-  std::string kind() const override { return "work"; }
+  explicit FunctionRunner(std::function<JobFinish(JobContext&)> body, bool measures = false)
+      : body_(std::move(body)), measures_(measures) {}
+  std::string kind() const override { return measures_ ? "measure" : "work"; }
+  bool measures() const override { return measures_; }
   JobFinish run(JobContext& context) override { return body_(context); }
 
 private:
   std::function<JobFinish(JobContext&)> body_;
+  bool measures_;
 };
 
 ChildSpec child(const std::string& command, std::vector<std::string> arguments = {}) {
@@ -116,6 +120,36 @@ TEST_F(WorkerPoolTest, AJobRunsItsChildAndPublishes) {
   EXPECT_TRUE(folder_is_empty());
 }
 
+TEST_F(WorkerPoolTest, AMeasuringJobRunsBesideTheOthersAndTakesItsChildsEvents) {
+  std::promise<void> measured;
+  FunctionRunner work([&](JobContext&) {
+    measured.get_future().wait();
+    return JobFinish{JobState::kSucceeded, "{}", ""};
+  });
+  FunctionRunner measure(
+      [&](JobContext& context) {
+        const auto quiet = context.quiet();
+        int taken = 0;
+        context.run_child(child("report", {"3"}), [&](const std::string& type, const std::string&) {
+          taken += type == "progress" ? 1 : 0;
+          return true;
+        });
+        measured.set_value();
+        return JobFinish{JobState::kSucceeded, std::to_string(taken), ""};
+      },
+      true);
+  pool_ = std::make_unique<WorkerPool>(queue_, blobs_, std::vector<JobRunner*>{&work, &measure}, options_);
+  const std::string first = submit();
+  storage::JobSubmission submission;
+  submission.kind = "measure";
+  submission.action_key = "m";
+  const JobRow row = wait(queue_.submit(submission).job.id);
+  EXPECT_EQ(row.result, "3");
+  EXPECT_EQ(event_types(row.id).size(), 4U) << "queued, running, succeeded, end: no progress";
+  EXPECT_EQ(wait(first).state, JobState::kSucceeded);
+  pool_.reset();
+}
+
 TEST_F(WorkerPoolTest, AUsersErrorFailsTheJobOnce) {
   start([](JobContext& context) {
     context.run_child(child("child-user-error"));
@@ -168,7 +202,8 @@ TEST_F(WorkerPoolTest, ACancelRightAfterTheClaimIsSeen) {
   const std::string id = submit();
   const JobRow claimed = *catalog_.claim_job({"work"}, "owner", 1'000'000);
   queue_.cancel(id);
-  JobAttempt attempt(queue_, blobs_, options_, claimed, {});
+  MeasureGate gate;
+  JobAttempt attempt(queue_, blobs_, gate, options_, claimed, {});
   FunctionRunner runner([](JobContext& context) {
     context.run_child(child("child-hang"));
     return JobFinish{};

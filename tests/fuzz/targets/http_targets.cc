@@ -49,7 +49,7 @@ void fuzz_http_head(std::string_view bytes) {
 
 void fuzz_http_body(std::string_view bytes) {
   attempt([&] { schema::read_target(bytes); });
-  attempt([&] { schema::read_compile_request(bytes); });
+  attempt([&] { schema::read_job_request(bytes); });
   attempt([&] { schema::read_deployment_spec(bytes); });
 }
 

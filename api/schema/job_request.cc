@@ -7,6 +7,8 @@ namespace {
 
 constexpr size_t kMaxRank = 16;
 constexpr size_t kMaxBuckets = 64;
+constexpr int kMaxThreads = 1024;
+constexpr int kMaxRuns = 100'000;
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 void read_shape(const std::string& name, const Json& value, const std::string& pointer, Problems& problems,
@@ -66,36 +68,17 @@ void read_target_member(ObjectReader& body, std::string& target) {
   }
 }
 
-void check_kind(ObjectReader& body) {
+std::string read_kind(ObjectReader& body) {
   std::string kind;
   body.required("kind", kind);
-  if (kind == "tune" || kind == "benchmark") {
-    throw Error(ErrorCode::kNotSupported, "jobs of kind \"" + kind + "\" are not supported yet");
-  }
-  if (!kind.empty() && kind != "compile") {
+  if (!kind.empty() && kind != "compile" && kind != "tune" && kind != "benchmark") {
     body.problems().add("/kind", "is \"" + kind + "\", expected one of compile, tune, benchmark");
   }
+  return kind;
 }
 
-}  // namespace
-
-std::string read_target(std::string_view text) {
-  const Json json = parse_json(text);
-  Problems problems;
-  ObjectReader body(json, "", problems);
-  std::string target;
-  read_target_member(body, target);
-  body.finish();
-  problems.throw_if_any();
-  return target;
-}
-
-services::CompileRequest read_compile_request(std::string_view text) {
-  const Json json = parse_json(text);
-  Problems problems;
-  ObjectReader body(json, "", problems);
+services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   services::CompileRequest request;
-  check_kind(body);
   body.required("model", request.model);
   read_target_member(body, request.target);
   body.optional("opt_level", request.opt_level, 0, 4);
@@ -122,6 +105,78 @@ services::CompileRequest read_compile_request(std::string_view text) {
   }
   body.nullable("mixed_precision", request.mixed_precision);
   body.optional("force", request.force);
+  return request;
+}
+
+void read_large(ObjectReader& body, const char* name, int64_t low, int64_t& out) {
+  if (const Json* value = body.find(name))
+    out = read_int(*value, body.pointer(name), low, int64_t{1} << 53, body.problems()).value_or(out);
+}
+
+void read_seconds(ObjectReader& body, const char* name, double& out) {
+  const Json* value = body.find(name);
+  if (value == nullptr) return;
+  out = read_number(*value, body.pointer(name), body.problems()).value_or(out);
+  if (out < 0) body.problems().add(body.pointer(name), "is below 0");
+}
+
+services::TuneRequest read_tune(ObjectReader& body, Problems& problems) {
+  services::TuneRequest request;
+  request.compile = read_compile(body, problems);
+  read_large(body, "trials", 1, request.trials);
+  read_seconds(body, "time_budget_s", request.time_budget_s);
+  body.choice("tuner", request.tuner, {"xgb", "xgb-rank", "ga", "gridsearch", "random"});
+  body.optional("autoscheduler", request.autoscheduler);
+  body.optional("tasks", request.tasks);
+  read_large(body, "early_stopping", 0, request.early_stopping);
+  body.nullable("prior_records", request.prior_records);
+  if (request.prior_records && !Digest::parse(*request.prior_records))
+    problems.add("/prior_records", "is neither an id nor null");
+  body.optional("exclusive", request.exclusive);
+  body.optional("threads", request.threads, 0, kMaxThreads);
+  body.optional("number", request.number, 1, kMaxRuns);
+  body.optional("repeat", request.repeat, 1, kMaxRuns);
+  read_seconds(body, "min_repeat_ms", request.min_repeat_ms);
+  read_large(body, "seed", 0, request.seed);
+  return request;
+}
+
+services::BenchmarkRequest read_benchmark(ObjectReader& body) {
+  services::BenchmarkRequest request;
+  body.required("package", request.package);
+  body.optional("repeat", request.repeat, 1, kMaxRuns);
+  body.optional("number", request.number, 1, kMaxRuns);
+  body.optional("threads", request.threads, 0, kMaxThreads);
+  body.optional("force", request.force);
+  return request;
+}
+
+}  // namespace
+
+std::string read_target(std::string_view text) {
+  const Json json = parse_json(text);
+  Problems problems;
+  ObjectReader body(json, "", problems);
+  std::string target;
+  read_target_member(body, target);
+  body.finish();
+  problems.throw_if_any();
+  return target;
+}
+
+services::JobRequest read_job_request(std::string_view text) {
+  const Json json = parse_json(text);
+  Problems problems;
+  ObjectReader body(json, "", problems);
+  services::JobRequest request;
+  const std::string kind = read_kind(body);
+  if (kind == "benchmark") {
+    request = read_benchmark(body);
+  } else if (kind == "tune") {
+    request = read_tune(body, problems);
+  } else {
+    request = read_compile(body, problems);
+  }
   body.finish();
   problems.throw_if_any();
   return request;

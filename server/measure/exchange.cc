@@ -1,0 +1,128 @@
+#include "server/measure/exchange.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::measure {
+
+namespace {
+
+using tune::Measurement;
+using tune::TrialError;
+
+constexpr int64_t kAlignment = 64;
+
+void resize(int fd, int64_t bytes) {
+  if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) throw_errno(errno, "cannot size a memory file");
+}
+
+void write_at(int fd, const void* data, size_t bytes, int64_t offset) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t put = ::pwrite(fd, at, bytes, static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) throw_errno(errno, "cannot write to a memory file");
+    at += put;
+    offset += put;
+    bytes -= static_cast<size_t>(put);
+  }
+}
+
+void read_at(int fd, void* data, size_t bytes, int64_t offset) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(fd, at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw_errno(errno, "cannot read a memory file");
+    at += got;
+    offset += got;
+    bytes -= static_cast<size_t>(got);
+  }
+}
+
+}  // namespace
+
+FileDescriptor memory_file(const char* name) {
+  FileDescriptor fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd.valid()) throw_errno(errno, std::string("cannot make the memory file ") + name);
+  return fd;
+}
+
+Json failure_json(TrialError error, const std::string& message) {
+  return {{"error", static_cast<int>(error)}, {"message", message}};
+}
+
+void Exchange::set_task(const tune::Task& task, const driver::KernelReference& reference) {
+  task_ = &task;
+  reference_ = &reference;
+  regions_.clear();
+  int64_t end = 0;
+  const auto add = [&](int64_t bytes, bool is_output) {
+    regions_.push_back({end, bytes, is_output});
+    end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  for (const Tensor& input : reference.inputs) add(static_cast<int64_t>(input.num_bytes()), false);
+  const ir::Graph& region = *task.kernel.region;
+  for (ir::ValueId output : region.outputs()) {
+    const ir::ValueType& type = region.value(output).type;
+    add(num_elements(type.shape) * static_cast<int64_t>(dtype_bytes(type.dtype)), true);
+  }
+  resize(tensor_fd_, end);
+  for (size_t i = 0; i < reference.inputs.size(); ++i)
+    write_at(tensor_fd_, reference.inputs[i].data(), reference.inputs[i].num_bytes(), regions_[i].offset);
+}
+
+Json Exchange::request(const codegen::Object& object, const plan::KernelWorkspace& workspace,
+                       const tune::MeasureOptions& options) {
+  TM_CHECK(task_ != nullptr, "a measurement without a task");
+  resize(code_fd_, static_cast<int64_t>(object.bytes.size()));
+  write_at(code_fd_, object.bytes.data(), object.bytes.size(), 0);
+  Json buffers = Json::array();
+  for (const Region& region : regions_) buffers.push_back({region.offset, region.bytes, region.is_output});
+  return {{"symbol", object.symbol},
+          {"code_bytes", object.bytes.size()},
+          {"buffers", buffers},
+          {"shared_bytes", workspace.shared_bytes},
+          {"worker_bytes", workspace.worker_bytes},
+          {"threads", options.threads},
+          {"number", options.number},
+          {"repeat", options.repeat},
+          {"min_seconds", options.min_repeat_ms / 1000},
+          {"flush_cache", options.flush_cache}};
+}
+
+Measurement Exchange::read(const Json& answer) const {
+  if (answer.contains("error")) {
+    return {
+        static_cast<TrialError>(answer.at("error").get<int>()), answer.at("message").get<std::string>(), {}};
+  }
+  Measurement result = check(answer.at("code").get<int32_t>());
+  if (result.error == TrialError::kNone && answer.at("overrun").get<bool>())
+    result = {TrialError::kWrongAnswer, "wrote past the end of a buffer", {}};
+  if (result.error == TrialError::kNone) answer.at("seconds").get_to(result.seconds);
+  return result;
+}
+
+Measurement Exchange::check(int32_t code) const {
+  std::vector<Tensor> outputs;
+  const ir::Graph& region = *task_->kernel.region;
+  for (size_t i = 0; i < region.outputs().size(); ++i) {
+    const ir::ValueType& type = region.value(region.outputs()[i]).type;
+    outputs.emplace_back(type.dtype, type.shape);
+    const Region& place = regions_[region.inputs().size() + i];
+    read_at(tensor_fd_, outputs.back().data(), static_cast<size_t>(place.bytes), place.offset);
+  }
+  try {
+    driver::check_outputs(task_->kernel, *reference_, code, outputs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kWrongAnswer) throw;
+    return {TrialError::kWrongAnswer, error.message(), {}};
+  }
+  return {};
+}
+
+}  // namespace tensormill::measure

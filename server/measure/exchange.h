@@ -1,0 +1,48 @@
+/// What passes between the tuner and the child that runs its candidates: object code and tensors through two
+/// memory files, requests and answers as JSON. This is the tuner's side, in whichever process it is.
+/// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <vector>
+
+#include "compiler/tune/measure.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::measure {
+
+/// An empty memory file. Throws Error(kIo).
+FileDescriptor memory_file(const char* name);
+
+class Exchange {
+public:
+  /// Of the code and of the tensors; borrowed.
+  Exchange(int code_fd, int tensor_fd) : code_fd_(code_fd), tensor_fd_(tensor_fd) {}
+  /// Writes the task's inputs; both are borrowed until the next call.
+  void set_task(const tune::Task& task, const driver::KernelReference& reference);
+  /// Writes the code; the request that asks for its run.
+  Json request(const codegen::Object& object, const plan::KernelWorkspace& workspace,
+               const tune::MeasureOptions& options);
+  /// What an answer means: {"code","overrun","seconds"}, whose outputs are compared with the reference, or
+  /// {"error","message"} of a child that gave none.
+  tune::Measurement read(const Json& answer) const;
+
+private:
+  struct Region {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+    bool is_output = false;
+  };
+  tune::Measurement check(int32_t code) const;
+
+  int code_fd_;
+  int tensor_fd_;
+  const tune::Task* task_ = nullptr;
+  const driver::KernelReference* reference_ = nullptr;
+  std::vector<Region> regions_;
+};
+
+/// {"error","message"}
+Json failure_json(tune::TrialError error, const std::string& message);
+
+}  // namespace tensormill::measure

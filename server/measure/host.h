@@ -1,0 +1,47 @@
+/// The child that runs candidates, as its parent sees it: started when needed, replaced after a crash, a
+/// time-out or some hundred candidates. Thread-safety: belongs to one thread (its child dies with that
+/// thread).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/jobs/child_process.h"
+
+namespace tensormill::measure {
+
+struct WorkerOptions {
+  std::string program = "/proc/self/exe";  ///< has the subcommand child-measure
+  int candidates = 300;                    ///< of one child
+  bool confine = true;
+};
+
+class MeasureHost {
+public:
+  /// The memory files of Exchange; borrowed.
+  MeasureHost(WorkerOptions options, int code_fd, int tensor_fd)
+      : options_(std::move(options)), code_fd_(code_fd), tensor_fd_(tensor_fd) {}
+  /// The child's answer to a request, or failure_json. `alive` is called every tenth of a second while it
+  /// waits; what that throws ends the child.
+  Json measure(
+      const Json& request, double timeout_seconds, const std::function<void()>& alive = [] {});
+  /// Children started so far.
+  int children() const { return children_; }
+
+private:
+  void start_child();
+  Json await(double timeout_seconds, const std::function<void()>& alive);
+
+  WorkerOptions options_;
+  int code_fd_;
+  int tensor_fd_;
+  FileDescriptor requests_;
+  std::unique_ptr<jobs::ChildProcess> child_;
+  int left_ = 0;  ///< candidates that the child may still run
+  int children_ = 0;
+};
+
+}  // namespace tensormill::measure

@@ -1,0 +1,183 @@
+#include "server/measure/tune_child.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compiler/driver/compile.h"
+#include "compiler/ir/bundle.h"
+#include "compiler/ops/ops.h"
+#include "compiler/tune/session.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "server/measure/exchange.h"
+#include "server/measure/tune_report.h"
+
+namespace tensormill::measure {
+
+namespace {
+
+/// What the parent passes, in its order.
+enum Place : int { kTextFd = jobs::kFirstInheritedFd, kConstantsFd, kKnownFd, kCodeFd, kTensorFd, kAnswerFd };
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The lines with which the parent answers.
+class Answers {
+public:
+  Json next() {
+    size_t end = pending_.find('\n');
+    while (end == std::string::npos) {
+      char buffer[4096];
+      const ssize_t got = ::read(kAnswerFd, buffer, sizeof(buffer));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) throw Error(ErrorCode::kCancelled, "the parent gives no more answers");
+      pending_.append(buffer, static_cast<size_t>(got));
+      end = pending_.find('\n');
+    }
+    const std::string line = pending_.substr(0, end);
+    pending_.erase(0, end + 1);
+    return parse_json(line);
+  }
+
+private:
+  std::string pending_;
+};
+
+class ParentMeasurer final : public tune::Measurer {
+public:
+  ParentMeasurer(jobs::ChildChannel& channel, Answers& answers)
+      : channel_(channel), answers_(answers), exchange_(kCodeFd, kTensorFd) {}
+  void set_task(const tune::Task& task, const driver::KernelReference& reference) override {
+    exchange_.set_task(task, reference);
+  }
+  tune::Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
+                            const tune::MeasureOptions& options) override {
+    const Json request = exchange_.request(object, workspace, options);
+    channel_.event("measure", Json{{"request", request}, {"timeout_s", options.timeout_seconds}}.dump());
+    return exchange_.read(answers_.next());
+  }
+
+private:
+  jobs::ChildChannel& channel_;
+  Answers& answers_;
+  Exchange exchange_;
+};
+
+/// What is known before the first trial.
+struct Known {
+  std::vector<tune::Record> records;
+  size_t own = 0;              ///< of the records, the job's earlier attempts', which come first
+  std::set<std::string> done;  ///< tasks that need no more trials
+};
+
+Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector<tune::Task>& tasks) {
+  Json keys = Json::array();
+  for (const tune::Task& task : tasks) keys.push_back(task.key());
+  channel.event("tasks", keys.dump());
+  const Json answer = answers.next();
+  Known known;
+  known.records = tune::parse_records(MappedFile::map(kKnownFd, "known records")->text());
+  answer.at("own").get_to(known.own);
+  answer.at("done").get_to(known.done);
+  return known;
+}
+
+tune::TuneOptions options_from(const Json& request) {
+  tune::TuneOptions options;
+  request.at("tuner").get_to(options.tuner);
+  request.at("autoscheduler").get_to(options.sketches);
+  request.at("trials").get_to(options.trials);
+  request.at("time_budget_s").get_to(options.time_budget_seconds);
+  request.at("early_stopping").get_to(options.early_stopping);
+  request.at("seed").get_to(options.seed);
+  request.at("build_threads").get_to(options.build_threads);
+  request.at("threads").get_to(options.measure.threads);
+  request.at("number").get_to(options.measure.number);
+  request.at("repeat").get_to(options.measure.repeat);
+  request.at("min_repeat_ms").get_to(options.measure.min_repeat_ms);
+  request.at("cpu").get_to(options.cpu);
+  options.codegen = driver::compiler_build();
+  return options;
+}
+
+/// Whether TuneSession::resume takes a record of the kernel that has this space.
+bool counts(const tune::Record& record, const tune::Space& space, const tune::TuneOptions& options,
+            const std::string& target) {
+  if (record.final || record.target != target || record.cpu != options.cpu ||
+      record.codegen != options.codegen || record.threads != options.measure.threads) {
+    return false;
+  }
+  const std::optional<tune::Point> point = space.at(record.index);
+  return point && schedule::print(point->schedule) == record.schedule;
+}
+
+/// Budgets are the job's: trials of others are known for nothing, those of the job's earlier attempts have
+/// spent their part.
+void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::vector<tune::Task>& tasks,
+                    const target::Target& target) {
+  std::map<std::string, tune::Space> spaces;
+  for (const tune::Task& task : tasks) spaces.try_emplace(task.key(), task.kernel, target, options.sketches);
+  double spent = 0;
+  for (size_t i = 0; i < known.records.size(); ++i) {
+    const auto space = spaces.find(known.records[i].task_key);
+    if (space == spaces.end() || !counts(known.records[i], space->second, options, target.canonical()))
+      continue;
+    if (i < known.own) {
+      spent += known.records[i].all_seconds;
+    } else {
+      ++options.trials;
+    }
+  }
+  if (options.time_budget_seconds > 0)
+    options.time_budget_seconds = std::max(options.time_budget_seconds - spent, 1e-3);
+}
+
+}  // namespace
+
+std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string> arguments) {
+  TM_CHECK(arguments.size() == 1, "child-tune needs its request");
+  const Json request = parse_json(arguments[0]);
+  const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
+  tune::TuneOptions options = options_from(request);
+  const auto text = MappedFile::map(kTextFd, "graph");
+  const auto constants = MappedFile::map(kConstantsFd, "graph constants");
+  const ir::Graph graph = ir::read_bundle(*text, constants, ops::standard_ops());
+  std::vector<tune::Task> tasks = tune::extract_tasks(graph, target, request.at("opt_level").get<int>());
+  Answers answers;
+  const Known known = ask_known(channel, answers, tasks);
+  std::vector<tune::Task> selected;
+  Json reused = Json::array();
+  for (size_t place : tune::parse_selection(request.at("tasks").get<std::string>(), tasks.size())) {
+    if (known.done.contains(tasks[place].key())) {
+      reused.push_back(reused_task(tasks[place], target, known.records));
+    } else {
+      selected.push_back(std::move(tasks[place]));
+    }
+  }
+  adjust_budgets(options, known, selected, target);
+  ParentMeasurer measurer(channel, answers);
+  TuneReport report(channel, std::move(reused), now);
+  tune::TuneHooks hooks;
+  hooks.clock = &now;
+  hooks.record = [&](const tune::Record& record) { report.record(record); };
+  hooks.progress = [&](const tune::TuneSession& session) { report.progress(session); };
+  const std::unique_ptr<codegen::Backend> backend = codegen::make_llvm_backend();
+  tune::TuneSession session(std::move(selected), target, options, *backend, measurer, hooks);
+  const int64_t resumed = session.resume(known.records);
+  const int64_t others = std::min(resumed, options.trials - request.at("trials").get<int64_t>());
+  report.start(session, others, resumed - others);
+  if (!session.tasks().empty()) session.run();
+  return report.result(session).dump();
+}
+
+}  // namespace tensormill::measure

@@ -1,0 +1,105 @@
+#include "server/services/benchmark.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/npz/npz.h"
+#include "server/services/child_runner.h"
+#include "server/services/package_archive.h"
+#include "server/services/package_service.h"
+
+namespace tensormill::server {
+
+namespace {
+
+constexpr std::chrono::milliseconds kKeepAlive{500};
+
+}  // namespace
+
+double median_of(std::vector<double> values) {
+  TM_CHECK(!values.empty(), "a median of nothing");
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Json summary_of(std::vector<double> runs) {
+  TM_CHECK(!runs.empty(), "a benchmark without runs");
+  const auto count = static_cast<double>(runs.size());
+  const double mean = std::accumulate(runs.begin(), runs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double run : runs) squares += (run - mean) * (run - mean);
+  return {{"mean_ms", mean},
+          {"median_ms", median_of(runs)},
+          {"max_ms", *std::max_element(runs.begin(), runs.end())},
+          {"min_ms", *std::min_element(runs.begin(), runs.end())},
+          {"std_ms", std::sqrt(squares / count)},
+          {"runs_ms", std::move(runs)}};
+}
+
+parallel::Lease lease_cores(parallel::ThreadPool& pool, int threads, jobs::JobContext& context) {
+  while (true) {
+    context.keep_alive();
+    try {
+      return pool.lease(std::min(threads, pool.cores()), std::chrono::steady_clock::now() + kKeepAlive);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDeadlineExceeded) throw;
+    }
+  }
+}
+
+std::vector<double> benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
+                                      const std::vector<int>& members, const BenchmarkRequest& request,
+                                      const BenchmarkOptions& options) {
+  const FileDescriptor feed = memory_file("inputs", npz::write_npz(std::vector<npz::NamedTensor>{}));
+  const FileDescriptor answer = memory_file("outputs");
+  jobs::ChildSpec spec;
+  spec.command = "child-run";
+  spec.arguments = {Json{{"seed", 0},
+                         {"fill_mode", "random"},
+                         {"repeat", request.repeat},
+                         // One run alone would not be timed apart from the first, which pays for page faults.
+                         {"number", std::max(request.number, request.repeat > 1 ? 1 : 2)},
+                         {"profile", false},
+                         {"threads", request.threads},
+                         {"memory_budget", options.memory},
+                         {"timeout_ms", options.timeout.count()}}
+                        .dump()};
+  spec.descriptors = members;
+  spec.descriptors.push_back(feed.get());
+  spec.descriptors.push_back(answer.get());
+  spec.limits.data_bytes = options.memory;
+  spec.limits.files = false;
+  spec.limits.nice = 0;
+  spec.time_limit = options.timeout;
+  const parallel::Lease lease = lease_cores(pool, request.threads, context);
+  const auto quiet = context.quiet();
+  return parse_json(context.run_child(std::move(spec))).at("runs_ms").get<std::vector<double>>();
+}
+
+storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
+  const Json resolved = parse_json(context.job().resolved);
+  const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
+  catalog_.touch_package(row.id);
+  const MemberBlobs members = open_members(blobs_, row);
+  std::vector<int> descriptors;
+  for (const std::string_view name :
+       {package::kMetadataMember, package::kPlanMember, package::kCodeMember, package::kParamsMember}) {
+    descriptors.push_back(members.at(std::string(name))->fd());
+  }
+  context.progress(R"({"stage":"measure","done":0,"total":1})");
+  Json result = summary_of(benchmark_package(
+      context, pool_, descriptors,
+      {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), resolved.at("threads").get<int>()},
+      options_));
+  context.progress(R"({"stage":"measure","done":1,"total":1})");
+  result["package"] = row.id.text();
+  result["threads"] = resolved.at("threads");
+  storage::JobFinish finish;
+  finish.result = result.dump();
+  return finish;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,59 @@
+/// Measuring packages end to end: a runner child on seeded inputs, while nothing else computes for jobs.
+/// Thread-safety: as jobs::JobRunner.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/parallel/thread_pool.h"
+#include "server/jobs/job_runner.h"
+#include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+struct BenchmarkOptions {
+  std::chrono::milliseconds timeout{1'800'000};
+  uint64_t memory = uint64_t{8} << 30;
+};
+
+struct BenchmarkRequest {
+  int repeat = 10;
+  int number = 1;
+  int threads = 1;
+};
+
+/// Up to `threads` of the serving pool's cores, so that inference does not run on them meanwhile. Keeps the
+/// job alive while it waits.
+parallel::Lease lease_cores(parallel::ThreadPool& pool, int threads, jobs::JobContext& context);
+
+/// Milliseconds of each of `repeat` measurements of a package, whose metadata.json, mod.json, mod.so and
+/// mod.params `members` are. Everything of other jobs stands still meanwhile.
+std::vector<double> benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
+                                      const std::vector<int>& members, const BenchmarkRequest& request,
+                                      const BenchmarkOptions& options);
+
+/// {"runs_ms","mean_ms","median_ms","max_ms","min_ms","std_ms"}, as `tensormill run --print-time` has them.
+Json summary_of(std::vector<double> runs);
+double median_of(std::vector<double> values);
+
+/// The kind "benchmark".
+class BenchmarkRunner final : public jobs::JobRunner {
+public:
+  BenchmarkRunner(storage::BlobStore& blobs, storage::Catalog& catalog, parallel::ThreadPool& pool,
+                  BenchmarkOptions options)
+      : blobs_(blobs), catalog_(catalog), pool_(pool), options_(options) {}
+
+  std::string kind() const override { return "benchmark"; }
+  bool measures() const override { return true; }
+  storage::JobFinish run(jobs::JobContext& context) override;
+
+private:
+  storage::BlobStore& blobs_;
+  storage::Catalog& catalog_;
+  parallel::ThreadPool& pool_;
+  BenchmarkOptions options_;
+};
+
+}  // namespace tensormill::server

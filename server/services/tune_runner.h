@@ -1,0 +1,29 @@
+/// A tune job: a confined child searches and builds candidates, a measuring child beside it runs them, and
+/// this side keeps every trial before it is told, compiles the model with what was found and measures it
+/// against the model without. An attempt goes on from the records of the ones before.
+/// Thread-safety: as jobs::JobRunner.
+#pragma once
+
+#include "runtime/parallel/thread_pool.h"
+#include "server/jobs/job_runner.h"
+#include "server/services/benchmark.h"
+#include "server/services/compile_steps.h"
+
+namespace tensormill::server {
+
+class TuneRunner final : public jobs::JobRunner {
+public:
+  TuneRunner(CompileTools tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark)
+      : tools_(tools), pool_(pool), benchmark_(benchmark) {}
+
+  std::string kind() const override { return "tune"; }
+  bool measures() const override { return true; }
+  storage::JobFinish run(jobs::JobContext& context) override;
+
+private:
+  CompileTools tools_;
+  parallel::ThreadPool& pool_;
+  BenchmarkOptions benchmark_;
+};
+
+}  // namespace tensormill::server

@@ -1,0 +1,145 @@
+#include "server/services/tune_search.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "server/measure/exchange.h"
+#include "server/services/benchmark.h"
+#include "server/services/compile_action.h"
+
+namespace tensormill::server {
+
+namespace {
+
+/// A trial's line is some kilobytes, and a job may have many thousands.
+constexpr uint64_t kMaxOutput = uint64_t{4} << 30;
+/// Of other models' kernels, from which the cost model starts.
+constexpr int kModelRows = 4000;
+
+}  // namespace
+
+TuneSearch::TuneSearch(const CompileTools& tools, parallel::ThreadPool& pool, jobs::JobContext& context,
+                       const Json& resolved)
+    : tools_(tools),
+      pool_(pool),
+      context_(context),
+      resolved_(resolved),
+      known_(measure::memory_file("known records")),
+      code_(measure::memory_file("code")),
+      tensors_(measure::memory_file("tensors")),
+      host_({}, code_.get(), tensors_.get()) {}
+
+storage::TuningFilter TuneSearch::filter() const {
+  storage::TuningFilter filter;
+  filter.tasks = kernels_;
+  filter.target = resolved_.at("compile").at("target").get<std::string>();
+  filter.cpu = tools_.records.cpu();
+  filter.threads = resolved_.at("threads").get<int>();
+  filter.generator = resolved_.at("compile").at("compiler").get<std::string>();
+  return filter;
+}
+
+jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
+  const Json& compile = resolved_.at("compile");
+  Json request = resolved_;
+  request.erase("compile");
+  request["target"] = compile.at("target");
+  request["opt_level"] = compile.at("opt_level");
+  request["build_threads"] = tools_.options.threads;
+  request["cpu"] = tools_.records.cpu();
+  jobs::ChildSpec spec;
+  spec.command = "child-tune";
+  spec.arguments = {request.dump()};
+  spec.descriptors = {graph.text.get(), graph.constants.get(), known_.get(),
+                      code_.get(),      tensors_.get(),        answers};
+  spec.limits.data_bytes = tools_.options.memory;
+  spec.max_output_bytes = kMaxOutput;
+  return spec;
+}
+
+Json TuneSearch::run(const GraphFiles& graph) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "cannot make a pipe");
+  const FileDescriptor read_end(ends[0]);
+  answers_ = FileDescriptor(ends[1]);
+  const auto on_event = [this](const std::string& type, const std::string& json) {
+    if (type == "tasks") {
+      on_tasks(parse_json(json));
+    } else if (type == "measure") {
+      on_measure(parse_json(json));
+    } else if (type == "record") {
+      on_record(parse_json(json));
+    } else {
+      return false;
+    }
+    return true;
+  };
+  return parse_json(context_.run_child(spec(graph, read_end.get()), on_event));
+}
+
+void TuneSearch::on_tasks(const Json& keys) {
+  keys.get_to(kernels_);
+  std::string text, others;
+  size_t own = 0;
+  std::set<std::string> done;
+  const auto add = [&](const storage::TuningFilter& filter) {
+    for (const storage::TuningRecordRow& row : all_rows(tools_.catalog, filter)) {
+      if (row.job == context_.job().id) {
+        ++own;
+        text += row.line + "\n";
+      } else {
+        others += row.line + "\n";
+      }
+      // An earlier attempt of this job may have kept its set and not come to its end.
+      const bool others_set = row.in_set && row.job != context_.job().id;
+      if (others_set && !resolved_.at("again").get<bool>()) done.insert(row.task);
+    }
+  };
+  // A model without kernels has no records, and no list is no filter.
+  if (!kernels_.empty()) {
+    storage::TuningFilter mine = filter();
+    mine.with_imported = false;
+    add(mine);
+    if (!resolved_.at("prior_records").is_null()) {
+      storage::TuningFilter prior = filter();
+      prior.set = Digest::parse(resolved_.at("prior_records").get<std::string>());
+      for (const storage::TuningRecordRow& row : all_rows(tools_.catalog, prior)) {
+        if (row.imported) others += row.line + "\n";
+      }
+    }
+  }
+  storage::TuningFilter everyone = filter();
+  everyone.tasks.clear();
+  const std::set<std::string> mine(kernels_.begin(), kernels_.end());
+  for (const auto& row : tools_.catalog.list_tuning_records(everyone, {0, kModelRows}).items) {
+    if (!mine.contains(row.task)) others += row.line + "\n";
+  }
+  write_all(known_.get(), text + others, "known records");
+  answer({{"own", own}, {"done", done}});
+}
+
+void TuneSearch::on_measure(const Json& request) {
+  const parallel::Lease lease = lease_cores(pool_, resolved_.at("threads").get<int>(), context_);
+  const auto quiet = context_.quiet();
+  answer(host_.measure(request.at("request"), request.at("timeout_s").get<double>(),
+                       [this] { context_.keep_alive(); }));
+}
+
+void TuneSearch::on_record(Json record) {
+  const std::string line = record.at("line").get<std::string>();
+  // On disk before anybody is told.
+  tools_.catalog.put_tuning_records({row_of(tune::record_from_line(line), line, context_.job().id)});
+  record.erase("line");
+  context_.event("trial", record.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void TuneSearch::answer(const Json& line) {
+  write_all(answers_.get(), line.dump() + "\n", "the tuning child");
+}
+
+}  // namespace tensormill::server
