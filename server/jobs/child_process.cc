@@ -171,7 +171,7 @@ std::optional<ChildOutcome> ChildProcess::poll(milliseconds timeout, const Event
   TM_CHECK(!reaped_, "the child is gone already");
   milliseconds wait = timeout;
   if (time_limit_.count() > 0 && !timed_out_) {
-    const auto left = std::chrono::ceil<milliseconds>(started_ + time_limit_ - steady_clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(time_limit_ - running_time());
     wait = std::clamp(left, milliseconds(0), timeout);
   }
   std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0}, pollfd{channel_.get(), POLLIN, 0}};

@@ -48,18 +48,21 @@ void compare(jobs::JobContext& context, parallel::ThreadPool& pool, Compiled& be
 Digest keep_set(const CompileTools& tools, const TuneSearch& search, const std::string& model) {
   storage::TuningSetRow set;
   set.subject = model;
+  std::vector<storage::TuningRecordRow> rows;
   std::vector<std::string> lines;
   if (!search.kernels().empty()) {
     storage::TuningFilter filter = search.filter();
     filter.with_imported = false;
-    for (const storage::TuningRecordRow& row : all_rows(tools.catalog, filter)) {
-      set.records.push_back(row.id);
-      lines.push_back(row.line);
-    }
+    rows = all_rows(tools.catalog, filter);
+  }
+  for (const storage::TuningRecordRow& row : rows) {
+    set.records.push_back(row.id);
+    lines.push_back(row.line);
   }
   std::sort(lines.begin(), lines.end());
   set.id = set_id(lines);
-  tools.catalog.put_tuning_set(set, {});
+  // With the rows: another set of theirs may be removed meanwhile.
+  tools.catalog.put_tuning_set(set, rows);
   return set.id;
 }
 

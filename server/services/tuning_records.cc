@@ -118,7 +118,8 @@ services::TuningImport TuningRecords::import_records(std::string_view text, bool
   done.records = static_cast<int64_t>(rows.size());
   done.tasks = static_cast<int64_t>(tasks.size());
   done.added = catalog_.put_tuning_records(rows);
-  done.created = catalog_.put_tuning_set(set, {});
+  // With them once more: another set of theirs may be removed meanwhile.
+  done.created = catalog_.put_tuning_set(set, rows);
   return done;
 }
 

@@ -166,13 +166,13 @@ void migrate(SqliteDb& db) {
     throw Error(ErrorCode::kNotSupported,
                 "the database is not a catalog: application id " + std::to_string(application));
   }
-  for (; version < newest; ++version) {
-    Transaction transaction(db);
-    db.execute(kMigrations[static_cast<size_t>(version)]);
-    db.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-    db.execute("PRAGMA user_version = " + std::to_string(version + 1));
-    transaction.commit();
-  }
+  if (version == newest) return;
+  // All or none: no cut of the power leaves a version in between.
+  Transaction transaction(db);
+  for (; version < newest; ++version) db.execute(kMigrations[static_cast<size_t>(version)]);
+  db.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+  db.execute("PRAGMA user_version = " + std::to_string(newest));
+  transaction.commit();
 }
 
 }  // namespace tensormill::storage

@@ -11,7 +11,7 @@ namespace tensormill::storage {
 
 /// SQL of each step; the i-th (from 0) leads from version i to i + 1.
 std::span<const std::string_view> catalog_migrations();
-/// Brings the database to the newest version, each step in one transaction. Throws Error(kNotSupported) when
+/// Brings the database to the newest version, all steps in one transaction. Throws Error(kNotSupported) when
 /// the database is newer than this program or not a catalog.
 void migrate(SqliteDb& db);
 

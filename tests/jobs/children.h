@@ -5,7 +5,7 @@
 
 namespace tensormill::jobs {
 
-/// Runs the child that `command` names and never returns; returns when there is none of that name.
+/// Runs the child that `command` names and never returns; returns for an option of the test binary's own.
 void run_test_child(const std::string& command, int argc, char** argv);
 
 }  // namespace tensormill::jobs

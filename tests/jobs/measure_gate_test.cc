@@ -20,7 +20,7 @@ class MeasureGateTest : public testing::Test {
 protected:
   ChildSpec spinning() const {
     ChildSpec spec;
-    spec.command = "spin";
+    spec.command = "child-spin";
     spec.folder = folder_.path();
     return spec;
   }

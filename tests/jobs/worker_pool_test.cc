@@ -123,14 +123,14 @@ TEST_F(WorkerPoolTest, AJobRunsItsChildAndPublishes) {
 TEST_F(WorkerPoolTest, AMeasuringJobRunsBesideTheOthersAndTakesItsChildsEvents) {
   std::promise<void> measured;
   FunctionRunner work([&](JobContext&) {
-    measured.get_future().wait();
+    EXPECT_EQ(measured.get_future().wait_for(kPatience), std::future_status::ready);
     return JobFinish{JobState::kSucceeded, "{}", ""};
   });
   FunctionRunner measure(
       [&](JobContext& context) {
         const auto quiet = context.quiet();
         int taken = 0;
-        context.run_child(child("report", {"3"}), [&](const std::string& type, const std::string&) {
+        context.run_child(child("child-report", {"3"}), [&](const std::string& type, const std::string&) {
           taken += type == "progress" ? 1 : 0;
           return true;
         });
