@@ -132,7 +132,7 @@ class Tuning(unittest.TestCase):
         self.assertEqual(self.tune("b", force=True, trials=4, autoscheduler=True)["trials"], 4)
 
     def test_a_cancelled_job_leaves_what_it_found(self):
-        self.upload("a", [32, 48, 16])
+        self.upload("a", [384, 768, 576, 480])  # with more schedules than are tried before the cancel
         job = self.submit("a", trials=100000)
         count = self.reported(job, 4)
         self.assertIn(self.server.request("POST", f"/v1/jobs/{job}/cancel").status, (200, 202))
