@@ -91,8 +91,9 @@ int32_t Team::loop(int32_t worker, const Loop& loop) {
     }
   }
   if (failing_task_.load(std::memory_order_relaxed) == kNone) return 0;
+  // Whoever is late may see that a later loop has failed, but its code is final only when that loop is over.
   const std::lock_guard lock(mutex_);
-  return code_;
+  return failing_epoch_ == deal.epoch ? code_ : 0;
 }
 
 Team::Share Team::share_of(const Deal& deal, int32_t worker) const {
@@ -157,14 +158,15 @@ void Team::run(const Deal& deal, int64_t ticket, int32_t worker) {
     if (task > failing_task_.load(std::memory_order_relaxed)) return;
     const bool cancelled = loop.cancel != nullptr && loop.cancel->cancelled();
     const int32_t code = cancelled ? loop.cancel_code : loop.function(loop.context, task, worker);
-    if (code != 0) fail(task, code);
+    if (code != 0) fail(deal.epoch, task, code);
   }
 }
 
-void Team::fail(int64_t task, int32_t code) {
+void Team::fail(uint32_t epoch, int64_t task, int32_t code) {
   const std::lock_guard lock(mutex_);
   if (task >= failing_task_.load(std::memory_order_relaxed)) return;
   failing_task_.store(task, std::memory_order_relaxed);
+  failing_epoch_ = epoch;
   code_ = code;
 }
 

@@ -47,8 +47,8 @@ public:
   /// A worker's first call in a session.
   void enter(int32_t worker);
   /// Runs this worker's part of the loop, returns when all of it is done: the code of the lowest task that
-  /// failed (higher ones may be skipped), or 0. After a failure every worker gets its code, and no loop may
-  /// follow in the session.
+  /// failed (higher ones may be skipped), or 0. After a failure every worker gets its code in this loop, and
+  /// no loop may follow in the session.
   int32_t loop(int32_t worker, const Loop& loop);
 
 private:
@@ -70,7 +70,7 @@ private:
   int64_t take_from_others(const Deal& deal, int32_t worker);
   bool is_over(const Deal& deal) const;
   void run(const Deal& deal, int64_t ticket, int32_t worker);
-  void fail(int64_t task, int32_t code);
+  void fail(uint32_t epoch, int64_t task, int32_t code);
 
   const int workers_;
   std::unique_ptr<Member[]> members_;
@@ -78,6 +78,7 @@ private:
   /// Tasks above one that failed are skipped, those below are not, so it is the same one on every run.
   alignas(kLinePair) std::atomic<int64_t> failing_task_;
   std::mutex mutex_;
+  uint32_t failing_epoch_ = 0;  ///< code_'s loop
   int32_t code_ = 0;
 };
 
