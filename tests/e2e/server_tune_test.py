@@ -143,8 +143,8 @@ class Tuning(unittest.TestCase):
         self.assertTrue(any(used), used)
 
     def test_kills_lose_no_trial_that_was_told(self):
-        self.upload("a", [32, 48, 64, 16])
-        job, total = self.submit("a", trials=60), 0
+        self.upload("a", [384, 768, 576, 480])  # with more schedules than are tried before the last kill
+        job, total = self.submit("a", trials=80), 0
         for _ in range(3):
             total = self.reported(job, total + 3)
             children = self.server.children()
