@@ -5,6 +5,7 @@
 
 #include "bench/support/fma_probe.h"
 #include "bench/support/read_probe.h"
+#include "runtime/base/median.h"
 
 namespace tensormill::bench {
 
@@ -14,12 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

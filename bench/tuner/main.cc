@@ -17,6 +17,7 @@
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/median.h"
 #include "server/cli/model_input.h"
 
 namespace tensormill::bench {
@@ -83,11 +84,6 @@ Tasks load(const std::string& model, const std::string& shapes, const std::strin
   }
   if (tasks.empty()) throw Error(ErrorCode::kInvalidArgument, model + ": no task has a choice");
   return tasks;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 /// Trials as a session makes them by default: three samples of 20 ms.

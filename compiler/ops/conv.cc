@@ -35,16 +35,8 @@ ConvShape read_shape(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
-  const ir::ValueType& w = input_like_first(context, 1);
-  const size_t rank = x.shape.size();
-  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
-  if (w.shape.size() != rank) {
-    fail("the weights have rank " + std::to_string(w.shape.size()) + ", the input has rank " +
-         std::to_string(rank));
-  }
-  const int64_t groups = attr_int(context.attrs, "group", 1);
-  if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
+  const int64_t groups = check_conv_operands(context);
+  const ir::ValueType &x = input(context, 0), &w = input(context, 1);
   if (w.shape[0] % groups != 0) {
     fail(std::to_string(w.shape[0]) + " output channels do not divide into " + std::to_string(groups) +
          " groups");
@@ -124,6 +116,20 @@ private:
 };
 
 }  // namespace
+
+int64_t check_conv_operands(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& w = input_like_first(context, 1);
+  const size_t rank = x.shape.size();
+  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
+  if (w.shape.size() != rank) {
+    fail("the weights have rank " + std::to_string(w.shape.size()) + ", the input has rank " +
+         std::to_string(rank));
+  }
+  const int64_t groups = attr_int(context.attrs, "group", 1);
+  if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
+  return groups;
+}
 
 void conv_reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];

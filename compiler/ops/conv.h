@@ -10,6 +10,10 @@ namespace tensormill::ops {
 /// Accumulates in double with the blocked product of gemm.h.
 void conv_reference(const ir::ReferenceContext& context);
 
+/// The types of a convolution's input 0 and weights: floats of one dtype and rank, 3 to 5. Returns attribute
+/// group, at least 1. Throws as a type rule does.
+int64_t check_conv_operands(const ir::InferContext& context);
+
 /// The output of an operator whose input 2 is a bias [M] or absent, from its widened sums [N,M,spatial...].
 te::Tensor with_channel_bias(const ir::ComputeContext& context, const te::Tensor& sums);
 

@@ -31,16 +31,8 @@ Shape output_extents(const ir::Attrs& attrs, const Window& window, const Shape& 
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
-  const ir::ValueType& w = input_like_first(context, 1);
-  const size_t rank = x.shape.size();
-  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
-  if (w.shape.size() != rank) {
-    fail("the weights have rank " + std::to_string(w.shape.size()) + ", the input has rank " +
-         std::to_string(rank));
-  }
-  const int64_t groups = attr_int(context.attrs, "group", 1);
-  if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
+  const int64_t groups = check_conv_operands(context);
+  const ir::ValueType &x = input(context, 0), &w = input(context, 1);
   if (x.shape[1] != w.shape[0]) {
     fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
          std::to_string(w.shape[0]));

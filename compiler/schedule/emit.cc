@@ -1,9 +1,7 @@
 #include "compiler/schedule/emit.h"
 
-#include <functional>
-#include <unordered_map>
-
 #include "compiler/schedule/naming.h"
+#include "compiler/schedule/reads.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -13,34 +11,6 @@ using te::ExprOp;
 using te::Stmt;
 
 namespace {
-
-// Replaces reads by loads; shared nodes stay shared.
-class ReadLowering {
-public:
-  explicit ReadLowering(const Plan& plan) : plan_(plan) {}
-  Expr run(const Expr& expr) {
-    if (expr->args.empty() && expr->op != ExprOp::kRead) return expr;
-    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(run(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = expr;
-    if (expr->op == ExprOp::kRead) {
-      result = plan_.load_of(expr->tensor.get(), args, expr->output);
-    } else if (changed) {
-      result = te::with_args(expr, std::move(args), expr->mask);
-    }
-    done_.emplace(expr.get(), result);
-    return result;
-  }
-
-private:
-  const Plan& plan_;
-  std::unordered_map<const te::ExprNode*, Expr> done_;
-};
 
 std::vector<Expr> values_at(const State& state, const Plan& plan, int index, const Point& point) {
   const Stage& stage = state.stages()[static_cast<size_t>(index)];
@@ -53,12 +23,12 @@ std::vector<Expr> values_at(const State& state, const Plan& plan, int index, con
     }
   }
   // One substitution and one lowering for all values: what they share stays shared.
-  ReadLowering lowering(plan);
-  std::vector<Expr> values, kept;
-  for (const Expr& expr : plan[index].definition) {
-    kept.push_back(substitute_all(expr, vars, positions));
-    values.push_back(lowering.run(kept.back()));
-  }
+  ReadRewriter lowering([&](const Expr& read, const std::vector<Expr>& index) {
+    return plan.load_of(read->tensor.get(), index, read->output);
+  });
+  std::vector<Expr> values;
+  for (const Expr& expr : plan[index].definition)
+    values.push_back(lowering.run(substitute_all(expr, vars, positions)));
   return values;
 }
 

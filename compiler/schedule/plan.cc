@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <unordered_map>
 
 #include "compiler/schedule/nest.h"
+#include "compiler/schedule/reads.h"
 #include "compiler/schedule/region.h"
 #include "runtime/base/error.h"
 
@@ -20,27 +20,13 @@ const Stage& stage_at(const State& state, int index) { return state.stages()[sta
 // used for twice is computed once.
 class Expander {
 public:
-  Expander(const State& state, const std::vector<StagePlan>& plans) : state_(state), plans_(plans) {}
-
-  Expr run(const Expr& expr) {
-    if (expr->args.empty() && expr->op != ExprOp::kRead) return expr;
-    if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(run(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = expr;
-    if (expr->op == ExprOp::kRead) {
-      result = read(expr, args);
-    } else if (changed) {
-      result = te::with_args(expr, std::move(args), expr->mask);
-    }
-    done_.emplace(expr.get(), result);
-    kept_.push_back(expr);
-    return result;
-  }
+  Expander(const State& state, const std::vector<StagePlan>& plans)
+      : state_(state),
+        plans_(plans),
+        rewriter_([this](const Expr& expr, const std::vector<Expr>& index) { return read(expr, index); }) {}
+  Expander(const Expander&) = delete;
+  Expander& operator=(const Expander&) = delete;
+  Expr run(const Expr& expr) { return rewriter_.run(expr); }
 
 private:
   Expr read(const Expr& expr, const std::vector<Expr>& index) {
@@ -69,8 +55,7 @@ private:
   const State& state_;
   const std::vector<StagePlan>& plans_;
   std::vector<Known> known_;
-  std::unordered_map<const te::ExprNode*, Expr> done_;
-  std::vector<Expr> kept_;
+  ReadRewriter rewriter_;
 };
 
 std::string identifier(const std::string& name) {

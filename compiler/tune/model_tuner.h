@@ -28,9 +28,7 @@ private:
     bool is_taken = false;  ///< proposed, observed, or of the same schedule as one that was
   };
 
-  const std::vector<float>& features_of(const Point& point);
-  /// The place of the point among the visited; nothing when its features cannot be had any more in this
-  /// round.
+  /// The place of the point among the visited, where it is put with its features the first time.
   size_t visit(Point point);
   void score(size_t first);
   void anneal();

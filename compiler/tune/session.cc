@@ -8,6 +8,7 @@
 
 #include "compiler/tune/features.h"
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
 
 namespace tensormill::tune {
 
@@ -25,12 +26,6 @@ size_t count_statements(const te::Stmt& stmt) {
   size_t count = 1 + count_statements(stmt->body) + count_statements(stmt->else_body);
   for (const te::Stmt& child : stmt->children) count += count_statements(child);
   return count;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/median.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/npz/npz.h"
 #include "runtime/package/package_reader.h"
@@ -120,8 +121,7 @@ TimeSummary summarize(std::vector<double> times) {
   TimeSummary summary;
   const double count = static_cast<double>(times.size());
   summary.mean = std::accumulate(times.begin(), times.end(), 0.0) / count;
-  const size_t middle = times.size() / 2;
-  summary.median = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+  summary.median = median(times);
   summary.min = times.front();
   summary.max = times.back();
   for (double time : times) summary.std += (time - summary.mean) * (time - summary.mean) / count;

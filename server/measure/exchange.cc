@@ -1,11 +1,11 @@
 #include "server/measure/exchange.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "runtime/base/error.h"
+#include "runtime/base/memory_file.h"
 
 namespace tensormill::measure {
 
@@ -45,12 +45,6 @@ void read_at(int fd, void* data, size_t bytes, int64_t offset) {
 }
 
 }  // namespace
-
-FileDescriptor memory_file(const char* name) {
-  FileDescriptor fd(::memfd_create(name, MFD_CLOEXEC));
-  if (!fd.valid()) throw_errno(errno, std::string("cannot make the memory file ") + name);
-  return fd;
-}
 
 Json failure_json(TrialError error, const std::string& message) {
   return {{"error", static_cast<int>(error)}, {"message", message}};

@@ -11,9 +11,6 @@
 
 namespace tensormill::measure {
 
-/// An empty memory file. Throws Error(kIo).
-FileDescriptor memory_file(const char* name);
-
 class Exchange {
 public:
   /// Of the code and of the tensors; borrowed.

@@ -1,5 +1,7 @@
 #include "server/measure/worker.h"
 
+#include "runtime/base/memory_file.h"
+
 namespace tensormill::measure {
 
 WorkerMeasurer::WorkerMeasurer(WorkerOptions options)

@@ -3,12 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <system_error>
 
+#include "api/http/time.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
@@ -16,16 +15,9 @@ namespace tensormill::metrics {
 
 namespace {
 
-/// RFC 3339, UTC, with milliseconds.
-std::string timestamp() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 40> text{};
-  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const std::string ms = std::to_string(1000 + now.tv_nsec / 1'000'000);
-  return std::string(text.data(), size) + "." + ms.substr(1) + "Z";
+int64_t now_ms() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
 
 }  // namespace
@@ -50,9 +42,12 @@ bool AuditLog::is_audited(const AnsweredRequest& request) {
 
 bool AuditLog::answered(const AnsweredRequest& request) noexcept {
   if (!file_.valid() || !is_audited(request)) return true;
-  const Json line = {{"ts", timestamp()},        {"request_id", request.request_id},
-                     {"caller", request.caller}, {"peer", request.peer},
-                     {"method", request.method}, {"target", request.target},
+  const Json line = {{"ts", http::format_timestamp(now_ms())},
+                     {"request_id", request.request_id},
+                     {"caller", request.caller},
+                     {"peer", request.peer},
+                     {"method", request.method},
+                     {"target", request.target},
                      {"status", request.status}};
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return ::write(file_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
+#include "runtime/base/memory_file.h"
 #include "runtime/npz/npz.h"
 #include "server/services/child_runner.h"
 #include "server/services/package_archive.h"
@@ -18,13 +20,6 @@ constexpr std::chrono::milliseconds kKeepAlive{500};
 
 }  // namespace
 
-double median_of(std::vector<double> values) {
-  TM_CHECK(!values.empty(), "a median of nothing");
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 Json summary_of(std::vector<double> runs) {
   TM_CHECK(!runs.empty(), "a benchmark without runs");
   const auto count = static_cast<double>(runs.size());
@@ -32,7 +27,7 @@ Json summary_of(std::vector<double> runs) {
   double squares = 0;
   for (const double run : runs) squares += (run - mean) * (run - mean);
   return {{"mean_ms", mean},
-          {"median_ms", median_of(runs)},
+          {"median_ms", median(runs)},
           {"max_ms", *std::max_element(runs.begin(), runs.end())},
           {"min_ms", *std::min_element(runs.begin(), runs.end())},
           {"std_ms", std::sqrt(squares / count)},

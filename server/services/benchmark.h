@@ -36,7 +36,6 @@ std::vector<double> benchmark_package(jobs::JobContext& context, parallel::Threa
 
 /// {"runs_ms","mean_ms","median_ms","max_ms","min_ms","std_ms"}, as `tensormill run --print-time` has them.
 Json summary_of(std::vector<double> runs);
-double median_of(std::vector<double> values);
 
 /// The kind "benchmark".
 class BenchmarkRunner final : public jobs::JobRunner {

@@ -1,7 +1,6 @@
 #include "server/services/child_runner.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,14 +56,6 @@ std::string ChildRunner::run(jobs::ChildSpec spec, const std::stop_token& cancel
   }
   TM_CHECK(outcome->error.has_value(), "a child failed without an error");
   throw *outcome->error;
-}
-
-FileDescriptor memory_file(const char* name, std::string_view bytes) {
-  FileDescriptor file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file.valid()) throw_errno(errno, "cannot create a memory file");
-  write_all(file.get(), bytes, name);
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind a memory file");
-  return file;
 }
 
 }  // namespace tensormill::server

@@ -23,7 +23,4 @@ private:
   std::atomic<uint64_t> next_{0};
 };
 
-/// A memory file with these bytes, for a child; reading starts at its beginning. Throws Error(kIo).
-FileDescriptor memory_file(const char* name, std::string_view bytes = "");
-
 }  // namespace tensormill::server

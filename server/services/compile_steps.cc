@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/memory_file.h"
 #include "runtime/package/metadata.h"
 #include "server/services/child_runner.h"
 #include "server/services/forms.h"

@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/memory_file.h"
 #include "runtime/npz/npz.h"
 #include "server/services/forms.h"
 #include "server/services/model_service.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
 #include "server/services/compile_action.h"
 #include "server/services/tune_search.h"
 
@@ -86,8 +87,8 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   Compiled before(tools_, context, form, graph, {});
   Compiled after(tools_, context, form, graph, schedules_of(tools_.records, form));
   compare(context, pool_, before, after, resolved.at("threads").get<int>(), benchmark_);
-  const double before_ms = median_of(before.runs_ms);
-  const double after_ms = median_of(after.runs_ms);
+  const double before_ms = median(before.runs_ms);
+  const double after_ms = median(after.runs_ms);
   const bool keeps = after_ms <= before_ms * kSlower;
   storage::JobFinish finish;
   finish.package = store_package(tools_.blobs, context, keeps ? after.files : before.files);

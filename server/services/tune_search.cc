@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/memory_file.h"
 #include "server/measure/exchange.h"
 #include "server/services/benchmark.h"
 #include "server/services/compile_action.h"
@@ -29,9 +30,9 @@ TuneSearch::TuneSearch(const CompileTools& tools, parallel::ThreadPool& pool, jo
       pool_(pool),
       context_(context),
       resolved_(resolved),
-      known_(measure::memory_file("known records")),
-      code_(measure::memory_file("code")),
-      tensors_(measure::memory_file("tensors")),
+      known_(memory_file("known records")),
+      code_(memory_file("code")),
+      tensors_(memory_file("tensors")),
       host_({}, code_.get(), tensors_.get()) {}
 
 storage::TuningFilter TuneSearch::filter() const {

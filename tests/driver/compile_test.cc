@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/package/metadata.h"
 #include "tests/driver/support.h"
+#include "tests/expect_error.h"
 #include "tests/ops/cases/chain_graph.h"
 
 namespace tensormill::driver_test {
@@ -40,17 +41,6 @@ Tensor ramp(const Shape& shape) {
 
 package::Metadata metadata_of(const CompileResult& result) {
   return package::metadata_from_json(result.metadata_json);
-}
-
-template <typename Function>
-void expect_error(ErrorCode code, const std::string& words, Function&& function) {
-  try {
-    function();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.message();
-    EXPECT_THAT(error.message(), HasSubstr(words));
-  }
 }
 
 TEST(Compile, TheSameBytesForEveryRepeatAndThreadCount) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "tests/expect_error.h"
 #include "tests/runtime/test_package.h"
 
 namespace tensormill::exec {
@@ -16,17 +17,6 @@ namespace {
 using package::gather_archive;
 using package::load_archive;
 using package::relu_add_archive;
-
-template <typename Action>
-void expect_error(ErrorCode code, const std::string& text, Action action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error, expected " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.message();
-    EXPECT_THAT(error.message(), testing::HasSubstr(text));
-  }
-}
 
 std::vector<float> ramp(int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));

@@ -8,21 +8,11 @@
 #include "runtime/base/error.h"
 #include "runtime/package/cpu_features.h"
 #include "runtime/package/tar_reader.h"
+#include "tests/expect_error.h"
 #include "tests/runtime/test_package.h"
 
 namespace tensormill::package {
 namespace {
-
-template <typename Action>
-void expect_error(ErrorCode code, const std::string& text, Action action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error, expected " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.message();
-    EXPECT_THAT(error.message(), testing::HasSubstr(text));
-  }
-}
 
 TEST(Package, OpensAndLoads) {
   auto archive = relu_add_archive();

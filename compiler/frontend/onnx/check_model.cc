@@ -143,12 +143,13 @@ class UnsupportedNodes {
 public:
   explicit UnsupportedNodes(const ModelProto& model) : model_(model) {}
 
-  void add(const GraphProto& graph, int64_t opset, const std::string& path) {
+  void add(const GraphProto& graph, int64_t opset, const std::string& path, bool in_function = false) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const NodeProto node = without_references(graph.nodes[i]);
+      const NodeProto unbound = in_function ? without_references(graph.nodes[i]) : NodeProto();
+      const NodeProto& node = in_function ? unbound : graph.nodes[i];
       if (const FunctionProto* function = find_function(model_.functions, node)) {
         if (seen_.insert(function).second)
-          add(function->body, function_opset(*function, opset), function->name + "/");
+          add(function->body, function_opset(*function, opset), function->name + "/", true);
         continue;
       }
       std::string attribute;
@@ -160,7 +161,7 @@ public:
         continue;
       }
       for (const AttributeProto& each : node.attributes) {
-        for (const auto& inner : each.graphs) add(*inner, opset, path);
+        for (const auto& inner : each.graphs) add(*inner, opset, path, in_function);
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/median.h"
 
 namespace tensormill::tune {
 
@@ -157,10 +158,7 @@ std::string_view to_text(TrialError error) {
 
 double Record::median_seconds() const {
   if (error != TrialError::kNone || seconds.empty()) return std::numeric_limits<double>::infinity();
-  std::vector<double> sorted = seconds;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+  return median(seconds);
 }
 
 std::string Record::id() const {

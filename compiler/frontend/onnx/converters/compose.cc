@@ -25,6 +25,15 @@ ir::ValueId Compose::reduce(const char* op, V x, std::vector<int64_t> axes, bool
   return context_.add(op, {x}, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
 }
 
+ir::ValueId Compose::reduce_spatial(const char* op, V x) {
+  const int64_t rank = context_.rank(x);
+  if (rank < 3)
+    context_.invalid("the input has rank " + std::to_string(rank) + ", expected [N,C,spatial...]");
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < rank; ++axis) axes.push_back(axis);
+  return reduce(op, x, std::move(axes), true);
+}
+
 ir::ValueId Compose::transpose(V x, std::vector<int64_t> perm) {
   return context_.add("transpose", {x}, {{"perm", std::move(perm)}});
 }

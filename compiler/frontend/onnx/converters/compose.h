@@ -33,6 +33,8 @@ public:
   V number(V like, double value) { return context_.scalar_like(like, value); }
   V clip(V x, double low, double high);
   V reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims);
+  /// Over all axes of x [N,C,spatial...] behind the channels, which become 1.
+  V reduce_spatial(const char* op, V x);
   V transpose(V x, std::vector<int64_t> perm);
   V concat(std::vector<V> parts, int64_t axis);
   /// Elements start, start + step ... of one axis.

@@ -264,13 +264,10 @@ void convert_lp_pool(NodeContext& context) {
 void convert_global_lp_pool(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  if (context.rank(x) < 3) context.invalid("the input has rank " + std::to_string(context.rank(x)));
   const double p = static_cast<double>(context.int_attr("p", 2));
   if (p < 1) context.invalid("p is below 1");
-  std::vector<int64_t> axes;
-  for (int64_t axis = 2; axis < context.rank(x); ++axis) axes.push_back(axis);
   const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
-  context.set_output(0, c.binary("pow", c.reduce("reduce_sum", powers, axes, true), c.number(x, 1 / p)));
+  context.set_output(0, c.binary("pow", c.reduce_spatial("reduce_sum", powers), c.number(x, 1 / p)));
 }
 
 // Opset 18: columns [N,C*taps,windows] added to the picture that they were cut from.
@@ -356,12 +353,9 @@ void convert_conv_transpose(NodeContext& context) {
 }
 
 void convert_global_pool(NodeContext& context) {
-  const int64_t rank = context.rank(context.input(0));
-  if (rank < 3) context.invalid("the input has rank " + std::to_string(rank) + ", expected [N,C,spatial...]");
-  std::vector<int64_t> axes;
-  for (int64_t axis = 2; axis < rank; ++axis) axes.push_back(axis);
-  const std::string op = context.node().op_type == "GlobalMaxPool" ? "reduce_max" : "reduce_mean";
-  context.set_output(0, context.add(op, {context.input(0)}, {{"axes", axes}, {"keepdims", int64_t{1}}}));
+  const bool is_max = context.node().op_type == "GlobalMaxPool";
+  context.set_output(
+      0, Compose(context).reduce_spatial(is_max ? "reduce_max" : "reduce_mean", context.input(0)));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -53,10 +53,7 @@ void convert_qlinear_average_pool(NodeContext& context) {
 void convert_qlinear_global_average_pool(NodeContext& context) {
   check_channels_first(context);
   Compose c(context);
-  const V x = operand(context, 0);
-  std::vector<int64_t> axes;
-  for (int64_t axis = 2; axis < context.rank(x); ++axis) axes.push_back(axis);
-  set_quantized(context, c.reduce("reduce_mean", x, axes, true), 3, context.input(0));
+  set_quantized(context, c.reduce_spatial("reduce_mean", operand(context, 0)), 3, context.input(0));
 }
 
 // Scale and zero point of the result, then data, scale and zero point of each part.
