@@ -1,79 +1,78 @@
 'use strict';
+// The console: which page is shown, and when it is drawn again. A page is named by the address behind '#'.
 
-// Every text comes from the server's data, so nodes are filled by textContent only.
-function cell(text, className) {
-  const td = document.createElement('td');
-  td.textContent = text;
-  if (className) td.className = className;
-  return td;
+const PAGES = {
+  models: {all: showModels, one: showModel},
+  jobs: {all: showJobs, one: showJob},
+  packages: {all: showPackages, one: showPackage},
+  deployments: {all: showDeployments, one: showDeployment},
+  store: {all: showStore},
+};
+const PERIOD_MS = 3000;
+let leaving = new AbortController();
+
+async function showStore(page) {
+  const storage = await get('/v1/storage');
+  const answer = el('p', {'aria-live': 'polite'});
+  const collect = (query) => async () => {
+    const {removed} = await send('POST', '/v1/gc' + query);
+    answer.textContent = (query ? 'would remove ' : 'removed ') + removed.blobs + ' blobs, ' + bytes(removed.bytes);
+  };
+  page.replaceChildren(el('h2', {}, 'Store'), el('dl', {},
+    el('dt', {}, 'blobs'), el('dd', {}, storage.blobs.count.toLocaleString() + ', ' + bytes(storage.blobs.bytes)),
+    el('dt', {}, 'uploads'), el('dd', {}, storage.uploads.count.toLocaleString() + ', ' + bytes(storage.uploads.bytes)),
+    el('dt', {}, 'quota'), el('dd', {}, storage.quota_bytes ? bytes(storage.quota_bytes) : 'none'),
+    el('dt', {}, 'free on the disk'), el('dd', {}, bytes(storage.free_bytes))),
+  el('div', {class: 'actions'}, action('What is not needed?', collect('?dry_run=1')), action('Remove it', collect(''))), answer);
 }
 
-function fill(id, rows) {
-  const body = document.querySelector('#' + id + ' tbody');
-  body.replaceChildren(...rows.map((cells) => {
-    const tr = document.createElement('tr');
-    tr.append(...cells);
-    return tr;
-  }));
+function askForKey() {
+  document.getElementById('key').hidden = false;
 }
 
-async function get(path) {
-  const response = await fetch(path, {headers: {Accept: 'application/json'}});
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.detail || String(response.status));
-  return body;
+function place() {
+  const [name, ...rest] = location.hash.slice(1).split('/');
+  return PAGES[name] ? {name, id: decodeURIComponent(rest.join('/'))} : {name: 'models', id: ''};
 }
 
-const short = (id) => id.replace('sha256:', '').slice(0, 12);
-const spec = (tensor) => tensor.name + ' ' + tensor.dtype + '[' + tensor.shape.join(',') + ']';
-const specs = (tensors) => tensors.map(spec).join(', ');
-const megabytes = (bytes) => (bytes / 1e6).toFixed(1) + ' MB';
-
-function showModels(page) {
-  fill('models', page.items.map((m) => [cell(m.name), cell(m.format), cell(specs(m.inputs)),
-    cell(m.parameters.toLocaleString()), cell(megabytes(m.size)), cell(short(m.id), 'id')]));
+/** Draws the page of the address; what the page before was waiting for is given up. */
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const {signal} = leaving;
+  const {name, id} = place();
+  for (const link of document.querySelectorAll('nav a'))
+    link.toggleAttribute('aria-current', link.getAttribute('href') === '#' + name);
+  const page = document.getElementById('page');
+  page.dataset.page = name;
+  await attempt(() => (id && PAGES[name].one ? PAGES[name].one(page, id, signal) : PAGES[name].all(page)));
 }
 
-function progress(p) {
-  const count = p.total > 1 ? ' ' + p.done + '/' + p.total : '';
-  const best = p.best_ms === null ? '' : ', ' + p.best_ms.toFixed(3) + ' ms';
-  return p.stage + count + best + (p.eta_s === null ? '' : ', ' + Math.ceil(p.eta_s) + ' s left');
-}
-
-function showJobs(page) {
-  fill('jobs', page.items.map((j) => [cell(j.id, 'id'), cell(j.kind), cell(j.state, j.state), cell(progress(j.progress)),
-    cell(j.created_at), cell(j.error ? j.error.detail : j.result && j.result.package ? short(j.result.package) : '')]));
-}
-
-function showPackages(page) {
-  fill('packages', page.items.map((p) => [cell(short(p.id), 'id'), cell(specs(p.inputs)),
-    cell(megabytes(p.archive.size)), cell(p.deployments.join(', '))]));
-}
-
-function showDeployments(page) {
-  fill('deployments', page.items.map((d) => [cell(d.name), cell(d.default_version || '—'),
-    cell(Object.entries(d.versions).map(([v, x]) => v + ': ' + x.state + (x.reason ? ' (' + x.reason + ')' : '')).join(', '))]));
-}
-
+/** Lists are drawn again while nobody fills a form in them; pages of one thing hold forms and stay. */
 async function refresh() {
-  const error = document.getElementById('error');
-  try {
-    const [models, jobs, packages, deployments] = await Promise.all(
-      ['models', 'jobs', 'packages', 'deployments'].map((what) => get('/v1/' + what)));
-    showModels(models);
-    showJobs(jobs);
-    showPackages(packages);
-    showDeployments(deployments);
-    error.hidden = true;
-  } catch (problem) {
-    error.textContent = problem.message;
-    error.hidden = false;
-  }
+  const {name, id} = place();
+  const typing = document.activeElement && document.activeElement.closest('form');
+  const chosen = [...document.querySelectorAll('#page input[type=file]')].some((input) => input.files.length > 0);
+  if (id || typing || chosen || document.hidden) return;
+  await attempt(() => PAGES[name].all(document.getElementById('page')));
 }
 
-get('/v1/info').then((info) => {
-  document.getElementById('info').textContent =
-    info.version + ' · LLVM ' + info.compiler.llvm + ' · ' + info.host.cpu + ', ' + info.host.cores + ' cores';
-}).catch(() => {});
-refresh();
-setInterval(refresh, 3000);
+document.getElementById('key').addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(KEY, new FormData(event.currentTarget).get('key'));
+  event.currentTarget.hidden = true;
+  start();
+});
+
+async function start() {
+  await attempt(async () => {
+    const info = await get('/v1/info');
+    document.getElementById('info').textContent =
+      info.version + ' · ' + info.compiler.llvm + ' · ' + info.host.cpu + ', ' + info.host.cores + ' cores';
+  });
+  await show();
+}
+
+window.addEventListener('hashchange', show);
+setInterval(refresh, PERIOD_MS);
+start();

@@ -63,6 +63,13 @@ class Commands(unittest.TestCase):
             self.assertIn("fuse_operators", out)
             self.assertIn("host steps 0", out)
 
+    def test_readme_tuning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_block(shell_blocks("README.md")[2], folder)
+            records = (Path(folder) / "records.json").read_text().splitlines()
+            self.assertGreaterEqual(len(records), 16)
+            self.assertTrue((Path(folder) / "tuned.tar").exists())
+
     def test_http_page(self):
         server = serving.make_server(self)
         with tempfile.TemporaryDirectory() as folder:
