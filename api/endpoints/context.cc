@@ -37,8 +37,9 @@ std::string_view scope_name(Scope scope) {
 
 const std::vector<RouteRow>& all_routes() {
   static const std::vector<RouteRow> rows = {
-#define TM_ROUTE(function, method, path, scope, body, query, answer, summary) \
-  {function, #function, method, path, Scope::scope, BodyKind::body, words(query), answer, summary},
+#define TM_ROUTE(function, method, path, scope, body, query, request, answers, summary) \
+  {function,       #function,    method,  path,           Scope::scope,                 \
+   BodyKind::body, words(query), request, words(answers), summary},
 #include "api/endpoints/routes.def"
 #undef TM_ROUTE
   };

@@ -46,14 +46,15 @@ struct RouteRow {
   Scope scope;
   BodyKind body;
   std::vector<std::string_view> query;
-  std::string_view answer;
+  std::string_view request;               ///< schema of a JSON body; may be ""
+  std::vector<std::string_view> answers;  ///< as routes.def says
   std::string_view summary;
 };
 
 const std::vector<RouteRow>& all_routes();
 
-#define TM_ROUTE(function, method, path, scope, body, query, answer, summary) \
-  http::Response function(const Context& context, http::Request& request);
+#define TM_ROUTE(function, method, path, scope, body, query, request, answers, summary) \
+  http::Response function(const Context&, http::Request&);
 #include "api/endpoints/routes.def"
 #undef TM_ROUTE
 

@@ -1,8 +1,9 @@
-// GET /openapi.json: OpenAPI 3.1, made from routes.def, query.def and error_codes.def
+// GET /openapi.json: OpenAPI 3.1, made from routes.def, query.def, schemas.def and error_codes.def
 #include <map>
 
 #include "api/endpoints/context.h"
 #include "api/http/router.h"
+#include "api/schema/openapi_schemas.h"
 #include "api/schema/print.h"
 
 namespace tensormill::endpoints {
@@ -42,64 +43,77 @@ Json parameters(const RouteRow& row) {
   return list;
 }
 
-Json request_body(BodyKind kind) {
-  const Json binary = {{"schema", {{"type", "string"}, {"format", "binary"}}}};
+/// `answer` is a media type or, for JSON, a schema of schemas.def.
+void add_content(std::string_view answer, Json& content) {
+  if (answer.find('/') != std::string_view::npos) {
+    content[std::string(answer)] = Json::object();
+  } else {
+    content["application/json"] = {{"schema", schema::schema_of(answer)}};
+  }
+}
+
+/// The media types that are asked for; the endpoint takes more (api.cc).
+std::vector<std::string_view> binary_types(BodyKind kind) {
   switch (kind) {
     case BodyKind::kNone:
-      return nullptr;
     case BodyKind::kJson:
-      return {{"required", true}, {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
     case BodyKind::kControl:
-      return {{"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
+      return {};
     case BodyKind::kModel:
-      return {{"content", {{"application/octet-stream", binary}}}};
-    case BodyKind::kTensors:
-      return {{"content", {{"application/x-npz", binary}}}};
     case BodyKind::kInference:
-      return {
-          {"required", true},
-          {"content",
-           {{"application/json", {{"schema", {{"type", "object"}}}}}, {"application/octet-stream", binary}}}};
+      return {"application/octet-stream"};
+    case BodyKind::kTensors:
+      return {"application/x-npz"};
     case BodyKind::kRecords:
-      return {{"required", true}, {"content", {{"application/x-ndjson", binary}}}};
+      return {"application/x-ndjson"};
     case BodyKind::kImage:
-      return {{"required", true}, {"content", {{"image/jpeg", binary}, {"image/png", binary}}}};
+      return {"image/jpeg", "image/png"};
   }
-  return nullptr;
+  return {};
+}
+
+/// Null where a body is left unread.
+Json request_body(const RouteRow& row) {
+  Json content = Json::object();
+  if (!row.request.empty()) add_content(row.request, content);
+  for (const std::string_view type : binary_types(row.body)) {
+    content[std::string(type)] = {{"schema", {{"type", "string"}, {"format", "binary"}}}};
+  }
+  if (content.empty()) return nullptr;
+  const bool required =
+      row.body != BodyKind::kModel && row.body != BodyKind::kTensors && row.body != BodyKind::kControl;
+  return {{"required", required}, {"content", std::move(content)}};
+}
+
+Json responses(const RouteRow& row) {
+  Json list = {{"default", {{"$ref", "#/components/responses/Problem"}}},
+               {"2XX", {{"description", row.answers.empty() ? "done" : "the answer"}}}};
+  for (const std::string_view answer : row.answers) {
+    const size_t equals = answer.find('=');
+    if (equals == std::string_view::npos) {
+      add_content(answer, list["2XX"]["content"]);
+      continue;
+    }
+    Json& response = list[std::string(answer.substr(0, equals))];
+    const std::string_view body = answer.substr(equals + 1);
+    response["description"] = body.empty() ? "unchanged" : "not now";
+    if (!body.empty()) add_content(body, response["content"]);
+  }
+  return list;
 }
 
 Json operation(const RouteRow& row) {
-  Json success = {{"description", row.answer.empty() ? "done" : "the answer"}};
-  if (!row.answer.empty()) success["content"][std::string(row.answer)] = Json::object();
   Json json = {{"operationId", row.name},
                {"summary", row.summary},
                {"parameters", parameters(row)},
-               {"responses",
-                {{"2XX", std::move(success)}, {"default", {{"$ref", "#/components/responses/Problem"}}}}}};
-  if (const Json body = request_body(row.body); !body.is_null()) json["requestBody"] = body;
+               {"responses", responses(row)}};
+  if (Json body = request_body(row); !body.is_null()) json["requestBody"] = std::move(body);
   if (row.scope == Scope::kPublic) {
     json["security"] = Json::array();
   } else {
     json["x-scope"] = scope_name(row.scope);
   }
   return json;
-}
-
-Json problem_schema() {
-  Json codes = Json::array();
-  for (const ErrorCodeInfo& row : all_error_codes()) codes.push_back(row.name);
-  const Json string = {{"type", "string"}};
-  const Json detail = {{"type", "object"}, {"properties", {{"pointer", string}, {"detail", string}}}};
-  return {{"type", "object"},
-          {"required", {"type", "title", "status", "detail", "code", "request_id"}},
-          {"properties",
-           {{"type", string},
-            {"title", string},
-            {"status", {{"type", "integer"}}},
-            {"detail", string},
-            {"code", {{"type", "string"}, {"enum", codes}}},
-            {"request_id", string},
-            {"errors", {{"type", "array"}, {"items", detail}}}}}};
 }
 
 }  // namespace
@@ -113,7 +127,7 @@ http::Response get_openapi(const Context& context, http::Request&) {
     for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
     document["paths"][std::string(row.path)][method] = operation(row);
   }
-  document["components"]["schemas"]["Problem"] = problem_schema();
+  document["components"]["schemas"] = schema::all_schemas();
   document["components"]["responses"]["Problem"] = {
       {"description", "what went wrong"},
       {"content", {{"application/problem+json", {{"schema", {{"$ref", "#/components/schemas/Problem"}}}}}}}};

@@ -194,7 +194,8 @@ TEST_F(Dispatch, EveryErrorCodeIsAProblem) {
 TEST_F(Dispatch, TellsDetailsAndExtras) {
   Error error(ErrorCode::kOperatorNotImplemented, "2 nodes",
               {{"/graph/n1", "op Foo"}, {"/graph/n2", "op Bar\xFF"}});
-  error.set_extra_json("{\"model\":{\"operators\":{\"Foo\":1}}}");
+  error.set_extra_json(
+      R"({"model":{"inputs":[],"operators":{"Foo":1},"opsets":{},"outputs":[],"parameters":0}})");
   models_.failure = std::make_shared<const Error>(error);
   const Answer answer = send("POST", "/v1/models?name=m", {}, "bytes");
   expect_problem(answer, 422, "operator_not_implemented");

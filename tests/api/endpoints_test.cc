@@ -1,9 +1,12 @@
 // Endpoint by endpoint: what is asked of the service and what is answered.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "api/endpoints/context.h"
 #include "runtime/npz/npz.h"
 #include "tests/api/fakes.h"
+#include "tests/api/openapi_checker.h"
 
 namespace tensormill::testing_api {
 namespace {
@@ -39,7 +42,7 @@ TEST_F(Endpoints, InfoAndTargets) {
   const Answer parsed = post_json("/v1/targets/parse", "{\"target\":\"llvm -mcpu=haswell\"}");
   EXPECT_EQ(parsed.status, 200);
   EXPECT_EQ(parsed.json().at("canonical"), "llvm -mcpu=haswell -num-cores=2");
-  EXPECT_EQ(parsed.json().at("facts").at("lanes"), 8);
+  EXPECT_EQ(parsed.json().at("facts").at("vector_bits"), 256);
   expect_problem(post_json("/v1/targets/parse", "{\"target\":\"cuda\"}"), 422, "invalid_target");
   expect_problem(post_json("/v1/targets/parse", "{\"target\":"), 400, "invalid_json");
   expect_problem(post_json("/v1/targets/parse", "{\"targt\":\"llvm\"}"), 422, "invalid_argument");
@@ -129,7 +132,7 @@ TEST_F(Endpoints, WaitsWhenPreferred) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(jobs_.waited, std::chrono::seconds(30));
   EXPECT_EQ(answer.header("Preference-Applied"), "wait=30");
-  EXPECT_EQ(answer.json().at("result").at("package"), "sha256:1");
+  EXPECT_EQ(answer.json().at("result").at("package"), Digest::of("package").text());
 }
 
 TEST_F(Endpoints, AnswersCachedJobsAtOnce) {
@@ -192,7 +195,7 @@ TEST_F(Endpoints, StreamsEvents) {
 
 TEST_F(Endpoints, ServesPackages) {
   EXPECT_EQ(get("/v1/packages").json().at("items").size(), 1u);
-  EXPECT_EQ(get(package_).json().at("metadata").at("format"), 1);
+  EXPECT_EQ(get(package_).json().at("metadata").at("format_version"), 1);
   const Answer archive = get(package_ + "/archive");
   EXPECT_EQ(archive.body, "tar bytes");
   EXPECT_EQ(archive.header("Content-Type"), "application/x-tar");
@@ -313,8 +316,33 @@ TEST_F(Endpoints, OpenApiHasEveryRoute) {
   for (const auto& [path, methods] : document.at("paths").items()) operations += methods.size();
   EXPECT_EQ(operations, endpoints::all_routes().size());
   EXPECT_EQ(document["paths"]["/v1/models"]["post"]["parameters"].size(), 4u);
-  EXPECT_EQ(document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].size(),
+  EXPECT_EQ(document.at("components").at("schemas").at("ErrorCode").at("enum").size(),
             all_error_codes().size());
+}
+
+/// Every schema below `json`.
+void for_each_object(const Json& json, const std::function<void(const Json&)>& each) {
+  if (json.is_object() && json.value("type", Json()) == "object") each(json);
+  for (const Json& member : json) {
+    if (member.is_structured()) for_each_object(member, each);
+  }
+}
+
+TEST_F(Endpoints, OpenApiLeavesNothingOpen) {
+  const Json document = get("/openapi.json").json();
+  size_t objects = 0;
+  for_each_object(document, [&](const Json& schema) {
+    ++objects;
+    EXPECT_TRUE(schema.contains("required")) << schema;
+    EXPECT_EQ(schema.at("additionalProperties"), false) << schema;
+  });
+  EXPECT_GT(objects, 60u);
+  const OpenApiChecker checker(document);
+  const Json& spec = document.at("components").at("schemas").at("DeploymentSpec");
+  EXPECT_TRUE(checker.mismatches({{"package", Digest::of("").text()}}, spec).empty());
+  EXPECT_EQ(checker.mismatches({{"packag", 1}}, spec).size(), 2u);
+  EXPECT_EQ(checker.mismatches({{"package", "sha256:1"}, {"instances", "2"}}, spec).size(), 2u);
+  EXPECT_EQ(checker.mismatches({{"package", Digest::of("").text()}, {"output", "odds"}}, spec).size(), 1u);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/api/fakes.h"
 
+#include "tests/api/openapi_checker.h"
+
 namespace tensormill::testing_api {
 
 using services::CallContext;
@@ -19,7 +21,11 @@ std::vector<services::TargetPreset> FakeSystem::list() { return {{"haswell", "ll
 
 services::ParsedTarget FakeSystem::parse(const std::string& target) {
   if (target.starts_with("cuda")) throw Error(ErrorCode::kInvalidTarget, "target kind \"cuda\" is not known");
-  return {target + " -num-cores=2", {"+avx2"}, Digest::of(target), {"a warning"}, "{\"lanes\":8}"};
+  return {target + " -num-cores=2",
+          {"+avx2"},
+          Digest::of(target),
+          {"a warning"},
+          R"({"vector_bits":256,"vector_registers":16,"fma":true,"l1d_bytes":1,"l2_bytes":2,"num_cores":2})"};
 }
 
 services::ImportResult FakeModels::import_model(const services::ImportOptions& import_options,
@@ -64,7 +70,8 @@ void FakeModels::remove(const std::string& reference) {
 
 std::string FakeModels::graph_json(const std::string& reference, services::GraphStage stage) {
   get(reference);
-  return stage == services::GraphStage::kImported ? "{\"stage\":\"imported\"}" : "{\"stage\":\"optimized\"}";
+  const std::string name = stage == services::GraphStage::kImported ? "imported" : "optimized";
+  return R"({"inputs":[],"name":"g","nodes":[],"outputs":[],"values":{},"stage":")" + name + "\"}";
 }
 
 services::Submission FakeJobs::submit_compile(const services::CompileRequest& compile_request,
@@ -103,7 +110,7 @@ services::Job FakeJobs::get(const std::string& id) {
 services::Job FakeJobs::wait(const std::string& id, std::chrono::milliseconds timeout, const CallContext&) {
   waited = timeout;
   job.state = services::JobState::kSucceeded;
-  job.result_json = "{\"package\":\"sha256:1\"}";
+  job.result_json = Json{{"package", Digest::of("package").text()}, {"times_ms", {{"kernels", 1.5}}}}.dump();
   return get(id);
 }
 
@@ -324,7 +331,11 @@ ApiTest::ApiTest() {
   jobs_.job.kind = "compile";
   packages_.package.id = Digest::of("package");
   packages_.package.archive_digest = Digest::of("archive");
-  packages_.package.metadata_json = "{\"format\":1}";
+  packages_.package.metadata_json =
+      R"({"abi_version":1,"arena_bytes":0,"compiler_build":"","compiler_version":"","cpu_features":[],"flops":0,
+          "format_version":1,"host_steps":0,"inputs":[],"kernels":[],"members":{},"model_digest":"",
+          "model_format":"onnx","num_steps":0,"opt_level":3,"options":{},"outputs":[],"passes":[],"target":"",
+          "triple":"","verify":"sample","weight_bytes":0,"worker_workspace_bytes":0})";
   deployments_.deployment.name = "digits";
   rebuild();
 }
@@ -352,8 +363,27 @@ Answer ApiTest::send(const std::string& method, const std::string& target,
     const auto& stream = std::get<std::shared_ptr<http::ResponseStream>>(response.body);
     while (stream->next(answer.body)) continue;
   }
+  const auto problems = checker().problems_of(method, target, answer.status, answer.headers, answer.body);
+  EXPECT_EQ(problems, std::vector<std::string>()) << method << " " << target << ": " << answer.body;
   return answer;
 }
+
+const OpenApiChecker& ApiTest::checker() {
+  if (checker_ == nullptr) {
+    services::Services open = services_;
+    open.keys = nullptr;
+    http::Request request;
+    request.method = "GET";
+    request.target = "/openapi.json";
+    request.headers.add("Host", "localhost");
+    request.body = std::make_shared<http::BytesBody>("");
+    const http::Response document = endpoints::make_api(open, {})->handle(request);
+    checker_ = std::make_unique<OpenApiChecker>(parse_json(std::get<std::string>(document.body)));
+  }
+  return *checker_;
+}
+
+ApiTest::~ApiTest() = default;
 
 Answer ApiTest::post_json(const std::string& target, const std::string& body,
                           const std::vector<std::string>& fields) {

@@ -172,10 +172,13 @@ struct Answer {
   std::string header(std::string_view name) const { return std::string(headers.get(name).value_or("")); }
 };
 
-/// The API over fakes.
+class OpenApiChecker;
+
+/// The API over fakes. Every answer is held against /openapi.json.
 class ApiTest : public testing::Test {
 protected:
   ApiTest();
+  ~ApiTest() override;
   /// Sends a request; `fields` are "Name: value" lines.
   Answer send(const std::string& method, const std::string& target,
               const std::vector<std::string>& fields = {}, const std::string& body = "");
@@ -199,6 +202,10 @@ protected:
   services::Services services_;
   endpoints::ApiOptions options_;
   std::unique_ptr<http::Handler> api_;
+
+private:
+  const OpenApiChecker& checker();
+  std::unique_ptr<OpenApiChecker> checker_;
 };
 
 }  // namespace tensormill::testing_api

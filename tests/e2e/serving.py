@@ -1,4 +1,4 @@
-"""A server of the test's own on a free port, and HTTP requests to it."""
+"""A server of the test's own on a free port, and HTTP requests to it, whose answers are held against /openapi.json."""
 
 import http.client
 import io
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import mill
+import openapi
 
 DEADLINE = 120
 
@@ -104,7 +105,9 @@ class Server:
         try:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
-            return Answer(answer.status, answer.headers, answer.read())
+            data = answer.read()
+            openapi.check(method, path, answer.status, answer.headers, data)
+            return Answer(answer.status, answer.headers, data)
         finally:
             connection.close()
 

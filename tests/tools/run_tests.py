@@ -213,6 +213,21 @@ def timed(label, action, *args):
     return result, (label, minutes)
 
 
+def error_codes():
+    """The names in the table of error codes."""
+    table = (ROOT / "runtime/base/error_codes.def").read_text(encoding="utf-8")
+    return set(re.findall(r'^TM_ERROR_CODE\(\w+, "(\w+)"', table, re.MULTILINE))
+
+
+def check_codes(folder, totals):
+    """Every code of the table was in an answer of this run."""
+    seen = {line for path in Path(folder).iterdir() for line in path.read_text(encoding="utf-8").split()}
+    known = error_codes()
+    print(f"error codes in answers: {len(seen & known)} of {len(known)}")
+    missing = sorted(known - seen)
+    totals.add(0 if missing else 1, [("error codes", f"never in an answer: {' '.join(missing)}")] if missing else [], [])
+
+
 def main(argv):
     pattern = argv[0] if argv else ""
     totals, times = Totals(), []
@@ -224,11 +239,16 @@ def main(argv):
             groups = []
     if groups is None:
         times.append(timed(f"tests named {pattern}", run_pattern, pattern, totals)[1])
-    for group in groups or []:
-        ok, spent = timed(group, run_group, group, totals)
-        times.append(spent)
-        if not ok:
-            break  # nothing after a failed build says anything
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TENSORMILL_SEEN_CODES"] = folder
+        done = True
+        for group in groups or []:
+            done, spent = timed(group, run_group, group, totals)
+            times.append(spent)
+            if not done:
+                break  # nothing after a failed build says anything
+        if done and groups and not pattern:
+            check_codes(folder, totals)
     print("\n=== summary")
     for label, minutes in times:
         print(f"{minutes:7.1f} min  {label}")

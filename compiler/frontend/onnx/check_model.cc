@@ -277,7 +277,7 @@ ModelFacts collect_facts(const ModelProto& model) {
 std::string facts_json(const ModelFacts& facts) {
   return canonical_json({{"inputs", signature_json(facts.inputs)},
                          {"outputs", signature_json(facts.outputs)},
-                         {"ops", facts.ops},
+                         {"operators", facts.ops},
                          {"opsets", facts.opsets},
                          {"parameters", facts.parameters}});
 }

@@ -21,7 +21,7 @@ namespace {
   message.pop_back();
   Error error(operators ? ErrorCode::kOperatorNotImplemented : ErrorCode::kOperatorAttributeNotImplemented,
               message, std::move(details));
-  error.set_extra_json(facts_json(facts));
+  error.set_extra_json("{\"model\":" + facts_json(facts) + "}");
   throw error;
 }
 
