@@ -3,8 +3,11 @@
 //   * the producer's value has no other reader, so that nothing is computed twice and no cycle can arise;
 //   * injective or elementwise behind injective or elementwise: always;
 //   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
-//   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it.
-// A group has at most one anchor. What only renames bytes stays alone (ir/storage.h): it is no kernel.
+//   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it;
+//   * a pointwise convolution behind the depthwise convolution or the channel moves that feed it, where cores
+//     can share the image by rows (compiler/schedule/templates/conv_bands.cc).
+// But for the last, a group has at most one anchor. What only renames bytes stays alone (ir/storage.h):
+// it is no kernel.
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
@@ -20,6 +23,7 @@ namespace {
 /// More inputs than this make a kernel's argument list and index arithmetic slower than a second kernel.
 constexpr size_t kMaxGroupInputs = 48;
 constexpr size_t kMaxGroupNodes = 64;
+constexpr int64_t kFloatBytes = 4;
 
 struct Group {
   std::vector<ir::NodeId> nodes;  ///< ascending
@@ -30,8 +34,9 @@ struct Group {
 
 class Fuser {
 public:
-  explicit Fuser(const ir::Graph& graph)
+  Fuser(const ir::Graph& graph, const target::CpuFacts& facts)
       : graph_(graph),
+        facts_(facts),
         storage_(graph),
         reads_(count_reads(graph)),
         group_of_(graph.nodes().size()),
@@ -79,6 +84,7 @@ private:
         own.inputs + producer.inputs > kMaxGroupInputs) {
       return false;
     }
+    if (is_fed(id, own, input, producer)) return true;
     const ir::Pattern pattern = def(id).pattern;
     if (producer.anchored) {
       const bool same_shape =
@@ -87,6 +93,27 @@ private:
     }
     if (pattern == ir::Pattern::kElementwise || pattern == ir::Pattern::kInjective) return true;
     return pattern == ir::Pattern::kReduction && own.nodes.front() == id && all_elementwise(producer);
+  }
+
+  /// Whether the group is one operator of this kind, with what follows it element by element.
+  bool is_one(const Group& group, std::string_view op) const {
+    return graph_.node(group.nodes.front()).op == op &&
+           std::all_of(group.nodes.begin() + 1, group.nodes.end(),
+                       [&](ir::NodeId node) { return def(node).pattern == ir::Pattern::kElementwise; });
+  }
+
+  /// A pointwise convolution on blocks whose input is made by a depthwise convolution, with what follows it,
+  /// or by channel moves alone. Each core reads all weights, so they should fit a part of its L2 cache.
+  bool is_fed(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
+    const ir::Node& node = graph_.node(id);
+    if (own.nodes.size() != 1 || node.op != "conv_blocked" || node.inputs[0] != input) return false;
+    const bool moves = producer.nodes.size() == 1 && is_one(producer, "gather_channels");
+    if (!moves && !is_one(producer, "conv_depthwise")) return false;
+    const Shape &x = graph_.value(input).type.shape, &w = graph_.value(node.inputs[1]).type.shape;
+    const Shape& out = graph_.value(node.outputs[0]).type.shape;
+    const int64_t cores = std::max(facts_.num_cores, 1);
+    return w[2] * w[3] == 1 && x[2] == out[2] && x[3] == out[3] && num_elements(out) != 0 && w[1] == x[1] &&
+           x[0] * x[2] % cores == 0 && kFloatBytes * num_elements(w) <= facts_.l2_bytes / 4;
   }
 
   bool all_elementwise(const Group& group) const {
@@ -140,6 +167,7 @@ private:
   }
 
   const ir::Graph& graph_;
+  const target::CpuFacts& facts_;
   const ir::Storage storage_;
   std::vector<int> reads_;
   std::vector<size_t> group_of_;
@@ -148,8 +176,8 @@ private:
 
 }  // namespace
 
-ir::Graph fuse_operators(const ir::Graph& graph, const PassContext& /*context*/) {
-  return Fuser(graph).run();
+ir::Graph fuse_operators(const ir::Graph& graph, const PassContext& context) {
+  return Fuser(graph, context.facts).run();
 }
 
 }  // namespace tensormill::passes

@@ -364,6 +364,8 @@ void Plan::infer_region(int index) {
     length.add(needed[d]->low, -1);
     const std::optional<Range> range = range_of(length, ranges_);
     if (!range || range->high + 1 >= stage.shape[d] || range->high < 0) continue;
+    // A part that is no vector is not cut out of one.
+    if (stage.axes[d].kind == te::ForKind::kVectorized && ((range->high + 1) & range->high) != 0) continue;
     plan.region[d] = range->high + 1;
     plan.region_min[d] = to_expr(needed[d]->low, ranges_);
   }

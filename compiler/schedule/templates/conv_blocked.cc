@@ -70,32 +70,6 @@ bool shares_evenly(const ConvNest& nest, int64_t width, const ConvTile& tile, co
   return !nest.flat || (tiles + cores - 1) / cores * cores * tile.columns * 8 <= width * 9;
 }
 
-// The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
-constexpr int64_t kMaxWindowColumns = 11;
-
-void schedule_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile, const std::string& inside) {
-  const std::string& sums = nest.sums;
-  const std::string columns = nest.flat ? "i2" : "i3", lanes = nest.flat ? "i3" : "i4";
-  builder.step("split", {sums, columns, std::to_string(tile.columns)});
-  builder.step("split", {sums, "i1", std::to_string(tile.blocks)});
-  std::vector<std::string> order = {sums, "i0", "i1.o"};
-  if (!nest.flat) order.push_back("i2");
-  order.push_back(columns + ".o");
-  std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
-  // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
-  // over more registers than there are: each gets a loop over the window's rows of its own.
-  if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);
-  order.insert(order.end(), reduced.begin(), reduced.end());
-  order.insert(order.end(), {columns + ".i", "i1.i", lanes});
-  builder.step("reorder", order);
-  if (!nest.flat && builder.extent(sums, "r2") <= kMaxWindowColumns) builder.step("unroll", {sums, "r2"});
-  builder.step("unroll", {sums, columns + ".i"});
-  builder.step("unroll", {sums, "i1.i"});
-  builder.step("vectorize", {sums, lanes});
-  builder.step("compute_at", {sums, nest.root, inside});
-  builder.step("store_in", {sums, "register"});
-}
-
 }  // namespace
 
 bool template_conv_blocked(Builder& builder) {
@@ -117,7 +91,7 @@ bool template_conv_blocked(Builder& builder) {
   pass.part = builder.knob("part", pass.part, divisors(parts));
   pass.images = builder.knob("images", pass.images, divisors(stage.shape[0]));
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
-  schedule_sums(builder, nest, tile, inside);
+  schedule_conv_sums(builder, nest, tile, inside);
   schedule_picked(builder, nest);
   return true;
 }

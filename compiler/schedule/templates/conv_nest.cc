@@ -6,11 +6,17 @@ namespace tensormill::schedule {
 
 namespace {
 
-bool reads_elementwise(const Builder& builder, const std::string& root, const te::TensorNode* sums) {
+// The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
+constexpr int64_t kMaxWindowColumns = 11;
+constexpr int64_t kMaxTaps = 64;  // of a depthwise window; past this, they stay loops
+
+}  // namespace
+
+bool reads_elementwise(const Builder& builder, const std::string& root, const std::string& stage) {
   const Shape& shape = builder.stage(root).shape;
   const Shape strides = row_major_strides(shape);
   for (const Access& access : builder.accesses(root)) {
-    if (access.tensor != sums) continue;
+    if (access.tensor != builder.stage(stage).tensor.get()) continue;
     for (size_t d = 0; d < shape.size(); ++d) {
       if (access.irregular[d] || (shape[d] != 1 && access.stride[d] != strides[d])) return false;
     }
@@ -18,7 +24,6 @@ bool reads_elementwise(const Builder& builder, const std::string& root, const te
   return true;
 }
 
-// A copy of a part of an input, with reads that move evenly.
 bool is_picked(const Builder& builder, const std::string& name) {
   if (name.empty() || builder.stage(name).shape.size() != 5) return false;
   const std::vector<Access> accesses = builder.accesses(name);
@@ -26,8 +31,6 @@ bool is_picked(const Builder& builder, const std::string& name) {
          accesses[0].stride[4] == 1 &&
          std::count(accesses[0].irregular.begin(), accesses[0].irregular.end(), 0) == 5;
 }
-
-}  // namespace
 
 bool find_conv_nest(Builder& builder, ConvNest& nest) {
   for (const std::string& name : builder.stage_names()) {
@@ -56,7 +59,7 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
   if (root.size() != 5 || num_elements(root) != num_elements(sums) || builder.stage(nest.root).reduction)
     return false;
   if (builder.readers(nest.sums) != std::vector<std::string>{nest.root} ||
-      !reads_elementwise(builder, nest.root, builder.stage(nest.sums).tensor.get())) {
+      !reads_elementwise(builder, nest.root, nest.sums)) {
     return false;
   }
   const int64_t block = root.back();
@@ -132,6 +135,56 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   builder.step("unroll", {root, "i1.i"});
   builder.step("vectorize", {root, "i4"});
   return nest.flat ? images : columns + ".o";
+}
+
+void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
+                        const std::string& inside) {
+  const std::string& sums = nest.sums;
+  const std::string columns = nest.flat ? "i2" : "i3", lanes = nest.flat ? "i3" : "i4";
+  builder.step("split", {sums, columns, std::to_string(tile.columns)});
+  builder.step("split", {sums, "i1", std::to_string(tile.blocks)});
+  std::vector<std::string> order = {sums, "i0", "i1.o"};
+  if (!nest.flat) order.push_back("i2");
+  order.push_back(columns + ".o");
+  std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
+  // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
+  // over more registers than there are: each gets a loop over the window's rows of its own.
+  if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);
+  order.insert(order.end(), reduced.begin(), reduced.end());
+  order.insert(order.end(), {columns + ".i", "i1.i", lanes});
+  builder.step("reorder", order);
+  if (!nest.flat && builder.extent(sums, "r2") <= kMaxWindowColumns) builder.step("unroll", {sums, "r2"});
+  builder.step("unroll", {sums, columns + ".i"});
+  builder.step("unroll", {sums, "i1.i"});
+  builder.step("vectorize", {sums, lanes});
+  builder.step("compute_at", {sums, nest.root, inside});
+  builder.step("store_in", {sums, "register"});
+}
+
+int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, int registers) {
+  // Beside the accumulators: the weights of a row of taps and the columns that slide along.
+  const int64_t most = std::max<int64_t>((registers >= 32 ? 16 : 7) / vectors_per_block, 1);
+  for (int64_t columns = std::min(width, most); columns > most / 2; --columns) {
+    if (width % columns == 0) return columns;
+  }
+  return std::min(width, most);
+}
+
+void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, int64_t columns,
+                             const std::string& inside) {
+  const std::string& sums = nest.sums;
+  const bool written_out = reduction_steps(builder.stage(sums)) <= kMaxTaps;
+  builder.step("split", {sums, "i3", std::to_string(columns)});
+  builder.step("reorder", {sums, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});
+  for (const char* axis : {"r0", "r1"}) {
+    const int64_t unrolls = written_out ? 1 : 0;
+    if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
+      builder.step("unroll", {sums, axis});
+  }
+  builder.step("unroll", {sums, "i3.i"});
+  builder.step("vectorize", {sums, "i4"});
+  builder.step("compute_at", {sums, nest.root, inside});
+  builder.step("store_in", {sums, "register"});
 }
 
 }  // namespace tensormill::schedule

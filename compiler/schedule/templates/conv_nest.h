@@ -19,6 +19,12 @@ struct ConvNest {
 /// for any other program, after which the builder is of no use.
 bool find_conv_nest(Builder& builder, ConvNest& nest);
 
+/// Whether `root` reads the stage element by element.
+bool reads_elementwise(const Builder& builder, const std::string& root, const std::string& stage);
+
+/// Whether the stage is a copy of a part of one input, with reads that move evenly.
+bool is_picked(const Builder& builder, const std::string& stage);
+
 /// The loops of the picked input, if there is one.
 void schedule_picked(Builder& builder, const ConvNest& nest);
 
@@ -42,5 +48,18 @@ ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, const target:
 /// ones. Returns the loop at which the sums are computed.
 std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                                const ConvPass& pass);
+
+/// The loops of the sums: a tile in registers over the whole reduction, computed at the root's loop `inside`.
+void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
+                        const std::string& inside);
+
+/// The loops of depthwise sums: a row of `columns` in registers, the taps
+/// written out where they are few.
+void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, int64_t columns,
+                             const std::string& inside);
+
+/// Columns of a depthwise tile: a divisor of the row's length where there is one past half of what the
+/// registers hold.
+int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, int registers);
 
 }  // namespace tensormill::schedule
