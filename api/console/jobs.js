@@ -40,7 +40,9 @@ async function showJob(page, id, signal) {
     } else if (event === 'progress') {
       view.progress = data;
       for (const task of data.tasks || []) view.tasks.set(task.task, task);
-      if (typeof data.best_ms === 'number') view.best.push([data.done, data.best_ms]);
+      // The estimate is whole when every kernel has been measured once.
+      const isWhole = [...view.tasks.values()].every((task) => typeof task.best_ms === 'number');
+      if (isWhole && typeof data.best_ms === 'number') view.best.push([data.done, data.best_ms]);
     }
     draw();
   });
@@ -84,13 +86,14 @@ function taskTable(tasks) {
       (cell) => (typeof cell === 'number' ? String(cell) : cell))), '');
 }
 
-/** The model's estimated time over the trials, as a line that only falls. */
+/** The model's estimated time over the trials; at the end the best of each kernel are measured again. */
 function bestChart(points) {
   const [width, height, pad] = [640, 120, 8];
-  const last = Math.max(...points.map(([trial]) => trial), 1);
+  const trials = points.map(([trial]) => trial);
+  const [first, last] = [Math.min(...trials), Math.max(...trials)];
   const times = points.map(([, best]) => best);
   const [low, high] = [Math.min(...times), Math.max(...times)];
-  const x = (trial) => pad + (width - 2 * pad) * trial / last;
+  const x = (trial) => pad + (width - 2 * pad) * (trial - first) / Math.max(last - first, 1);
   const y = (best) => pad + (height - 2 * pad) * (high === low ? 0.5 : (high - best) / (high - low));
   const picture = document.getElementById('chart').content.firstElementChild.cloneNode(true);
   picture.setAttribute('viewBox', '0 0 ' + width + ' ' + height);
