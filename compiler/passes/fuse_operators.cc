@@ -4,8 +4,8 @@
 //   * injective or elementwise behind injective or elementwise: always;
 //   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
 //   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it;
-//   * a pointwise convolution behind the depthwise convolution or the channel moves that feed it, where cores
-//     can share the image by rows (compiler/schedule/templates/conv_bands.cc).
+//   * a pointwise convolution behind the depthwise convolution or the channel moves that feed it
+//     (compiler/schedule/templates/conv_bands.cc).
 // But for the last, a group has at most one anchor. What only renames bytes stays alone (ir/storage.h):
 // it is no kernel.
 #include <algorithm>
@@ -24,6 +24,9 @@ namespace {
 constexpr size_t kMaxGroupInputs = 48;
 constexpr size_t kMaxGroupNodes = 64;
 constexpr int64_t kFloatBytes = 4;
+/// An element of what feeds a convolution takes the time of so many products; made by each core, it may take
+/// one part in so many of the convolution's.
+constexpr int64_t kFeedProducts = 12, kFeedShare = 16;
 
 struct Group {
   std::vector<ir::NodeId> nodes;  ///< ascending
@@ -103,7 +106,9 @@ private:
   }
 
   /// A pointwise convolution on blocks whose input is made by a depthwise convolution, with what follows it,
-  /// or by channel moves alone. Each core reads all weights, so they should fit a part of its L2 cache.
+  /// or by channel moves alone. Where cores share the image by rows, each reads all weights, so they should
+  /// fit a part of its L2 cache; else each core makes the whole input for its part of the result, which
+  /// should take a small share of the time and read no more than the convolution would.
   bool is_fed(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
     const ir::Node& node = graph_.node(id);
     if (own.nodes.size() != 1 || node.op != "conv_blocked" || node.inputs[0] != input) return false;
@@ -111,9 +116,13 @@ private:
     if (!moves && !is_one(producer, "conv_depthwise")) return false;
     const Shape &x = graph_.value(input).type.shape, &w = graph_.value(node.inputs[1]).type.shape;
     const Shape& out = graph_.value(node.outputs[0]).type.shape;
+    if (w[2] * w[3] != 1 || x[2] != out[2] || x[3] != out[3] || num_elements(out) == 0 || w[1] != x[1])
+      return false;
     const int64_t cores = std::max(facts_.num_cores, 1);
-    return w[2] * w[3] == 1 && x[2] == out[2] && x[3] == out[3] && num_elements(out) != 0 && w[1] == x[1] &&
-           x[0] * x[2] % cores == 0 && kFloatBytes * num_elements(w) <= facts_.l2_bytes / 4;
+    if (x[0] * x[2] % cores == 0) return kFloatBytes * num_elements(w) <= facts_.l2_bytes / 4;
+    const ir::Node& feed = graph_.node(producer.nodes.front());
+    const bool strided = graph_.value(feed.inputs[0]).type.shape[2] != x[2];
+    return !strided && (cores - 1) * kFeedProducts * kFeedShare <= out[1] * out[4];
   }
 
   bool all_elementwise(const Group& group) const {

@@ -80,9 +80,11 @@ private:
   std::vector<Tensor> inputs_;
 };
 
-target::Target with_l1(int64_t bytes) {
+/// The feed may take this much.
+target::Target with_feed(int64_t bytes) {
   target::Target target = parse("llvm -mcpu=core-avx2 -num-cores=2");
-  target.facts.l1d_bytes = bytes;
+  target.facts.l1d_bytes = 2 * bytes;
+  target.facts.l2_bytes = 8 * bytes;
   return target;
 }
 
@@ -114,18 +116,26 @@ bool has(const std::string& schedule, const std::string& step) {
 }
 
 /// A row of the feed has 7 x 2 x 8 floats, 448 bytes; the root's tiles are split once more.
-TEST(Bands, RowsOfADepthwiseConvolutionFitHalfOfTheFirstCache) {
+TEST(Bands, RowsOfADepthwiseConvolutionFitAPartOfTheCache) {
   const Separable layer{{1, 2, 12, 7, 8}, 3, 1};
   const auto rows = [](const std::string& schedule, int64_t count) {
     return has(schedule, "i2+i3 " + std::to_string(7 * count) + "\n");
   };
-  EXPECT_TRUE(rows(check_separable(layer, with_l1(2048)), 2));
-  EXPECT_TRUE(rows(check_separable(layer, with_l1(256)), 1)) << "less than a row";
-  EXPECT_TRUE(rows(check_separable(layer, with_l1(32768)), 6)) << "half of the image for each core";
+  EXPECT_TRUE(rows(check_separable(layer, with_feed(1024)), 2));
+  EXPECT_TRUE(rows(check_separable(layer, with_feed(128)), 1)) << "less than a row";
+  EXPECT_TRUE(rows(check_separable(layer, with_feed(16384)), 6)) << "half of the image for each core";
+}
+
+/// Seven rows make no halves: each core computes the whole feed for its part of the 9 blocks.
+TEST(Bands, CoresShareTheChannelsWhereRowsMakeNoEqualParts) {
+  const Separable layer{{1, 3, 7, 7, 8}, 9, 1};
+  const std::string schedule = check_separable(layer, with_feed(1024));
+  EXPECT_TRUE(has(schedule, " i1.o ")) << schedule;
+  EXPECT_TRUE(has(schedule, "parallel s5 i0+i1.o.o\n")) << schedule;
 }
 
 TEST(Bands, AnyDepthwiseConvolution) {
-  const target::Target target = with_l1(2048);
+  const target::Target target = with_feed(1024);
   for (const Separable& layer :
        {Separable{{1, 1, 9, 5, 8}, 1, 1}, Separable{{2, 2, 8, 11, 8}, 5, 2}, Separable{{1, 3, 1, 1, 8}, 2, 1},
         Separable{{3, 1, 7, 14, 8}, 2, 2}, Separable{{1, 2, 4, 33, 8}, 2, 1, false}}) {
@@ -141,7 +151,7 @@ TEST(Bands, ChannelsOfOtherTensors) {
     const size_t moved =
         chain.add("gather_channels", {a, b}, {{"channels", Ints{3, 4, 5, 9, 20, 21, 16, 0, 2}}});
     chain.add("conv_blocked", {moved, weights}, {{"channels", int64_t{9}}});
-    EXPECT_TRUE(has(chain.check(with_l1(1024)), "compute_at s0 "));
+    EXPECT_TRUE(has(chain.check(with_feed(512)), "compute_at s0 "));
   }
 }
 

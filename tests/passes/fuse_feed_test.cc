@@ -37,12 +37,13 @@ int64_t fed_by(const std::string& op, const ir::Graph& graph, int cores = 2, int
   return found;
 }
 
-/// 16 channels of `rows` rows, depthwise with a clip, then 24 channels in a sum with another convolution.
-ir::Graph separable(int64_t rows, bool read_twice = false) {
+/// 16 channels of `rows` rows, depthwise with a clip, then `channels` in a sum with another convolution.
+ir::Graph separable(int64_t rows, bool read_twice = false, int64_t channels = 24, int64_t stride = 1) {
   Net net;
   const ir::ValueId x = net.conv(net.input({1, 16, rows, 6}), 16, 1);
-  const ir::ValueId y = net.add("clip", {net.conv(x, 16, 3, 1, 16)}, {{"min", 0.0}, {"max", 6.0}});
-  const ir::ValueId z = net.add("relu", {net.add("add", {net.conv(y, 24, 1), net.conv(x, 24, 1)})});
+  const ir::ValueId y = net.add("clip", {net.conv(x, 16, 3, stride, 16)}, {{"min", 0.0}, {"max", 6.0}});
+  const ir::ValueId z =
+      net.add("relu", {net.add("add", {net.conv(y, channels, 1), net.conv(x, channels, 1, stride)})});
   return read_twice ? net.finish({net.add("concat", {z, y}, {{"axis", int64_t{1}}})}) : net.finish({z});
 }
 
@@ -52,6 +53,13 @@ TEST(FuseFeed, ADepthwiseConvolutionWhoseRowsCoresCanShare) {
   EXPECT_EQ(fed_by("conv_depthwise", separable(7), 1), 1);
   EXPECT_EQ(fed_by("conv_depthwise", separable(6), 2, 4096), 0) << "1.5 KB of weights in a quarter of 4 KB";
   EXPECT_EQ(fed_by("conv_depthwise", separable(6, true)), 0) << "another reader";
+}
+
+TEST(FuseFeed, ADepthwiseConvolutionThatEachCoreComputesForManyChannels) {
+  EXPECT_EQ(fed_by("conv_depthwise", separable(7, false, 192)), 1);
+  EXPECT_EQ(fed_by("conv_depthwise", separable(7, false, 184)), 0) << "a larger share of the time";
+  EXPECT_EQ(fed_by("conv_depthwise", separable(7, false, 192), 3), 0) << "three times";
+  EXPECT_EQ(fed_by("conv_depthwise", separable(13, false, 192, 2)), 0) << "reads four times as much";
 }
 
 TEST(FuseFeed, ChannelsThatWereShuffled) {

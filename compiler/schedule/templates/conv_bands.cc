@@ -1,7 +1,9 @@
 // A convolution over the channels alone together with what feeds it, a depthwise convolution or channels put
 // together from other tensors: the image is cut into bands of rows; what feeds a band is computed into memory
-// of the worker that stays in its first cache, then the band's tiles are computed from there. Every value of
-// the feed is computed once, for a pointwise window reads no other band.
+// of the worker that stays in its cache, then the band's tiles are computed from there. Every value of
+// the feed is computed once, for a pointwise window reads no other band. Where rows make no equal parts for
+// the cores, they share the channels of the result, and each computes the whole feed: its loads fetch the
+// lines that the other cores wrote many at a time, which the tiles' loads would wait for one after the other.
 #include <algorithm>
 
 #include "compiler/schedule/templates/conv_nest.h"
@@ -81,17 +83,20 @@ bool find_band_nest(Builder& builder, BandNest& nest) {
   return true;
 }
 
-// The most rows of a band that keep the feed in half of the first cache, as equal parts for the cores.
+// The most rows of a band that keep the feed in cache, as equal parts for the cores; 0 where rows make no
+// equal parts. A depthwise convolution reads the rows at the seams of bands twice, so it wants high ones, for
+// which the L2 cache will do; channel moves want the first cache.
 int64_t choose_rows(const Builder& builder, const BandNest& nest) {
   const target::CpuFacts& facts = builder.target().facts;
   const int64_t cores = std::max(facts.num_cores, 1);
   const Shape &feed = builder.stage(nest.feed).shape, &root = builder.stage(nest.consumer.root).shape;
   const int64_t row_bytes =
       feed[1] * feed[3] * feed[4] * static_cast<int64_t>(dtype_bytes(builder.stage(nest.feed).dtypes[0]));
-  int64_t best = 1;
+  const int64_t bytes = nest.feed_sums.empty() ? facts.l1d_bytes / 2 : facts.l2_bytes / 8;
+  int64_t best = 0;
   for (int64_t rows = 1; rows <= root[2]; ++rows) {
     if (root[2] % rows != 0 || root[0] * root[2] / rows % cores != 0) continue;
-    if (rows * row_bytes <= facts.l1d_bytes / 2) best = rows;
+    if (best == 0 || rows * row_bytes <= bytes) best = rows;
   }
   return best;
 }
@@ -106,24 +111,32 @@ bool fits(const Builder& builder, const BandNest& nest) {
   return sums.shape == in && reduce_axes(sums).size() == 2;
 }
 
-// The root's loops: bands, groups of channel blocks, tiles. Returns the loop of the bands.
+// The root's loops and the one at which the feed is computed: bands, groups of channel blocks, tiles; or,
+// with no rows, parts of the channel blocks for the cores, groups of them, tiles.
 std::string schedule_root(Builder& builder, const BandNest& nest, const ConvTile& tile, int64_t rows) {
   const std::string& root = nest.consumer.root;
-  const double work = static_cast<double>(num_elements(builder.stage(root).shape)) *
+  const Shape shape = builder.stage(root).shape;
+  const double work = static_cast<double>(num_elements(shape)) *
                       static_cast<double>(reduction_steps(builder.stage(nest.consumer.sums)));
-  const int64_t width = builder.stage(root).shape[3];
-  const std::string pixels = builder.fuse(root, {"i2", "i3"});
-  const std::string bands = pixels + ".o", tiles = pixels + ".i";
-  builder.step("split", {root, pixels, std::to_string(rows * width)});
-  builder.step("split", {root, tiles, std::to_string(tile.columns)});
+  std::string pixels = builder.fuse(root, {"i2", "i3"}), outer = pixels + ".o", groups = "i1.o";
   builder.step("split", {root, "i1", std::to_string(tile.blocks)});
-  builder.step("reorder", {root, "i0", bands, "i1.o", tiles + ".o", tiles + ".i", "i1.i", "i4"});
-  const std::string band = builder.parallelize(root, builder.fuse(root, {"i0", bands}), work);
-  builder.step("unroll", {root, tiles + ".i"});
+  if (rows > 0) {
+    builder.step("split", {root, pixels, std::to_string(rows * shape[3])});
+    pixels += ".i";
+  } else {
+    const int64_t count = builder.extent(root, groups), cores = builder.target().facts.num_cores;
+    builder.step("split", {root, groups, std::to_string((count + cores - 1) / cores)});
+    outer = groups + ".o";
+    groups += ".i";
+  }
+  builder.step("split", {root, pixels, std::to_string(tile.columns)});
+  builder.step("reorder", {root, "i0", outer, groups, pixels + ".o", pixels + ".i", "i1.i", "i4"});
+  const std::string inside = builder.parallelize(root, builder.fuse(root, {"i0", outer}), work);
+  builder.step("unroll", {root, pixels + ".i"});
   builder.step("unroll", {root, "i1.i"});
   builder.step("vectorize", {root, "i4"});
-  schedule_conv_sums(builder, nest.consumer, tile, tiles + ".o");
-  return band;
+  schedule_conv_sums(builder, nest.consumer, tile, pixels + ".o");
+  return inside;
 }
 
 void schedule_feed(Builder& builder, const BandNest& nest, const std::string& band) {
@@ -155,9 +168,10 @@ bool template_conv_bands(Builder& builder) {
   const Shape feed = builder.stage(nest.feed).shape;
   const target::CpuFacts& facts = builder.target().facts;
   const int64_t analytic = choose_rows(builder, nest);
-  const int64_t rows = builder.knob("band_rows", analytic, divisors(feed[2]));
+  const int64_t rows = analytic == 0 ? 0 : builder.knob("band_rows", analytic, divisors(feed[2]));
   const int64_t vectors = std::max<int64_t>(sums.shape.back() / builder.lanes(nest.consumer.sums), 1);
-  const ConvExtents extents = {rows * feed[3], sums.shape[1], reduction_steps(sums), vectors, 4};
+  const ConvExtents extents = {(rows > 0 ? rows : feed[2]) * feed[3], sums.shape[1], reduction_steps(sums),
+                               vectors, 4};
   const ConvTile tile = tune_conv_tile(builder, choose_conv_tile(extents, facts), extents);
   schedule_feed(builder, nest, schedule_root(builder, nest, tile, rows));
   return true;
