@@ -1,13 +1,17 @@
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::ir {
 
 namespace {
 
+/// Whether a double run has doubles in place of the type: narrow floats are storage, and stay.
+bool is_widened(DType dtype) { return is_float(dtype) && !is_narrow(dtype); }
+
 /// `tensor` with float elements widened to f64.
 Tensor widened(const Tensor& tensor) {
-  if (!is_float(tensor.dtype()) || tensor.dtype() == DType::kFloat64) return tensor;
+  if (!is_widened(tensor.dtype()) || tensor.dtype() == DType::kFloat64) return tensor;
   Tensor wide(DType::kFloat64, tensor.shape());
   for (int64_t i = 0; i < tensor.num_elements(); ++i) wide.set_element(i, tensor.element_as_double(i));
   return wide;
@@ -18,7 +22,7 @@ Attrs widened(const Attrs& attrs) {
   Attrs result = attrs;
   for (const auto& [name, value] : attrs.all()) {
     const DType* dtype = std::get_if<DType>(&value);
-    if (dtype != nullptr && is_float(*dtype)) result.set(name, DType::kFloat64);
+    if (dtype != nullptr && is_widened(*dtype)) result.set(name, DType::kFloat64);
   }
   return result;
 }
@@ -38,7 +42,7 @@ void evaluate_node(const Graph& graph, const Node& node, bool in_double, std::ve
   }
   for (ValueId output : node.outputs) {
     const ValueType& type = graph.value(output).type;
-    const DType dtype = in_double && is_float(type.dtype) ? DType::kFloat64 : type.dtype;
+    const DType dtype = in_double && is_widened(type.dtype) ? DType::kFloat64 : type.dtype;
     values[static_cast<size_t>(output)] = Tensor::zeros(dtype, type.shape);
     context.outputs.push_back(&values[static_cast<size_t>(output)]);
   }

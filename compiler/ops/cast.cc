@@ -1,4 +1,7 @@
 /// cast: conversion of the element type.
+#include <cmath>
+
+#include "compiler/ops/narrow_expr.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -9,7 +12,17 @@ std::vector<ir::OpDef> cast_ops();
 
 namespace {
 
+PowerRounding rounding_of(const ir::Attrs& attrs) {
+  const std::string mode = attr_string(attrs, "round_mode", "up");
+  if (mode == "up") return PowerRounding::kUp;
+  if (mode == "down") return PowerRounding::kDown;
+  if (mode == "nearest") return PowerRounding::kNearest;
+  fail("attribute round_mode is \"" + mode + "\", expected up, down or nearest");
+}
+
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  static_cast<void>(attr_bool(context.attrs, "saturate", true));
+  static_cast<void>(rounding_of(context.attrs));
   return {made_type(attr_dtype(context.attrs, "to"), input(context, 0).shape)};
 }
 
@@ -24,10 +37,27 @@ void store_int_as_float(Tensor& out, int64_t index, int64_t value, bool u) {
   }
 }
 
+void store_narrow_floats(const ir::ReferenceContext& context) {
+  const Tensor& x = *context.inputs[0];
+  Tensor& out = *context.outputs[0];
+  const bool saturate = attr_bool(context.attrs, "saturate", true);
+  const PowerRounding rounding = rounding_of(context.attrs);
+  uint8_t* target = static_cast<uint8_t*>(out.data());
+  for (int64_t i = 0; i < x.num_elements(); ++i)
+    target[i] = encode_narrow(out.dtype(), x.element_as_double(i), saturate, rounding);
+}
+
+int64_t integer_of(DType to, double value) {
+  // Four bits: the nearest integer's lowest.
+  if (is_narrow(to)) return saturate_to(DType::kInt32, std::nearbyint(value));
+  return saturate_to(to, value);
+}
+
 void reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   Tensor& out = *context.outputs[0];
   const bool to_float = is_float(out.dtype());
+  if (to_float && is_narrow(out.dtype())) return store_narrow_floats(context);
   for (int64_t i = 0; i < x.num_elements(); ++i) {
     if (is_float(x.dtype())) {
       const double value = x.element_as_double(i);
@@ -36,7 +66,7 @@ void reference(const ir::ReferenceContext& context) {
       } else if (out.dtype() == DType::kBool) {
         out.set_element_int(i, value != 0 ? 1 : 0);
       } else {
-        out.set_element_int(i, saturate_to(out.dtype(), value));
+        out.set_element_int(i, integer_of(out.dtype(), value));
       }
     } else if (to_float) {
       store_int_as_float(out, i, x.element_as_int(i), is_unsigned(x.dtype()));
@@ -48,8 +78,13 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& type = context.output_types[0];
+  const DType from = context.input_types[0].dtype;
   return {compute_safe(context.name, type.shape, type.dtype, [&](const std::vector<Expr>& axes) {
-    return narrow(te::read(context.inputs[0], axes), type.dtype);
+    Expr value = te::read(context.inputs[0], axes);
+    if (is_narrow(from)) value = decode_narrow_expr(value, from);
+    if (!is_narrow(type.dtype)) return narrow(value, type.dtype);
+    return encode_narrow_expr(value, type.dtype, attr_bool(context.attrs, "saturate", true),
+                              rounding_of(context.attrs));
   })};
 }
 
@@ -65,7 +100,10 @@ std::vector<ir::OpDef> cast_ops() {
   def.doc =
       "x converted to the dtype of attribute to (dtype): floats to integers truncate and saturate, NaN gives "
       "0; "
-      "integers narrow by wrapping; to float rounds half to even; to bool is x != 0";
+      "integers narrow by wrapping; to float rounds half to even; to bool is x != 0; floats to i4 and u4 "
+      "round "
+      "half to even and wrap. attributes saturate (bool, true: what float8 cannot hold becomes its largest "
+      "value), round_mode (string: up, down, nearest; up: to f8e8m0)";
   return {def};
 }
 

@@ -239,7 +239,9 @@ std::vector<ir::OpDef> conv_ops() {
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "
       "attributes "
-      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1)";
+      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), exact (bool, 0: the "
+      "sums "
+      "are integers that the type holds, and must stay so)";
   return {def};
 }
 

@@ -143,7 +143,8 @@ std::vector<ir::OpDef> conv_blocked_ops() {
       "result [N,OCb,OH,OW,b] hold b channels side by side, lanes past the channels are zero in x, w and "
       "bias; "
       "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), channels "
-      "(int, ICb*b; windows of one tap: lanes of x from this one on are not read)";
+      "(int, ICb*b; windows of one tap: lanes of x from this one on are not read), exact (bool, 0: as "
+      "conv's)";
   return {def};
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::ops {
 
@@ -71,15 +72,24 @@ Expr source(Mode mode, const Expr& at, int64_t extent) {
   return clamp_index(te::min(up, Expr(2 * (extent - 1)) - up), extent);
 }
 
+/// The fill of attribute value in the dtype of the output.
+Tensor fill_value(const ir::Attrs& attrs, DType dtype) {
+  Tensor fill(dtype, {1});
+  const double value = attr_float(attrs, "value", 0);
+  if (is_float(dtype)) {
+    fill.set_element(0, value);
+  } else {
+    fill.set_element_int(0, dtype == DType::kBool ? value != 0 : saturate_to(dtype, value));
+  }
+  return fill;
+}
+
 void set_fill(const ir::ReferenceContext& context, int64_t position) {
   Tensor& out = *context.outputs[0];
   if (context.inputs.size() > 1 && context.inputs[1] != nullptr) {
     copy_element(*context.inputs[1], 0, out, position);
-  } else if (is_float(out.dtype())) {
-    out.set_element(position, attr_float(context.attrs, "value", 0));
   } else {
-    const double value = attr_float(context.attrs, "value", 0);
-    out.set_element_int(position, out.dtype() == DType::kBool ? value != 0 : saturate_to(out.dtype(), value));
+    copy_element(fill_value(context.attrs, out.dtype()), 0, out, position);
   }
 }
 
@@ -111,6 +121,10 @@ Expr fill_expr(const ir::ComputeContext& context, DType dtype) {
     return te::read(context.inputs[1], std::vector<Expr>(context.input_types[1].shape.size(), Expr(0)));
   }
   const double value = attr_float(context.attrs, "value", 0);
+  if (is_narrow(dtype)) {
+    const Tensor fill = fill_value(context.attrs, dtype);
+    return te::int_imm(storage_dtype(dtype), static_cast<const uint8_t*>(fill.data())[0]);
+  }
   if (is_float(dtype)) return te::float_imm(dtype, value);
   return dtype == DType::kBool ? te::bool_imm(value != 0) : te::int_imm(dtype, saturate_to(dtype, value));
 }

@@ -1,4 +1,5 @@
 #include "compiler/ops/te_util.h"
+#include "runtime/base/narrow.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +13,8 @@ DType compute_dtype(DType dtype) {
 Expr widen(const Expr& value) { return narrow(value, compute_dtype(value->type.dtype)); }
 
 Expr narrow(const Expr& value, DType dtype) {
-  return value->type.dtype == dtype ? value : te::cast(dtype, value);
+  const DType stored = storage_dtype(dtype);
+  return value->type.dtype == stored ? value : te::cast(stored, value);
 }
 
 Expr constant_like(const Expr& like, double value) { return te::imm_like(like->type, value); }
@@ -36,7 +38,9 @@ Expr lowest_of(DType dtype) {
 te::Tensor compute_safe(const std::string& name, const Shape& shape, DType dtype,
                         const std::function<Expr(const std::vector<Expr>&)>& body) {
   if (num_elements(shape) == 0) {
-    return te::compute(name, shape, [&](const std::vector<Expr>&) { return te::imm_like({dtype, 1}, 0); });
+    return te::compute(name, shape, [&](const std::vector<Expr>&) {
+      return te::imm_like({storage_dtype(dtype), 1}, 0);
+    });
   }
   return te::compute(name, shape, body);
 }

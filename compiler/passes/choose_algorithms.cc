@@ -52,6 +52,8 @@ bool fits(const ir::Graph& graph, const ir::Node& node) {
   if (node.op != "conv_blocked" || !all_equal(node, "strides", 1) || !all_equal(node, "dilations", 1))
     return false;
   if (node.attrs.has("group") && node.attrs.int_of("group") != 1) return false;
+  // Transforms have fractions, and integers would not stay so.
+  if (node.attrs.has("exact") && node.attrs.int_of("exact") != 0) return false;
   const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
   return weights && weights->dtype() == DType::kFloat32 && weights->shape()[2] == 3 &&
          weights->shape()[3] == 3 && weights->num_elements() > 0 &&

@@ -24,6 +24,7 @@ ir::Attrs window_of(const ir::Node& conv) {
   for (const std::string name : {"strides", "dilations", "pads"}) {
     if (conv.attrs.has(name)) attrs.set(name, conv.attrs.ints_of(name));
   }
+  if (conv.attrs.has("exact")) attrs.set("exact", conv.attrs.int_of("exact"));
   return attrs;
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/plan/in_place.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::plan {
 
@@ -46,8 +47,12 @@ Region region_of(const ir::Graph& graph, const ir::Node& node) {
 
 te::Tensor immediate(const ir::Value& value, const std::string& name) {
   const Tensor& tensor = *value.constant;
-  te::Expr constant = is_float(tensor.dtype()) ? te::float_imm(tensor.dtype(), tensor.element_as_double(0))
-                                               : te::int_imm(tensor.dtype(), tensor.element_as_int(0));
+  const DType stored = storage_dtype(tensor.dtype());
+  const int64_t integer = is_narrow(tensor.dtype()) ? static_cast<const uint8_t*>(tensor.data())[0]
+                          : is_float(stored)        ? 0
+                                                    : tensor.element_as_int(0);
+  te::Expr constant =
+      is_float(stored) ? te::float_imm(stored, tensor.element_as_double(0)) : te::int_imm(stored, integer);
   return te::compute(name, value.type.shape, [&](const std::vector<te::Expr>&) { return constant; });
 }
 
@@ -113,8 +118,10 @@ std::string base_name(const ir::Graph& region) {
   return count > 4 ? name + "etc_" : name;
 }
 
-/// The row's tolerance. A result of 16 bits can differ by one rounding, which is more than most rows allow.
-double tolerance_of(const ir::OpDef& def, DType dtype) {
+/// The row's tolerance. A result of 16 bits can differ by one rounding, which is more than most rows allow;
+/// so can one of 8 or 4 bits behind operators that are not exact.
+double tolerance_of(const ir::OpDef& def, DType dtype, double before) {
+  if (is_narrow(dtype) && is_float(dtype)) return before == 0 ? 0 : 0x1p-2;
   if (def.tolerance == 0) return 0;
   if (dtype == DType::kFloat16) return std::max(def.tolerance, 0x1p-10);
   return dtype == DType::kBFloat16 ? std::max(def.tolerance, 0x1p-7) : def.tolerance;
@@ -127,7 +134,8 @@ Kernel make_kernel(const Region& region) {
   for (const ir::Node& node : region.graph->nodes()) {
     const ir::OpDef& def = region.graph->ops().get(node.op);
     if (anchors(def.pattern)) kernel.kernel_class = def.kernel_class;
-    kernel.tolerance += tolerance_of(def, region.graph->value(node.outputs[0]).type.dtype);
+    const DType dtype = region.graph->value(node.outputs[0]).type.dtype;
+    kernel.tolerance += tolerance_of(def, dtype, kernel.tolerance);
   }
   Hasher hasher;
   hasher.update_field(te::print(kernel.program));

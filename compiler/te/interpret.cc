@@ -2,6 +2,7 @@
 
 #include "compiler/te/machine.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::te {
 namespace {
@@ -24,7 +25,8 @@ void bind_parameters(const Function& function, std::vector<tensormill::Tensor>& 
     tensormill::Tensor& argument = arguments[i];
     const uint32_t buffer = builder.buffer_of(parameter.buffer);
     const std::vector<int64_t> extents = evaluated(builder, machine, parameter.buffer->shape);
-    TM_CHECK(argument.dtype() == parameter.buffer->dtype && argument.num_elements() == num_elements(extents),
+    TM_CHECK(storage_dtype(argument.dtype()) == parameter.buffer->dtype &&
+                 argument.num_elements() == num_elements(extents),
              "argument " + std::to_string(i) + " of " + function.name + " is " +
                  std::string(dtype_name(argument.dtype())) + tensormill::to_string(argument.shape()) +
                  ", parameter " + parameter.buffer->name + " is " +

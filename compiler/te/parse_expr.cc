@@ -6,6 +6,7 @@
 #include "compiler/te/parse_guard.h"
 #include "compiler/te/parser.h"
 #include "compiler/te/printer.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::te {
 namespace {
@@ -151,7 +152,7 @@ int64_t Parser::integer() {
 DType Parser::dtype() {
   const std::string name = word("a type");
   const std::optional<DType> dtype = dtype_from_name(name);
-  if (dtype) return *dtype;
+  if (dtype && !is_narrow(*dtype)) return *dtype;
   --at_;
   fail("unknown type \"" + name + "\"");
 }
@@ -161,7 +162,7 @@ Type Parser::type() {
   --at_;
   const size_t cross = name.find('x');
   const std::optional<DType> dtype = dtype_from_name(name.substr(0, cross));
-  if (!dtype) fail("unknown type \"" + name + "\"");
+  if (!dtype || is_narrow(*dtype)) fail("unknown type \"" + name + "\"");
   Type type{*dtype, 1};
   if (cross != std::string::npos) {
     const char* const first = name.data() + cross + 1;

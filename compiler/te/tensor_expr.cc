@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::te {
 namespace {
@@ -137,7 +138,7 @@ Expr read(Tensor tensor, std::vector<Expr> indices, int output) {
 Tensor placeholder(std::string name, DType dtype, std::vector<Expr> shape) {
   TensorNode node;
   node.name = std::move(name);
-  node.dtypes = {dtype};
+  node.dtypes = {storage_dtype(dtype)};
   node.shape = std::move(shape);
   return std::make_shared<const TensorNode>(std::move(node));
 }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/narrow.h"
+
 namespace tensormill {
 
 const std::vector<DTypeInfo>& all_dtypes() {
@@ -14,6 +16,10 @@ const std::vector<DTypeInfo>& all_dtypes() {
   {DType::enumerator, name, numpy, bits, is_float, is_signed},
 #include "runtime/base/dtype.def"
 #undef TM_DTYPE
+#define TM_NARROW(constant, name, numpy, is_float, is_signed, long_name, v2_name) \
+  {constant, name, numpy, 8, is_float, is_signed},
+#include "runtime/base/narrow.def"
+#undef TM_NARROW
   };
   return rows;
 }
@@ -28,7 +34,7 @@ struct LongNames {
   std::string_view v2_name;
 };
 
-constexpr std::array<LongNames, 13> kLongNames = {{
+constexpr std::array<LongNames, 21> kLongNames = {{
     {DType::kFloat32, "float32", "FP32"},
     {DType::kFloat64, "float64", "FP64"},
     {DType::kFloat16, "float16", "FP16"},
@@ -42,6 +48,10 @@ constexpr std::array<LongNames, 13> kLongNames = {{
     {DType::kUInt32, "uint32", "UINT32"},
     {DType::kUInt64, "uint64", "UINT64"},
     {DType::kBool, "bool", "BOOL"},
+#define TM_NARROW(constant, name, numpy, is_float, is_signed, long_name, v2_name) \
+  {constant, long_name, v2_name},
+#include "runtime/base/narrow.def"
+#undef TM_NARROW
 }};
 
 }  // namespace

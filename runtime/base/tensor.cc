@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill {
 
@@ -82,6 +83,7 @@ int64_t to_int64(double value) {
 }  // namespace
 
 double Tensor::element_as_double(int64_t index) const {
+  if (is_narrow(dtype_)) return decode_narrow(dtype_, load<uint8_t>(data_, index));
   switch (dtype_) {
     case DType::kFloat32:
       return load<float>(data_, index);
@@ -124,6 +126,10 @@ int64_t Tensor::element_as_int(int64_t index) const {
 }
 
 void Tensor::set_element(int64_t index, double value) {
+  if (is_narrow(dtype_) && is_float(dtype_)) {
+    store(data_, index, encode_narrow(dtype_, value));
+    return;
+  }
   switch (dtype_) {
     case DType::kFloat32:
       store(data_, index, static_cast<float>(value));
@@ -147,6 +153,11 @@ void Tensor::set_element(int64_t index, double value) {
 }
 
 void Tensor::set_element_int(int64_t index, int64_t value) {
+  if (dtype_ == kInt4 || dtype_ == kUInt4) {
+    const int64_t low = value & 15;
+    store(data_, index, static_cast<uint8_t>(dtype_ == kInt4 ? (low ^ 8) - 8 : low));
+    return;
+  }
   switch (dtype_) {
     case DType::kInt8:
     case DType::kUInt8:

@@ -43,7 +43,16 @@ typedef enum {
   TM_UINT16 = 9,
   TM_UINT32 = 10,
   TM_UINT64 = 11,
-  TM_BOOL = 12
+  TM_BOOL = 12,
+  /* One byte an element; 4 bits stand in the low nibble, an int4 is sign-extended. */
+  TM_FLOAT8_E4M3FN = 13,
+  TM_FLOAT8_E4M3FNUZ = 14,
+  TM_FLOAT8_E5M2 = 15,
+  TM_FLOAT8_E5M2FNUZ = 16,
+  TM_FLOAT8_E8M0FNU = 17,
+  TM_FLOAT4_E2M1FN = 18,
+  TM_INT4 = 19,
+  TM_UINT4 = 20
 } tm_dtype;
 
 /* A tensor in row-major order; it owns nothing. */

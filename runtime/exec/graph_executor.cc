@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 #include "runtime/memory/planner.h"
 #include "runtime/parallel/kernel_parallel.h"
 
@@ -140,7 +141,7 @@ void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   const Port& port = inputs()[index];
   const Buffer& buffer = package_->plan().buffers[static_cast<size_t>(port.buffer)];
-  if (tensor.dtype != port.dtype || tensor.shape != buffer.shape) {
+  if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
                                                type_text(tensor.dtype, tensor.shape) + ", expected " +
                                                type_text(port.dtype, buffer.shape));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 #include "server/services/run_package.h"
 
 namespace tensormill::server {
@@ -19,7 +20,7 @@ Shape rows_shape(const package::Port& port, int64_t rows) {
 }
 
 void check_row(const package::Port& port, const Tensor& tensor, int64_t max_rows) {
-  if (tensor.dtype() != port.dtype) {
+  if (!dtype_fits(port.dtype, tensor.dtype())) {
     throw Error(ErrorCode::kInvalidTensor, quoted(port) + " has dtype " +
                                                std::string(dtype_long_name(tensor.dtype())) + ", expected " +
                                                std::string(dtype_long_name(port.dtype)));

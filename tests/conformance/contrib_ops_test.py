@@ -123,6 +123,38 @@ class ContribOps(PeerCase):
         self.check("MultiHeadAttention", [q, k, v, floats(24)], num_heads=2, scale=0.25)
         self.check("MultiHeadAttention", [q, k, v, None, None, floats(1, 2, 3, 5)], num_heads=2)
 
+    def check_group_query(self, queries, past, lengths, rotary=0, **attributes):
+        total = max(lengths)
+        feed = {"q": floats(2, queries, 64), "k": floats(2, queries, 32), "v": floats(2, queries, 32),
+                "pk": floats(2, 2, past, 16), "pv": floats(2, 2, past, 16),
+                "lengths": np.array(lengths, np.int32) - 1}
+        angles = np.outer(np.arange(16), 0.5 ** np.arange(8)).astype(np.float32)
+        constants = [helper.make_tensor("total", 6, [1], [total])]
+        operands = [*feed, "total"]
+        if rotary:
+            feed.update(cos=np.cos(angles), sin=np.sin(angles))
+            operands += ["cos", "sin"]
+        node = helper.make_node("GroupQueryAttention", operands, ["y", "keys", "values"], domain=MICROSOFT, num_heads=4,
+                                kv_num_heads=2, do_rotary=rotary, **attributes)
+        graph = helper.make_graph([node], "group", [info(name, array) for name, array in feed.items()],
+                                  [helper.make_empty_tensor_value_info(name) for name in node.output], constants)
+        self.compare(*self.run_both(graph, feed, 17, domains=[MICROSOFT]))
+
+    def test_group_query_attention(self):
+        self.check_group_query(3, 0, [3, 3])
+        self.check_group_query(1, 4, [5, 5])
+        self.check_group_query(1, 4, [5, 5], rotary=1)
+        self.check_group_query(3, 0, [3, 3], rotary=1, rotary_interleaved=1, scale=0.25)
+        self.check_group_query(1, 6, [7, 7], local_window_size=3, softcap=2.0)
+
+    def test_embeddings_with_normalization(self):
+        ids, segments = RANDOM.integers(0, 9, (2, 5)).astype(np.int32), RANDOM.integers(0, 2, (2, 5)).astype(np.int32)
+        mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+        self.check("EmbedLayerNormalization", [ids, segments, floats(9, 8), floats(6, 8), floats(2, 8), floats(8), floats(8),
+                                               mask], 2, epsilon=1e-5)
+        self.check("EmbedLayerNormalization", [ids, None, floats(9, 8), floats(6, 8), None, floats(8), floats(8)], 2,
+                   epsilon=1e-5)
+
     def test_rotary_embedding_of_positions(self):
         x, ids = floats(2, 3, 16), np.array([[0, 1, 2], [4, 3, 1]], np.int64)
         caches = [floats(6, 4), floats(6, 4)]
@@ -148,6 +180,23 @@ class ContribOps(PeerCase):
         scales = [scalar(0.1), scalar(0.2)]
         self.check("MatMulIntegerToFloat", [a, b, *scales, scalar(100, np.uint8), scalar(1, np.int8), floats(4)])
         self.check("DynamicQuantizeMatMul", [floats(3, 5), b, scalar(0.2), scalar(1, np.int8), floats(4)])
+
+    def test_products_by_packed_weights(self):
+        rows, columns, block = 5, 40, 16
+        x = floats(2, 3, columns)
+        for bits in (4, 8):
+            codes = RANDOM.integers(0, 256, (rows, 3, block * bits // 8)).astype(np.uint8)
+            scales = np.abs(floats(rows * 3))
+            zeros = RANDOM.integers(0, 256, rows * ((3 * bits + 7) // 8)).astype(np.uint8)
+            weights = [helper.make_tensor("codes", 2, codes.shape, codes.tobytes(), raw=True),
+                       helper.make_tensor("scales", 1, scales.shape, scales),
+                       helper.make_tensor("zeros", 2, zeros.shape, zeros.tobytes(), raw=True)]
+            for operands in (["x", "codes", "scales"], ["x", "codes", "scales", "zeros"]):
+                node = helper.make_node("MatMulNBits", operands, ["y"], domain=MICROSOFT, K=columns, N=rows, bits=bits,
+                                        block_size=block)
+                graph = helper.make_graph([node], "packed", [info("x", x)], [helper.make_empty_tensor_value_info("y")],
+                                          weights[:len(operands) - 1])
+                self.compare(*self.run_both(graph, {"x": x}, 17, domains=[MICROSOFT]))
 
     def test_bitwise_operators(self):
         a, b = RANDOM.integers(-99, 99, (3, 4)).astype(np.int32), RANDOM.integers(-99, 99, (4,)).astype(np.int32)

@@ -75,6 +75,22 @@ class MlOps(PeerCase):
             self.check_ml("TreeEnsembleClassifier", [x], 2, **common, classlabels_int64s=[0, 1], class_ids=[0] * 5,
                           class_weights=weights, post_transform=transform)
 
+    def test_trees_of_inner_nodes_and_leaves(self):
+        def tensor(name, kind, values):
+            return helper.make_tensor(name, kind, [len(values)], values)
+
+        # x0 <= 0.5 ? (x1 in {1, 3} ? leaf 0 : leaf 1) : leaf 2; and a tree of one leaf
+        node = helper.make_node("TreeEnsemble", ["x"], ["y"], domain=ML, n_targets=2, tree_roots=[0, 2],
+                                nodes_featureids=[0, 1, 0], nodes_splits=tensor("s", 1, [0.5, 0.0, 0.0]),
+                                nodes_modes=tensor("m", 2, [0, 6, 0]), nodes_truenodeids=[1, 0, 3], nodes_trueleafs=[0, 1, 1],
+                                nodes_falsenodeids=[2, 1, 3], nodes_falseleafs=[1, 1, 1], leaf_targetids=[0, 1, 0, 1],
+                                leaf_weights=tensor("w", 1, [5.0, 7.0, 11.0, 0.5]),
+                                membership_values=tensor("v", 1, [1.0, 3.0, float("nan")]))
+        x = np.array([[0, 1], [0.5, 3], [0, 2], [1, 1]], np.float32)
+        graph = helper.make_graph([node], "trees", [info("x", x)], [helper.make_empty_tensor_value_info("y")])
+        (ours,) = self.run_own(graph, {"x": x}, 17, domains=[ML])
+        np.testing.assert_array_equal(ours, np.array([[5, 0.5], [5, 0.5], [0, 7.5], [11, 0.5]], np.float32))
+
     def test_a_row_of_missing_values(self):
         x = np.array([[np.nan, 1, 1], [1, np.nan, np.nan]], np.float32)
         trees, nodes = [list(column) for column in zip(*LEAVES)]

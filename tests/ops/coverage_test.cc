@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/ops/ops.h"
+#include "runtime/base/narrow.h"
 #include "tests/ops/cases/cases.h"
 
 namespace tensormill {
@@ -62,7 +63,7 @@ TEST(Cases, ProgramsHaveTheInferredTypes) {
     ASSERT_EQ(program.outputs.size(), instance.outputs.size());
     for (size_t i = 0; i < program.outputs.size(); ++i) {
       EXPECT_EQ(program.outputs[i]->constant_shape(), instance.outputs[i].shape);
-      EXPECT_EQ(program.outputs[i]->dtypes[0], instance.outputs[i].dtype);
+      EXPECT_EQ(program.outputs[i]->dtypes[0], storage_dtype(instance.outputs[i].dtype));
       EXPECT_FALSE(program.outputs[i]->is_placeholder());
     }
   }

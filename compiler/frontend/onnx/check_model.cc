@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx/check_model.h"
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/frontend/onnx/builder.h"
@@ -210,8 +211,18 @@ std::string node_label(const NodeProto& node, size_t index) {
 
 int64_t standard_opset(const ModelProto& model) {
   const auto found = model.opsets.find("");
-  if (found == model.opsets.end()) invalid("the model imports no version of the standard operators");
-  return found->second;
+  if (found != model.opsets.end()) return found->second;
+  const auto uses = [](const auto& self, const GraphProto& graph) -> bool {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const NodeProto& node) {
+      const auto& all = node.attributes;
+      return node.domain.empty() || std::any_of(all.begin(), all.end(), [&](const AttributeProto& each) {
+               return std::any_of(each.graphs.begin(), each.graphs.end(),
+                                  [&](const auto& inner) { return self(self, *inner); });
+             });
+    });
+  };
+  if (uses(uses, model.graph)) invalid("the model imports no version of the standard operators");
+  return kMaxOpset;
 }
 
 ModelProto checked_model(const ModelSource& source) {

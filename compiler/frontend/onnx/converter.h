@@ -36,6 +36,7 @@ public:
   const std::string& label() const { return label_; }  ///< the node's name, or a made one
   int64_t opset() const { return opset_; }
   ir::Graph& graph() { return graph_; }
+  const Digest& source_digest() const;  ///< of the model
 
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return node_.outputs.size(); }

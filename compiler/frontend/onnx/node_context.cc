@@ -71,6 +71,8 @@ NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string la
       first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
 
+const Digest& NodeContext::source_digest() const { return source_.digest; }
+
 void NodeContext::invalid(const std::string& what) const { throw Error(ErrorCode::kInvalidModel, what); }
 
 void NodeContext::unsupported(std::string attribute, std::string reason) const {

@@ -3,6 +3,7 @@
 #include "compiler/frontend/onnx/model_proto.h"
 #include "compiler/frontend/onnx/wire.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -331,8 +332,8 @@ struct DataTypeRow {
   std::optional<DType> dtype;
 };
 
-const std::array<DataTypeRow, 24>& data_types() {
-  static const std::array<DataTypeRow, 24> rows = {{
+const std::array<DataTypeRow, 25>& data_types() {
+  static const std::array<DataTypeRow, 25> rows = {{
       {0, "UNDEFINED", {}},
       {1, "FLOAT", DType::kFloat32},
       {2, "UINT8", DType::kUInt8},
@@ -350,13 +351,14 @@ const std::array<DataTypeRow, 24>& data_types() {
       {14, "COMPLEX64", {}},
       {15, "COMPLEX128", {}},
       {16, "BFLOAT16", DType::kBFloat16},
-      {17, "FLOAT8E4M3FN", {}},
-      {18, "FLOAT8E4M3FNUZ", {}},
-      {19, "FLOAT8E5M2", {}},
-      {20, "FLOAT8E5M2FNUZ", {}},
-      {21, "UINT4", {}},
-      {22, "INT4", {}},
-      {23, "FLOAT4E2M1", {}},
+      {17, "FLOAT8E4M3FN", kFloat8E4M3FN},
+      {18, "FLOAT8E4M3FNUZ", kFloat8E4M3FNUZ},
+      {19, "FLOAT8E5M2", kFloat8E5M2},
+      {20, "FLOAT8E5M2FNUZ", kFloat8E5M2FNUZ},
+      {21, "UINT4", kUInt4},
+      {22, "INT4", kInt4},
+      {23, "FLOAT4E2M1", kFloat4E2M1},
+      {24, "FLOAT8E8M0", kFloat8E8M0},
   }};
   return rows;
 }

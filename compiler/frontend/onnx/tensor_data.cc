@@ -1,9 +1,11 @@
 #include "compiler/frontend/onnx/tensor_data.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -81,13 +83,30 @@ DType checked_dtype(const TensorProto& tensor) {
               "element type " + name + (known ? " is not implemented" : " does not exist"));
 }
 
+bool is_packed(DType dtype) { return value_bits(dtype) == 4; }
+
+/// Entries of the file for `elements`: two a byte where they have 4 bits.
+int64_t stored_count(int64_t elements, DType dtype) {
+  return is_packed(dtype) ? elements / 2 + elements % 2 : elements;
+}
+
+/// Elements `2 * at` and `2 * at + 1`, low nibble first.
+void unpack(Tensor& tensor, int64_t at, uint8_t pair) {
+  uint8_t* target = static_cast<uint8_t*>(tensor.data());
+  for (int64_t i = 2 * at; i < std::min(2 * at + 2, tensor.num_elements()); ++i) {
+    target[i] = static_cast<uint8_t>(pair & 15u);
+    if (tensor.dtype() == kInt4) tensor.set_element_int(i, target[i]);
+    pair = static_cast<uint8_t>(pair >> 4);
+  }
+}
+
 void check_content(const TensorProto& tensor, const ModelSource& source) {
   for (int64_t extent : tensor.dims) {
     if (extent < 0)
       throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " has a negative extent");
   }
   const DType dtype = checked_dtype(tensor);
-  const int64_t bytes = num_bytes(tensor.dims, dtype);
+  const int64_t bytes = stored_count(num_bytes(tensor.dims, dtype), dtype);
   if (const std::optional<Bytes> raw = raw_bytes(tensor, source)) {
     if (static_cast<int64_t>(raw->view.size()) != bytes) {
       throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " needs " +
@@ -96,12 +115,13 @@ void check_content(const TensorProto& tensor, const ModelSource& source) {
     }
     return;
   }
-  check_count(tensor, static_cast<int64_t>(typed_count(tensor, dtype)), num_elements(tensor.dims));
+  check_count(tensor, static_cast<int64_t>(typed_count(tensor, dtype)),
+              stored_count(num_elements(tensor.dims), dtype));
 }
 
 Tensor read_typed(const TensorProto& tensor, DType dtype) {
   Tensor result(dtype, tensor.dims);
-  for (int64_t i = 0; i < result.num_elements(); ++i) {
+  for (int64_t i = 0; i < stored_count(result.num_elements(), dtype); ++i) {
     const size_t at = static_cast<size_t>(i);
     switch (dtype) {
       case DType::kFloat32:
@@ -122,7 +142,13 @@ Tensor read_typed(const TensorProto& tensor, DType dtype) {
         break;
       }
       default:
-        result.set_element_int(i, tensor.int_data[at]);
+        if (is_packed(dtype)) {
+          unpack(result, i, static_cast<uint8_t>(tensor.int_data[at]));
+        } else if (is_narrow(dtype)) {
+          static_cast<uint8_t*>(result.data())[at] = static_cast<uint8_t>(tensor.int_data[at]);
+        } else {
+          result.set_element_int(i, tensor.int_data[at]);
+        }
     }
   }
   return result;
@@ -148,11 +174,16 @@ Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
   // Elements are read through typed spans, so only aligned data stays where it is. Bools are normalized to 0
   // and 1.
   const bool aligned = reinterpret_cast<uintptr_t>(raw->view.data()) % dtype_bytes(dtype) == 0;
-  if (aligned && dtype != DType::kBool && !raw->view.empty()) {
+  if (aligned && dtype != DType::kBool && !is_packed(dtype) && !raw->view.empty()) {
     std::shared_ptr<void> owner = std::const_pointer_cast<MappedFile>(raw->owner);
     return Tensor(dtype, tensor.dims, std::move(owner), const_cast<char*>(raw->view.data()));
   }
   Tensor result(dtype, tensor.dims);
+  if (is_packed(dtype)) {
+    for (size_t i = 0; i < raw->view.size(); ++i)
+      unpack(result, static_cast<int64_t>(i), static_cast<uint8_t>(raw->view[i]));
+    return result;
+  }
   if (!raw->view.empty()) std::memcpy(result.data(), raw->view.data(), raw->view.size());
   if (dtype == DType::kBool) {
     for (int64_t i = 0; i < result.num_elements(); ++i) result.set_element_int(i, result.element_as_int(i));

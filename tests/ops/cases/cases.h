@@ -67,7 +67,8 @@ te::Program make_program(const Instance& instance);
 /// The tolerance of `def` for outputs of `dtype`: at least one rounding of a 16-bit float, unless it is 0.
 double tolerance_of(const ir::OpDef& def, DType dtype);
 /// Empty when they agree: NaN with NaN, infinities equal, the rest within tolerance * max|expected|; with
-/// tolerance 0 equal in value (and in the sign of zero). Else where and how they differ first.
+/// tolerance 0 equal in value (and in the sign of zero). `actual` may have the type that stores a narrow one.
+/// Else where and how they differ first.
 std::string difference(const Tensor& actual, const Tensor& expected, double tolerance);
 
 }  // namespace tensormill::ops_cases

@@ -1,4 +1,5 @@
 // Attention and rotary embeddings: heads side by side in the columns, or with an axis of their own.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -127,7 +128,7 @@ V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
 
 /// Pairs of elements turned by their position's angle (Su et al., "RoFormer", 2021, section 3.2.2); x
 /// [B,heads,S,D].
-V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned) {
+V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned, bool interleaved) {
   Compose c(context);
   const int64_t width = c.shape(x)[3];
   if (turned == 0) turned = width;
@@ -137,7 +138,6 @@ V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned) {
   if (c.shape(cosines)[3] < half || c.shape(sines)[3] < half)
     context.invalid("the caches have fewer than " + std::to_string(half) + " columns");
   const V cosine = c.slice(cosines, 3, 0, half), sine = c.slice(sines, 3, 0, half);
-  const bool interleaved = context.int_attr("interleaved", 0) != 0;
   const V first = interleaved ? c.slice(x, 3, 0, half, 2) : c.slice(x, 3, 0, half);
   const V second = interleaved ? c.slice(x, 3, 1, half, 2) : c.slice(x, 3, half, half);
   const V real = c.sub(c.mul(cosine, first), c.mul(sine, second));
@@ -206,7 +206,8 @@ void convert_rotary_embedding(NodeContext& context) {
   if (c.shape(x).size() != 4) context.invalid("X has shape " + to_string(c.shape(x)));
   const V cosines = chosen_angles(context, context.input(1), context.optional_input(3), x);
   const V sines = chosen_angles(context, context.input(2), context.optional_input(3), x);
-  const V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0));
+  const V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0),
+                           context.int_attr("interleaved", 0) != 0);
   context.set_output(0, flat ? merge_heads(context, result) : result);
 }
 
@@ -229,7 +230,8 @@ void convert_rotary_embedding_of_positions(NodeContext& context) {
     ids = c.expand(c.add(ids, c.ints(c.count_to(length), {1, length})), {batch, length});
   const V cosines = chosen_angles(context, context.input(2), ids, x);
   const V sines = chosen_angles(context, context.input(3), ids, x);
-  V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0));
+  V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0),
+                     context.int_attr("interleaved", 0) != 0);
   result = c.times(result, context.float_attr("scale", 1.0));
   context.set_output(0, flat ? merge_heads(context, result) : result);
 }
@@ -284,6 +286,84 @@ void convert_multi_head_attention(NodeContext& context) {
     operands.addend =
         plus(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
   operands.scale = context.float_attr("scale", 0);
+  operands.precision = c.dtype(operands.q);
+  context.set_output(0, merge_heads(context, attend(context, operands)));
+  context.set_output(1, operands.k);
+  context.set_output(2, operands.v);
+}
+
+namespace {
+
+/// The cache [B,heads,length,D] with `fresh` [B,heads,S,D] in it from position `before` [B,1,1,1] on; `past`
+/// may be kAbsent.
+V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
+  Compose c(context);
+  Shape shape = c.shape(fresh);
+  const int64_t count = shape[2];
+  shape[2] = length;
+  V base = past;
+  if (base != ir::kAbsent && c.shape(base)[2] < length) {
+    std::vector<int64_t> pads(8, 0);
+    pads[6] = length - c.shape(base)[2];
+    base = context.add("pad", {base}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  }
+  if (base == ir::kAbsent) base = c.filled(c.dtype(fresh), {}, 0);
+  const V from = c.sub(positions(c, length, 2), before);
+  const V is_fresh = c.binary("and", c.binary("greater_equal", from, c.number(from, 0)),
+                              c.binary("less", from, c.number(from, static_cast<double>(count))));
+  const V index = c.expand(c.clip(from, 0, static_cast<double>(count - 1)), shape);
+  return c.where(is_fresh, c.gather_elements(fresh, index, 2), base);
+}
+
+}  // namespace
+
+// com.microsoft: query [B,S,H], key, value, past_key [B,heads,T,D], past_value, seqlens_k [B] (valid keys,
+// less one), total_sequence_length, cos_cache, sin_cache.
+void convert_group_query_attention(NodeContext& context) {
+  Compose c(context);
+  if (!context.has_input(1) || !context.has_input(2))
+    context.unsupported("query", "packed queries, keys and values are not implemented");
+  for (size_t i = 9; i < context.num_inputs(); ++i) {
+    if (context.has_input(i))
+      context.unsupported("inputs", "operand " + std::to_string(i) + " is not implemented");
+  }
+  if (context.int_attr("smooth_softmax", 0) > 0) context.unsupported("smooth_softmax", "is not implemented");
+  const int64_t kv_heads = context.required_int("kv_num_heads");
+  Operands operands;
+  operands.q = split_heads(context, context.input(0), context.required_int("num_heads"));
+  operands.k = split_heads(context, context.input(1), kv_heads);
+  operands.v = split_heads(context, context.input(2), kv_heads);
+  const int64_t batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
+  const int64_t total = context.known(6, "total_sequence_length").element_as_int(0);
+  const V past = context.optional_input(3);
+  const int64_t held = past == ir::kAbsent ? 0 : c.shape(past)[2];
+  if (total < queries || total > kMaxTensorBytes || queries < 1)
+    context.invalid("total_sequence_length is " + std::to_string(total) + " for " + std::to_string(queries) +
+                    " queries");
+  const V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
+  const V before = total == queries ? c.filled(DType::kInt64, {batch, 1, 1, 1}, 0)
+                                    : c.minus(valid, static_cast<double>(queries));
+  if (context.int_attr("do_rotary", 0) != 0) {
+    const V rows = c.reshape(c.add(positions(c, queries, 3), before), {batch, queries});
+    const V ids = c.clip(rows, 0, static_cast<double>(c.shape(context.input(7))[0] - 1));
+    for (V* turned : {&operands.q, &operands.k}) {
+      const V cosines = chosen_angles(context, context.input(7), ids, *turned);
+      const V sines = chosen_angles(context, context.input(8), ids, *turned);
+      *turned = rotated(context, *turned, cosines, sines, 2 * c.shape(cosines)[3],
+                        context.int_attr("rotary_interleaved", 0) != 0);
+    }
+  }
+  const int64_t keys = std::max(held, total);
+  operands.k = cache_with(context, past, operands.k, before, keys);
+  operands.v = cache_with(context, context.optional_input(4), operands.v, before, keys);
+  const V own = c.add(positions(c, queries, 2), before), at = positions(c, keys, 3);
+  V seen = c.binary("less_equal", at, own);
+  const int64_t window = context.int_attr("local_window_size", -1);
+  if (window > 0)
+    seen = c.binary("and", seen, c.binary("greater", at, c.minus(own, static_cast<double>(window))));
+  operands.addend = addend_of(c, seen, operands.q);
+  operands.scale = context.float_attr("scale", 0);
+  operands.softcap = context.float_attr("softcap", 0);
   operands.precision = c.dtype(operands.q);
   context.set_output(0, merge_heads(context, attend(context, operands)));
   context.set_output(1, operands.k);

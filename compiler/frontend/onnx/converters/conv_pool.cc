@@ -95,6 +95,20 @@ ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
           {"ceil_mode", context.int_attr("ceil_mode", 0)}};
 }
 
+/// Pads the end so that the last windows, which the input fills in part, count; none starts in the padding.
+void add_partial_windows(Windows& windows, const Shape& shape) {
+  const size_t rank = windows.kernel.size();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t begin = shape[d + 2] + windows.pads[d];
+    const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
+    const int64_t room = begin + windows.pads[d + rank] - reach;
+    if (room < 0) continue;
+    int64_t last = (room + stride - 1) / stride * stride;
+    if (last >= begin) last -= stride;
+    windows.pads[d + rank] = std::max(windows.pads[d + rank], last + reach - begin);
+  }
+}
+
 /// Position of output `at` (spatial index) moved by tap number `tap`, in the padded input.
 Shape tap_position(const Windows& windows, const Shape& at, int64_t tap) {
   Shape position(at.size());
@@ -191,7 +205,7 @@ std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t ops
   return check_pool(node, opset);
 }
 
-ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias) {
+ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias, bool exact) {
   const Shape weights = context.type(w).shape;
   if (weights.size() < 3)
     context.invalid("the weights have shape " + to_string(weights) + ", expected [M,C/group,kernel...]");
@@ -203,10 +217,11 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
   std::vector<ir::ValueId> inputs{x, w};
   if (bias != ir::kAbsent) inputs.push_back(bias);
-  const ir::Attrs attrs{{"strides", windows.strides},
-                        {"dilations", windows.dilations},
-                        {"pads", windows.pads},
-                        {"group", context.int_attr("group", 1)}};
+  ir::Attrs attrs{{"strides", windows.strides},
+                  {"dilations", windows.dilations},
+                  {"pads", windows.pads},
+                  {"group", context.int_attr("group", 1)}};
+  if (exact) attrs.set("exact", int64_t{1});
   return context.add("conv", std::move(inputs), attrs);
 }
 
@@ -240,8 +255,8 @@ void convert_lp_pool(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   const Shape shape = c.shape(x);
   const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
-  const Windows windows = read_windows(context, shape, kernel);
-  if (context.int_attr("ceil_mode", 0) != 0) context.unsupported("ceil_mode", "is not implemented");
+  Windows windows = read_windows(context, shape, kernel);
+  if (context.int_attr("ceil_mode", 0) != 0) add_partial_windows(windows, shape);
   const double p = static_cast<double>(context.int_attr("p", 2));
   if (p < 1) context.invalid("p is below 1");
   Shape planes(shape), ones{1, 1};

@@ -10,8 +10,10 @@ namespace tensormill::frontend::onnx {
 #include "compiler/frontend/onnx/converters/converters.def"
 #undef TM_ONNX_CONVERTER
 
-/// Conv's node for these operands, with the attributes of the context's node; `bias` may be kAbsent.
-ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias);
+/// Conv's node for these operands, with the attributes of the context's node; `bias` may be kAbsent. `exact`:
+/// the sums are integers that must stay so.
+ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias,
+                        bool exact = false);
 
 /// AveragePool's value for `x` and the attributes of the context's node.
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x);

@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -63,19 +64,9 @@ void convert_binary(NodeContext& context) {
 }
 
 void convert_identity(NodeContext& context) {
+  const ir::ValueType& type = context.type(context.input(0));
+  if (is_narrow(type.dtype)) return context.set_output(0, context.reshape(context.input(0), type.shape));
   context.set_output(0, context.add("identity", {context.input(0)}));
-}
-
-void convert_dropout(NodeContext& context) {
-  const bool training = context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0;
-  const bool drops = !context.has_input(1) || context.known(1, "ratio").element_as_double(0) != 0;
-  if (training && drops) context.unsupported("training_mode", "dropping at random is not implemented");
-  context.set_output(0, context.add("identity", {context.input(0)}));
-  if (context.num_outputs() > 1 && !context.node().outputs[1].empty()) {
-    Tensor mask(DType::kBool, context.type(context.input(0)).shape);
-    for (int64_t i = 0; i < mask.num_elements(); ++i) mask.set_element_int(i, 1);
-    context.set_output(1, context.constant(std::move(mask)));
-  }
 }
 
 void convert_variadic(NodeContext& context) {
@@ -155,14 +146,22 @@ void convert_clip(NodeContext& context) {
   context.set_output(0, context.add("clip", std::move(inputs)));
 }
 
-void convert_cast(NodeContext& context) {
-  context.set_output(0, context.add("cast", {context.input(0)}, {{"to", context.dtype_attr("to")}}));
+namespace {
+
+void cast_to(NodeContext& context, DType to) {
+  ir::Attrs attrs{{"to", to}};
+  if (is_narrow(to) && is_float(to)) {
+    attrs.set("saturate", context.int_attr("saturate", 1));
+    attrs.set("round_mode", context.string_attr("round_mode", "up"));
+  }
+  context.set_output(0, context.add("cast", {context.input(0)}, std::move(attrs)));
 }
 
-void convert_cast_like(NodeContext& context) {
-  context.set_output(0,
-                     context.add("cast", {context.input(0)}, {{"to", context.type(context.input(1)).dtype}}));
-}
+}  // namespace
+
+void convert_cast(NodeContext& context) { cast_to(context, context.dtype_attr("to")); }
+
+void convert_cast_like(NodeContext& context) { cast_to(context, context.type(context.input(1)).dtype); }
 
 void convert_elu(NodeContext& context) {
   context.set_output(0,

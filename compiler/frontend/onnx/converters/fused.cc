@@ -73,6 +73,28 @@ void convert_quick_gelu(NodeContext& context) {
   context.set_output(0, c.mul(x, c.unary("sigmoid", c.times(x, context.float_attr("alpha", 1.702)))));
 }
 
+// Embeddings of words, positions and segments, added and normalized; output 1 is the number of ones of each
+// row of the mask, output 2 the sum.
+void convert_embed_layer_norm(NodeContext& context) {
+  Compose c(context);
+  const V ids = context.input(0);
+  const Shape shape = c.shape(ids);
+  if (shape.size() != 2) context.invalid("input_ids has shape " + to_string(shape));
+  const V places = context.has_input(8) ? context.input(8) : c.ints(c.count_to(shape[1]), {1, shape[1]});
+  V sum = c.add(c.gather(context.input(2), ids, 0), c.gather(context.input(3), places, 0));
+  if (context.has_input(1) && context.has_input(4))
+    sum = c.add(sum, c.gather(context.input(4), context.input(1), 0));
+  const LayerNorm norm = layer_normalized(context, sum, context.input(5), context.input(6), {2},
+                                          context.float_attr("epsilon", 1e-12));
+  context.set_output(0, norm.result);
+  const V counts =
+      context.has_input(7)
+          ? c.cast(c.reduce("reduce_sum", c.cast(context.input(7), DType::kInt64), {1}, false), DType::kInt32)
+          : c.filled(DType::kInt32, {shape[0]}, 0);
+  context.set_output(1, counts);
+  context.set_output(2, sum);
+}
+
 // Layer or root-mean-square normalization of input + skip + bias; output 3 is the sum.
 void convert_skip_layer_norm(NodeContext& context) {
   Compose c(context);

@@ -1,8 +1,9 @@
-// Quantized operators. Integer products are summed exactly: in int32 (matmul), or in float64 (convolution),
-// whose 53 bits hold any sum that fits int32.
+// Quantized operators. Integer products are summed exactly: in int32 (matmul), in float32 where the weights
+// say that it holds the sums (exact_conv.cc), or in float64, whose 53 bits hold any sum that fits int32.
 #include "compiler/frontend/onnx/converters/quantize.h"
 
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -17,7 +18,7 @@ Range range_of(const NodeContext& context, DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   if (is_float(dtype) || info.bits > 32)
     context.unsupported("y_zero_point", "type " + std::string(info.name));
-  const double span = static_cast<double>(int64_t{1} << info.bits);
+  const double span = static_cast<double>(int64_t{1} << value_bits(dtype));
   return info.is_signed ? Range{-span / 2, span / 2 - 1} : Range{0, span - 1};
 }
 
@@ -56,6 +57,11 @@ ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
 
 ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to) {
   Compose c(context);
+  if (is_narrow(to) && is_float(to)) {
+    // Nothing but 0 is a zero point of these, and rounding is the conversion's.
+    const ir::Attrs attrs{{"to", to}, {"saturate", context.int_attr("saturate", 1)}};
+    return context.add("cast", {c.div(x, scale)}, attrs);
+  }
   const Range range = range_of(context, to);
   // float32 does not hold all of int16 and int32 beside a fraction.
   const DType wide = dtype_info(to).bits > 8 ? DType::kFloat64 : c.dtype(x);
@@ -96,8 +102,22 @@ ir::ValueId integer_conv(NodeContext& context, ir::ValueId x, ir::ValueId x_zero
                          ir::ValueId w_zero) {
   Compose c(context);
   const size_t rank = c.shape(w).size();
+  const ir::ValueId exact = exact_convolution(context, x, x_zero, w, w_zero);
+  if (exact != ir::kAbsent) return exact;
   return convolution(context, centered(c, x, per_channel(c, x_zero, rank, 1), DType::kFloat64),
                      centered(c, w, per_channel(c, w_zero, rank, 0), DType::kFloat64), ir::kAbsent);
+}
+
+/// The type in which QuantizeLinear divides: attribute precision, else (since opset 23) the scale's.
+DType division_dtype(const NodeContext& context, DType x, DType scale) {
+  if (context.int_attr("precision", 0) != 0) {
+    const DType precision = context.dtype_attr("precision");
+    if (!is_float(precision) || is_narrow(precision))
+      context.unsupported("precision", "type " + std::string(dtype_name(precision)));
+    return precision;
+  }
+  if (context.opset() >= 23 && is_float(scale) && !is_narrow(scale)) return scale;
+  return x == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
 }  // namespace
@@ -111,7 +131,7 @@ void convert_quantize_linear(NodeContext& context) {
   if (context.has_input(2)) to = c.dtype(context.input(2));
   const Shape shape = c.shape(x);
   const int64_t axis = axis_of(context, x);
-  const DType wide = c.dtype(x) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType wide = division_dtype(context, c.dtype(x), c.dtype(context.input(1)));
   const ir::ValueId scale = c.cast(aligned(context, context.input(1), shape, axis), wide);
   const ir::ValueId zero =
       context.has_input(2) ? aligned(context, context.input(2), shape, axis) : ir::kAbsent;
@@ -126,8 +146,11 @@ void convert_dequantize_linear(NodeContext& context) {
   const ir::ValueId scale = aligned(context, context.input(1), shape, axis);
   const ir::ValueId zero =
       context.has_input(2) ? aligned(context, context.input(2), shape, axis) : ir::kAbsent;
-  const DType to = c.dtype(scale);
-  const ir::ValueId integer = centered(c, x, zero, DType::kInt64);
+  DType to = is_narrow(c.dtype(scale)) ? DType::kFloat32 : c.dtype(scale);
+  if (context.int_attr("output_dtype", 0) != 0) to = context.dtype_attr("output_dtype");
+  // float32 holds 16 bits and their differences.
+  const bool is_wide = is_integer(c.dtype(x)) && dtype_info(c.dtype(x)).bits > 16;
+  const ir::ValueId integer = centered(c, x, zero, is_wide ? DType::kInt64 : DType::kFloat32);
   context.set_output(0, c.cast(c.mul(c.cast(integer, DType::kFloat32), c.cast(scale, DType::kFloat32)), to));
 }
 

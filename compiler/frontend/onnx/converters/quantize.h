@@ -12,6 +12,11 @@ ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir
 /// (x - zero) * scale in float32, for one scale and zero point.
 ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero);
 
+/// The int32 sums of a convolution of x - x_zero and w - w_zero, as float64, by kernels of float32; kAbsent
+/// where these may not be exact: other than 8-bit data, weights that are not known or too large.
+ir::ValueId exact_convolution(NodeContext& context, ir::ValueId x, ir::ValueId x_zero, ir::ValueId w,
+                              ir::ValueId w_zero);
+
 struct DynamicQuantized {
   ir::ValueId values, scale, zero;
 };

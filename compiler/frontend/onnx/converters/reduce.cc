@@ -20,6 +20,14 @@ const char* reduce_op(const std::string& op) {
   return "reduce_log_sum_exp";
 }
 
+/// The type in which a reduction is computed: roots and logarithms of integers in double, the order of bools
+/// as numbers.
+DType reduction_dtype(const std::string& op, DType dtype) {
+  if (dtype == DType::kBool && (op == "reduce_max" || op == "reduce_min")) return DType::kUInt8;
+  const bool is_real = op == "reduce_l2" || op == "reduce_log_sum" || op == "reduce_log_sum_exp";
+  return is_real && is_integer(dtype) ? DType::kFloat64 : dtype;
+}
+
 }  // namespace
 
 // Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
@@ -39,7 +47,14 @@ void convert_reduce(NodeContext& context) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}}};
-  context.set_output(0, context.add(reduce_op(context.node().op_type), {context.input(0)}, attrs));
+  const std::string op = reduce_op(context.node().op_type);
+  const ir::ValueId x = context.input(0);
+  const DType dtype = context.type(x).dtype;
+  const DType wide = reduction_dtype(op, dtype);
+  const auto cast = [&](ir::ValueId value, DType to) {
+    return wide == dtype ? value : context.add("cast", {value}, {{"to", to}});
+  };
+  context.set_output(0, cast(context.add(op, {cast(x, wide)}, attrs), dtype));
 }
 
 void convert_arg_reduce(NodeContext& context) {

@@ -19,7 +19,7 @@ constexpr int64_t kMaxWeights = int64_t{1} << 24;
 
 /// What a node accepts when it compares its feature with its value.
 struct Mode {
-  bool less, equal, greater;
+  bool less = false, equal = false, greater = false;
 };
 
 struct Forest {
@@ -27,6 +27,7 @@ struct Forest {
   std::vector<double> value;
   std::vector<Mode> mode;
   std::vector<bool> missing_is_yes;
+  std::vector<std::vector<double>> members;  ///< further values that a node takes; empty where none has any
   std::vector<int64_t> roots;
   std::map<std::pair<int64_t, int64_t>, int64_t> number;  ///< (tree, node) -> number
   size_t depth = 0;
@@ -57,10 +58,10 @@ void measure_depth(const NodeContext& context, Forest& forest) {
   while (!level.empty()) {
     std::vector<int64_t> next;
     for (int64_t node : level) {
-      if (!seen.insert(node).second)
-        context.invalid("node " + std::to_string(node) + " of the trees is reached twice");
       const size_t at = static_cast<size_t>(node);
       if (forest.yes[at] == node) continue;
+      if (!seen.insert(node).second)
+        context.invalid("node " + std::to_string(node) + " of the trees is reached twice");
       next.push_back(forest.yes[at]);
       next.push_back(forest.no[at]);
     }
@@ -115,6 +116,25 @@ Forest read_forest(const NodeContext& context, int64_t columns) {
   return forest;
 }
 
+/// Where the values [N,trees] are members of the sets of the nodes `at`.
+V is_member(NodeContext& context, const Forest& forest, V found, V at) {
+  Compose c(context);
+  size_t most = 0;
+  for (const std::vector<double>& set : forest.members) most = std::max(most, set.size());
+  const int64_t width = static_cast<int64_t>(most);
+  if (context.product(forest.size(), width) > kMaxWeights)
+    context.unsupported("membership_values",
+                        "more than " + std::to_string(kMaxWeights) + " are not implemented");
+  std::vector<double> table(static_cast<size_t>(forest.size() * width),
+                            std::numeric_limits<double>::quiet_NaN());
+  for (size_t node = 0; node < forest.members.size(); ++node)
+    std::copy(forest.members[node].begin(), forest.members[node].end(),
+              table.begin() + static_cast<std::ptrdiff_t>(node * most));
+  const V sets = c.gather(c.doubles(c.dtype(found), table, {forest.size(), width}), at, 0);
+  const V hits = c.cast(c.binary("equal", c.unsqueeze(found, 2), sets), DType::kUInt8);
+  return c.cast(c.reduce("reduce_max", hits, {2}, false), DType::kBool);
+}
+
 /// The numbers of the leaves [N,trees] that the rows of x reach.
 V reached_leaves(NodeContext& context, const Forest& forest, V x) {
   Compose c(context);
@@ -143,6 +163,7 @@ V reached_leaves(NodeContext& context, const Forest& forest, V x) {
       const V hit = c.binary("and", c.binary(comparisons[i], found, limit), c.gather(accepts[i], at, 0));
       taken = taken == ir::kAbsent ? hit : c.binary("or", taken, hit);
     }
+    if (!forest.members.empty()) taken = c.binary("or", taken, is_member(context, forest, found, at));
     if (tracks)
       taken =
           c.binary("or", taken, c.binary("and", c.unary("is_nan", found), c.gather(missing_is_yes, at, 0)));
@@ -151,13 +172,19 @@ V reached_leaves(NodeContext& context, const Forest& forest, V x) {
   return at;
 }
 
-/// Sums of the leaves' weights [N,columns]; `kind` is "target" or "class".
-V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool one_column) {
+/// The operand as rows [N,F] of float64 or float32.
+V tree_rows(NodeContext& context) {
   Compose c(context);
   V x = context.input(0);
   if (c.shape(x).size() == 1) x = c.unsqueeze(x, 0);
   if (c.shape(x).size() != 2) context.invalid("the input has shape " + to_string(c.shape(x)));
-  if (c.dtype(x) != DType::kFloat64) x = c.cast(x, DType::kFloat32);
+  return c.dtype(x) == DType::kFloat64 ? x : c.cast(x, DType::kFloat32);
+}
+
+/// Sums of the leaves' weights [N,columns]; `kind` is "target" or "class".
+V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool one_column) {
+  Compose c(context);
+  const V x = tree_rows(context);
   const Forest forest = read_forest(context, c.shape(x)[1]);
   const std::vector<int64_t> ids = context.required_ints((kind + "_ids").c_str()),
                              trees = context.required_ints((kind + "_treeids").c_str()),
@@ -213,6 +240,118 @@ void convert_tree_ensemble_classifier(NodeContext& context) {
       std::all_of(weights.begin(), weights.end(), [](double weight) { return weight >= 0; });
   const bool logistic = context.string_attr("post_transform", "NONE") == "LOGISTIC";
   set_binary_outputs(context, sums, labels, positive && !logistic ? 0.5 : 0, positive);
+}
+
+namespace {
+
+std::vector<double> numbers_of(const NodeContext& context, const char* name) {
+  if (!context.has_attr(name)) return {};
+  const Tensor tensor = context.tensor_attr(name);
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_double(i));
+  return values;
+}
+
+/// Sets of values one after the other, a NaN behind each, for the nodes of mode 6.
+void read_members(const NodeContext& context, const std::vector<double>& modes, Forest& forest) {
+  constexpr double kMember = 6;
+  const std::vector<double> values = numbers_of(context, "membership_values");
+  size_t next = 0;
+  for (size_t node = 0; node < modes.size(); ++node) {
+    if (modes[node] != kMember) continue;
+    forest.members.resize(static_cast<size_t>(forest.size()));
+    for (; next < values.size() && values[next] == values[next]; ++next)
+      forest.members[node].push_back(values[next]);
+    ++next;
+  }
+}
+
+/// The operator of ai.onnx.ml 5: inner nodes and leaves have numbers of their own; leaves come behind here.
+Forest read_split_forest(const NodeContext& context, int64_t columns) {
+  static constexpr Mode kModes[] = {{true, true, false},
+                                    {true, false, false},
+                                    {false, true, true},
+                                    {false, false, true},
+                                    {false, true, false},
+                                    {true, false, true},
+                                    {}};
+  Forest forest;
+  const std::vector<int64_t> features = context.required_ints("nodes_featureids"),
+                             yes = context.required_ints("nodes_truenodeids"),
+                             no = context.required_ints("nodes_falsenodeids"),
+                             yes_leaf = context.required_ints("nodes_trueleafs"),
+                             no_leaf = context.required_ints("nodes_falseleafs"),
+                             missing = context.ints_attr("nodes_missing_value_tracks_true", {});
+  const std::vector<double> splits = numbers_of(context, "nodes_splits"),
+                            modes = numbers_of(context, "nodes_modes");
+  const size_t count = features.size();
+  const int64_t inner = static_cast<int64_t>(count);
+  const int64_t leaves = static_cast<int64_t>(context.required_ints("leaf_targetids").size());
+  for (const size_t size :
+       {yes.size(), no.size(), yes_leaf.size(), no_leaf.size(), splits.size(), modes.size()}) {
+    if (size != count) context.invalid("the attributes of the nodes differ in length");
+  }
+  if (!missing.empty() && missing.size() != count)
+    context.invalid("the attributes of the nodes differ in length");
+  const auto target = [&](int64_t id, int64_t is_leaf) {
+    if (id < 0 || id >= (is_leaf != 0 ? leaves : inner))
+      context.invalid("a node leads to " + std::to_string(id));
+    return is_leaf != 0 ? inner + id : id;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (features[i] < 0 || features[i] >= columns || !(modes[i] >= 0 && modes[i] <= 6))
+      context.invalid("node " + std::to_string(i) + " compares column " + std::to_string(features[i]) +
+                      " of " + std::to_string(columns) + " by mode " + std::to_string(modes[i]));
+    forest.feature.push_back(features[i]);
+    forest.yes.push_back(target(yes[i], yes_leaf[i]));
+    forest.no.push_back(target(no[i], no_leaf[i]));
+    forest.value.push_back(splits[i]);
+    forest.mode.push_back(kModes[static_cast<size_t>(modes[i])]);
+    forest.missing_is_yes.push_back(!missing.empty() && missing[i] != 0);
+  }
+  for (int64_t leaf = inner; leaf < inner + leaves; ++leaf) {
+    forest.feature.push_back(0);
+    forest.yes.push_back(leaf);
+    forest.no.push_back(leaf);
+    forest.value.push_back(0);
+    forest.mode.push_back({});
+    forest.missing_is_yes.push_back(false);
+  }
+  forest.roots = context.required_ints("tree_roots");
+  for (const int64_t root : forest.roots) target(root, 0);
+  if (forest.roots.empty()) context.invalid("no tree has a root");
+  read_members(context, modes, forest);
+  measure_depth(context, forest);
+  return forest;
+}
+
+}  // namespace
+
+void convert_tree_ensemble(NodeContext& context) {
+  Compose c(context);
+  const V x = tree_rows(context);
+  const Forest forest = read_split_forest(context, c.shape(x)[1]);
+  const std::vector<int64_t> ids = context.required_ints("leaf_targetids");
+  const std::vector<double> weights = numbers_of(context, "leaf_weights");
+  const int64_t columns = context.int_attr("n_targets", 1),
+                inner = forest.size() - static_cast<int64_t>(ids.size());
+  if (weights.size() != ids.size()) context.invalid("leaf_weights differ in length from leaf_targetids");
+  if (columns < 1 || context.product(forest.size(), columns) > kMaxWeights)
+    context.unsupported("n_targets",
+                        "more than " + std::to_string(kMaxWeights) + " weights are not implemented");
+  constexpr int64_t kSum = 1;
+  if (context.int_attr("aggregate_function", kSum) > kSum)
+    context.unsupported("aggregate_function", "the least and the largest are not implemented");
+  if (context.int_attr("post_transform", 0) != 0) context.unsupported("post_transform", "is not implemented");
+  std::vector<double> table(static_cast<size_t>(forest.size() * columns), 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= columns) context.invalid("leaf_targetids has " + std::to_string(ids[i]));
+    table[static_cast<size_t>((inner + static_cast<int64_t>(i)) * columns + ids[i])] = weights[i];
+  }
+  const V parts =
+      c.gather(c.doubles(c.dtype(x), table, {forest.size(), columns}), reached_leaves(context, forest, x), 0);
+  const bool sums = context.int_attr("aggregate_function", kSum) == kSum;
+  context.set_output(0, c.reduce(sums ? "reduce_sum" : "reduce_mean", parts, {1}, false));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -1,0 +1,43 @@
+// Operators whose result has an extent that depends on data: evaluated where that data is known.
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/host_ops/select.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+double known_number(const NodeContext& context, size_t index, const char* what, double fallback) {
+  if (!context.has_input(index)) return fallback;
+  const Tensor& tensor = context.known(index, what);
+  if (tensor.num_elements() != 1)
+    context.invalid(std::string(what) + " has " + std::to_string(tensor.num_elements()) + " elements");
+  return tensor.element_as_double(0);
+}
+
+}  // namespace
+
+void convert_non_max_suppression(NodeContext& context) {
+  host_ops::BoxSelection selection;
+  selection.max_per_class = static_cast<int64_t>(known_number(context, 2, "max_output_boxes_per_class", 0));
+  selection.iou_threshold = known_number(context, 3, "iou_threshold", 0);
+  if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
+  selection.center_form = context.int_attr("center_point_box", 0) != 0;
+  const Tensor& boxes = context.known(0, "boxes");
+  const Tensor& scores = context.known(1, "scores");
+  context.set_output(0, context.constant(host_ops::select_boxes(boxes, scores, selection)));
+}
+
+void convert_unique(NodeContext& context) {
+  std::optional<size_t> axis;
+  if (context.has_attr("axis"))
+    axis = static_cast<size_t>(
+        context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0))));
+  const Tensor& x = context.known(0, "X");
+  host_ops::Distinct result = host_ops::distinct(x, axis, context.int_attr("sorted", 1) != 0);
+  context.set_output(0, context.constant(std::move(result.values)));
+  context.set_output(1, context.constant(std::move(result.first)));
+  context.set_output(2, context.constant(std::move(result.inverse)));
+  context.set_output(3, context.constant(std::move(result.counts)));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,117 @@
+// Operators that draw random numbers. The numbers are constants of the package, a function of attribute seed,
+// or else of the model and the node: each run gives the same.
+#include <bit>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/philox.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Random constants take room in the package.
+constexpr int64_t kMaxDraws = int64_t{1} << 26;
+
+enum class Draw : uint8_t { kUniform, kNormal };
+
+RandomSequence sequence_of(const NodeContext& context) {
+  if (context.has_attr("seed")) return RandomSequence(std::bit_cast<uint64_t>(context.float_attr("seed", 0)));
+  Hasher hasher;
+  hasher.update_field(context.source_digest().text());
+  hasher.update_field(context.label());
+  const std::array<uint8_t, 32> bytes = hasher.finish().bytes();
+  uint64_t key = 0;
+  for (size_t i = 0; i < 8; ++i) key = key << 8 | bytes[i];
+  return RandomSequence(key);
+}
+
+ir::ValueId drawn(NodeContext& context, DType dtype, const Shape& shape, Draw draw, double base,
+                  double span) {
+  if (!is_float(dtype)) context.invalid("dtype is " + std::string(dtype_name(dtype)) + ", expected a float");
+  if (num_elements(shape) > kMaxDraws)
+    context.unsupported("shape", "more than " + std::to_string(kMaxDraws) + " random numbers");
+  const RandomSequence sequence = sequence_of(context);
+  Tensor values(dtype, shape);
+  for (int64_t i = 0; i < values.num_elements(); ++i)
+    values.set_element(i, base + span * (draw == Draw::kUniform ? sequence.uniform(i) : sequence.normal(i)));
+  return context.constant(std::move(values));
+}
+
+/// Of [0, 1) in float32, one for each element of `shape`.
+ir::ValueId unit_draws(NodeContext& context, const Shape& shape) {
+  return drawn(context, DType::kFloat32, shape, Draw::kUniform, 0, 1);
+}
+
+void set_drawn(NodeContext& context, DType dtype, const Shape& shape) {
+  const bool uniform = context.node().op_type.find("Uniform") != std::string::npos;
+  const double base = uniform ? context.float_attr("low", 0) : context.float_attr("mean", 0);
+  const double span = uniform ? context.float_attr("high", 1) - base : context.float_attr("scale", 1);
+  const Draw draw = uniform ? Draw::kUniform : Draw::kNormal;
+  context.set_output(0, drawn(context, dtype, shape, draw, base, span));
+}
+
+}  // namespace
+
+void convert_random(NodeContext& context) {
+  const Shape shape = context.required_ints("shape");
+  for (const int64_t extent : shape) {
+    if (extent < 0) context.invalid("shape is " + to_string(shape));
+  }
+  set_drawn(context, context.has_attr("dtype") ? context.dtype_attr("dtype") : DType::kFloat32, shape);
+}
+
+void convert_random_like(NodeContext& context) {
+  const ir::ValueType type = context.type(context.input(0));
+  set_drawn(context, context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype, type.shape);
+}
+
+// 1 with the probability that the input says.
+void convert_bernoulli(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const DType to = context.has_attr("dtype") ? context.dtype_attr("dtype") : c.dtype(x);
+  const ir::ValueId below = c.binary("less", unit_draws(context, c.shape(x)), c.cast(x, DType::kFloat32));
+  context.set_output(0, c.cast(below, to));
+}
+
+// Classes drawn by their logarithmic weights: the first whose cumulated probability passes a uniform number.
+void convert_multinomial(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t count = context.int_attr("sample_size", 1);
+  if (shape.size() != 2 || shape[1] < 1 || count < 0)
+    context.invalid("sample_size " + std::to_string(count) + " of weights of shape " + to_string(shape));
+  const ir::ValueId weights = context.add("softmax", {c.cast(x, DType::kFloat32)}, {{"axis", int64_t{1}}});
+  const ir::ValueId passed = context.add("cumsum", {weights}, {{"axis", int64_t{1}}});
+  const ir::ValueId draws = unit_draws(context, {shape[0], count, 1});
+  const ir::ValueId below =
+      c.cast(c.binary("less_equal", c.reshape(passed, {shape[0], 1, shape[1]}), draws), DType::kInt64);
+  // Rounding may leave the last sum below 1.
+  const ir::ValueId chosen =
+      c.clip(c.reduce("reduce_sum", below, {2}, false), 0, static_cast<double>(shape[1] - 1));
+  context.set_output(0,
+                     c.cast(chosen, context.has_attr("dtype") ? context.dtype_attr("dtype") : DType::kInt32));
+}
+
+void convert_dropout(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const bool training = context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0;
+  const bool has_ratio = training && context.has_input(1);
+  const double ratio = has_ratio ? context.known(1, "ratio").element_as_double(0) : 0.5;
+  if (!(ratio >= 0 && ratio < 1)) context.invalid("ratio is " + std::to_string(ratio) + ", expected [0,1)");
+  ir::ValueId kept = ir::kAbsent;
+  if (training && ratio != 0) {
+    const ir::ValueId draws = unit_draws(context, c.shape(x));
+    kept = c.binary("greater_equal", draws, c.number(draws, ratio));
+    context.set_output(0, c.where(kept, c.times(x, 1 / (1 - ratio)), c.number(x, 0)));
+  } else {
+    context.set_output(0, context.add("identity", {x}));
+  }
+  if (context.num_outputs() < 2 || context.node().outputs[1].empty()) return;
+  context.set_output(1, kept != ir::kAbsent ? kept : c.filled(DType::kBool, c.shape(x), 1));
+}
+
+}  // namespace tensormill::frontend::onnx
