@@ -25,11 +25,16 @@ def run_kernels(args):
 def run_tuner(args):
     from models_bench.measure import mill
 
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    if "--only" in args and args[args.index("--only") + 1:][:1] == ["models"]:
+        from tuner_bench import models
+
+        at = args.index("--only")
+        return models.main(args[:at] + args[at + 2:], RESULTS)
     program = ROOT / "build/bin/bench_tuner"
     if not program.exists():
         print("error: build/bin/bench_tuner is not built: cmake --build build --target bench_tuner", file=sys.stderr)
         return 2
-    RESULTS.mkdir(parents=True, exist_ok=True)
     words = [str(program), "--program", str(mill.PROGRAM), "--out", str(RESULTS)]
     for option, name in (("", "resnet18"), ("foreign", "mobilenetv2")):
         inputs = mill.alive.random_inputs(mill.alive.onnx.load(str(mill.generated(name))), seed=1)

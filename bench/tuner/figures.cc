@@ -24,6 +24,24 @@ double mean_gflops(const Tasks& tasks, const std::vector<double>& best) {
   return sum / static_cast<double>(tasks.size());
 }
 
+// Some more than `count`: a few may fail.
+std::vector<tune::Point> uniform_points(const TunedTask& task, size_t count, uint64_t seed) {
+  count += count / 8;
+  tune::Random random(seed);
+  std::set<std::string> seen;
+  return tune::sample_points(task.space, random, count, [&](const tune::Point& fresh) {
+    return seen.insert(schedule::print(fresh.schedule)).second;
+  });
+}
+
+// Between the times of the points from `first` on and those of a second measurement.
+double repeatability(const TunedTask& task, const Sample& sample, size_t first, size_t count, Table& table) {
+  const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+  const std::vector<double> before(sample.seconds.begin() + begin, sample.seconds.begin() + end);
+  return tune::rank_correlation(
+      before, table.seconds_again(task, {sample.points.begin() + begin, sample.points.begin() + end}));
+}
+
 double correlation(const tune::CostModel& model, const TunedTask& task, const Sample& sample, size_t first) {
   tune::Matrix rows;
   std::vector<double> speed;
@@ -69,23 +87,23 @@ Progress run_tuner(const std::string& name, const Tasks& tasks, uint64_t seed,
   return progress;
 }
 
+void prepare(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
+  table.prepare(task, uniform_points(task, count, seed));
+}
+
 Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
-  tune::Random random(seed);
-  std::set<std::string> seen;
   Sample sample;
-  std::vector<tune::Point> points = tune::sample_points(
-      task.space, random, count,
-      [&](const tune::Point& fresh) { return seen.insert(schedule::print(fresh.schedule)).second; });
+  std::vector<tune::Point> points = uniform_points(task, count, seed);
   const std::vector<double> seconds = table.seconds_of_all(task, points);
   for (size_t i = 0; i < points.size(); ++i) {
-    if (!std::isfinite(seconds[i])) continue;
+    if (!std::isfinite(seconds[i]) || sample.points.size() == count) continue;
     sample.points.push_back(std::move(points[i]));
     sample.seconds.push_back(seconds[i]);
   }
   return sample;
 }
 
-Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested,
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested, size_t again,
                        uint64_t seed, Table& table) {
   tune::CostModel model(false, seed);
   std::vector<Sample> samples;
@@ -100,6 +118,9 @@ Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (samples[i].points.size() < training + tested) continue;
     result.within.emplace_back(tasks[i]->task.name, correlation(model, *tasks[i], samples[i], training));
+    if (again > 1)
+      result.ruler.emplace_back(tasks[i]->task.name, repeatability(*tasks[i], samples[i], training,
+                                                                   std::min(again, tested), table));
   }
   for (const auto& task : foreign) {
     const Sample sample = draw(*task, tested, seed, table);

@@ -1,6 +1,7 @@
 // bench_tuner --model FILE --shapes TEXT [--foreign FILE --foreign-shapes TEXT] [--tasks LIST]
 //             [--foreign-tasks LIST] [--seeds N] [--trials N] [--training N] [--tested N] [--tuners A,B]
-//             [--table FILE] [--program FILE] [--out FOLDER] [--sketch-trials N] [--only search|sketches]
+//             [--again N] [--table FILE] [--objects FOLDER] [--program FILE] [--out FOLDER]
+//             [--sketch-trials N] [--operators PART] [--only build|trial|search|model|sketches]
 // Trial cost, guided against random search, and how well the cost model ranks; writes tuner.json and tuner.md
 // to FOLDER (bench/results). Stops with 1 when a bar is missed.
 #include <algorithm>
@@ -24,6 +25,8 @@ namespace tensormill::bench {
 
 namespace {
 
+constexpr uint64_t kPointSeed = 99;
+
 struct Options {
   std::map<std::string, std::string> values = {{"--shapes", ""},
                                                {"--foreign", ""},
@@ -35,16 +38,21 @@ struct Options {
                                                {"--training", "128"},
                                                {"--tested", "200"},
                                                {"--tuners", "xgb,random"},
+                                               {"--again", "0"},
                                                {"--table", ""},
+                                               {"--objects", ""},
                                                {"--program", "build/bin/tensormill"},
                                                {"--out", "bench/results"},
                                                {"--model", ""},
-                                               {"--sketch-trials", "64"},
+                                               {"--sketch-trials", "128"},
+                                               {"--operators", ""},
                                                {"--only", ""}};
   const std::string& text(const std::string& name) const { return values.at(name); }
   int64_t number(const std::string& name) const {
     const int64_t value = std::stoll(text(name));
-    if (value < 1) throw Error(ErrorCode::kInvalidArgument, name + " is 1 or more");
+    const int64_t least = name == "--again" ? 0 : 1;
+    if (value < least)
+      throw Error(ErrorCode::kInvalidArgument, name + " is " + std::to_string(least) + " or more");
     return value;
   }
 };
@@ -153,8 +161,11 @@ Json search(const Options& options, const Tasks& tasks, Table& table, std::vecto
 Json correlations(const Options& options, const Tasks& tasks, const Tasks& foreign, Table& table,
                   std::vector<Bar>& bars) {
   const Correlations found = correlate(tasks, foreign, static_cast<size_t>(options.number("--training")),
-                                       static_cast<size_t>(options.number("--tested")), 99, table);
-  Json result = {{"within", Json::array()}, {"foreign", Json::array()}};
+                                       static_cast<size_t>(options.number("--tested")),
+                                       static_cast<size_t>(options.number("--again")), kPointSeed, table);
+  Json result = {{"within", Json::array()}, {"foreign", Json::array()}, {"ruler", Json::array()}};
+  for (const auto& [task, value] : found.ruler)
+    result["ruler"].push_back({{"task", task}, {"spearman", value}});
   const auto add = [&](const auto& rows, const char* name, const std::string& what, double limit) {
     double least = 1, sum = 0;
     for (const auto& [task, value] : rows) {
@@ -175,7 +186,7 @@ Json correlations(const Options& options, const Tasks& tasks, const Tasks& forei
 Json sketches(const Options& options, const target::Target& target, std::vector<Bar>& bars) {
   const std::vector<SketchResult> results =
       tune_sketches(target, std::filesystem::absolute(options.text("--program")).string(),
-                    options.number("--sketch-trials"));
+                    options.number("--sketch-trials"), options.text("--operators"));
   Json rows = Json::array();
   for (const SketchResult& result : results) {
     rows.push_back({{"what", result.name},
@@ -203,7 +214,8 @@ std::string markdown(const Json& report, const std::vector<Bar>& bars) {
 
 void search_templates(const Options& options, const target::Target& target, Json& report,
                       std::vector<Bar>& bars) {
-  Table table(target, std::filesystem::absolute(options.text("--program")).string(), options.text("--table"));
+  Table table(target, std::filesystem::absolute(options.text("--program")).string(), options.text("--table"),
+              options.text("--objects"));
   const Tasks tasks =
       load(options.text("--model"), options.text("--shapes"), options.text("--tasks"), target);
   Tasks foreign;
@@ -214,9 +226,18 @@ void search_templates(const Options& options, const target::Target& target, Json
   for (const auto& task : tasks)
     report["tasks"].push_back(
         {{"name", task->task.name}, {"args", task->task.args}, {"points", task->space.size_estimate()}});
-  report["trial"] = trial_costs(tasks, table, bars);
-  report["search"] = search(options, tasks, table, bars);
-  report["cost_model"] = correlations(options, tasks, foreign, table, bars);
+  const std::string& only = options.text("--only");
+  if (only == "build") {
+    const auto training = static_cast<size_t>(options.number("--training")),
+               tested = static_cast<size_t>(options.number("--tested"));
+    for (const auto& task : tasks) prepare(*task, training + tested, kPointSeed, table);
+    for (const auto& task : foreign) prepare(*task, tested, kPointSeed, table);
+    return;
+  }
+  if (only != "search" && only != "model") report["trial"] = trial_costs(tasks, table, bars);
+  if (only != "trial" && only != "model") report["search"] = search(options, tasks, table, bars);
+  if (only != "trial" && only != "search")
+    report["cost_model"] = correlations(options, tasks, foreign, table, bars);
   report["measured"] = table.measured();
   report["failed"] = table.failed();
 }
@@ -227,7 +248,7 @@ int run(const Options& options) {
   std::vector<Bar> bars;
   Json report = {{"target", target.canonical()}};
   if (only != "sketches") search_templates(options, target, report, bars);
-  if (only != "search") report["sketches"] = sketches(options, target, bars);
+  if (only.empty() || only == "sketches") report["sketches"] = sketches(options, target, bars);
   const std::string text = markdown(report, bars);
   std::ofstream(options.text("--out") + "/tuner.json") << report.dump(1) << "\n";
   std::ofstream(options.text("--out") + "/tuner.md") << text;

@@ -15,9 +15,10 @@ struct SketchResult {
   int64_t trials = 0, failed = 0;
 };
 
-/// Tunes each operator of the list with `trials` trials; `program` runs the candidates.
+/// Tunes each operator of the list whose name contains `part` with `trials` trials; `program` runs the
+/// candidates.
 std::vector<SketchResult> tune_sketches(const target::Target& target, const std::string& program,
-                                        int64_t trials);
+                                        int64_t trials, const std::string& part);
 /// The mean of default ÷ best.
 double mean_gain(const std::vector<SketchResult>& results);
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 
 #include "compiler/driver/compile.h"
+#include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::bench {
 
@@ -25,6 +28,27 @@ tune::MeasureOptions table_options() {
 
 std::string key_of(const std::string& task, const std::string& schedule) { return task + "\n" + schedule; }
 
+// A line of JSON, then the object's bytes.
+std::string to_file(const driver::BuiltKernel& kernel, const tune::Measurement& outcome) {
+  const Json head = {
+      {"error", static_cast<int>(outcome.error)}, {"message", outcome.message},
+      {"symbol", kernel.object.symbol},           {"shared", kernel.workspace.shared_bytes},
+      {"worker", kernel.workspace.worker_bytes},  {"sharing", static_cast<int>(kernel.workspace.sharing)}};
+  return head.dump() + "\n" + kernel.object.bytes;
+}
+
+void from_file(const std::string& text, driver::BuiltKernel& kernel, tune::Measurement& outcome) {
+  const size_t end = text.find('\n');
+  const Json head = parse_json(text.substr(0, end));
+  outcome.error = static_cast<tune::TrialError>(head.at("error").get<int>());
+  outcome.message = head.at("message").get<std::string>();
+  kernel.object.symbol = head.at("symbol").get<std::string>();
+  kernel.object.bytes = text.substr(end + 1);
+  kernel.workspace.shared_bytes = head.at("shared").get<int64_t>();
+  kernel.workspace.worker_bytes = head.at("worker").get<int64_t>();
+  kernel.workspace.sharing = static_cast<package::Sharing>(head.at("sharing").get<int>());
+}
+
 double fastest(const std::vector<double>& seconds) {
   return seconds.empty() ? std::numeric_limits<double>::infinity()
                          : *std::min_element(seconds.begin(), seconds.end());
@@ -32,8 +56,11 @@ double fastest(const std::vector<double>& seconds) {
 
 }  // namespace
 
-Table::Table(const target::Target& target, std::string program, const std::string& path)
-    : target_(target), backend_(codegen::make_llvm_backend()), measurer_({.program = std::move(program)}) {
+Table::Table(const target::Target& target, std::string program, const std::string& path, std::string objects)
+    : target_(target),
+      backend_(codegen::make_llvm_backend()),
+      measurer_({.program = std::move(program)}),
+      objects_(std::move(objects)) {
   if (path.empty()) return;
   log_ = std::make_unique<tune::RecordLog>(path);
   for (const tune::Record& record : tune::parse_records(read_file(path))) {
@@ -58,6 +85,25 @@ Table::Built Table::build(const TunedTask& task, const tune::Point& point) const
     built.outcome = {tune::TrialError::kInstantiation, error.message(), {}};
   }
   built.cost.build = now() - start;
+  return built;
+}
+
+bool Table::is_known(const TunedTask& task, const tune::Point& point) const {
+  return known_.count(key_of(task.task.key(), schedule::print(point.schedule))) != 0;
+}
+
+Table::Built Table::build_or_load(const TunedTask& task, const tune::Point& point) const {
+  if (objects_.empty()) return build(task, point);
+  const std::string key =
+      driver::compiler_build() + target_.canonical() + task.task.key() + schedule::print(point.schedule);
+  const std::string path = objects_ + "/" + Digest::of(key).hex();
+  if (!std::filesystem::exists(path)) {
+    const Built fresh = build(task, point);
+    write_file(path, to_file(fresh.kernel, fresh.outcome));
+    return fresh;
+  }
+  Built built;
+  from_file(read_file(path), built.kernel, built.outcome);
   return built;
 }
 
@@ -100,19 +146,35 @@ double Table::seconds(const TunedTask& task, const tune::Point& point) {
 }
 
 std::vector<double> Table::seconds_of_all(const TunedTask& task, const std::vector<tune::Point>& points) {
-  const auto known = [&](const tune::Point& point) {
-    return known_.find(key_of(task.task.key(), schedule::print(point.schedule)));
-  };
   std::vector<Built> built(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
-    if (known(points[i]) == known_.end()) built[i] = build(task, points[i]);
+    if (!is_known(task, points[i])) built[i] = build_or_load(task, points[i]);
   }
   std::vector<double> seconds;
   for (size_t i = 0; i < points.size(); ++i) {
-    const auto found = known(points[i]);
+    const auto found = known_.find(key_of(task.task.key(), schedule::print(points[i].schedule)));
     seconds.push_back(found != known_.end()
                           ? found->second
                           : keep(task, points[i], run(task, built[i], table_options()), built[i].cost));
+  }
+  return seconds;
+}
+
+void Table::prepare(const TunedTask& task, const std::vector<tune::Point>& points) {
+  TM_CHECK(!objects_.empty(), "there is no folder of objects");
+  for (const tune::Point& point : points) {
+    if (!is_known(task, point)) build_or_load(task, point);
+  }
+}
+
+std::vector<double> Table::seconds_again(const TunedTask& task, const std::vector<tune::Point>& points) {
+  std::vector<Built> built;
+  for (const tune::Point& point : points) built.push_back(build_or_load(task, point));
+  std::vector<double> seconds;
+  for (Built& one : built) {
+    const tune::Measurement result = run(task, one, table_options());
+    seconds.push_back(
+        fastest(result.error == tune::TrialError::kNone ? result.seconds : std::vector<double>{}));
   }
   return seconds;
 }

@@ -32,14 +32,19 @@ class Table {
 public:
   /// `program`: the tensormill that runs candidates. `path`: a file of records that is read first and to
   /// which each new measurement is added; "" for none. What another build of the compiler measured is
-  /// skipped.
-  Table(const target::Target& target, std::string program, const std::string& path);
+  /// skipped. `objects`: a folder in which built code is kept, so that it can be built while the machine is
+  /// busy and measured while it is not; "" for none.
+  Table(const target::Target& target, std::string program, const std::string& path, std::string objects = "");
 
   /// Of one run: the fastest of the samples; infinity for what failed.
   double seconds(const TunedTask& task, const tune::Point& point);
   /// seconds() of each point. What is not known yet is built first, so that no compiler runs between
   /// measurements.
   std::vector<double> seconds_of_all(const TunedTask& task, const std::vector<tune::Point>& points);
+  /// Builds what seconds_of_all would have to, into the folder of objects.
+  void prepare(const TunedTask& task, const std::vector<tune::Point>& points);
+  /// Measures each point anew, however often it was measured before; nothing is kept.
+  std::vector<double> seconds_again(const TunedTask& task, const std::vector<tune::Point>& points);
   size_t measured() const { return measured_; }  ///< by this object, not read from the file
   size_t failed() const { return failed_; }
 
@@ -55,6 +60,9 @@ private:
   };
   void select(const TunedTask& task);
   Built build(const TunedTask& task, const tune::Point& point) const;
+  /// build(), or what an earlier run left in the folder of objects.
+  Built build_or_load(const TunedTask& task, const tune::Point& point) const;
+  bool is_known(const TunedTask& task, const tune::Point& point) const;
   tune::Measurement run(const TunedTask& task, Built& built, const tune::MeasureOptions& options);
   double keep(const TunedTask& task, const tune::Point& point, const tune::Measurement& result,
               const TrialCost& cost);
@@ -63,6 +71,7 @@ private:
   std::unique_ptr<codegen::Backend> backend_;
   measure::WorkerMeasurer measurer_;
   std::unique_ptr<tune::RecordLog> log_;
+  std::string objects_;
   std::map<std::string, double> known_;  ///< by task key and schedule
   const TunedTask* selected_ = nullptr;
   driver::KernelReference reference_;

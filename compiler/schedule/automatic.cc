@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "compiler/schedule/builder.h"
@@ -23,7 +24,8 @@ struct Nest {
   std::vector<int64_t> factors;  ///< of the tile, by dimension; 1: not cut
   int vector = -1;               ///< the dimension of the lanes
   int64_t width = 1;             ///< lanes
-  bool is_rows = false;          ///< the vector axis is whole inside of `inside`
+  int whole = -1;                ///< the dimension that is whole inside of `inside`; -1 for none
+  bool is_rows = false;          ///< it is the vector axis
   bool has_tail = false;         ///< the last tile along the vector axis is not full
 };
 
@@ -93,12 +95,14 @@ private:
     }
   }
 
-  // Past a tail, what is not cut as its reader is would be read where it was never computed.
+  // Past a tail, what is not cut as its reader is would be read where it was never computed. Rows that are
+  // whole inside have no tail in what is computed for them.
   bool fits(const std::string& name, const Nest& nest) const {
     const Stage& stage = builder_.stage(name);
-    const bool is_cut = stage.reduction && stage.dtypes.size() == 1 && !nest.is_rows &&
-                        stage.shape == builder_.stage(nest.root).shape;
-    return !nest.inside.empty() && (!nest.has_tail || is_cut || needs_one(name, nest));
+    const bool is_cut =
+        stage.reduction && stage.dtypes.size() == 1 &&
+        ((nest.whole < 0 && stage.shape == builder_.stage(nest.root).shape) || columns_of(stage, nest));
+    return !nest.inside.empty() && (!nest.has_tail || nest.is_rows || is_cut);
   }
 
   // The one nest in which all readers are computed.
@@ -128,7 +132,7 @@ private:
     nest.factors.assign(shape.size(), 1);
     const auto vector = static_cast<size_t>(nest.vector);
     const int64_t lanes = lanes_for(name, shape[vector]);
-    nest.width = knob(name, "lanes", lanes, {1, lanes});
+    nest.width = knob(name, "lanes", lanes, {1, std::max<int64_t>(lanes / 2, 1), lanes});
     const int64_t whole = (shape[vector] + nest.width - 1) / nest.width;
     nest.factors[vector] =
         nest.width * knob(name, "vectors", 1, tile_candidates(whole, std::min<int64_t>(whole, kMostVectors)));
@@ -139,7 +143,12 @@ private:
       ++tiled;
     }
     nest.has_tail = shape[vector] % nest.factors[vector] != 0;
-    nest.is_rows = long_axes.size() > 1 && knob(name, "whole", 0, {0, 1}) == 1;
+    // Which dimension lies inside of the loop in which others are computed: what is reduced over it is then
+    // computed once.
+    std::vector<int64_t> choices = {0};
+    for (int64_t d : long_axes) choices.push_back(d + 1);
+    nest.whole = long_axes.size() > 1 ? static_cast<int>(knob(name, "whole", 0, choices)) - 1 : -1;
+    nest.is_rows = nest.whole == nest.vector;
     make_loops(nest, work);
     root_of_[name] = name;
     nests_[name] = nest;
@@ -148,16 +157,19 @@ private:
   void make_loops(Nest& nest, double work) {
     std::vector<std::string> inner;
     std::vector<std::string> outer = cut(nest.root, nest, inner);
-    const std::string whole = axis(static_cast<size_t>(nest.vector)) + ".o";
-    if (nest.is_rows) {
+    std::string whole;
+    if (nest.whole >= 0) {
+      const auto d = static_cast<size_t>(nest.whole);
+      whole = axis(d) + (nest.factors[d] == 1 && !nest.is_rows ? "" : ".o");
       std::erase(outer, whole);
     } else if (knob(nest.root, "order", 0, {0, 1}) == 1) {
       // Tiles beside each other along the vector axis are far apart in time.
-      std::erase(outer, whole);
-      outer.insert(outer.begin(), whole);
+      const std::string vector = axis(static_cast<size_t>(nest.vector)) + ".o";
+      std::erase(outer, vector);
+      outer.insert(outer.begin(), vector);
     }
     std::vector<std::string> order = outer;
-    if (nest.is_rows) order.push_back(whole);
+    if (!whole.empty()) order.push_back(whole);
     order.insert(order.end(), inner.begin(), inner.end());
     reorder(nest.root, order);
     const std::string fused = builder_.fuse(nest.root, outer);
@@ -201,14 +213,34 @@ private:
     const bool same = stage.shape == builder_.stage(nest.root).shape;
     if (!stage.reduction) {
       attach_plain(name, nest);
-    } else if (can_split_reduction(name) && (!nest.has_tail || needs_one(name, nest)) &&
+    } else if (const std::optional<Nest> columns = columns_of(stage, nest)) {
+      attach_tile(name, *columns);
+    } else if (can_split_reduction(name) && (!nest.has_tail || nest.is_rows) &&
                knob(name, "rfactor", same ? 0 : 1, {0, 1}) == 1) {
       attach_partial(name, nest);
-    } else if (same && !nest.is_rows && stage.dtypes.size() == 1) {
+    } else if (same && nest.whole < 0 && stage.dtypes.size() == 1) {
       attach_tile(name, nest);
     } else {
       compute_inside(name, nest);
     }
+  }
+
+  // The nest as a reduction over its whole dimension sees it, where that is not the vector axis: a value for
+  // each lane and row of the tile.
+  std::optional<Nest> columns_of(const Stage& stage, const Nest& nest) const {
+    if (nest.whole < 0 || nest.is_rows || stage.dtypes.size() != 1) return std::nullopt;
+    const auto d = static_cast<size_t>(nest.whole);
+    Shape left = builder_.stage(nest.root).shape;
+    Nest columns = nest;
+    columns.factors[d] = 1;
+    left[d] = 1;
+    if (stage.shape.size() + 1 == left.size()) {
+      left.erase(left.begin() + nest.whole);
+      columns.factors.erase(columns.factors.begin() + nest.whole);
+      columns.vector -= nest.vector > nest.whole ? 1 : 0;
+    }
+    if (stage.shape != left) return std::nullopt;
+    return columns;
   }
 
   void compute_inside(const std::string& name, const Nest& nest) {
@@ -243,24 +275,45 @@ private:
            builder_.extent(name, reduce_axes(stage).back()) >= 4;
   }
 
-  // Partial results in the lanes of a vector.
+  // The reduction axis whose steps go to lanes: the innermost one, or with it those that memory continues.
+  std::string partial_axis(const std::string& name) {
+    const std::vector<std::string> axes = reduce_axes(builder_.stage(name));
+    const int last = static_cast<int>(axes.size()) - 1;
+    if (!builder_.joins(name, last) || knob(name, "join", 1, {0, 1}) == 0) return axes.back();
+    return builder_.join_reduction(name, last);
+  }
+
+  // Vectors of partial results beside each other: as many additions may be under way at a time.
+  int64_t accumulators(const std::string& name, int64_t vectors, int64_t tile) {
+    std::vector<int64_t> counts = {1, 2, 4, 8};
+    std::erase_if(counts, [&](int64_t count) { return count > vectors || count * tile > kMostInRegisters; });
+    return counts.size() > 1 ? knob(name, "accumulators", 1, counts) : 1;
+  }
+
+  // Partial results in the lanes of vectors.
   void attach_partial(const std::string& name, const Nest& nest) {
-    const std::string last = reduce_axes(builder_.stage(name)).back();
+    const std::string last = partial_axis(name);
     const int64_t width = lanes_for(name, builder_.extent(name, last));
-    builder_.step("split", {name, last, std::to_string(width)});
-    builder_.step("rfactor", {name, last + ".i"});
-    const std::string partial = name + ".rf";
-    const std::string lane = axis(builder_.stage(partial).shape.size() - 1);
-    root_of_[partial] = nest.root;
     // In registers: a tile's partial results, or those of the one value that a step of the loop needs.
     int64_t tile = 1;
     for (int64_t factor : nest.factors) tile *= factor;
-    const bool is_tile = builder_.stage(name).shape == builder_.stage(nest.root).shape && !nest.is_rows &&
+    const bool is_tile = builder_.stage(name).shape == builder_.stage(nest.root).shape && nest.whole < 0 &&
                          tile <= kMostInRegisters;
+    const int64_t chains = accumulators(name, builder_.extent(name, last) / width, is_tile ? tile : 1);
+    builder_.step("split", {name, last, std::to_string(width * chains)});
+    builder_.step("rfactor", {name, last + ".i"});
+    const std::string partial = name + ".rf";
+    std::string lane = axis(builder_.stage(partial).shape.size() - 1);
+    root_of_[partial] = nest.root;
     std::vector<std::string> inner, order;
     if (is_tile) order = cut(partial, nest, inner);
     const std::vector<std::string> reduced = reduce_axes(builder_.stage(partial));
     order.insert(order.end(), reduced.begin(), reduced.end());
+    if (chains > 1) {
+      builder_.step("split", {partial, lane, std::to_string(width)});
+      inner.push_back(lane + ".o");
+      lane += ".i";
+    }
     inner.push_back(lane);
     order.insert(order.end(), inner.begin(), inner.end());
     reorder(partial, order);
@@ -299,8 +352,15 @@ private:
     const Shape shape = builder_.stage(name).shape;
     if (!shape.empty() && shape.back() > 1) {
       const std::string last = axis(shape.size() - 1);
-      builder_.step("split", {name, last, std::to_string(lanes_for(name, shape.back()))});
+      const int64_t width = lanes_for(name, shape.back());
+      builder_.step("split", {name, last, std::to_string(width)});
       builder_.step("vectorize", {name, last + ".i"});
+      const int64_t copies =
+          knob(name, "copies", 1, tile_candidates((shape.back() + width - 1) / width, kMostVectors));
+      if (copies > 1) {
+        builder_.step("split", {name, last + ".o", std::to_string(copies)});
+        builder_.step("unroll", {name, last + ".o.i"});
+      }
     }
     compute_inside(name, nest);
   }

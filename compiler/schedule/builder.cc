@@ -230,6 +230,38 @@ std::vector<std::string> Builder::readers(const std::string& name) const {
   return result;
 }
 
+namespace {
+
+// Whether all of `accesses` of a stage with `dims` data axes move along reduction axis `outer` as `length`
+// steps of `inner` do.
+bool walks_as_one(const std::vector<Access>& accesses, size_t dims, int outer, int inner, int64_t length) {
+  const size_t at = dims + static_cast<size_t>(outer), lane = dims + static_cast<size_t>(inner);
+  return std::none_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    return access.irregular[at] || access.stride[at] != access.stride[lane] * length;
+  });
+}
+
+}  // namespace
+
+bool Builder::joins(const std::string& name, int axis) const {
+  return axis > 0 && walks_as_one(accesses(name), stage(name).shape.size(), axis - 1, axis,
+                                  extent(name, "r" + std::to_string(axis)));
+}
+
+std::string Builder::join_reduction(const std::string& name, int axis) {
+  const std::vector<Access> moves = accesses(name);
+  const size_t dims = stage(name).shape.size();
+  std::string joined = "r" + std::to_string(axis);
+  int64_t length = extent(name, joined);
+  for (int r = axis - 1; r >= 0 && walks_as_one(moves, dims, r, axis, length); --r) {
+    const std::string outer = "r" + std::to_string(r);
+    length *= extent(name, outer);
+    step("fuse", {name, outer, joined});
+    joined = outer + "+" + joined;
+  }
+  return joined;
+}
+
 int64_t Builder::lanes(const std::string& name) const {
   int bits = 32;
   for (DType dtype : stage(name).dtypes) bits = std::max(bits, dtype_info(dtype).bits);

@@ -48,6 +48,10 @@ public:
   std::vector<Access> accesses(const std::string& stage) const;
   /// The stages (inlined ones seen through) that read `stage`.
   std::vector<std::string> readers(const std::string& stage) const;
+  /// Whether every load walks reduction axis `axis` of the stage and the one before it as one.
+  bool joins(const std::string& stage, int axis) const;
+  /// Fuses the reduction axes before `axis` into it as far as they join; returns the name of the result.
+  std::string join_reduction(const std::string& stage, int axis);
   /// Lanes of the target's vectors for what the stage computes.
   int64_t lanes(const std::string& stage) const;
   /// True when every read of the stage moves by one element (or not at all) as its flat output index does.

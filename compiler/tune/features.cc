@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
+
+#include "compiler/tune/traffic.h"
 
 namespace tensormill::tune {
 
@@ -14,16 +15,18 @@ using te::ForKind;
 using te::StmtOp;
 
 constexpr size_t kStores = 3, kAccesses = 4;
-constexpr size_t kStoreFeatures = 21 + kAccesses * 5;
+constexpr size_t kStoreFeatures = 25 + kAccesses * 5;
+
+// Operations of a port that a division or root, and a function of vector math, take.
+constexpr double kDivisionCost = 8, kMathCost = 20;
+// Bytes a cycle from the second cache, and from beyond it.
+constexpr double kL2Bytes = 32, kL3Bytes = 9;
 
 float rounded(double value) { return static_cast<float>(std::round(value * 64) / 64); }
+float share(double part, double whole) {
+  return rounded(std::clamp(std::log2((part + 1) / (whole + 1)), -16.0, 16.0));
+}
 float scaled(double value) { return rounded(std::log2(1 + std::max(value, 0.0))); }
-
-struct Loop {
-  te::Var var;
-  double extent = 1;
-  ForKind kind = ForKind::kSerial;
-};
 
 /// Values of the variables in scope; few enough for a search from the end.
 class Values {
@@ -75,12 +78,8 @@ double bytes_of(const te::Buffer& buffer) {
   return elements_of(buffer) * static_cast<double>(dtype_bytes(buffer->dtype));
 }
 
-struct Access {
-  bool in_register = false;
-  double element_bytes = 4;
-  double buffer_elements = 1;
-  std::vector<int64_t> steps;  ///< by loop, in elements
-  double elements = 1;         ///< distinct ones
+struct Access : NestAccess {
+  double elements = 1;  ///< distinct ones
   double bytes() const { return elements * element_bytes; }
 };
 
@@ -163,6 +162,15 @@ public:
     features.push_back(rounded(register_vectors_ / std::max(1, facts_.vector_registers)));
     features.push_back(scaled(tasks_));
     features.push_back(rounded(tasks_ / (std::ceil(tasks_ / cores) * cores)));
+    const double memory = std::max(l2_cycles_, l3_cycles_);
+    const double together = port_cycles_ + entry_cycles_ + l2_cycles_ + l3_cycles_;
+    const double overlapped = std::max(port_cycles_, memory) + entry_cycles_;
+    features.push_back(scaled(together));
+    features.push_back(scaled(overlapped));
+    features.push_back(share(together, ideal_cycles_));
+    features.push_back(share(overlapped, ideal_cycles_));
+    features.push_back(share(port_cycles_, ideal_cycles_));
+    features.push_back(rounded(std::min(overshoot_, 64.0)));
     return features;
   }
 
@@ -188,7 +196,7 @@ private:
   }
 
   // By how much the address moves when a loop takes one step, what the lets compute from it included.
-  int64_t step_of(const Loop& loop, const te::Buffer& buffer, const std::vector<te::Expr>& indices,
+  int64_t step_of(const NestLoop& loop, const te::Buffer& buffer, const std::vector<te::Expr>& indices,
                   int64_t first) {
     int64_t* value = values_.find(loop.var.get());
     *value += 1;
@@ -205,25 +213,19 @@ private:
     result.element_bytes = static_cast<double>(dtype_bytes(buffer->dtype));
     result.buffer_elements = std::max(elements_of(buffer), 1.0);
     const int64_t first = address(buffer, indices);
-    for (const Loop& loop : loops_) {
+    for (const NestLoop& loop : loops_) {
       const int64_t step = loop.extent > 1 ? step_of(loop, buffer, indices, first) : 0;
       result.steps.push_back(step);
-      if (step != 0) result.elements *= loop.extent;
     }
-    result.elements = std::min(result.elements, result.buffer_elements);
+    result.elements = distinct_elements(result, loops_, 0);
     return result;
   }
 
   double runs_within(const std::vector<Access>& accesses, double bytes) const {
     double runs = 1;
-    std::vector<double> elements(accesses.size(), 1);
     for (size_t i = loops_.size(); i-- > 0;) {
       double touched = 0;
-      for (size_t a = 0; a < accesses.size(); ++a) {
-        if (accesses[a].steps[i] != 0)
-          elements[a] = std::min(elements[a] * loops_[i].extent, accesses[a].buffer_elements);
-        if (!accesses[a].in_register) touched += elements[a] * accesses[a].element_bytes;
-      }
+      for (const Access& one : accesses) touched += one.in_register ? 0 : distinct_bytes(one, loops_, i);
       if (touched > bytes) return runs;
       runs *= loops_[i].extent;
     }
@@ -233,7 +235,7 @@ private:
   void add_loops(StoreFacts& facts) const {
     std::array<double, 4> products = {1, 1, 1, 1};
     double innermost = 1, second = 1;
-    for (const Loop& loop : loops_) {
+    for (const NestLoop& loop : loops_) {
       facts.runs *= loop.extent;
       products.at(static_cast<size_t>(loop.kind)) *= loop.extent;
       if (loop.kind != ForKind::kSerial) continue;
@@ -264,6 +266,28 @@ private:
     features.push_back(scaled(runs));
     features.push_back(scaled(loads));
     features.push_back(rounded(std::min(runs / std::max(loads, 1.0), 64.0)));
+  }
+
+  // Shares, so that they mean the same in kernels of other sizes.
+  void add_cycles(const std::vector<Access>& accesses, const std::array<double, kKinds>& counts,
+                  StoreFacts& facts) {
+    const std::vector<NestAccess> plain(accesses.begin(), accesses.end());
+    const double operations = counts[kAdds] + counts[kProducts] + counts[kComparisons] +
+                              kDivisionCost * counts[kDivisions] + kMathCost * counts[kMath];
+    const PortCycles cycles = port_cycles(plain, loops_, operations, facts_);
+    const double from_l2 = bytes_moved(plain, loops_, static_cast<double>(facts_.l1d_bytes) * 0.75);
+    const double from_l3 = bytes_moved(plain, loops_, static_cast<double>(facts_.l2_bytes) * 0.75);
+    ideal_cycles_ += cycles.ideal;
+    port_cycles_ += cycles.ports;
+    entry_cycles_ += cycles.entries;
+    l2_cycles_ += from_l2 / kL2Bytes;
+    l3_cycles_ += from_l3 / kL3Bytes;
+    facts.features.push_back(rounded(cycles.vectors / std::max(1, facts_.vector_registers)));
+    facts.features.push_back(share(cycles.ports, cycles.ports + cycles.entries));
+    facts.features.push_back(share(from_l2 / kL2Bytes, cycles.ports));
+    facts.features.push_back(share(from_l3 / kL3Bytes, cycles.ports));
+    // The results are written by stores that run once an element, but for what reaches past the end.
+    if (!accesses[0].in_register) overshoot_ = std::max(overshoot_, facts.runs / accesses[0].elements);
   }
 
   void add_accesses(std::vector<Access> accesses, double runs, std::vector<float>& features) const {
@@ -302,19 +326,22 @@ private:
                          runs_within(accesses, static_cast<double>(facts_.l2_bytes) / 2), bytes})
       facts.features.push_back(scaled(value));
     add_body(accesses, facts.features);
+    add_cycles(accesses, counts, facts);
     add_accesses(accesses, facts.runs, facts.features);
-    for (const Loop& loop : loops_) copies *= loop.kind == ForKind::kUnrolled ? loop.extent : 1;
+    for (const NestLoop& loop : loops_) copies *= loop.kind == ForKind::kUnrolled ? loop.extent : 1;
     copies_ += copies;
     runs_ += facts.runs;
     stores_.push_back(std::move(facts));
   }
 
   const target::CpuFacts& facts_;
-  std::vector<Loop> loops_;
+  std::vector<NestLoop> loops_;
   std::vector<std::pair<te::Var, te::Expr>> lets_;
   Values values_;
   std::vector<StoreFacts> stores_;
   double loop_count_ = 0, temporary_bytes_ = 0, register_vectors_ = 0, copies_ = 0, runs_ = 0, tasks_ = 1;
+  double ideal_cycles_ = 0, port_cycles_ = 0, entry_cycles_ = 0, l2_cycles_ = 0, l3_cycles_ = 0;
+  double overshoot_ = 1;
 };
 
 }  // namespace

@@ -10,16 +10,21 @@
 ///   touched by all loops;
 ///   the body that is straight code (unrolled and vectorized loops inside of the innermost serial one): its
 ///   runs in vectors, its loads from memory, runs for each load (plain);
+///   cycles (traffic.h): vectors that the body needs at once for each register of the target (plain), and
+///   log2 of shares, within ±16: the ports' cycles of all with the starts of loops, cycles of bytes from the
+///   second cache and from beyond it of the ports' cycles;
 ///   the four accesses that touch most bytes, the store's own first: bytes touched, runs for each distinct
 ///   element, step along the vectorized and along the innermost serial loop in elements, 1 when in registers.
 /// And for the whole nest: stores, loops, unrolled copies of all stores, bytes of temporaries in memory, runs
 /// of all stores; vectors in registers for each register of the target (plain); tasks of the parallel loops;
-/// share of the cores that the last round of tasks keeps busy (plain).
+/// share of the cores that the last round of tasks keeps busy (plain); cycles of all stores by ports, starts
+/// of loops and caches, added up, and with caches beside the ports, as they are and (log2 of shares) over the
+/// cycles of the arithmetic alone; those of the ports over the same; runs of the stores to memory for each
+/// element that they write (plain).
 ///
 /// Steps are found by evaluating an index at the loops' first iterations and at the second of one loop; what
-/// depends on data counts as 0. Distinct elements are the product of the extents of loops that move an
-/// access, at most the buffer's. After the features of Zheng et al., "Ansor" (OSDI 2020), appendix B, cut to
-/// what a CPU's register tiles differ in. Thread-safety: pure function.
+/// depends on data counts as 0. Distinct elements: traffic.h. After the features of Zheng et al., "Ansor"
+/// (OSDI 2020), appendix B, cut to what a CPU's register tiles differ in. Thread-safety: pure function.
 #pragma once
 
 #include <vector>

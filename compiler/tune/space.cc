@@ -1,6 +1,7 @@
 #include "compiler/tune/space.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/driver/build_kernel.h"
 #include "compiler/schedule/automatic.h"
@@ -42,7 +43,22 @@ Space::Space(const plan::Kernel& kernel, const target::Target& target, bool sket
   const auto analytic = make(schedule::choose_from({}));
   TM_CHECK(analytic.has_value(), "the analytic schedule of " + kernel.symbol + " does not apply");
   analytic_ = *analytic;
-  for (const Knob& knob : analytic_.knobs) size_ *= knob.candidates.size();
+}
+
+uint64_t Space::size_estimate() const {
+  constexpr int kDescents = 48;
+  Random random(1);
+  double sum = 0, count = 0;
+  for (int i = 0; i < kDescents; ++i) {
+    // Of choices that do not fit together no more is known; those that do stand for them.
+    const std::optional<Point> point = sample(random);
+    if (!point) continue;
+    double product = 1;
+    for (const Knob& knob : point->knobs) product *= static_cast<double>(knob.candidates.size());
+    sum += product;
+    ++count;
+  }
+  return count == 0 ? 1 : static_cast<uint64_t>(std::llround(std::min(sum / count, 1e18)));
 }
 
 std::vector<float> Space::features(const Point& point) const {
@@ -85,6 +101,23 @@ std::optional<Point> Space::at(uint64_t index) const {
   });
   if (left != 0) return std::nullopt;
   return point;
+}
+
+std::optional<Point> Space::next(Walk& walk) const {
+  while (!walk.done) {
+    std::vector<std::pair<size_t, size_t>> asked;
+    std::optional<Point> point = make([&](const Knob& knob) {
+      const size_t place = asked.size() < walk.digits.size() ? walk.digits[asked.size()].first : 0;
+      asked.emplace_back(place, knob.candidates.size());
+      return knob.candidates[place];
+    });
+    while (!asked.empty() && asked.back().first + 1 == asked.back().second) asked.pop_back();
+    walk.done = asked.empty();
+    if (!walk.done) ++asked.back().first;
+    walk.digits = std::move(asked);
+    if (point) return point;
+  }
+  return std::nullopt;
 }
 
 std::optional<Point> Space::sample(Random& random) const {

@@ -31,12 +31,20 @@ public:
 
   /// The template's own choices.
   const Point& analytic() const { return analytic_; }
-  /// All points, were the knobs those of the analytic point: exact where none depends on another.
-  uint64_t size_estimate() const { return size_; }
+  /// All points: exact where no knob depends on another, else the mean of what random descents through the
+  /// choices make of it (Knuth, "Estimating the efficiency of backtrack programs", 1975), the same each time.
+  uint64_t size_estimate() const;
   /// loop_features of the point's loops; zeros where its steps do not apply.
   std::vector<float> features(const Point& point) const;
   std::string digest() const;  ///< hex, of the analytic point's knobs and their candidates
 
+  /// A walk over all points, each once; the last choice changes first.
+  struct Walk {
+    std::vector<std::pair<size_t, size_t>> digits;  ///< the next point's: candidate and their number
+    bool done = false;
+  };
+  /// The next point whose choices fit together; nothing after the last.
+  std::optional<Point> next(Walk& walk) const;
   /// Nothing where there is no such point, or its choices do not fit together.
   std::optional<Point> at(uint64_t index) const;
   /// Each choice uniform. Nothing where the choices do not fit together.
@@ -55,7 +63,6 @@ private:
   target::Target target_;
   bool sketches_;
   Point analytic_;
-  uint64_t size_ = 1;
 };
 
 schedule::Config config_of(const std::vector<schedule::Knob>& knobs);

@@ -16,15 +16,16 @@ public:
   using Tuner::Tuner;
   std::vector<Point> propose(size_t count) override {
     std::vector<Point> points;
-    for (; points.size() < count && next_ < space().size_estimate(); ++next_) {
-      std::optional<Point> point = space().at(next_);
-      if (point && is_new(*point)) points.push_back(std::move(*point));
+    while (points.size() < count) {
+      std::optional<Point> point = space().next(walk_);
+      if (!point) break;
+      if (is_new(*point)) points.push_back(std::move(*point));
     }
     return points;
   }
 
 private:
-  uint64_t next_ = 0;
+  Space::Walk walk_;
 };
 
 class RandomTuner : public Tuner {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -104,6 +105,18 @@ std::string bar(double part) {
   return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "] ";
 }
 
+/// "  failed: 3 instantiation, 1 runtime_device"; "" while nothing failed.
+std::string failures_text(const tune::TuneSession& session) {
+  std::map<std::string, int64_t> causes;
+  for (const tune::TaskState& state : session.tasks()) {
+    for (const auto& [cause, count] : state.failures) causes[cause] += count;
+  }
+  std::string text;
+  for (const auto& [cause, count] : causes)
+    text += (text.empty() ? "  failed: " : ", ") + std::to_string(count) + " " + cause;
+  return text;
+}
+
 /// On a terminal one line with a bar that is written over; else a line each time.
 class ProgressLine {
 public:
@@ -118,11 +131,7 @@ public:
     line << std::fixed << std::setprecision(3) << "trials " << session.trials() << "/"
          << session.trial_budget() << "  model " << session.default_latency() * 1e3 << " -> "
          << session.best_latency() * 1e3 << " ms";
-    int64_t failed = 0;
-    for (const tune::TaskState& state : session.tasks()) {
-      for (const auto& [cause, count] : state.failures) failed += count;
-    }
-    if (failed > 0) line << "  failed " << failed;
+    line << failures_text(session);
     if (terminal_ && !last && part > 0)
       line << "  " << std::setprecision(0) << spent * (1 - std::min(part, 1.0)) / part << " s left";
     std::cerr << line.str() << (!terminal_ || last ? "\n" : "") << std::flush;

@@ -45,6 +45,21 @@ TEST_F(SpaceTest, IndicesAndPointsAreOneToOne) {
   EXPECT_FALSE(space_.at(~uint64_t{0}));
 }
 
+TEST_F(SpaceTest, AWalkMeetsEachPointOnce) {
+  std::set<uint64_t> indices;
+  Space::Walk walk;
+  while (const auto point = space_.next(walk)) {
+    EXPECT_TRUE(indices.insert(point->index).second);
+    ASSERT_LT(indices.size(), 20000U);
+  }
+  EXPECT_TRUE(indices.count(space_.analytic().index) == 1);
+  Random random(4);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(indices.count(space_.sample(random)->index), 1U);
+  // The estimate is a mean over descents.
+  EXPECT_NEAR(static_cast<double>(space_.size_estimate()), static_cast<double>(indices.size()),
+              0.4 * static_cast<double>(indices.size()));
+}
+
 TEST_F(SpaceTest, NeighboursDifferInOneChoice) {
   Random random(2);
   for (int i = 0; i < 20; ++i) {
@@ -94,6 +109,68 @@ TEST_F(SpaceTest, TunersNeverProposeTwiceAndFindTheMinimum) {
   CostModel model(false, 0);
   EXPECT_THROW(make_tuner("psychic", space_, 0, "", model), Error);
 }
+
+/// Convolutions as ResNet-18 and MobileNetV2 have them.
+struct Layer {
+  const char* name;
+  const char* graph;
+};
+
+class LayerSpaces : public testing::TestWithParam<Layer> {};
+
+TEST_P(LayerSpaces, HoldManySchedulesThatApply) {
+  const std::vector<Task> tasks = tune_test::tasks_of(GetParam().graph);
+  const Task* conv = nullptr;
+  for (const Task& task : tasks) {
+    if (conv == nullptr || task.kernel.flops > conv->kernel.flops) conv = &task;
+  }
+  ASSERT_NE(conv, nullptr);
+  const Space space(conv->kernel, tune_test::host_target());
+  EXPECT_GT(space.size_estimate(), 500U) << conv->name;
+  std::set<std::string> schedules;
+  Random random(5);
+  size_t applied = 0;
+  constexpr size_t kDraws = 40;
+  for (size_t i = 0; i < kDraws; ++i) {
+    const auto point = space.sample(random);
+    ASSERT_TRUE(point) << conv->name;
+    schedules.insert(schedule::print(point->schedule));
+    try {
+      driver::build_loops(conv->kernel, point->schedule);
+      ++applied;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidRecords) << schedule::print(point->schedule);
+    }
+  }
+  EXPECT_GT(schedules.size() * 10, kDraws * 8) << "few draws may meet";
+  EXPECT_GT(applied * 10, kDraws * 9) << "nearly all points have to be of use";
+}
+
+constexpr Layer kLayers[] = {
+    {"FirstLayer", R"(graph "g" (%x: f32[1,3,224,224], %w: f32[4,3,7,7,16]) {
+  %y: f32[1,4,112,112,16] = conv_first(%x, %w) {pads: ints[3, 3, 3, 3], strides: ints[2, 2]}
+  return %y
+}
+)"},
+    {"Strided3x3", R"(graph "g" (%x: f32[1,16,14,14,16], %w: f32[32,16,3,3,16,16]) {
+  %y: f32[1,32,7,7,16] = conv_blocked(%x, %w) {pads: ints[1, 1, 1, 1], strides: ints[2, 2]}
+  return %y
+}
+)"},
+    {"Pointwise", R"(graph "g" (%x: f32[1,6,14,14,16], %w: f32[36,6,1,1,16,16]) {
+  %y: f32[1,36,14,14,16] = conv_blocked(%x, %w)
+  return %y
+}
+)"},
+    {"Depthwise", R"(graph "g" (%x: f32[1,60,7,7,16], %w: f32[60,3,3,16]) {
+  %y: f32[1,60,7,7,16] = conv_depthwise(%x, %w) {pads: ints[1, 1, 1, 1]}
+  return %y
+}
+)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Networks, LayerSpaces, testing::ValuesIn(kLayers),
+                         [](const testing::TestParamInfo<Layer>& info) { return info.param.name; });
 
 TEST(Tasks, SelectionsNamePlaces) {
   EXPECT_EQ(parse_selection("all", 3), (std::vector<size_t>{0, 1, 2}));

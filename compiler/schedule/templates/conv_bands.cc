@@ -156,7 +156,7 @@ void schedule_feed(Builder& builder, const BandNest& nest, const std::string& ba
   builder.step("split", {feed, "i3", std::to_string(columns)});
   builder.step("unroll", {feed, "i3.i"});
   builder.step("vectorize", {feed, "i4"});
-  schedule_depthwise_sums(builder, {feed, nest.feed_sums, "", false}, columns, "i3.o");
+  schedule_depthwise_sums(builder, {feed, nest.feed_sums, "", false}, {columns, 1}, "i3.o");
 }
 
 }  // namespace

@@ -81,15 +81,19 @@ bool template_conv_blocked(Builder& builder) {
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
   const target::CpuFacts& facts = builder.target().facts;
   const Traffic traffic = traffic_of(builder, nest);
-  const ConvExtents extents = {width, stage.shape[1], reduction_steps(stage), vectors,
-                               most_blocks(traffic, stage.shape[1], facts)};
+  const ConvExtents extents = {width,
+                               stage.shape[1],
+                               reduction_steps(stage),
+                               vectors,
+                               most_blocks(traffic, stage.shape[1], facts),
+                               nest.flat ? 1 : stage.shape[2]};
   const ConvTile tile = tune_conv_tile(builder, choose_conv_tile(extents, facts), extents);
-  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2];
+  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2] / tile.rows;
   ConvPass pass = choose_pass(traffic, nest.flat, stage.shape[0], parts, facts);
   if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
     pass = share_image(pass, stage.shape[0], parts, facts);
-  pass.part = builder.knob("part", pass.part, divisors(parts));
-  pass.images = builder.knob("images", pass.images, divisors(stage.shape[0]));
+  pass =
+      tune_conv_pass(builder, pass, parts, stage.shape[0], (stage.shape[1] + tile.blocks - 1) / tile.blocks);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_conv_sums(builder, nest, tile, inside);
   schedule_picked(builder, nest);

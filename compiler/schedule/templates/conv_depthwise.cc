@@ -16,10 +16,16 @@ bool template_conv_depthwise(Builder& builder) {
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
   const int64_t columns = depthwise_columns(stage.shape[3], vectors, builder.target().facts.vector_registers);
   const int64_t most = std::min<int64_t>(stage.shape[3], 28 / vectors);
-  const ConvTile tile = {builder.knob("tile_columns", columns, range_candidates(1, most)), 1};
-  const ConvPass pass = share_image({}, stage.shape[0], stage.shape[2], builder.target().facts);
+  ConvTile tile = {builder.knob("tile_columns", columns, range_candidates(1, most)), 1};
+  std::vector<int64_t> rows = divisors(stage.shape[2]);
+  std::erase_if(rows, [&](int64_t count) { return count > 1 && count * tile.columns * vectors > 28; });
+  if (rows.size() > 1) tile.rows = builder.knob("tile_rows", 1, rows);
+  const int64_t parts = stage.shape[2] / tile.rows;
+  const ConvPass pass =
+      tune_conv_pass(builder, share_image({}, stage.shape[0], parts, builder.target().facts), parts,
+                     stage.shape[0], stage.shape[1]);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
-  schedule_depthwise_sums(builder, nest, tile.columns, inside);
+  schedule_depthwise_sums(builder, nest, tile, inside);
   return true;
 }
 

@@ -8,7 +8,8 @@ namespace {
 
 // The window's columns, whose copies at the border leave out what is outside, are unrolled up to this many.
 constexpr int64_t kMaxWindowColumns = 11;
-constexpr int64_t kMaxTaps = 64;  // of a depthwise window; past this, they stay loops
+constexpr int64_t kMaxLaneSteps = 8;  // lanes of the input that may be written out one after the other
+constexpr int64_t kMaxTaps = 64;      // of a depthwise window; past this, they stay loops
 
 }  // namespace
 
@@ -85,7 +86,29 @@ ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvEx
   const int64_t most = std::max<int64_t>(std::min(extents.columns, fitting), 1);
   const int64_t columns =
       builder.knob("tile_columns", std::min(analytic.columns, most), range_candidates(1, most));
-  return {columns, blocks};
+  std::vector<int64_t> rows = divisors(extents.rows);
+  std::erase_if(rows, [&](int64_t count) { return count > 1 && count * columns > fitting; });
+  return {columns, blocks, rows.size() > 1 ? builder.knob("tile_rows", 1, rows) : 1};
+}
+
+std::string cut_tile_rows(Builder& builder, const std::string& stage, const ConvTile& tile,
+                          std::vector<std::string>& inner) {
+  if (tile.rows == 1) return "i2";
+  builder.step("split", {stage, "i2", std::to_string(tile.rows)});
+  builder.step("unroll", {stage, "i2.i"});
+  inner.emplace_back("i2.i");
+  return "i2.o";
+}
+
+ConvPass tune_conv_pass(Builder& builder, ConvPass pass, int64_t parts, int64_t images, int64_t tiles) {
+  if (pass.part == 0) pass.part = parts;
+  pass.part = builder.knob("part", pass.part, divisors(parts));
+  pass.images = builder.knob("images", pass.images, divisors(images));
+  // All tiles in one group are the loops of parts of one; and there a group changes nothing.
+  std::vector<int64_t> groups = divisors(tiles);
+  if (groups.size() > 1) groups.pop_back();
+  if (pass.part > 1 && groups.size() > 1) pass.group = builder.knob("group", pass.group, groups);
+  return pass;
 }
 
 int64_t reduction_steps(const Stage& stage) {
@@ -109,14 +132,23 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   const int64_t batch = builder.stage(root).shape[0];
   const double work = static_cast<double>(num_elements(builder.stage(root).shape)) *
                       static_cast<double>(reduction_steps(builder.stage(nest.sums)));
-  std::string columns = "i3", parts = "i2", images = "i0";
-  if (nest.flat) columns = builder.fuse(root, {"i2", "i3"});
+  std::string columns = "i3", parts, images = "i0";
+  std::vector<std::string> inner;
+  if (nest.flat) {
+    columns = builder.fuse(root, {"i2", "i3"});
+  } else {
+    parts = cut_tile_rows(builder, root, tile, inner);
+  }
   builder.step("split", {root, columns, std::to_string(tile.columns)});
   builder.step("split", {root, "i1", std::to_string(tile.blocks)});
   if (nest.flat) parts = columns + ".o";
   builder.step("split",
                {root, parts, std::to_string(pass.part > 0 ? pass.part : builder.extent(root, parts))});
   std::vector<std::string> outer = {parts + ".o", "i1.o", parts + ".i"};
+  if (pass.group > 1) {
+    builder.step("split", {root, "i1.o", std::to_string(pass.group)});
+    outer = {parts + ".o", "i1.o.o", parts + ".i", "i1.o.i"};
+  }
   if (pass.images < batch) {
     builder.step("split", {root, "i0", std::to_string(pass.images)});
     outer.insert(outer.begin(), "i0.o");
@@ -128,7 +160,8 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   order.insert(order.end(), outer.begin(), outer.end());
   order.push_back(images);
   if (!nest.flat) order.push_back(columns + ".o");
-  order.insert(order.end(), {columns + ".i", "i1.i", "i4"});
+  inner.insert(inner.end(), {columns + ".i", "i1.i", "i4"});
+  order.insert(order.end(), inner.begin(), inner.end());
   builder.step("reorder", order);
   builder.parallelize(root, builder.fuse(root, outer), work);
   builder.step("unroll", {root, columns + ".i"});
@@ -137,6 +170,28 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   return nest.flat ? images : columns + ".o";
 }
 
+namespace {
+
+// Loops over blocks of input channels (r0), rows and columns of the window (r1, r2) and lanes (r3), outermost
+// first. A block of the first ones may stand inside of the window.
+std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::string& sums) {
+  const int64_t blocks = builder.extent(sums, "r0");
+  const bool has_window = builder.extent(sums, "r1") * builder.extent(sums, "r2") > 1;
+  std::vector<std::string> order = {"r0", "r1", "r2"};
+  const int64_t inside = has_window && blocks > 1 ? builder.knob("k_block", 1, divisors(blocks)) : 1;
+  if (inside == blocks && blocks > 1) {
+    order = {"r1", "r2", "r0"};
+  } else if (inside > 1) {
+    builder.step("split", {sums, "r0", std::to_string(inside)});
+    order = {"r0.o", "r1", "r2", "r0.i"};
+  }
+  for (const std::string& axis : tune_unroll(builder, sums, "r3", "unroll_lanes", 1, kMaxLaneSteps))
+    order.push_back(axis);
+  return order;
+}
+
+}  // namespace
+
 void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                         const std::string& inside) {
   const std::string& sums = nest.sums;
@@ -144,14 +199,17 @@ void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& 
   builder.step("split", {sums, columns, std::to_string(tile.columns)});
   builder.step("split", {sums, "i1", std::to_string(tile.blocks)});
   std::vector<std::string> order = {sums, "i0", "i1.o"};
-  if (!nest.flat) order.push_back("i2");
+  std::vector<std::string> inner;
+  if (!nest.flat) order.push_back(cut_tile_rows(builder, sums, tile, inner));
   order.push_back(columns + ".o");
   std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
+  if (reduced.size() == 4) reduced = schedule_reduction_loops(builder, sums);
   // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
   // over more registers than there are: each gets a loop over the window's rows of its own.
   if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);
   order.insert(order.end(), reduced.begin(), reduced.end());
-  order.insert(order.end(), {columns + ".i", "i1.i", lanes});
+  inner.insert(inner.end(), {columns + ".i", "i1.i", lanes});
+  order.insert(order.end(), inner.begin(), inner.end());
   builder.step("reorder", order);
   if (!nest.flat && builder.extent(sums, "r2") <= kMaxWindowColumns) builder.step("unroll", {sums, "r2"});
   builder.step("unroll", {sums, columns + ".i"});
@@ -170,12 +228,18 @@ int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, int register
   return std::min(width, most);
 }
 
-void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, int64_t columns,
+void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                              const std::string& inside) {
   const std::string& sums = nest.sums;
   const bool written_out = reduction_steps(builder.stage(sums)) <= kMaxTaps;
-  builder.step("split", {sums, "i3", std::to_string(columns)});
-  builder.step("reorder", {sums, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});
+  builder.step("split", {sums, "i3", std::to_string(tile.columns)});
+  std::vector<std::string> inner;
+  const std::string rows = cut_tile_rows(builder, sums, tile, inner);
+  std::vector<std::string> order = {sums, "i0", "i1", rows, "i3.o", "r0"};
+  order.insert(order.end(), inner.begin(), inner.end());
+  const bool taps_outside = builder.knob("taps_outside", 0, {0, 1}) == 1;
+  order.insert(order.end(), {taps_outside ? "r1" : "i3.i", taps_outside ? "i3.i" : "r1", "i4"});
+  builder.step("reorder", order);
   for (const char* axis : {"r0", "r1"}) {
     const int64_t unrolls = written_out ? 1 : 0;
     if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)

@@ -4,6 +4,7 @@
 
 #include "compiler/schedule/builder.h"
 #include "compiler/schedule/templates/conv_tile.h"
+#include "compiler/schedule/templates/register_tile.h"
 
 namespace tensormill::schedule {
 
@@ -28,8 +29,13 @@ bool is_picked(const Builder& builder, const std::string& stage);
 /// The loops of the picked input, if there is one.
 void schedule_picked(Builder& builder, const ConvNest& nest);
 
-/// The tile, as knobs tile_blocks and tile_columns: what fits the registers.
+/// The tile, as knobs tile_blocks, tile_columns and tile_rows: what fits the registers.
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents);
+
+/// Cuts the rows of a stage of the nest that is not flat by the tile; returns the axis of the outer part and
+/// adds the inner one, if there is one, to `inner`.
+std::string cut_tile_rows(Builder& builder, const std::string& stage, const ConvTile& tile,
+                          std::vector<std::string>& inner);
 
 /// Points of the reduction.
 int64_t reduction_steps(const Stage& stage);
@@ -38,7 +44,11 @@ int64_t reduction_steps(const Stage& stage);
 struct ConvPass {
   int64_t images = 1;  ///< a divisor of their number
   int64_t part = 0;    ///< rows (of a flat nest: tiles) of an image, a divisor of their number; 0: all
+  int64_t group = 1;   ///< tiles of channel blocks beside each other in a group, a divisor of their number
 };
+
+/// The pass as knobs part, images and group; `parts` of an image, `tiles` of channel blocks.
+ConvPass tune_conv_pass(Builder& builder, ConvPass pass, int64_t parts, int64_t images, int64_t tiles);
 
 /// `pass` with parts of an image so small that the cores get equal shares of each: a core then reads the rows
 /// that it wrote. Unchanged where whole `images` can be shared equally, or the `parts` of an image cannot.
@@ -53,9 +63,9 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
 void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                         const std::string& inside);
 
-/// The loops of depthwise sums: a row of `columns` in registers, the taps
-/// written out where they are few.
-void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, int64_t columns,
+/// The loops of depthwise sums: the tile's columns and rows in registers, the taps written out where they are
+/// few.
+void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                              const std::string& inside);
 
 /// Columns of a depthwise tile: a divisor of the row's length where there is one past half of what the

@@ -11,6 +11,7 @@ namespace tensormill::schedule {
 struct ConvTile {
   int64_t columns = 1;
   int64_t blocks = 1;
+  int64_t rows = 1;  ///< of the image, a divisor of their number
 };
 
 /// What a nest is tiled from: extents in elements and blocks, `steps` of the reduction, vectors of the target
@@ -21,6 +22,7 @@ struct ConvExtents {
   int64_t steps = 1;
   int64_t vectors_per_block = 1;
   int64_t most_blocks = 4;  ///< of a tile
+  int64_t rows = 1;         ///< that tiles may be cut from
 };
 
 /// The tile with the fewest cycles over the whole output, by the ports that a step of the reduction needs:

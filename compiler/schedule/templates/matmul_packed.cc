@@ -10,6 +10,7 @@ namespace tensormill::schedule {
 namespace {
 
 constexpr int64_t kStepsTogether = 4;
+constexpr int64_t kMostStepsTogether = 16;
 
 struct Stages {
   std::string sums, root;
@@ -27,6 +28,24 @@ Stages find_stages(Builder& builder) {
   }
   if (found.sums.empty() || found.root.empty() || builder.stage(found.sums).shape.size() != 3) return {};
   return found;
+}
+
+// Panels side by side that all rows pass before the next ones, as a knob: the more, the longer a row of x
+// stays in the first cache, and the more of the matrix has to stay in the second. `order`: the outer loops.
+void group_panels(Builder& builder, const std::string& root, const std::string& panel,
+                  std::vector<std::string>& order) {
+  const int64_t panels = builder.extent(root, panel);
+  if (panels == 1 || order.back() == panel) return;
+  const int64_t group = builder.knob("group", 1, divisors(panels));
+  if (group == 1) return;
+  if (group == panels) {
+    std::erase(order, panel);
+    order.push_back(panel);
+    return;
+  }
+  builder.step("split", {root, panel, std::to_string(group)});
+  *std::find(order.begin(), order.end(), panel) = panel + ".o";
+  order.push_back(panel + ".i");
 }
 
 }  // namespace
@@ -84,6 +103,7 @@ bool template_matmul_packed(Builder& builder) {
     rows.back() += ".o";
     order.insert(order.end(), rows.begin(), rows.end());
   }
+  group_panels(builder, root, column + ".o", order);
   std::vector<std::string> args = {root};
   args.insert(args.end(), order.begin(), order.end());
   args.insert(args.end(), inner.begin(), inner.end());
@@ -97,13 +117,11 @@ bool template_matmul_packed(Builder& builder) {
   builder.step("split", {sums, "i1", std::to_string(tile.vectors)});
   // Several steps along the depth are written out: the loop's own instructions would take a seventh of the
   // slots of the multiply-adds.
-  const bool steps = depth % kStepsTogether == 0;
-  if (steps) {
-    builder.step("split", {sums, "r0", std::to_string(kStepsTogether)});
-    builder.step("unroll", {sums, "r0.i"});
-  }
-  std::vector<std::string> nest = {sums, "i0.o", "i1.o", steps ? "r0.o" : "r0"};
-  if (steps) nest.push_back("r0.i");
+  std::vector<std::string> nest = {sums, "i0.o", "i1.o"};
+  for (const std::string& axis :
+       tune_unroll(builder, sums, "r0", "unroll_depth", depth % kStepsTogether == 0 ? kStepsTogether : 1,
+                   kMostStepsTogether))
+    nest.push_back(axis);
   nest.insert(nest.end(), {"i0.i", "i1.i", "i2"});
   builder.step("reorder", nest);
   for (const char* axis : {"i0.i", "i1.i"}) builder.step("unroll", {sums, axis});

@@ -53,7 +53,8 @@ bool template_pool_blocked(Builder& builder) {
       builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(shape[3], 24))));
   builder.step("split", {root, "i3", columns});
   const int64_t cores = std::max(builder.target().facts.num_cores, 1);
-  const int64_t share = shape[2] % cores == 0 ? shape[2] / cores : shape[2];
+  const int64_t share =
+      builder.knob("part", shape[2] % cores == 0 ? shape[2] / cores : shape[2], divisors(shape[2]));
   builder.step("split", {root, "i2", std::to_string(share)});
   builder.step("reorder", {root, "i0", "i2.o", "i1", "i2.i", "i3.o", "i3.i", "i4"});
   builder.parallelize(root, builder.fuse(root, {"i0", "i2.o", "i1", "i2.i"}),
@@ -61,7 +62,9 @@ bool template_pool_blocked(Builder& builder) {
   builder.step("unroll", {root, "i3.i"});
   builder.step("vectorize", {root, "i4"});
   builder.step("split", {windows, "i3", columns});
-  builder.step("reorder", {windows, "i0", "i1", "i2", "i3.o", "r0", "i3.i", "r1", "i4"});
+  const bool taps_outside = builder.knob("taps_outside", 0, {0, 1}) == 1;
+  builder.step("reorder", {windows, "i0", "i1", "i2", "i3.o", "r0", taps_outside ? "r1" : "i3.i",
+                           taps_outside ? "i3.i" : "r1", "i4"});
   for (const char* axis : {"r0", "r1"}) {
     const int64_t unrolls = taps <= kMaxTaps ? 1 : 0;
     if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)

@@ -10,6 +10,9 @@ namespace tensormill::schedule {
 
 namespace {
 
+constexpr int64_t kMaxSteps = 9;          // of the innermost reduction axis that may be written out
+constexpr int64_t kMaxAccumulators = 24;  // of results that share no loads
+
 double work_of(const Stage& stage) {
   double work = 1;
   for (const StageAxis& axis : stage.axes) work *= static_cast<double>(axis.extent);
@@ -89,6 +92,14 @@ public:
         most = count;
         best = static_cast<int>(d);
       }
+    }
+    return best;
+  }
+  /// The longest dimension but `taken`; -1 when none is longer than 1.
+  int longest_dimension(int taken) const {
+    int best = -1;
+    for (int d = 0; d < static_cast<int>(stage_.shape.size()); ++d) {
+      if (d != taken && extent(d) > 1 && (best < 0 || extent(d) > extent(best))) best = d;
     }
     return best;
   }
@@ -174,7 +185,13 @@ void schedule_tile(Builder& builder, const Anchor& anchor, const std::vector<Til
   const Cut root = cut_tile(builder, anchor.root, rows, vector, lanes, vectors);
   const std::string inside = root_loops(builder, anchor.root, root, lanes > 1, work);
   const Cut own = cut_tile(builder, anchor.stage, rows, vector, lanes, vectors);
-  reorder(builder, anchor.stage, {own.outer, reduce_axes(builder.stage(anchor.stage)), own.inner});
+  std::vector<std::string> reduced = reduce_axes(builder.stage(anchor.stage));
+  if (reduced.size() > 1 && builder.knob(anchor.stage + "_reduce_order", 0, {0, 1}) == 1)
+    std::rotate(reduced.begin(), reduced.begin() + 1, reduced.end());
+  const std::vector<std::string> innermost =
+      tune_unroll(builder, anchor.stage, reduced.back(), anchor.stage + "_unroll", 1, kMaxSteps);
+  reduced.pop_back();
+  reorder(builder, anchor.stage, {own.outer, reduced, innermost, own.inner});
   expand_inner(builder, anchor.stage, own.inner, lanes > 1);
   builder.step("compute_at", {anchor.stage, anchor.root, inside});
   builder.step("store_in", {anchor.stage, "register"});
@@ -207,25 +224,6 @@ void schedule_lanes(Builder& builder, const Anchor& anchor, const std::string& l
   }
 }
 
-// Fuses the reduction axes where every load walks them as one; returns the axis along which lanes run.
-std::string join_reduction(Builder& builder, const std::string& name, int axis) {
-  const std::vector<Access> accesses = builder.accesses(name);
-  const size_t dims = builder.stage(name).shape.size();
-  std::string joined = "r" + std::to_string(axis);
-  int64_t length = builder.extent(name, joined);
-  for (int r = axis - 1; r >= 0; --r) {
-    for (const Access& access : accesses) {
-      const size_t at = dims + static_cast<size_t>(r), lane = dims + static_cast<size_t>(axis);
-      if (access.irregular[at] || access.stride[at] != access.stride[lane] * length) return joined;
-    }
-    const std::string outer = "r" + std::to_string(r);
-    length *= builder.extent(name, outer);
-    builder.step("fuse", {name, outer, joined});
-    joined = outer + "+" + joined;
-  }
-  return joined;
-}
-
 }  // namespace
 
 std::vector<std::string> schedule_reduction(Builder& builder, const std::string& name) {
@@ -256,7 +254,7 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
   const TilePlanner planner(builder, anchor.stage);
   std::vector<TileAxis> rows;
   if (!along_results) {
-    const std::string axis = join_reduction(builder, anchor.stage, lane);
+    const std::string axis = builder.join_reduction(anchor.stage, lane);
     const int64_t width = std::min(lanes, next_power_of_two(builder.extent(anchor.stage, axis)));
     std::vector<int> taken;
     for (int64_t left = planner.budget() >= 24 ? 16 : 8; taken.size() < 2;) {
@@ -290,6 +288,12 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
     if (second >= 0 && used * 2 <= planner.budget()) {
       rows.push_back({second, good_factor(planner.extent(second), planner.budget() / used)});
     }
+  } else if (const int beside = planner.longest_dimension(vector); beside >= 0) {
+    // Nothing is shared, but so many sums do not wait for each other.
+    std::vector<int64_t> counts = divisors(planner.extent(beside));
+    std::erase_if(counts, [&](int64_t count) { return count * vectors > kMaxAccumulators; });
+    const int64_t count = counts.size() > 1 ? builder.knob(name + "_beside", 1, counts) : 1;
+    if (count > 1) rows.push_back({beside, count});
   }
   schedule_tile(builder, anchor, rows, vector, width, vectors);
   return {anchor.root, anchor.stage};

@@ -29,4 +29,9 @@ struct Anchor {
 /// accumulating stage.
 Anchor make_anchor(Builder& builder, const std::string& name);
 
+/// How many copies of a loop over `extent` steps are written out, as a knob: divisors of it up to `most`.
+/// Splits the axis, unrolls the copies and returns the axes in its place, outermost first.
+std::vector<std::string> tune_unroll(Builder& builder, const std::string& stage, const std::string& axis,
+                                     const std::string& knob, int64_t analytic, int64_t most);
+
 }  // namespace tensormill::schedule

@@ -6,7 +6,7 @@
 // by point, so that V, the weights and M pass the caches once.
 #include <algorithm>
 
-#include "compiler/schedule/builder.h"
+#include "compiler/schedule/templates/register_tile.h"
 
 namespace tensormill::schedule {
 
@@ -80,6 +80,8 @@ int64_t register_rows(int64_t tiles, int64_t most) {
   return (tiles + parts - 1) / parts;
 }
 
+/// Lanes of V that may be written out one after the other.
+constexpr int64_t kMaxLaneSteps = 8;
 /// V and M of all tiles may take this many times the L2 cache.
 constexpr int64_t kMaxPhases = 16;
 
@@ -145,11 +147,14 @@ void hold(Builder& builder, const std::string& name, const std::string& consumer
 /// V, with d and Bᵀd of one tile and block of channels in registers.
 void schedule_input(Builder& builder, const Parts& parts, const std::string& outer, bool whole) {
   const std::string& v = parts.input;
-  builder.step("reorder", {v, "i1", "i2", "i0", "i3", "i4"});
-  std::string inside = "i2";
+  // Tiles outside of the input blocks read along the image's rows last.
+  std::vector<std::string> outer_axes = {"i1", "i2"};
+  if (builder.knob("input_tiles_outside", 0, {0, 1}) == 1) std::swap(outer_axes[0], outer_axes[1]);
+  builder.step("reorder", {v, outer_axes[0], outer_axes[1], "i0", "i3", "i4"});
+  std::string inside = outer_axes[1];
   if (whole) {
     const double work = static_cast<double>(num_elements(builder.stage(v).shape)) * 8;
-    inside = builder.parallelize(v, builder.fuse(v, {"i1", "i2"}), work);
+    inside = builder.parallelize(v, builder.fuse(v, outer_axes), work);
   } else {
     builder.step("compute_at", {v, parts.root, outer});
   }
@@ -171,12 +176,21 @@ void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, cons
     builder.step("split", {name, "i1", std::to_string(cut.group)});
     builder.step("split", {name, "i2", std::to_string(cut.rows)});
   }
-  builder.step("reorder", {m, "i0", "i3", "i1.o", "i2.o", "i2.i", "i1.i", "i4"});
-  if (cut.phases) builder.parallelize(m, builder.fuse(m, {"i0", "i3", "i1.o"}), work);
-  builder.step("reorder", {c, "i0", "i3", "i1.o", "i2.o", "r0", "r1", "i2.i", "i1.i", "i4"});
+  // Which of weights and V stays in the first cache: a group of weights for all tiles, or a tile of V for all
+  // groups.
+  std::vector<std::string> walk = {"i1.o", "i2.o"};
+  const bool is_choice = builder.extent(m, "i1.o") > 1 && builder.extent(m, "i2.o") > 1 && cut.phases;
+  if (is_choice && builder.knob("tiles_outside", 0, {0, 1}) == 1) std::swap(walk[0], walk[1]);
+  builder.step("reorder", {m, "i0", "i3", walk[0], walk[1], "i2.i", "i1.i", "i4"});
+  if (cut.phases) builder.parallelize(m, builder.fuse(m, {"i0", "i3", walk[0]}), work);
+  std::vector<std::string> order = {c, "i0", "i3", "i1.o", "i2.o", "r0"};
+  for (const std::string& axis : tune_unroll(builder, c, "r1", "unroll_lanes", 1, kMaxLaneSteps))
+    order.push_back(axis);
+  order.insert(order.end(), {"i2.i", "i1.i", "i4"});
+  builder.step("reorder", order);
   unroll_tile(builder, m, {"i2.i", "i1.i"});
   unroll_tile(builder, c, {"i2.i", "i1.i"});
-  hold(builder, c, m, "i2.o");
+  hold(builder, c, m, walk[1]);
 }
 
 }  // namespace
