@@ -55,9 +55,9 @@ private:
   }
   static std::string axis(size_t dimension) { return "i" + std::to_string(dimension); }
   // Tiles without a tail: what is computed inside of them stays inside of its buffers.
-  static std::vector<int64_t> row_candidates(int64_t extent) {
+  static std::vector<int64_t> row_candidates(int64_t extent, int64_t most) {
     std::vector<int64_t> candidates = divisors(extent);
-    std::erase_if(candidates, [](int64_t factor) { return factor > kMostRows; });
+    std::erase_if(candidates, [&](int64_t factor) { return factor > std::min(most, kMostRows); });
     return candidates;
   }
   static double work_of(const Stage& stage) {
@@ -134,12 +134,15 @@ private:
     const int64_t lanes = lanes_for(name, shape[vector]);
     nest.width = knob(name, "lanes", lanes, {1, std::max<int64_t>(lanes / 2, 1), lanes});
     const int64_t whole = (shape[vector] + nest.width - 1) / nest.width;
-    nest.factors[vector] =
-        nest.width * knob(name, "vectors", 1, tile_candidates(whole, std::min<int64_t>(whole, kMostVectors)));
+    const int64_t vectors =
+        knob(name, "vectors", 1, tile_candidates(whole, std::min<int64_t>(whole, kMostVectors)));
+    nest.factors[vector] = nest.width * vectors;
+    int64_t room = kMostInRegisters / vectors;
     size_t tiled = 0;
     for (size_t d = shape.size(); d-- > 0 && tiled < kTiledAxes;) {
       if (d == vector || shape[d] <= 1) continue;
-      nest.factors[d] = knob(name, tiled == 0 ? "rows" : "rows2", 1, row_candidates(shape[d]));
+      nest.factors[d] = knob(name, tiled == 0 ? "rows" : "rows2", 1, row_candidates(shape[d], room));
+      room /= nest.factors[d];
       ++tiled;
     }
     nest.has_tail = shape[vector] % nest.factors[vector] != 0;

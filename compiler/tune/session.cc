@@ -19,13 +19,16 @@ constexpr double kFinalShare = 0.1;    // of a time budget, kept for measuring t
 constexpr size_t kFinalists = 3;       // beside the default
 constexpr double kBeyondNoise = 0.99;  // of the default's time: what a finalist has to reach
 // Code past this is no candidate worth its compile time: everything unrolled.
-constexpr size_t kMaxStatements = 40000;
+constexpr double kMaxStatements = 20000;
 
-size_t count_statements(const te::Stmt& stmt) {
+// Of the code, in which unrolled loops stand as often as they run.
+double count_statements(const te::Stmt& stmt) {
   if (!stmt) return 0;
-  size_t count = 1 + count_statements(stmt->body) + count_statements(stmt->else_body);
+  double count = 1 + count_statements(stmt->body) + count_statements(stmt->else_body);
   for (const te::Stmt& child : stmt->children) count += count_statements(child);
-  return count;
+  const bool is_unrolled = stmt->op == te::StmtOp::kFor && stmt->for_kind == te::ForKind::kUnrolled;
+  const int64_t* extent = is_unrolled ? te::as_int(stmt->extent) : nullptr;
+  return extent != nullptr ? count * static_cast<double>(*extent) : count;
 }
 
 }  // namespace
