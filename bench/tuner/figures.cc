@@ -34,12 +34,15 @@ std::vector<tune::Point> uniform_points(const TunedTask& task, size_t count, uin
   });
 }
 
-// Between the times of the points from `first` on and those of a second measurement.
-double repeatability(const TunedTask& task, const Sample& sample, size_t first, size_t count, Table& table) {
-  const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
-  const std::vector<double> before(sample.seconds.begin() + begin, sample.seconds.begin() + end);
-  return tune::rank_correlation(
-      before, table.seconds_again(task, {sample.points.begin() + begin, sample.points.begin() + end}));
+// Between the times of the first `count` points and those of one more measurement, which the sample takes
+// where it is faster.
+double repeatability(const TunedTask& task, Sample& sample, size_t count, Table& table) {
+  const auto end = static_cast<std::ptrdiff_t>(std::min(count, sample.points.size()));
+  const std::vector<double> before(sample.seconds.begin(), sample.seconds.begin() + end);
+  const std::vector<double> after =
+      table.seconds_again(task, {sample.points.begin(), sample.points.begin() + end});
+  for (size_t i = 0; i < before.size(); ++i) sample.seconds[i] = std::min(before[i], after[i]);
+  return tune::rank_correlation(before, after);
 }
 
 double correlation(const tune::CostModel& model, const TunedTask& task, const Sample& sample, size_t first) {
@@ -106,24 +109,23 @@ Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
 Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested, size_t again,
                        uint64_t seed, Table& table) {
   tune::CostModel model(false, seed);
+  Correlations result;
   std::vector<Sample> samples;
   for (const auto& task : tasks) {
     samples.push_back(draw(*task, training + tested, seed, table));
-    const Sample& sample = samples.back();
+    Sample& sample = samples.back();
+    if (again > 1) result.ruler.emplace_back(task->task.name, repeatability(*task, sample, again, table));
     for (size_t i = 0; i < std::min(training, sample.points.size()); ++i)
       model.add(task->task.key(), task->space.features(sample.points[i]), sample.seconds[i]);
   }
   model.update();
-  Correlations result;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (samples[i].points.size() < training + tested) continue;
     result.within.emplace_back(tasks[i]->task.name, correlation(model, *tasks[i], samples[i], training));
-    if (again > 1)
-      result.ruler.emplace_back(tasks[i]->task.name, repeatability(*tasks[i], samples[i], training,
-                                                                   std::min(again, tested), table));
   }
   for (const auto& task : foreign) {
-    const Sample sample = draw(*task, tested, seed, table);
+    Sample sample = draw(*task, tested, seed, table);
+    if (again > 1) result.ruler.emplace_back(task->task.name, repeatability(*task, sample, again, table));
     if (sample.points.size() == tested)
       result.foreign.emplace_back(task->task.name, correlation(model, *task, sample, 0));
   }

@@ -33,12 +33,12 @@ void prepare(const TunedTask& task, size_t count, uint64_t seed, Table& table);
 struct Correlations {
   std::vector<std::pair<std::string, double>> within;  ///< by task: trained on `training` points of each task
   std::vector<std::pair<std::string, double>> foreign;  ///< on tasks of which the model saw nothing
-  std::vector<std::pair<std::string, double>> ruler;  ///< of the tested points' times with those of a second
-                                                      ///< measurement: what no model can surpass
+  /// Of the points' times so far with those of one more measurement: what no model can surpass.
+  std::vector<std::pair<std::string, double>> ruler;
 };
 /// Spearman's rank correlation of predicted and measured speed on the points behind the first `training` of
-/// each sample, `tested` of them; tasks with fewer are left out. `again` of the tested points of each task
-/// are measured a second time.
+/// each sample, `tested` of them; tasks with fewer are left out. `again` points of each task are
+/// measured once more.
 Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested, size_t again,
                        uint64_t seed, Table& table);
 

@@ -49,6 +49,11 @@ void from_file(const std::string& text, driver::BuiltKernel& kernel, tune::Measu
   kernel.workspace.sharing = static_cast<package::Sharing>(head.at("sharing").get<int>());
 }
 
+void keep_least(std::map<std::string, double>& known, const std::string& key, double seconds) {
+  const auto [place, is_new] = known.emplace(key, seconds);
+  if (!is_new) place->second = std::min(place->second, seconds);
+}
+
 double fastest(const std::vector<double>& seconds) {
   return seconds.empty() ? std::numeric_limits<double>::infinity()
                          : *std::min_element(seconds.begin(), seconds.end());
@@ -65,7 +70,7 @@ Table::Table(const target::Target& target, std::string program, const std::strin
   log_ = std::make_unique<tune::RecordLog>(path);
   for (const tune::Record& record : tune::parse_records(read_file(path))) {
     if (record.codegen != driver::compiler_build() || record.target != target_.canonical()) continue;
-    known_[key_of(record.task_key, record.schedule)] = fastest(record.seconds);
+    keep_least(known_, key_of(record.task_key, record.schedule), fastest(record.seconds));
   }
 }
 
@@ -122,7 +127,7 @@ double Table::keep(const TunedTask& task, const tune::Point& point, const tune::
   failed_ += result.error == tune::TrialError::kNone ? 0 : 1;
   const double seconds = result.error == tune::TrialError::kNone ? fastest(result.seconds) : fastest({});
   const std::string schedule = schedule::print(point.schedule);
-  known_[key_of(task.task.key(), schedule)] = seconds;
+  keep_least(known_, key_of(task.task.key(), schedule), seconds);
   if (!log_) return seconds;
   tune::Record record;
   record.target = target_.canonical();
@@ -171,11 +176,8 @@ std::vector<double> Table::seconds_again(const TunedTask& task, const std::vecto
   std::vector<Built> built;
   for (const tune::Point& point : points) built.push_back(build_or_load(task, point));
   std::vector<double> seconds;
-  for (Built& one : built) {
-    const tune::Measurement result = run(task, one, table_options());
-    seconds.push_back(
-        fastest(result.error == tune::TrialError::kNone ? result.seconds : std::vector<double>{}));
-  }
+  for (size_t i = 0; i < points.size(); ++i)
+    seconds.push_back(keep(task, points[i], run(task, built[i], table_options()), built[i].cost));
   return seconds;
 }
 

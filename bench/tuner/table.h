@@ -43,7 +43,8 @@ public:
   std::vector<double> seconds_of_all(const TunedTask& task, const std::vector<tune::Point>& points);
   /// Builds what seconds_of_all would have to, into the folder of objects.
   void prepare(const TunedTask& task, const std::vector<tune::Point>& points);
-  /// Measures each point anew, however often it was measured before; nothing is kept.
+  /// Measures each point anew, however often it was measured before; of all its times the least is kept, as a
+  /// machine that is slow for a moment makes a point slow that is not.
   std::vector<double> seconds_again(const TunedTask& task, const std::vector<tune::Point>& points);
   size_t measured() const { return measured_; }  ///< by this object, not read from the file
   size_t failed() const { return failed_; }
