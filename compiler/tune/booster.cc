@@ -67,6 +67,8 @@ Booster::Booster(const Matrix& rows, const std::vector<float>& labels, const std
       {"eta", std::to_string(options.step)},
       {"gamma", "0.0001"},
       {"min_child_weight", "1"},
+      {"subsample", "0.8"},
+      {"colsample_bynode", "0.4"},
       {"lambda", "1"},
       {"seed", std::to_string(options.seed % 2147483647)},
       {"nthread", "1"},

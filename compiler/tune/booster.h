@@ -20,9 +20,9 @@ struct Matrix {
 
 struct BoosterOptions {
   bool ranking = false;  ///< by pairs within a group instead of least squares
-  int rounds = 80;
-  int depth = 6;
-  double step = 0.2;
+  int rounds = 200;
+  int depth = 5;
+  double step = 0.1;
   uint64_t seed = 0;
 };
 

@@ -15,7 +15,7 @@ using te::ForKind;
 using te::StmtOp;
 
 constexpr size_t kStores = 3, kAccesses = 4;
-constexpr size_t kStoreFeatures = 25 + kAccesses * 5;
+constexpr size_t kStoreFeatures = 28 + kAccesses * 5;
 
 // Operations of a port that a division or root, and a function of vector math, take.
 constexpr double kDivisionCost = 8, kMathCost = 20;
@@ -111,6 +111,12 @@ struct StoreFacts {
   std::vector<float> features;
 };
 
+/// A condition around what is visited.
+struct Guard {
+  bool divides = false;
+  size_t depth = 0;  ///< loops around it
+};
+
 class Collector {
 public:
   explicit Collector(const target::CpuFacts& facts) : facts_(facts) {}
@@ -137,8 +143,10 @@ public:
         visit(stmt->body);
         return;
       case StmtOp::kIf:
+        guards_.push_back({divides(stmt->condition), loops_.size()});
         visit(stmt->body);
         visit(stmt->else_body);
+        guards_.pop_back();
         return;
       case StmtOp::kSeq:
         for (const te::Stmt& child : stmt->children) visit(child);
@@ -268,6 +276,30 @@ private:
     features.push_back(rounded(std::min(runs / std::max(loads, 1.0), 64.0)));
   }
 
+  // Conditions of linear indices leave a loop where it is cut; others are asked in each iteration.
+  void add_guards(std::vector<float>& features) const {
+    size_t body = loops_.size();
+    while (body > 0 && loops_[body - 1].kind != ForKind::kSerial) --body;
+    double divided = 0, inside = 0;
+    for (const Guard& guard : guards_) {
+      divided += guard.divides ? 1 : 0;
+      inside += guard.depth >= body ? 1 : 0;
+    }
+    for (double value : {static_cast<double>(guards_.size()), divided, inside})
+      features.push_back(static_cast<float>(value));
+  }
+
+  // Whether an index is a quotient or a remainder, or was let be one.
+  bool divides(const te::Expr& expr) const {
+    bool found = false;
+    te::for_each_expr(expr, [&](const te::Expr& part) {
+      found = found || part->op == ExprOp::kFloorDiv || part->op == ExprOp::kFloorMod;
+      if (part->op != ExprOp::kVar) return;
+      for (const auto& [var, definition] : lets_) found = found || (var == part->var && divides(definition));
+    });
+    return found;
+  }
+
   // Shares, so that they mean the same in kernels of other sizes.
   void add_cycles(const std::vector<Access>& accesses, const std::array<double, kKinds>& counts,
                   StoreFacts& facts) {
@@ -282,6 +314,7 @@ private:
     entry_cycles_ += cycles.entries;
     l2_cycles_ += from_l2 / kL2Bytes;
     l3_cycles_ += from_l3 / kL3Bytes;
+    add_guards(facts.features);
     facts.features.push_back(rounded(cycles.vectors / std::max(1, facts_.vector_registers)));
     facts.features.push_back(share(cycles.ports, cycles.ports + cycles.entries));
     facts.features.push_back(share(from_l2 / kL2Bytes, cycles.ports));
@@ -337,6 +370,7 @@ private:
   const target::CpuFacts& facts_;
   std::vector<NestLoop> loops_;
   std::vector<std::pair<te::Var, te::Expr>> lets_;
+  std::vector<Guard> guards_;
   Values values_;
   std::vector<StoreFacts> stores_;
   double loop_count_ = 0, temporary_bytes_ = 0, register_vectors_ = 0, copies_ = 0, runs_ = 0, tasks_ = 1;

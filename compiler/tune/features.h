@@ -10,11 +10,12 @@
 ///   touched by all loops;
 ///   the body that is straight code (unrolled and vectorized loops inside of the innermost serial one): its
 ///   runs in vectors, its loads from memory, runs for each load (plain);
-///   cycles (traffic.h): vectors that the body needs at once for each register of the target (plain), and
-///   log2 of shares, within ±16: the ports' cycles of all with the starts of loops, cycles of bytes from the
-///   second cache and from beyond it of the ports' cycles;
-///   the four accesses that touch most bytes, the store's own first: bytes touched, runs for each distinct
-///   element, step along the vectorized and along the innermost serial loop in elements, 1 when in registers.
+///   conditions around it (plain): all, those that ask for a quotient or remainder, those inside of the
+///   innermost serial loop; cycles (traffic.h): vectors that the body needs at once for each register of the
+///   target (plain), and log2 of shares, within ±16: the ports' cycles of all with the starts of loops,
+///   cycles of bytes from the second cache and from beyond it of the ports' cycles; the four accesses that
+///   touch most bytes, the store's own first: bytes touched, runs for each distinct element, step along the
+///   vectorized and along the innermost serial loop in elements, 1 when in registers.
 /// And for the whole nest: stores, loops, unrolled copies of all stores, bytes of temporaries in memory, runs
 /// of all stores; vectors in registers for each register of the target (plain); tasks of the parallel loops;
 /// share of the cores that the last round of tasks keeps busy (plain); cycles of all stores by ports, starts
