@@ -108,6 +108,26 @@ class NewerOpsets(unittest.TestCase):
         self.check("ReduceMax", 18, [x, axes], [x.max(1)], keepdims=0)
         self.check("ReduceL2", 18, [x, axes], [np.sqrt((x**2).sum(1, keepdims=True))])
 
+    def test_reductions_of_bools_and_integers(self):
+        x, axes = RANDOM.integers(0, 2, (3, 4)).astype(bool), np.array([1], np.int64)
+        self.check("ReduceMax", 20, [x, axes], [x.max(1)], keepdims=0)
+        self.check("ReduceMin", 20, [x, axes], [x.min(1, keepdims=True)])
+        whole = RANDOM.integers(1, 9, (3, 4)).astype(np.int32)
+        self.check("ReduceL2", 18, [whole, axes], [np.sqrt((whole.astype(float) ** 2).sum(1)).astype(np.int32)], keepdims=0)
+
+    def test_pool_of_powers_with_partial_windows(self):
+        x = np.abs(floats(1, 1, 5))
+        expected = [np.sqrt((x[0, 0, i:i + 2] ** 2).sum()) for i in (0, 2, 4)]
+        self.check("LpPool", 18, [x], [np.array([[expected]], np.float32)], kernel_shape=[2], strides=[2], ceil_mode=1)
+
+    def test_division_in_a_given_precision(self):
+        x, scale = np.arange(0, 40, 0.25).astype(np.float16), np.array(1 / 6, np.float16)
+        narrow = np.clip(np.rint(x / scale), 0, 255).astype(np.uint8)
+        self.check("QuantizeLinear", 23, [x, scale], [narrow])
+        wide = np.clip(np.rint(x.astype(np.float32) / scale.astype(np.float32)), 0, 255).astype(np.uint8)
+        self.assertFalse(np.array_equal(narrow, wide))
+        self.check("QuantizeLinear", 23, [x, scale], [wide], precision=1)
+
     def test_split_into_parts(self):
         x = floats(2, 7)
         self.check("Split", 18, [x], [x[:, :3], x[:, 3:6], x[:, 6:]], axis=1, num_outputs=3)

@@ -69,6 +69,8 @@ class RandomOps(PeerCase):
         self.assertEqual(mask.dtype, np.bool_)
         np.testing.assert_array_equal(y, np.where(mask, np.float32(4), np.float32(0)))
         self.assertAlmostEqual(mask.mean(), 0.25, delta=5 * np.sqrt(0.25 * 0.75 / mask.size))
+        _, other = self.draw("Dropout", {"x": x}, 2, constants, ["x", "ratio", "training"], seed=6)
+        self.assertFalse(np.array_equal(mask, other))
         y, mask = self.draw("Dropout", {"x": x}, 2)
         np.testing.assert_array_equal(y, x)
         self.assertTrue(mask.all())

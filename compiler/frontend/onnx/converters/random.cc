@@ -16,7 +16,11 @@ constexpr int64_t kMaxDraws = int64_t{1} << 26;
 enum class Draw : uint8_t { kUniform, kNormal };
 
 RandomSequence sequence_of(const NodeContext& context) {
-  if (context.has_attr("seed")) return RandomSequence(std::bit_cast<uint64_t>(context.float_attr("seed", 0)));
+  if (const AttributeProto* seed = context.node().find("seed"); seed != nullptr) {
+    // Dropout's is an integer, the others' are floats; the field that is not set is 0.
+    const auto real = std::bit_cast<uint64_t>(static_cast<double>(seed->f));
+    return RandomSequence(real ^ static_cast<uint64_t>(seed->i));
+  }
   Hasher hasher;
   hasher.update_field(context.source_digest().text());
   hasher.update_field(context.label());
