@@ -61,6 +61,17 @@ class MlOps(PeerCase):
             self.check_ml("SVMRegressor", [x], kernel_type=kernel, kernel_params=[0.5, 0.25, 2.0], n_supports=4, rho=[0.3],
                           support_vectors=vectors, coefficients=[0.5, -1.0, 0.25, 1.0])
 
+    def test_classes_by_support_vectors(self):
+        x = floats(9, 3)
+        for counts in ([2, 3], [2, 1, 3]):
+            vectors, classes = sum(counts), len(counts)
+            pairs = classes * (classes - 1) // 2
+            for kernel in ("LINEAR", "RBF"):
+                self.check_ml("SVMClassifier", [x], 2, kernel_type=kernel, kernel_params=[0.5, 0.25, 2.0],
+                              classlabels_ints=[3, 5, 8][:classes], vectors_per_class=counts,
+                              support_vectors=floats(vectors, 3).ravel().tolist(),
+                              coefficients=floats((classes - 1) * vectors).tolist(), rho=floats(pairs).tolist())
+
     def test_trees(self):
         x = floats(40, 3)
         trees, nodes = [list(column) for column in zip(*LEAVES)]

@@ -213,42 +213,134 @@ void convert_linear_classifier(NodeContext& context) {
   }
 }
 
-// sum of coefficient * kernel(x, support vector) + rho
-void convert_svm_regressor(NodeContext& context) {
+namespace {
+
+/// kernel(x, support vector) [N,count] of the rows of x and `count` vectors.
+V support_kernel(NodeContext& context, V x, int64_t count) {
   Compose c(context);
-  const V x = rows_of(context, 0);
   const int64_t columns = c.shape(x)[1];
   const std::vector<double> vectors = float_values(context, "support_vectors"),
-                            weights = float_values(context, "coefficients"),
-                            rho = float_values(context, "rho"),
                             params = float_values(context, "kernel_params");
-  const int64_t count = static_cast<int64_t>(weights.size());
   const std::string kernel = context.string_attr("kernel_type", "LINEAR");
-  if (context.int_attr("n_supports", 0) < 1 || rho.empty())
-    context.unsupported("n_supports", "a form without support vectors is not implemented");
   if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
       (kernel != "LINEAR" && params.size() != 3))
     context.invalid(std::to_string(vectors.size()) + " numbers for " + std::to_string(count) +
                     " support vectors of " + std::to_string(columns) + " columns");
   const V supports = c.doubles(DType::kFloat32, vectors, {count, columns});
-  V values = ir::kAbsent;
   if (kernel == "RBF") {
     const V apart = c.sub(c.unsqueeze(x, 1), supports);
-    values = c.unary("exp", c.times(c.reduce("reduce_sum", c.mul(apart, apart), {2}, false), -params[0]));
-  } else {
-    values = c.matmul(x, supports, true);
-    if (kernel != "LINEAR") values = c.plus(c.times(values, params[0]), params[1]);
-    if (kernel == "SIGMOID") values = c.unary("tanh", values);
-    if (kernel == "POLY") values = c.binary("pow", values, c.number(values, params[2]));
-    if (kernel != "LINEAR" && kernel != "SIGMOID" && kernel != "POLY")
-      context.invalid("kernel_type is \"" + kernel + "\"");
+    return c.unary("exp", c.times(c.reduce("reduce_sum", c.mul(apart, apart), {2}, false), -params[0]));
   }
+  const V values = c.matmul(x, supports, true);
+  if (kernel == "LINEAR") return values;
+  const V shifted = c.plus(c.times(values, params[0]), params[1]);
+  if (kernel == "SIGMOID") return c.unary("tanh", shifted);
+  if (kernel != "POLY") context.invalid("kernel_type is \"" + kernel + "\"");
+  return c.binary("pow", shifted, c.number(shifted, params[2]));
+}
+
+}  // namespace
+
+// sum of coefficient * kernel(x, support vector) + rho
+void convert_svm_regressor(NodeContext& context) {
+  Compose c(context);
+  const V x = rows_of(context, 0);
+  const std::vector<double> weights = float_values(context, "coefficients"),
+                            rho = float_values(context, "rho");
+  const int64_t count = static_cast<int64_t>(weights.size());
+  if (context.int_attr("n_supports", 0) < 1 || rho.empty())
+    context.unsupported("n_supports", "a form without support vectors is not implemented");
+  const V values = support_kernel(context, x, count);
   const V sum = c.plus(c.matmul(values, c.doubles(DType::kFloat32, weights, {count, 1})), rho[0]);
   const bool one_class = context.int_attr("one_class", 0) != 0;
   const V zero = c.number(sum, 0);
   context.set_output(0, one_class
                             ? c.where(c.binary("greater", sum, zero), c.number(sum, 1), c.number(sum, -1))
                             : post_transformed(context, sum));
+}
+
+namespace {
+
+/// Which weight each support vector has in the decision between each two classes: [vectors, pairs]; the rows
+/// of the coefficients are those of the other classes (Chang, Lin 2011, "LIBSVM", section 7).
+std::vector<double> pair_weights(const NodeContext& context, const std::vector<int64_t>& counts,
+                                 int64_t vectors) {
+  const int64_t classes = static_cast<int64_t>(counts.size()), pairs = classes * (classes - 1) / 2;
+  const std::vector<double> weights = float_values(context, "coefficients");
+  if (static_cast<int64_t>(weights.size()) != context.product(classes - 1, vectors))
+    context.invalid(std::to_string(weights.size()) + " coefficients for " + std::to_string(vectors) +
+                    " support vectors of " + std::to_string(classes) + " classes");
+  std::vector<int64_t> starts{0};
+  for (const int64_t count : counts) starts.push_back(starts.back() + count);
+  std::vector<double> table(static_cast<size_t>(context.product(vectors, pairs)), 0);
+  int64_t pair = 0;
+  const auto set = [&](int64_t row, size_t of) {
+    for (int64_t vector = starts[of]; vector < starts[of + 1]; ++vector)
+      table[static_cast<size_t>(vector * pairs + pair)] =
+          weights[static_cast<size_t>(row * vectors + vector)];
+  };
+  for (int64_t i = 0; i < classes; ++i) {
+    for (int64_t j = i + 1; j < classes; ++j, ++pair) {
+      set(j - 1, static_cast<size_t>(i));
+      set(i, static_cast<size_t>(j));
+    }
+  }
+  return table;
+}
+
+/// The label that most decisions [N,pairs] between two classes are for, the first of equals.
+V elected(NodeContext& context, V decisions, const std::vector<int64_t>& labels) {
+  Compose c(context);
+  const int64_t classes = static_cast<int64_t>(labels.size()), pairs = c.shape(decisions)[1];
+  std::vector<double> first(static_cast<size_t>(pairs * classes), 0), second = first;
+  int64_t pair = 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    for (int64_t j = i + 1; j < classes; ++j, ++pair) {
+      first[static_cast<size_t>(pair * classes + i)] = 1;
+      second[static_cast<size_t>(pair * classes + j)] = 1;
+    }
+  }
+  const V won = c.cast(c.binary("greater", decisions, c.number(decisions, 0)), DType::kFloat32);
+  const V votes =
+      c.add(c.matmul(won, c.doubles(DType::kFloat32, first, {pairs, classes})),
+            c.matmul(c.sub(c.number(won, 1), won), c.doubles(DType::kFloat32, second, {pairs, classes})));
+  return c.gather(c.ints(labels, {classes}), c.arg_max(votes, 1, false), 0);
+}
+
+}  // namespace
+
+// Decisions between each two classes; output 1 has one a pair, or the negative and the positive of the only
+// one.
+void convert_svm_classifier(NodeContext& context) {
+  Compose c(context);
+  const std::vector<int64_t> labels = integer_labels(context, "classlabels_ints", "classlabels_strings");
+  const std::vector<int64_t> counts = context.ints_attr("vectors_per_class", {});
+  if (!float_values(context, "prob_a").empty())
+    context.unsupported("prob_a", "probabilities are not implemented");
+  if (counts.empty())
+    context.unsupported("vectors_per_class", "a form without support vectors is not implemented");
+  if (context.string_attr("post_transform", "NONE") != "NONE")
+    context.unsupported("post_transform", "is not implemented");
+  if (counts.size() != labels.size() || counts.size() < 2 || counts.size() > 4096)
+    context.invalid(std::to_string(labels.size()) + " labels for " + std::to_string(counts.size()) +
+                    " classes");
+  int64_t vectors = 0;
+  for (const int64_t count : counts) {
+    if (count < 0 || count > (int64_t{1} << 32))
+      context.invalid("vectors_per_class has " + std::to_string(count));
+    vectors += count;
+  }
+  const std::vector<double> rho = float_values(context, "rho");
+  const std::vector<double> weights = pair_weights(context, counts, vectors);
+  const int64_t pairs = static_cast<int64_t>(rho.size());
+  if (pairs * vectors != static_cast<int64_t>(weights.size()))
+    context.invalid(std::to_string(rho.size()) + " values of rho for " + std::to_string(counts.size()) +
+                    " classes");
+  const V values = support_kernel(context, rows_of(context, 0), vectors);
+  const V decisions = c.add(c.matmul(values, c.doubles(DType::kFloat32, weights, {vectors, pairs})),
+                            row_constant(context, rho));
+  context.set_output(0, elected(context, decisions, labels));
+  context.set_output(1, pairs == 1 ? c.concat({c.unary("neg", decisions), decisions}, 1) : decisions);
 }
 
 // A map from label to score a row is the matrix of scores here, columns in the order of the labels.
