@@ -102,10 +102,9 @@ http::Response get_v2_model_ready(const Context& context, http::Request& request
 
 http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
-  const http::SharedBytes bytes = http::read_all_shared(*request.body);
-  const std::string_view body(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
-  const std::string version = v2_version_of(request);
   const std::optional<size_t> json_size = header_length(request);
+  const http::TensorBody body = http::read_tensor_body(*request.body, json_size.value_or(0));
+  const std::string version = v2_version_of(request);
   V2Request asked;
   if (json_size == size_t{0}) {
     const services::Deployment model = context.services.deployments->get(name);

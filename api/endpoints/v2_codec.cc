@@ -87,8 +87,22 @@ void fill(Tensor& tensor, const Json& data, int64_t& next, const std::string& wh
   }
 }
 
-/// `max_elements`: what the JSON has room for.
-Tensor read_input(const Json& input, uint64_t max_elements, std::string_view& raw, const std::string& where) {
+/// A tensor of these bytes of the body.
+Tensor tensor_of(DType dtype, const Shape& shape, const http::TensorBody& body, std::string_view bytes) {
+  if (bytes.empty()) return Tensor(dtype, shape);
+  std::byte* data = body.data + (reinterpret_cast<const std::byte*>(bytes.data()) - body.data);
+  if (reinterpret_cast<uintptr_t>(data) % kTensorAlignment == 0) {
+    return Tensor(dtype, shape, body.owner, data);
+  }
+  Tensor tensor(dtype, shape);
+  std::memcpy(tensor.data(), data, bytes.size());
+  return tensor;
+}
+
+/// `raw`: what of the body no input before this one took. The JSON of a body has room for no more elements
+/// than it has bytes.
+Tensor read_input(const Json& input, const http::TensorBody& body, std::string_view& raw,
+                  const std::string& where) {
   const std::string type = text_of(input, "datatype", where, true);
   if (type == "BYTES") refuse(ErrorCode::kNotSupported, where, "datatype BYTES is not supported");
   const auto dtype = dtype_from_v2_name(type);
@@ -107,12 +121,11 @@ Tensor read_input(const Json& input, uint64_t max_elements, std::string_view& ra
              "binary_data_size is " + size->dump() + ", the shape has " + std::to_string(bytes) +
                  " bytes and " + std::to_string(raw.size()) + " are left in the body");
     }
-    Tensor tensor(*dtype, shape);
-    if (bytes != 0) std::memcpy(tensor.data(), raw.data(), bytes);
+    Tensor tensor = tensor_of(*dtype, shape, body, raw.substr(0, bytes));
     raw.remove_prefix(bytes);
     return tensor;
   }
-  if (static_cast<uint64_t>(num_elements(shape)) > max_elements) {
+  if (static_cast<uint64_t>(num_elements(shape)) > body.size) {
     refuse(ErrorCode::kInvalidTensor, where, "data has fewer elements than the shape");
   }
   Tensor tensor = Tensor::zeros(*dtype, shape);
@@ -259,7 +272,8 @@ void print_classes(const V2Output& want, const Tensor& tensor, bool has_batch,
 
 }  // namespace
 
-V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size) {
+V2Request read_v2_request(const http::TensorBody& bytes, std::optional<size_t> json_size) {
+  const std::string_view body = bytes.text();
   if (json_size && *json_size > body.size()) {
     throw Error(ErrorCode::kInvalidRequest, "Inference-Header-Content-Length is " +
                                                 std::to_string(*json_size) + ", the body has " +
@@ -276,7 +290,7 @@ V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size
   for (const Json& input : *inputs) {
     if (!input.is_object()) throw Error(ErrorCode::kInvalidArgument, "request: an input is no object");
     const std::string name = text_of(input, "name", "input", true);
-    request.inputs.emplace_back(name, read_input(input, body.size(), raw, "input \"" + name + "\""));
+    request.inputs.emplace_back(name, read_input(input, bytes, raw, "input \"" + name + "\""));
   }
   if (!raw.empty()) {
     throw Error(ErrorCode::kInvalidTensor,
@@ -288,7 +302,7 @@ V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size
   return request;
 }
 
-V2Request read_v2_raw_request(std::string_view body, const std::vector<services::TensorSpec>& inputs) {
+V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs) {
   if (inputs.size() != 1) {
     throw Error(ErrorCode::kInvalidArgument,
                 "a body without JSON is the only input of a model; this one has " +
@@ -299,14 +313,12 @@ V2Request read_v2_raw_request(std::string_view body, const std::vector<services:
   if (!dims.empty() && std::holds_alternative<std::string>(dims.front())) dims.front() = Dim(int64_t{1});
   const Shape shape = concrete_shape(dims);
   const auto bytes = static_cast<size_t>(num_bytes(shape, spec.dtype));
-  if (body.size() != bytes) {
+  if (body.size != bytes) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + spec.name + "\" has " + std::to_string(bytes) +
-                                               " bytes, the body " + std::to_string(body.size()));
+                                               " bytes, the body " + std::to_string(body.size));
   }
-  Tensor tensor(spec.dtype, shape);
-  if (bytes != 0) std::memcpy(tensor.data(), body.data(), bytes);
   V2Request request;
-  request.inputs.emplace_back(spec.name, std::move(tensor));
+  request.inputs.emplace_back(spec.name, tensor_of(spec.dtype, shape, body, body.text()));
   request.binary_by_default = true;
   return request;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/tensor_body.h"
 #include "api/services/package_service.h"
 
 namespace tensormill::endpoints {
@@ -35,13 +36,14 @@ struct V2Response {
   bool binary = false;
 };
 
-/// `json_size`: the value of Inference-Header-Content-Length, when there is one. Throws Error(kInvalidJson),
-/// Error(kInvalidArgument) or Error(kInvalidTensor) naming the input, Error(kNotSupported) for BYTES, which
-/// no package takes, for sequences and for parameters that are the server's own ("triton_…").
-V2Request read_v2_request(std::string_view body, std::optional<size_t> json_size);
+/// Tensors that stand aligned in the body share its memory. `json_size`: the value of
+/// Inference-Header-Content-Length, when there is one. Throws Error(kInvalidJson), Error(kInvalidArgument) or
+/// Error(kInvalidTensor) naming the input, Error(kNotSupported) for BYTES, which no package takes, for
+/// sequences and for parameters that are the server's own ("triton_…").
+V2Request read_v2_request(const http::TensorBody& body, std::optional<size_t> json_size);
 /// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
 /// 1. Throws Error(kInvalidTensor).
-V2Request read_v2_raw_request(std::string_view body, const std::vector<services::TensorSpec>& inputs);
+V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs);
 /// `has_batch`: the first dim counts the rows of a batch, each of which is classified. Throws
 /// Error(kInvalidArgument) when an output that was asked for is not there.
 V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,

@@ -60,6 +60,21 @@ TEST_F(V2, BinaryInBinaryOut) {
   EXPECT_EQ(answer.body, head + raw_);
 }
 
+TEST_F(V2, TensorsStayAlignedWhereTheirBytesArrive) {
+  const std::string second =
+      R"({"name":"y","shape":[1,3],"datatype":"FP32","parameters":{"binary_data_size":12}})";
+  for (size_t spaces = 0; spaces < 70; spaces += 7) {
+    const std::string json = std::string(spaces, ' ') + "{\"inputs\":[" + binary_input_ + "," + second + "]}";
+    const Answer answer = infer(json, raw_ + raw_);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    ASSERT_EQ(deployments_.inputs.size(), 2u);
+    for (const auto& [name, tensor] : deployments_.inputs) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data()) % kTensorAlignment, 0u) << name;
+      EXPECT_EQ(tensor.element_as_double(1), -2.0) << name;
+    }
+  }
+}
+
 TEST_F(V2, ABodyThatIsOneTensor) {
   const Answer answer = send("POST", "/v2/models/m/infer",
                              {std::string(kLength) + "0", "Content-Type: application/octet-stream"}, raw_);
