@@ -135,6 +135,8 @@ private:
     const RouteRow& row = all_routes()[static_cast<size_t>(match.route)];
     route = row.path;
     check_scope(request, row);
+    const bool changes = row.method != "GET" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin);
+    if (options_.read_only && changes) throw Error(ErrorCode::kForbidden, "this server is read-only");
     check_query(request, row);
     check_media_type(request, row.body);
     limit_body(request, row.body);

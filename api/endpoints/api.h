@@ -24,6 +24,7 @@ struct ApiOptions {
   uint64_t max_records_bytes = uint64_t{64} << 20;
   uint64_t max_tensor_bytes = uint64_t{256} << 20;
   uint64_t max_model_bytes = uint64_t{16} << 30;
+  bool read_only = false;         ///< what needs write or admin is 403, but for looking
   int max_rate = 0;               ///< requests a second of one key; 0: no bound
   std::string version = "0.1.0";  ///< of the OpenAPI document
   /// Called once for each answered request, from the handler's thread; must not throw. May be empty.

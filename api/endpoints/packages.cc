@@ -1,4 +1,4 @@
-// GET /v1/packages; GET, DELETE /v1/packages/{package}; GET …/archive, …/code; POST …/run
+// GET, POST /v1/packages; GET, DELETE /v1/packages/{package}; GET …/archive, …/code; POST …/run
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/http/conditional.h"
@@ -44,10 +44,21 @@ http::Response delete_package(const Context& context, http::Request& request) {
   return http::empty_response();
 }
 
-http::Response get_package_archive(const Context& context, http::Request& request) {
-  const services::Archive archive = context.services.packages->archive(request.path_parameter("package"));
+http::Response import_package(const Context& context, http::Request& request) {
+  const services::ImportedPackage done = context.services.packages->import_package(*request.body);
   http::Response response =
-      http::serve_content(request, archive.content, archive.digest.text(), "application/x-tar");
+      http::json_response(schema::print(schema::to_json(done.package)), done.created ? 201 : 200);
+  response.headers.set("Location", "/v1/packages/" + done.package.id.text());
+  response.headers.set("ETag", "\"" + done.package.id.text() + "\"");
+  return response;
+}
+
+http::Response get_package_archive(const Context& context, http::Request& request) {
+  const bool is_signed = request.query_flag("signed");
+  const services::Archive archive =
+      context.services.packages->archive(request.path_parameter("package"), is_signed);
+  const std::string etag = archive.digest.text() + (is_signed ? "-signed" : "");
+  http::Response response = http::serve_content(request, archive.content, etag, "application/x-tar");
   response.headers.set("Content-Disposition",
                        "attachment; filename=\"package-" + archive.digest.hex().substr(0, 12) + ".tar\"");
   return response;

@@ -123,6 +123,13 @@ struct JobEvent {
   std::string data_json;
 };
 
+/// An event among those of all jobs.
+struct PlacedEvent {
+  int64_t position = 0;  ///< ascending from 1, in order of arrival
+  std::string job;
+  JobEvent event;
+};
+
 struct JobEvents {
   std::vector<JobEvent> events;
   bool ended = false;  ///< nothing will follow these
@@ -162,6 +169,11 @@ public:
   /// Events after `after`, at once when there are any, else after at most `timeout`.
   virtual JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
                            const CallContext& context) = 0;
+  /// Of all jobs, above `after`, at once when there are any, else after at most `timeout`.
+  virtual std::vector<PlacedEvent> all_events(int64_t after, std::chrono::milliseconds timeout,
+                                              const CallContext& context) = 0;
+  /// The position of the latest event; 0 before the first.
+  virtual int64_t last_event() = 0;
   /// The log as it stands: UTF-8 text. Never null.
   virtual std::shared_ptr<http::Content> log(const std::string& id) = 0;
 };

@@ -27,7 +27,12 @@ struct PackageInfo {
 
 struct Archive {
   std::shared_ptr<http::Content> content;  ///< the deterministic tar; never null
-  Digest digest;
+  Digest digest;                           ///< of the tar without its signature
+};
+
+struct ImportedPackage {
+  PackageInfo package;
+  bool created = false;  ///< false: it was here already
 };
 
 enum class CodeStage { kRelay, kTe, kTir, kLl, kAsm };
@@ -70,7 +75,11 @@ public:
   /// Newest first.
   virtual Page<PackageInfo> list(const PackageQuery& query) = 0;
   virtual PackageInfo get(const std::string& id) = 0;
-  virtual Archive archive(const std::string& id) = 0;
+  /// Signed: with this store's signature behind it; Error(kNotSupported) when it has no key.
+  virtual Archive archive(const std::string& id, bool is_signed) = 0;
+  /// A signed archive, streamed to disk. Throws Error(kForeignCode) unless a trusted store signed these
+  /// bytes, Error(kInvalidPackage), Error(kDiskFull).
+  virtual ImportedPackage import_package(http::BodySource& bytes) = 0;
   /// The text of a stage, as the compile wrote it: of the whole package, kernel by kernel.
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
   /// Throws Error(kInUse) while deployed.

@@ -100,6 +100,7 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_tensor_bytes = settings.max_tensor_bytes;
   options.max_model_bytes = settings.max_model_bytes;
   options.max_rate = settings.max_rate;
+  options.read_only = settings.read_only;
   options.version = driver::compiler_version();
   options.on_response = [&log, &audit, &registry](const http::Request& request,
                                                   const http::Response& response, const std::string& route) {

@@ -15,6 +15,8 @@ std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app) {
   app.add_option("--data", arguments->data, "folder of the store");
   app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
   app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
+  app.add_flag("--read-only", arguments->read_only, "serve the packages of --models and change nothing");
+  app.add_option("--models", arguments->models, "folder of NAME.tar packages for --read-only");
   app.add_option("--config", arguments->config, "file of settings");
   app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
   return arguments;
@@ -34,6 +36,8 @@ config::Settings settings_of(const SettingsArguments& arguments) {
   if (!arguments.listen.empty()) sources.flags.emplace_back("listen", arguments.listen);
   if (!arguments.ops_listen.empty()) sources.flags.emplace_back("ops_listen", arguments.ops_listen);
   if (!arguments.keys_file.empty()) sources.flags.emplace_back("keys_file", arguments.keys_file);
+  if (arguments.read_only) sources.flags.emplace_back("read_only", "true");
+  if (!arguments.models.empty()) sources.flags.emplace_back("models", arguments.models);
   if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
@@ -42,7 +46,10 @@ config::Settings settings_of(const SettingsArguments& arguments) {
     }
     sources.flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  return config::load_settings(sources);
+  config::Settings settings = config::load_settings(sources);
+  if (settings.read_only != !settings.models.empty())
+    throw Error(ErrorCode::kUsage, "read_only and models (--read-only --models DIR) go together");
+  return settings;
 }
 
 void print_settings(const config::Settings& settings) {

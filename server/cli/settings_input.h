@@ -17,6 +17,8 @@ struct SettingsArguments {
   std::string config;
   std::string ops_listen;
   std::string keys_file;
+  bool read_only = false;
+  std::string models;
   std::vector<std::string> settings;  ///< NAME=VALUE
 };
 

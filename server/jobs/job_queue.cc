@@ -74,6 +74,18 @@ JobEvents JobQueue::events(const std::string& id, int64_t after, milliseconds ti
   }
 }
 
+std::vector<storage::PlacedEventRow> JobQueue::all_events(int64_t after, milliseconds timeout,
+                                                          const std::stop_token& stop, int limit) {
+  const auto deadline = steady_clock::now() + timeout;
+  while (true) {
+    const uint64_t seen = version();
+    std::vector<storage::PlacedEventRow> events = catalog_.all_job_events(after, limit);
+    const milliseconds left = until(deadline);
+    if (!events.empty() || left.count() == 0 || stop.stop_requested()) return events;
+    wait_for_change(seen, left, stop);
+  }
+}
+
 void JobQueue::changed() {
   {
     const std::lock_guard lock(mutex_);

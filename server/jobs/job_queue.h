@@ -37,6 +37,9 @@ public:
   /// Events after `after`, at once when there are any or the job is final, else after at most `timeout`.
   JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
                    const std::stop_token& stop, int limit = 1000);
+  /// Events of all jobs above `after`, at once when there are any, else after at most `timeout`.
+  std::vector<storage::PlacedEventRow> all_events(int64_t after, std::chrono::milliseconds timeout,
+                                                  const std::stop_token& stop, int limit = 1000);
 
   // For workers.
   storage::Catalog& catalog() { return catalog_; }

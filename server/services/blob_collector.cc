@@ -53,6 +53,7 @@ void BlobCollector::work(const std::stop_token& stop) {
       if (std::chrono::steady_clock::now() >= next_expiry) {
         next_expiry += options_.expire_every;
         wanted = expire_packages() > 0;
+        wanted = catalog_.expire_jobs(options_.job_retention.count()) > 0 || wanted;
         if (options_.uploads != nullptr) wanted = options_.uploads->expire() > 0 || wanted;
       }
       {

@@ -19,6 +19,8 @@ struct CollectorOptions {
   std::chrono::milliseconds expire_every{3'600'000};  ///< how often unused packages are looked for
   /// Packages that are neither pinned, named nor deployed go when they were not used for so long.
   std::chrono::milliseconds package_expiry{std::chrono::hours(24 * 30)};
+  /// Jobs that ended so long ago go, but for those whose package is still there.
+  std::chrono::milliseconds job_retention{std::chrono::hours(24 * 30)};
   /// Finished uploads keep their blobs, and uploads that are too old go; may be null.
   storage::UploadStore* uploads = nullptr;
 };

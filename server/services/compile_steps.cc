@@ -169,10 +169,7 @@ storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& c
     row.members.push_back({std::string(kCodePrefix) + stage,
                            blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
   }
-  row.facts = canonical_json({{"model", metadata.model_digest},
-                              {"target", metadata.target},
-                              {"inputs", specs_to_json(specs_of(metadata.inputs))},
-                              {"outputs", specs_to_json(specs_of(metadata.outputs))}});
+  row.facts = package_facts(metadata);
   return row;
 }
 

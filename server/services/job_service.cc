@@ -295,6 +295,16 @@ services::JobEvents JobServiceImpl::events(const std::string& id, int64_t after,
   return events;
 }
 
+std::vector<services::PlacedEvent> JobServiceImpl::all_events(int64_t after,
+                                                              std::chrono::milliseconds timeout,
+                                                              const services::CallContext& context) {
+  std::vector<services::PlacedEvent> events;
+  for (const storage::PlacedEventRow& row : queue_.all_events(after, timeout, context.cancelled)) {
+    events.push_back({row.position, row.job, {row.event.sequence, row.event.type, row.event.data}});
+  }
+  return events;
+}
+
 std::shared_ptr<http::Content> JobServiceImpl::log(const std::string& id) {
   return std::make_shared<http::BytesContent>(workers_.log_text(queue_.get(id)));
 }

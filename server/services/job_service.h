@@ -53,6 +53,9 @@ public:
   services::Job retry(const std::string& id, const services::CallContext& context) override;
   services::JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
                              const services::CallContext& context) override;
+  std::vector<services::PlacedEvent> all_events(int64_t after, std::chrono::milliseconds timeout,
+                                                const services::CallContext& context) override;
+  int64_t last_event() override { return catalog_.last_event_position(); }
   std::shared_ptr<http::Content> log(const std::string& id) override;
 
 private:

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/package/metadata.h"
+#include "server/services/forms.h"
 
 namespace tensormill::server {
 
@@ -26,6 +28,13 @@ std::shared_ptr<const package::Package> open_package(const MemberBlobs& members)
   std::map<std::string, std::shared_ptr<const MappedFile>> mappings;
   for (const auto& [name, blob] : members) mappings[name] = blob->mapping();
   return package::Package::open_members(std::move(mappings));
+}
+
+std::string package_facts(const package::Metadata& metadata) {
+  return canonical_json({{"model", metadata.model_digest},
+                         {"target", metadata.target},
+                         {"inputs", specs_to_json(specs_of(metadata.inputs))},
+                         {"outputs", specs_to_json(specs_of(metadata.outputs))}});
 }
 
 PackageArchive::PackageArchive(storage::BlobStore& blobs, const storage::PackageRow& package)

@@ -26,6 +26,9 @@ MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& p
 /// The package behind these blobs. Throws Error(kInvalidPackage).
 std::shared_ptr<const package::Package> open_package(const MemberBlobs& members);
 
+/// What the catalog keeps of a package's metadata: canonical JSON.
+std::string package_facts(const package::Metadata& metadata);
+
 class PackageArchive final : public http::Content {
 public:
   PackageArchive(storage::BlobStore& blobs, const storage::PackageRow& package);

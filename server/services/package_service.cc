@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -39,6 +40,27 @@ Json run_request(const services::RunOptions& options, const PackageServiceOption
   if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
   return request;
 }
+
+/// Content with a block of bytes behind it.
+class WithBlock final : public http::Content {
+public:
+  WithBlock(std::shared_ptr<http::Content> content, std::string block)
+      : content_(std::move(content)), block_(std::move(block)) {}
+  uint64_t size() const override { return content_->size() + block_.size(); }
+  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override {
+    const uint64_t before = content_->size();
+    if (offset < before) return content_->read_at(offset, buffer);
+    if (offset - before >= block_.size()) return 0;
+    const std::string_view rest = std::string_view(block_).substr(offset - before);
+    const size_t count = std::min(rest.size(), buffer.size());
+    std::memcpy(buffer.data(), rest.data(), count);
+    return count;
+  }
+
+private:
+  std::shared_ptr<http::Content> content_;
+  std::string block_;
+};
 
 /// A page that is filtered here: the catalog does not read facts.
 bool matches(const storage::PackageRow& row, const std::string& model, const std::string& target) {
@@ -100,10 +122,13 @@ services::PackageInfo PackageServiceImpl::get(const std::string& id) {
   return info_of(require_package(catalog_, id), catalog_.list_deployments());
 }
 
-services::Archive PackageServiceImpl::archive(const std::string& id) {
+services::Archive PackageServiceImpl::archive(const std::string& id, bool is_signed) {
   const storage::PackageRow row = require_package(catalog_, id);
+  const std::string block = is_signed ? signer_.sign(row.archive) : "";
   catalog_.touch_package(row.id);
-  return {std::make_shared<PackageArchive>(blobs_, row), row.archive};
+  std::shared_ptr<http::Content> content = std::make_shared<PackageArchive>(blobs_, row);
+  if (is_signed) content = std::make_shared<WithBlock>(std::move(content), block);
+  return {std::move(content), row.archive};
 }
 
 std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, services::CodeStage stage) {

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "api/services/package_service.h"
 #include "server/services/blob_collector.h"
 #include "server/services/child_runner.h"
+#include "server/services/package_signature.h"
+#include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -16,17 +21,29 @@ struct PackageServiceOptions {
   std::chrono::milliseconds run_timeout{30'000};
   uint64_t run_memory = uint64_t{8} << 30;
   int threads = 1;
+  std::string folder;  ///< on the store's disk, for archives that arrive
 };
 
 class PackageServiceImpl final : public services::PackageService {
 public:
   PackageServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
-                     BlobCollector& collector, PackageServiceOptions options)
-      : blobs_(blobs), catalog_(catalog), children_(children), collector_(collector), options_(options) {}
+                     BlobCollector& collector, StoreQuota& quota, const PackageSigner& signer,
+                     const TrustedKeys& trusted, PackageServiceOptions options)
+      : blobs_(blobs),
+        catalog_(catalog),
+        children_(children),
+        collector_(collector),
+        quota_(quota),
+        signer_(signer),
+        trusted_(trusted),
+        options_(std::move(options)) {}
 
   services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
   services::PackageInfo get(const std::string& id) override;
-  services::Archive archive(const std::string& id) override;
+  services::Archive archive(const std::string& id, bool is_signed) override;
+  services::ImportedPackage import_package(http::BodySource& bytes) override;
+  /// An archive of this machine's administrator, who needs no signature; the package's id.
+  std::string add_archive(const std::string& path);
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
   void remove(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
@@ -35,11 +52,15 @@ public:
 private:
   services::PackageInfo info_of(const storage::PackageRow& row,
                                 const std::vector<storage::DeploymentRow>& deployments);
+  storage::PackageRow store_archive(std::span<const std::byte> archive);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
   ChildRunner& children_;
   BlobCollector& collector_;
+  StoreQuota& quota_;
+  const PackageSigner& signer_;
+  const TrustedKeys& trusted_;
   PackageServiceOptions options_;
 };
 

@@ -1,7 +1,16 @@
 #include "server/services/server.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "api/services/services.h"
@@ -12,6 +21,7 @@
 #include "server/services/blob_collector.h"
 #include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
+#include "server/services/deployment_rows.h"
 #include "server/services/deployment_service.h"
 #include "server/services/info_service.h"
 #include "server/services/job_service.h"
@@ -22,15 +32,65 @@
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
 #include "storage/catalog/sqlite_catalog.h"
+#include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
 
 namespace tensormill::server {
 
 namespace {
 
+constexpr std::chrono::seconds kRestoreRetry{2};
+
 std::string make_root(storage::Env& env, const std::string& path) {
   storage::make_durable_folders(env, path);
   return path;
+}
+
+std::unique_ptr<storage::Env> make_env(const config::Settings& settings) {
+  if (settings.read_only) return std::make_unique<storage::MemoryEnv>();
+  return std::make_unique<storage::PosixEnv>();
+}
+
+/// Where a read-only server's children work; nothing of the store is there. Goes with the object.
+class Scratch {
+public:
+  explicit Scratch(bool wanted) {
+    if (!wanted) return;
+    path_ = (std::filesystem::temp_directory_path() / "tensormill-XXXXXX").string();
+    if (::mkdtemp(path_.data()) == nullptr) throw_errno(errno, "cannot make " + path_);
+  }
+  ~Scratch() {
+    std::error_code ignored;  // the system empties its folder of temporary files
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+/// [A-Za-z0-9][A-Za-z0-9._-]{0,127}
+bool is_name(const std::string& text) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  return !text.empty() && text.size() <= 128 && kLetters.find(text.front()) != std::string_view::npos &&
+         text.find_first_not_of(std::string(kLetters) + "._-") == std::string::npos;
+}
+
+/// Name and path of each package, in order of name.
+std::map<std::string, std::string> archives_in(const std::string& folder) {
+  std::error_code failed;
+  std::map<std::string, std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".tar") continue;
+    if (!is_name(name)) throw Error(ErrorCode::kUsage, "models: " + name + " is no name of a deployment");
+    found[name] = entry.path().string();
+  }
+  if (failed) throw Error(ErrorCode::kUsage, "models: " + folder + " cannot be read: " + failed.message());
+  if (found.empty()) throw Error(ErrorCode::kUsage, "models: there is no NAME.tar in " + folder);
+  return found;
 }
 
 int64_t unix_ms() {
@@ -71,9 +131,12 @@ std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
 
 /// In the order of construction: what stands below uses what stands above.
 struct Server::Parts {
-  explicit Parts(const config::Settings& settings)
-      : host(target::host_target()),
-        root(make_root(env, settings.data)),
+  Parts(const config::Settings& settings, storage::Env* given)
+      : own_env(given == nullptr ? make_env(settings) : nullptr),
+        env(given == nullptr ? *own_env : *given),
+        scratch(settings.read_only),
+        host(target::host_target()),
+        root(make_root(env, settings.read_only ? scratch.path() : settings.data)),
         catalog(env, root + "/catalog.db"),
         blobs(env, root),
         children(root + "/children"),
@@ -84,13 +147,18 @@ struct Server::Parts {
         info(host, limits_of(settings)),
         targets(host),
         uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
-        collector(blobs, catalog, {.package_expiry = settings.package_expiry, .uploads = &uploads}),
+        collector(blobs, catalog,
+                  {.package_expiry = settings.package_expiry,
+                   .job_retention = settings.job_retention,
+                   .uploads = &uploads}),
         quota(blobs, uploads, static_cast<uint64_t>(settings.store_quota)),
         store(blobs, catalog, uploads, collector, quota, root),
         models(blobs, catalog, children, collector, uploads, quota,
                {settings.max_model_bytes, host, settings.import_timeout, settings.import_memory}),
-        packages(blobs, catalog, children, collector,
-                 {settings.run_timeout, settings.run_memory, run_threads(settings, host)}),
+        signer(settings.signing_key),
+        trusted(settings.trusted_keys),
+        packages(blobs, catalog, children, collector, quota, signer, trusted,
+                 {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp"}),
         deployments(blobs, catalog, *executors, {settings.load_wait}),
         metered_deployments(deployments, registry),
         records(catalog, host),
@@ -103,6 +171,7 @@ struct Server::Parts {
         queue(catalog) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
+    if (settings.read_only) add_models(settings.models);
     deployments.adopt();
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
@@ -112,7 +181,7 @@ struct Server::Parts {
                     options);
     jobs.emplace(queue, *workers, blobs, catalog, records, registry, host,
                  JobServiceOptions{settings.job_queue});
-    restorer = std::jthread([this] { restore(); });
+    restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
     collect_metrics(registry, blobs, catalog, deployments);
     services = {&info,
@@ -127,18 +196,43 @@ struct Server::Parts {
                 keys ? &*keys : nullptr};
   }
 
-  /// Not ready until all deployments that the catalog holds are loaded, or failed.
-  void restore() {
-    try {
-      deployments.restore();
-      health.set_restored();
-    } catch (const std::exception& error) {
-      health.set_broken(std::string("restoring deployments: ") + error.what());
+  /// They are loaded as deployments of a store are; one that cannot be is failed and says why.
+  void add_models(const std::string& folder) {
+    for (const auto& [name, path] : archives_in(folder)) {
+      try {
+        DesiredVersion version;
+        version.spec.package = packages.add_archive(path);
+        const Digest package = Digest::parse(version.spec.package).value();
+        catalog.put_deployment({name, desired_to_text({{unix_ms()}, 1, {version}, {}}), "{}", {package}});
+      } catch (Error& error) {
+        error.add_context(path);
+        throw;
+      }
+    }
+  }
+
+  /// Not ready until all deployments that the catalog holds are loaded, or failed. A store that cannot be
+  /// written, such as one on a full disk, may be well again later.
+  void restore(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    while (!stop.stop_requested()) {
+      try {
+        deployments.restore();
+        health.set_restored();
+        return;
+      } catch (const std::exception& error) {
+        health.set_broken(std::string("restoring deployments: ") + error.what());
+      }
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, stop, kRestoreRetry, [] { return false; });
     }
   }
 
   metrics::Registry registry;
-  storage::PosixEnv env;
+  std::unique_ptr<storage::Env> own_env;
+  storage::Env& env;
+  Scratch scratch;
   target::Target host;
   std::string root;
   storage::SqliteCatalog catalog;
@@ -154,6 +248,8 @@ struct Server::Parts {
   StoreQuota quota;
   StoreServiceImpl store;
   ModelServiceImpl models;
+  PackageSigner signer;
+  TrustedKeys trusted;
   PackageServiceImpl packages;
   DeploymentServiceImpl deployments;
   MeteredDeployments metered_deployments;
@@ -172,9 +268,9 @@ struct Server::Parts {
   std::jthread restorer;
 };
 
-Server::Server(const config::Settings& settings) {
+Server::Server(const config::Settings& settings, storage::Env* env) {
   jobs::become_subreaper();
-  parts_ = std::make_unique<Parts>(settings);
+  parts_ = std::make_unique<Parts>(settings, env);
 }
 
 Server::~Server() = default;

@@ -17,15 +17,19 @@ struct Services;
 namespace tensormill::metrics {
 class Registry;
 }
+namespace tensormill::storage {
+class Env;
+}
 
 namespace tensormill::server {
 
 /// Store, workers and services; what is in front of them (API and transport) is server/cli's.
 class Server {
 public:
-  /// Opens the store, takes up what an earlier process left, loads the deployments. Throws Error(kInUse) when
-  /// another process has the store.
-  explicit Server(const config::Settings& settings);
+  /// Opens the store (for a read-only server: reads the packages), takes up what an earlier process left,
+  /// loads the deployments. Throws Error(kInUse) when another process has the store. `env` is the file system
+  /// of the store, borrowed; null: the machine's, or, for a read-only server, memory.
+  explicit Server(const config::Settings& settings, storage::Env* env = nullptr);
   /// As stop.
   ~Server();
   Server(const Server&) = delete;

@@ -168,6 +168,13 @@ public:
   virtual std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) = 0;
   /// Events with a sequence above `after`, ascending. State changes are events too: "state", and "end" last.
   virtual std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) = 0;
+  /// Events of all jobs with a position above `after`, ascending.
+  virtual std::vector<PlacedEventRow> all_job_events(int64_t after, int limit) = 0;
+  /// The position of the latest event there ever was; 0 when there was none.
+  virtual int64_t last_event_position() = 0;
+  /// Removes the jobs that ended more than `age_ms` ago, with their events, but for those whose package is
+  /// still there; returns how many.
+  virtual int64_t expire_jobs(int64_t age_ms) = 0;
 
   /// Rows that are there already stay as they are; returns how many are new.
   virtual int64_t put_tuning_records(const std::vector<TuningRecordRow>& records) = 0;

@@ -141,7 +141,19 @@ CREATE TABLE facts(
   created_ms INTEGER NOT NULL);
 )sql";
 
-constexpr std::array<std::string_view, 2> kMigrations = {kVersion1, kVersion2};
+/// Events have a place among those of all jobs; a counter gives it, so that none is used twice.
+constexpr std::string_view kVersion3 = R"sql(
+ALTER TABLE job_events ADD COLUMN position INTEGER;
+UPDATE job_events SET position = rowid;
+CREATE UNIQUE INDEX job_events_by_position ON job_events(position);
+CREATE TABLE counters(
+  name TEXT PRIMARY KEY NOT NULL,
+  value INTEGER NOT NULL);
+INSERT INTO counters SELECT 'job_events', COALESCE(MAX(position), 0) FROM job_events;
+CREATE INDEX jobs_by_end ON jobs(state, finished_ms);
+)sql";
+
+constexpr std::array<std::string_view, 3> kMigrations = {kVersion1, kVersion2, kVersion3};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

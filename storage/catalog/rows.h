@@ -149,4 +149,11 @@ struct JobEventRow {
   std::string data = "{}";
 };
 
+/// An event among those of all jobs.
+struct PlacedEventRow {
+  int64_t position = 0;  ///< from 1, in order of arrival; never used twice
+  std::string job;
+  JobEventRow event;
+};
+
 }  // namespace tensormill::storage

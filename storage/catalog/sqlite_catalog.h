@@ -72,6 +72,9 @@ public:
   bool release_job(const JobClaim& claim, const JobRelease& release) override;
   std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) override;
   std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
+  std::vector<PlacedEventRow> all_job_events(int64_t after, int limit) override;
+  int64_t last_event_position() override;
+  int64_t expire_jobs(int64_t age_ms) override;
 
   int64_t put_tuning_records(const std::vector<TuningRecordRow>& records) override;
   Page<TuningRecordRow> list_tuning_records(const TuningFilter& filter, const PageRequest& page) override;

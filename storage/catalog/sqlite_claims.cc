@@ -32,9 +32,11 @@ int64_t backoff_after(int attempt, int64_t base_ms) {
 }  // namespace
 
 void SqliteCatalog::add_event(const std::string& job, const JobEventRow& event) {
+  db_->run("UPDATE counters SET value = value + 1 WHERE name = 'job_events'");
   db_->run(
-      "INSERT INTO job_events(job, seq, type, data) "
-      "SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ? FROM job_events WHERE job = ?",
+      "INSERT INTO job_events(job, seq, type, data, position) "
+      "SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ?, (SELECT value FROM counters WHERE name = 'job_events') "
+      "FROM job_events WHERE job = ?",
       job, event.type, event.data, job);
 }
 

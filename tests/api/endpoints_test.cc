@@ -193,6 +193,17 @@ TEST_F(Endpoints, StreamsEvents) {
   expect_problem(get("/v1/jobs/other/events"), 404, "not_found");
 }
 
+TEST_F(Endpoints, StreamsEventsOfAllJobs) {
+  const auto frame = [&](const std::string& id) {
+    return "id: " + id + "\nevent: state\ndata: {\"job\":\"" + jobs_.job.id +
+           "\",\"sequence\":4,\"data\":{\"state\":\"queued\"}}\n\n";
+  };
+  EXPECT_EQ(get("/v1/events").body, "retry: 3000\n\n" + frame("8") + frame("9") + frame("10"));
+  jobs_.events_over = std::stop_source();
+  EXPECT_EQ(get("/v1/events", {"Last-Event-ID: 8"}).body, "retry: 3000\n\n" + frame("9") + frame("10"));
+  expect_problem(get("/v1/events", {"Last-Event-ID: -1"}), 400, "invalid_request");
+}
+
 TEST_F(Endpoints, ServesPackages) {
   EXPECT_EQ(get("/v1/packages").json().at("items").size(), 1u);
   EXPECT_EQ(get(package_).json().at("metadata").at("format_version"), 1);
@@ -211,6 +222,19 @@ TEST_F(Endpoints, ServesPackages) {
   packages_.package.deployments = {"x"};
   expect_problem(send("DELETE", package_), 409, "in_use");
   expect_problem(get("/v1/packages/sha256:0"), 404, "not_found");
+}
+
+TEST_F(Endpoints, ExportsAndImportsSignedPackages) {
+  const Answer archive = get(package_ + "/archive?signed=1");
+  EXPECT_EQ(archive.body, "tar bytes, signed");
+  EXPECT_EQ(archive.header("ETag"), "\"" + Digest::of("archive").text() + "-signed\"");
+  const std::vector<std::string> tar = {"Content-Type: application/x-tar"};
+  const Answer created = send("POST", "/v1/packages", tar, archive.body);
+  EXPECT_EQ(created.status, 201);
+  EXPECT_EQ(created.header("Location"), package_);
+  EXPECT_EQ(packages_.imported, "tar bytes, signed");
+  EXPECT_EQ(send("POST", "/v1/packages", tar, archive.body).status, 200);
+  expect_problem(send("POST", "/v1/packages", tar, "unsigned"), 403, "foreign_code");
 }
 
 TEST_F(Endpoints, RunsPackages) {

@@ -129,6 +129,12 @@ services::JobEvents FakeJobs::events(const std::string& id, int64_t after, std::
   return {{{2, "end", "{}"}}, true};
 }
 
+std::vector<services::PlacedEvent> FakeJobs::all_events(int64_t after, std::chrono::milliseconds,
+                                                        const CallContext&) {
+  if (after >= 9) events_over.request_stop();
+  return {{after + 1, job.id, {4, "state", "{\"state\":\"queued\"}"}}};
+}
+
 std::shared_ptr<http::Content> FakeJobs::log(const std::string& id) {
   get(id);
   return std::make_shared<http::BytesContent>("0123456789");
@@ -143,8 +149,15 @@ services::PackageInfo FakePackages::get(const std::string& id) {
   return package;
 }
 
-services::Archive FakePackages::archive(const std::string& id) {
-  return {std::make_shared<http::BytesContent>("tar bytes"), get(id).archive_digest};
+services::Archive FakePackages::archive(const std::string& id, bool is_signed) {
+  return {std::make_shared<http::BytesContent>(is_signed ? "tar bytes, signed" : "tar bytes"),
+          get(id).archive_digest};
+}
+
+services::ImportedPackage FakePackages::import_package(http::BodySource& body) {
+  const std::string before = std::exchange(imported, http::read_all(body));
+  if (imported == "unsigned") throw Error(ErrorCode::kForeignCode, "the archive is not signed");
+  return {package, before.empty()};
 }
 
 std::shared_ptr<http::Content> FakePackages::code(const std::string& id, services::CodeStage code_stage) {
@@ -351,6 +364,7 @@ Answer ApiTest::send(const std::string& method, const std::string& target,
     request.headers.set(field.substr(0, colon), field.substr(colon + 1));
   }
   request.body = std::make_shared<http::BytesBody>(body);
+  request.cancelled = jobs_.events_over.get_token();
   const http::Response response = api_->handle(request);
   Answer answer{response.status, response.headers, ""};
   if (const auto* bytes = std::get_if<std::string>(&response.body)) {

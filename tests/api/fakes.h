@@ -64,6 +64,9 @@ public:
   services::Job retry(const std::string& id, const services::CallContext& context) override;
   services::JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,
                              const services::CallContext& context) override;
+  std::vector<services::PlacedEvent> all_events(int64_t after, std::chrono::milliseconds timeout,
+                                                const services::CallContext& context) override;
+  int64_t last_event() override { return 7; }
   std::shared_ptr<http::Content> log(const std::string& id) override;
 
   services::Job job;  ///< the only one
@@ -74,13 +77,15 @@ public:
   services::SubmitOptions options;
   services::JobQuery query;
   std::chrono::milliseconds waited{0};
+  std::stop_source events_over;  ///< of the request that asks for all events: stopped after the tenth
 };
 
 class FakePackages : public services::PackageService {
 public:
   services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
   services::PackageInfo get(const std::string& id) override;
-  services::Archive archive(const std::string& id) override;
+  services::Archive archive(const std::string& id, bool is_signed) override;
+  services::ImportedPackage import_package(http::BodySource& bytes) override;
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
   void remove(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
@@ -90,6 +95,7 @@ public:
   services::NamedTensors inputs;
   services::RunOptions options;
   services::CodeStage stage = services::CodeStage::kRelay;
+  std::string imported;
 };
 
 class FakeDeployments : public services::DeploymentService {

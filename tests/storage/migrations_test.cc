@@ -42,7 +42,7 @@ TEST(MigrationsTest, ANewerCatalogIsRefusedByName) {
     FAIL() << "a newer catalog was opened";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
-    EXPECT_STREQ(error.what(), "the catalog has version 999, this program knows versions up to 2");
+    EXPECT_STREQ(error.what(), "the catalog has version 999, this program knows versions up to 3");
   }
   EXPECT_EQ(read_number(env, "PRAGMA user_version"), 999);
 }
@@ -77,6 +77,11 @@ TEST_P(OlderCatalogTest, IsReadByThisProgram) {
   const JobRow job = catalog.list_jobs(succeeded, {}).items.at(0);
   EXPECT_EQ(job.package, package->id);
   EXPECT_EQ(catalog.job_events(job.id, 0, 100).back().type, "end");
+  const std::vector<PlacedEventRow> events = catalog.all_job_events(0, 100);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().position, catalog.last_event_position());
+  EXPECT_TRUE(std::is_sorted(events.begin(), events.end(),
+                             [](const auto& a, const auto& b) { return a.position < b.position; }));
   const std::vector<Digest> blobs = catalog.referenced_blobs();
   EXPECT_TRUE(std::binary_search(blobs.begin(), blobs.end(), model));
   for (const MemberRow& member : package->members) {
