@@ -47,15 +47,15 @@ services::ParsedTarget TargetServiceImpl::parse(const std::string& text) {
 }
 
 void HealthServiceImpl::set_broken(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
   reason_ = reason;
-  broken_ = true;
 }
 
 services::Readiness HealthServiceImpl::ready() {
   if (draining_) return {false, "draining"};
-  if (broken_) return {false, reason_};
-  if (!restored_) return {false, "loading deployments"};
-  return {true, ""};
+  if (restored_) return {true, ""};
+  const std::lock_guard lock(mutex_);
+  return {false, reason_};
 }
 
 }  // namespace tensormill::server

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "api/services/info_service.h"
@@ -36,14 +37,14 @@ public:
   services::Readiness ready() override;
   /// All deployments that shall serve have been loaded, or are failed.
   void set_restored() { restored_ = true; }
-  /// The store failed at the start: never ready.
+  /// The store fails at the start; ready once set_restored() is called.
   void set_broken(const std::string& reason);
   void set_draining() { draining_ = true; }
 
 private:
   std::atomic<bool> restored_{false};
-  std::atomic<bool> broken_{false};
-  std::string reason_;  ///< written once, before broken_
+  std::mutex mutex_;
+  std::string reason_ = "loading deployments";  ///< until they are
   std::atomic<bool> draining_{false};
 };
 
