@@ -113,8 +113,8 @@ struct StoreFacts {
 
 /// A condition around what is visited.
 struct Guard {
-  bool divides = false;
-  size_t depth = 0;  ///< loops around it
+  double quotients = 0;  ///< that it asks for
+  size_t depth = 0;      ///< loops around it
 };
 
 class Collector {
@@ -143,7 +143,7 @@ public:
         visit(stmt->body);
         return;
       case StmtOp::kIf:
-        guards_.push_back({divides(stmt->condition), loops_.size()});
+        guards_.push_back({quotients(stmt->condition), loops_.size()});
         visit(stmt->body);
         visit(stmt->else_body);
         guards_.pop_back();
@@ -282,22 +282,22 @@ private:
     while (body > 0 && loops_[body - 1].kind != ForKind::kSerial) --body;
     double divided = 0, inside = 0;
     for (const Guard& guard : guards_) {
-      divided += guard.divides ? 1 : 0;
+      divided += guard.quotients;
       inside += guard.depth >= body ? 1 : 0;
     }
     for (double value : {static_cast<double>(guards_.size()), divided, inside})
       features.push_back(static_cast<float>(value));
   }
 
-  // Whether an index is a quotient or a remainder, or was let be one.
-  bool divides(const te::Expr& expr) const {
-    bool found = false;
+  // Quotients and remainders in an index, with those that its variables were let be.
+  double quotients(const te::Expr& expr) const {
+    double count = 0;
     te::for_each_expr(expr, [&](const te::Expr& part) {
-      found = found || part->op == ExprOp::kFloorDiv || part->op == ExprOp::kFloorMod;
+      count += part->op == ExprOp::kFloorDiv || part->op == ExprOp::kFloorMod ? 1 : 0;
       if (part->op != ExprOp::kVar) return;
-      for (const auto& [var, definition] : lets_) found = found || (var == part->var && divides(definition));
+      for (const auto& [var, definition] : lets_) count += var == part->var ? quotients(definition) : 0;
     });
-    return found;
+    return count;
   }
 
   // Shares, so that they mean the same in kernels of other sizes.

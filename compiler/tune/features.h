@@ -10,7 +10,7 @@
 ///   touched by all loops;
 ///   the body that is straight code (unrolled and vectorized loops inside of the innermost serial one): its
 ///   runs in vectors, its loads from memory, runs for each load (plain);
-///   conditions around it (plain): all, those that ask for a quotient or remainder, those inside of the
+///   conditions around it (plain): all, quotients and remainders that they ask for, those inside of the
 ///   innermost serial loop; cycles (traffic.h): vectors that the body needs at once for each register of the
 ///   target (plain), and log2 of shares, within ±16: the ports' cycles of all with the starts of loops,
 ///   cycles of bytes from the second cache and from beyond it of the ports' cycles; the four accesses that
