@@ -11,7 +11,7 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 /// Random constants take room in the package.
-constexpr int64_t kMaxDraws = int64_t{1} << 26;
+constexpr int64_t kMaxDraws = int64_t{1} << 24;
 
 enum class Draw : uint8_t { kUniform, kNormal };
 
