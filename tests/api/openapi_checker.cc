@@ -137,7 +137,7 @@ std::vector<std::string> OpenApiChecker::problems_of(const std::string& method, 
 }
 
 void note_code(const std::string& code) {
-  const char* folder = std::getenv("TENSORMILL_SEEN_CODES");
+  const char* folder = std::getenv("TEST_SEEN_CODES");
   if (folder == nullptr) return;
   std::ofstream file(std::string(folder) + "/" + std::to_string(::getpid()), std::ios::app);
   file << code << "\n";

@@ -116,7 +116,7 @@ def problems_of(method, path, status, headers, body):
 
 def note_code(code):
     """Keeps the code for the run's list of the codes that were seen (tests/tools/run_tests.py)."""
-    folder = os.environ.get("TENSORMILL_SEEN_CODES")
+    folder = os.environ.get("TEST_SEEN_CODES")
     if folder:
         with open(os.path.join(folder, str(os.getpid())), "a", encoding="utf-8") as file:
             file.write(code + "\n")

@@ -240,7 +240,7 @@ def main(argv):
     if groups is None:
         times.append(timed(f"tests named {pattern}", run_pattern, pattern, totals)[1])
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TENSORMILL_SEEN_CODES"] = folder
+        os.environ["TEST_SEEN_CODES"] = folder
         done = True
         for group in groups or []:
             done, spent = timed(group, run_group, group, totals)
