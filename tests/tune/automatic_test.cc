@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "compiler/driver/build_kernel.h"
 #include "compiler/lower/lower.h"
 #include "compiler/te/interpret.h"
@@ -35,21 +37,22 @@ std::string run(const ops_cases::Instance& instance, const te::Program& program,
   return "";
 }
 
-/// One operator of each class, in all its cases.
-class Sketches : public testing::TestWithParam<std::string> {};
+using Find = std::function<schedule::Schedule(const ops_cases::Instance& instance, const te::Program& program,
+                                              const schedule::Chooser& choose)>;
 
-TEST_P(Sketches, AnyChoiceThatBuildsIsRight) {
+/// Runs `draws` random points of every case of the operator: what builds has to be right, and most has to
+/// build.
+void expect_right(const std::string& op, int draws, const Find& find) {
   const target::Target target = tune_test::host_target();
   Random random(1);
   size_t tried = 0, built = 0;
   for (const ops_cases::Case& source : ops_cases::all_cases()) {
     const auto instance = ops_cases::instantiate(source, DType::kFloat32);
-    if (source.op != GetParam() || !instance) continue;
+    if (source.op != op || !instance) continue;
     const te::Program program = ops_cases::make_program(*instance);
-    for (int i = 0; i < 6; ++i, ++tried) {
+    for (int i = 0; i < draws; ++i, ++tried) {
       try {
-        const schedule::Schedule steps =
-            schedule::sketch_schedule(program, target, at_random(random)).schedule;
+        const schedule::Schedule steps = find(*instance, program, at_random(random));
         EXPECT_EQ(run(*instance, program, steps, target), "") << instance->name() << "\n"
                                                               << schedule::print(steps);
         ++built;
@@ -63,6 +66,32 @@ TEST_P(Sketches, AnyChoiceThatBuildsIsRight) {
   ASSERT_GT(tried, 0U);
   EXPECT_GT(built * 2, tried) << "most choices have to be of use";
 }
+
+/// One operator of each class, in all its cases.
+class Sketches : public testing::TestWithParam<std::string> {};
+
+TEST_P(Sketches, AnyChoiceThatBuildsIsRight) {
+  expect_right(GetParam(), 6, [](const auto&, const te::Program& program, const schedule::Chooser& choose) {
+    return schedule::sketch_schedule(program, tune_test::host_target(), choose).schedule;
+  });
+}
+
+class Templates : public testing::TestWithParam<std::string> {};
+
+TEST_P(Templates, AnyChoiceThatBuildsIsRight) {
+  expect_right(
+      GetParam(), 4,
+      [](const ops_cases::Instance& instance, const te::Program& program, const schedule::Chooser& choose) {
+        return schedule::choose_schedule(program, driver::schedule_class(instance.def->kernel_class),
+                                         tune_test::host_target(), choose)
+            .schedule;
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Templates,
+                         testing::Values("conv_first", "conv_blocked", "conv_depthwise", "conv_winograd",
+                                         "matmul_packed", "max_pool", "reduce_mean"),
+                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Operators, Sketches,
                          testing::Values("max_pool", "avg_pool", "softmax", "reduce_mean", "reduce_max",
