@@ -67,8 +67,34 @@ std::string identifier(const std::string& name) {
   return result.empty() ? "t" : result;
 }
 
+// Whether both parts of a split are parts of fused axes, of which no loop is written out or vectorized: the
+// index along the split axis is then worked out from the loops' numbers, and does not vary inside of a tile.
+bool is_fused_away(const Stage& stage, const AxisRelation& split) {
+  std::vector<char> derived(stage.axes.size(), 0);
+  derived[static_cast<size_t>(split.first)] = derived[static_cast<size_t>(split.second)] = 1;
+  bool fused_first = false, fused_second = false;
+  for (const AxisRelation& relation : stage.relations) {
+    const size_t parent = static_cast<size_t>(relation.parent), first = static_cast<size_t>(relation.first),
+                 second = static_cast<size_t>(relation.second);
+    if (relation.is_split) {
+      if (derived[parent]) derived[first] = derived[second] = 1;
+      continue;
+    }
+    if (derived[first] || derived[second]) derived[parent] = 1;
+    fused_first = fused_first || relation.first == split.first || relation.second == split.first;
+    fused_second = fused_second || relation.first == split.second || relation.second == split.second;
+  }
+  for (const int leaf : stage.leaves) {
+    const te::ForKind kind = stage.axes[static_cast<size_t>(leaf)].kind;
+    const bool plain = kind == te::ForKind::kSerial || kind == te::ForKind::kParallel;
+    if (derived[static_cast<size_t>(leaf)] && !plain) return false;
+  }
+  return fused_first && fused_second;
+}
+
 // Whether an axis gets a let: a fused axis with a tail (its name carries the tighter range), and a part of a
-// fused axis that is the outer of an uneven split (what the partition pass looks for).
+// fused axis that is the outer of an uneven split (what the partition pass looks for), and a dimension in
+// unequal parts that are fused with others (its guard bounds the name).
 std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& extent) {
   std::vector<char> is_let(stage.axes.size(), 0);
   for (const AxisRelation& split : stage.relations) {
@@ -77,6 +103,8 @@ std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& exten
       is_let[static_cast<size_t>(split.parent)] = 1;
     }
     const bool even = extent[static_cast<size_t>(split.parent)] % split.factor == 0;
+    if (!even && static_cast<size_t>(split.parent) < stage.shape.size() && is_fused_away(stage, split))
+      is_let[static_cast<size_t>(split.parent)] = 1;
     for (const AxisRelation& fuse : stage.relations) {
       // Blocks of a fused axis that are split or fused again: dimensions are worked out from the block's
       // number.

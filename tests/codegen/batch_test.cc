@@ -69,16 +69,24 @@ TEST(Batch, CoresShareTheRowsOfOneImage) {
     return check({"max_pool", "rows", pool, {{.shape = {1, 2, rows, 8, 8}}}}, kL2);
   };
   EXPECT_TRUE(has(pooled(12), " i2 3\n"));
-  EXPECT_TRUE(has(pooled(10), " i2 5\n")) << "five rows of the result have no halves";
+  EXPECT_TRUE(has(pooled(10), " i2 5\n")) << "three and two rows are no halves";
+  EXPECT_TRUE(has(pooled(26), " i2 7\n")) << "seven rows and six";
   const auto depthwise = [&](int64_t images) {
     return check(make_case("conv_depthwise", {}, {images, 2, 10, 9, 8}, {2, 3, 3, 8}), kL2);
   };
   EXPECT_TRUE(has(depthwise(1), " i2 4\n"));
+  EXPECT_TRUE(has(
+      check(make_case("conv_depthwise", {{"pads", Ints{1, 1, 1, 1}}}, {1, 2, 13, 9, 8}, {2, 3, 3, 8}), kL2),
+      " i2 7\n"))
+      << "the last row of the second core's share is outside";
   EXPECT_TRUE(has(depthwise(2), " i2 8\n")) << "an image for each core";
   const auto window = [&](int64_t l2) {
     return check(make_case("conv_blocked", {}, {1, 2, 10, 9, 8}, {4, 2, 3, 3, 8, 8}), l2);
   };
   EXPECT_TRUE(has(window(128 * 1024), " i2 4\n"));
+  const ir::Attrs padded = {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}};
+  EXPECT_TRUE(has(check(make_case("conv_blocked", padded, {1, 2, 25, 9, 8}, {4, 2, 3, 3, 8, 8}), 128 * 1024),
+                  " i2 7\n"));
   EXPECT_TRUE(has(window(kL2), " i2 8\n")) << "18 KB of weights for each core";
 }
 

@@ -91,7 +91,7 @@ bool template_conv_blocked(Builder& builder) {
   const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2] / tile.rows;
   ConvPass pass = choose_pass(traffic, nest.flat, stage.shape[0], parts, facts);
   if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
-    pass = share_image(pass, stage.shape[0], parts, facts);
+    pass = share_image(pass, stage.shape[0], parts, tile.rows == 1, facts);
   pass =
       tune_conv_pass(builder, pass, parts, stage.shape[0], (stage.shape[1] + tile.blocks - 1) / tile.blocks);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);

@@ -22,8 +22,8 @@ bool template_conv_depthwise(Builder& builder) {
   if (rows.size() > 1) tile.rows = builder.knob("tile_rows", 1, rows);
   const int64_t parts = stage.shape[2] / tile.rows;
   const ConvPass pass =
-      tune_conv_pass(builder, share_image({}, stage.shape[0], parts, builder.target().facts), parts,
-                     stage.shape[0], stage.shape[1]);
+      tune_conv_pass(builder, share_image({}, stage.shape[0], parts, tile.rows == 1, builder.target().facts),
+                     parts, stage.shape[0], stage.shape[1]);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);
   schedule_depthwise_sums(builder, nest, tile, inside);
   return true;

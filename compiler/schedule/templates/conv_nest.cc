@@ -118,10 +118,12 @@ int64_t reduction_steps(const Stage& stage) {
   return steps;
 }
 
-ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, const target::CpuFacts& facts) {
+ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, bool uneven,
+                     const target::CpuFacts& facts) {
   const int64_t cores = std::max(facts.num_cores, 1);
-  if (images % cores == 0 || parts % cores != 0) return pass;
-  const int64_t share = parts / cores;
+  const int64_t share = (parts + cores - 1) / cores;
+  const bool fair = uneven ? share * cores * 8 <= parts * 9 : parts % cores == 0;
+  if (images % cores == 0 || !fair) return pass;
   if (pass.part == 0 || pass.part > share) pass.part = share;
   return pass;
 }

@@ -43,16 +43,18 @@ int64_t reduction_steps(const Stage& stage);
 /// What is walked for one group of channel blocks: the whole of some images, or a part of one.
 struct ConvPass {
   int64_t images = 1;  ///< a divisor of their number
-  int64_t part = 0;    ///< rows (of a flat nest: tiles) of an image, a divisor of their number; 0: all
+  int64_t part = 0;    ///< rows (of a flat nest: tiles) of an image; 0: all
   int64_t group = 1;   ///< tiles of channel blocks beside each other in a group, a divisor of their number
 };
 
 /// The pass as knobs part, images and group; `parts` of an image, `tiles` of channel blocks.
 ConvPass tune_conv_pass(Builder& builder, ConvPass pass, int64_t parts, int64_t images, int64_t tiles);
 
-/// `pass` with parts of an image so small that the cores get equal shares of each: a core then reads the rows
-/// that it wrote. Unchanged where whole `images` can be shared equally, or the `parts` of an image cannot.
-ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, const target::CpuFacts& facts);
+/// `pass` with parts of an image so small that the cores get equal shares of each, or (with `uneven`) nearly
+/// equal ones: a core then reads the rows that it wrote. Unchanged where whole `images` can be shared
+/// equally, or the `parts` of an image cannot. The bounds of uneven shares can be shown for tiles of one row.
+ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, bool uneven,
+                     const target::CpuFacts& facts);
 
 /// The root's loops: passes, groups of channel blocks, rows, and the images of a pass innermost of the outer
 /// ones. Returns the loop at which the sums are computed.

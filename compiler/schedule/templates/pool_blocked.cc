@@ -3,7 +3,7 @@
 // the window outside of the image are skipped: no copy with a border.
 #include <algorithm>
 
-#include "compiler/schedule/builder.h"
+#include "compiler/schedule/templates/conv_nest.h"
 
 namespace tensormill::schedule {
 
@@ -52,9 +52,8 @@ bool template_pool_blocked(Builder& builder) {
   const std::string columns = std::to_string(
       builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(shape[3], 24))));
   builder.step("split", {root, "i3", columns});
-  const int64_t cores = std::max(builder.target().facts.num_cores, 1);
-  const int64_t share =
-      builder.knob("part", shape[2] % cores == 0 ? shape[2] / cores : shape[2], divisors(shape[2]));
+  const int64_t part = share_image({}, shape[0], shape[2], true, builder.target().facts).part;
+  const int64_t share = builder.knob("part", part > 0 ? part : shape[2], divisors(shape[2]));
   builder.step("split", {root, "i2", std::to_string(share)});
   builder.step("reorder", {root, "i0", "i2.o", "i1", "i2.i", "i3.o", "i3.i", "i4"});
   builder.parallelize(root, builder.fuse(root, {"i0", "i2.o", "i1", "i2.i"}),
