@@ -1,12 +1,13 @@
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
+#include "runtime/base/error.h"
+#include "runtime/base/shape_buckets.h"
 
 namespace tensormill::schema {
 namespace {
 
 constexpr size_t kMaxRank = 16;
-constexpr size_t kMaxBuckets = 64;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxRuns = 100'000;
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
@@ -32,8 +33,17 @@ void read_shape(const std::string& name, const Json& value, const std::string& p
 
 void read_buckets(const std::string& dim, const Json& value, const std::string& pointer, Problems& problems,
                   std::map<std::string, std::vector<int64_t>>& buckets) {
-  if (!value.is_array() || value.empty() || value.size() > kMaxBuckets) {
-    problems.add(pointer, "is no array of 1 to " + std::to_string(kMaxBuckets) + " extents");
+  if (value.is_string()) {
+    try {
+      buckets[dim] = parse_bucket(value.get<std::string>());
+    } catch (const Error& error) {
+      problems.add(pointer, "is no bucket: " + std::string(error.message()));
+    }
+    return;
+  }
+  if (!value.is_array() || value.empty() || value.size() > static_cast<size_t>(kMaxBucketExtents)) {
+    problems.add(pointer,
+                 "is neither \"1,8\" nor an array of 1 to " + std::to_string(kMaxBucketExtents) + " extents");
     return;
   }
   std::vector<int64_t>& extents = buckets[dim];

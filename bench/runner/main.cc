@@ -66,7 +66,7 @@ public:
     std::vector<exec::StepTime> profile;
     exec::RunOptions options = options_;
     options.profile = &profile;
-    const std::vector<package::Step>& steps = executor_.package().plan().steps;
+    const std::vector<package::Step>& steps = executor_.plan().steps;
     std::vector<std::vector<double>> times(steps.size());
     for (int64_t i = 0; i < runs; ++i) {
       executor_.run(pool_, options);

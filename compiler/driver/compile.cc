@@ -11,6 +11,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/build_kernel.h"
+#include "compiler/driver/generic.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/printer.h"
 #include "compiler/package/writer.h"
@@ -20,6 +21,7 @@
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
 #include "runtime/package/plan_memory.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::driver {
 
@@ -70,19 +72,27 @@ struct CompiledKernel {
 
 class Job {
 public:
-  Job(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks)
-      : imported_(graph), options_(options), hooks_(hooks), backend_(codegen::make_llvm_backend()) {}
+  Job(const ir::Variants& variants, const CompileOptions& options, const CompileHooks& hooks)
+      : variants_(variants), options_(options), hooks_(hooks), backend_(codegen::make_llvm_backend()) {}
 
   CompileResult run() {
-    const ir::Graph graph = optimize();
-    extract(graph);
-    compile_kernels(graph);
+    for (size_t i = 0; i < variants_.graphs.size(); ++i) graphs_.push_back(optimize(i));
+    extract();
+    compile_kernels();
+    compile_samples();
     link();
-    finish(graph);
+    finish();
     return std::move(result_);
   }
 
 private:
+  /// A graph of one shape with its calls of the kernels that all graphs share.
+  struct ShapedCalls {
+    const ir::Graph* graph = nullptr;
+    plan::Kernels kernels;       ///< its own
+    std::vector<size_t> shared;  ///< where each of them stands in kernels_
+  };
+
   bool dumps(const std::string& stage) const { return options_.dumps.count(stage) != 0; }
 
   void report(const std::string& stage, int64_t done, int64_t total) {
@@ -92,42 +102,67 @@ private:
     hooks_.progress({stage, done, total});
   }
 
-  ir::Graph optimize() {
-    report("passes", 0, 1);
+  /// " N=8 H=32", or "" for a package without free dims.
+  std::string title_of(const std::vector<int64_t>& dims) const {
+    std::string text;
+    for (size_t i = 0; i < dims.size(); ++i)
+      text += " " + variants_.free_dims[i] + "=" + std::to_string(dims[i]);
+    return text;
+  }
+
+  ir::Graph optimize(size_t index) {
+    const ir::Graph& imported = variants_.graphs[index].graph;
+    const std::string title = title_of(variants_.graphs[index].dims);
+    report("passes", static_cast<int64_t>(index), static_cast<int64_t>(variants_.graphs.size()));
     const PhaseTimer timer(result_.times, "passes");
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
     ir::GraphPrinter printer;
-    if (dumps("relay")) result_.dumps["relay"] = "# imported\n" + printer.print(imported_);
+    if (dumps("relay")) result_.dumps["relay"] += "# imported" + title + "\n" + printer.print(imported);
     auto start = std::chrono::steady_clock::now();
     const auto observe = [&](std::string_view pass, const ir::Graph& graph) {
       const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
       result_.pass_times.push_back({std::string(pass), elapsed.count()});
       if (dumps("relay"))
-        result_.dumps["relay"] += "# after " + std::string(pass) + "\n" + printer.print(graph);
+        result_.dumps["relay"] += "# after " + std::string(pass) + title + "\n" + printer.print(graph);
       start = std::chrono::steady_clock::now();
     };
-    return passes::run_pipeline(imported_, pipeline, metadata_.passes, observe);
+    std::vector<std::string> ran;
+    ir::Graph graph = passes::run_pipeline(imported, pipeline, ran, observe);
+    if (index == 0) metadata_.passes = std::move(ran);
+    return graph;
   }
 
-  void extract(const ir::Graph& graph) {
+  void extract() {
     const PhaseTimer timer(result_.times, "extract kernels");
-    kernels_ = plan::extract_kernels(graph);
-    compiled_.resize(kernels_.kernels.size());
+    std::map<Digest, size_t> by_key;
+    for (const ir::Graph& graph : graphs_) {
+      ShapedCalls shaped{&graph, plan::extract_kernels(graph), {}};
+      for (const plan::Kernel& kernel : shaped.kernels.kernels) {
+        const auto [found, is_new] = by_key.emplace(kernel.key, kernels_.size());
+        if (is_new) kernels_.push_back(kernel);
+        shaped.shared.push_back(found->second);
+      }
+      shaped_.push_back(std::move(shaped));
+    }
+    compiled_.resize(kernels_.size());
   }
 
   /// The model's constants per kernel input, from the kernel's first call.
-  std::vector<const Tensor*> constants_of(const ir::Graph& graph, size_t kernel) const {
-    const auto call =
-        std::find_if(kernels_.calls.begin(), kernels_.calls.end(),
-                     [&](const plan::KernelCall& candidate) { return candidate.kernel == kernel; });
-    std::vector<const Tensor*> constants;
-    for (ir::ValueId input : call->inputs) {
-      const std::optional<Tensor>& constant = graph.value(input).constant;
-      constants.push_back(constant ? &*constant : nullptr);
+  std::vector<const Tensor*> constants_of(size_t kernel) const {
+    for (const ShapedCalls& shaped : shaped_) {
+      for (const plan::KernelCall& call : shaped.kernels.calls) {
+        if (shaped.shared[call.kernel] != kernel) continue;
+        std::vector<const Tensor*> constants;
+        for (ir::ValueId input : call.inputs) {
+          const std::optional<Tensor>& constant = shaped.graph->value(input).constant;
+          constants.push_back(constant ? &*constant : nullptr);
+        }
+        return constants;
+      }
     }
-    return constants;
+    throw InternalError("kernel " + kernels_[kernel].symbol + " is never called");
   }
 
   /// The steps of the kernel's record where they apply, else the analytic default; says which.
@@ -151,8 +186,8 @@ private:
     return schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
   }
 
-  void compile_kernel(const ir::Graph& graph, size_t index) {
-    const plan::Kernel& kernel = kernels_.kernels[index];
+  void compile_kernel(size_t index) {
+    const plan::Kernel& kernel = kernels_[index];
     CompiledKernel& compiled = compiled_[index];
     const schedule::Schedule steps = schedule_of(kernel, compiled);
     compiled.schedule_text = schedule::print(steps);
@@ -162,7 +197,7 @@ private:
     compiled.object = std::move(built.object);
     if (verifies(kernel)) {
       const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
-      verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(graph, index));
+      verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(index));
     }
   }
 
@@ -173,9 +208,9 @@ private:
 
   /// Kernels are independent; results stand at their index, so that the order of work never shows. The error
   /// of the first kernel that fails is thrown.
-  void compile_kernels(const ir::Graph& graph) {
+  void compile_kernels() {
     const PhaseTimer timer(result_.times, "kernels");
-    const size_t count = kernels_.kernels.size();
+    const size_t count = kernels_.size();
     std::atomic<size_t> next{0};
     std::atomic<int64_t> done{0};
     std::vector<std::exception_ptr> errors(count);
@@ -183,7 +218,7 @@ private:
     const auto work = [&] {
       for (size_t index = next++; index < count && !failed; index = next++) {
         try {
-          compile_kernel(graph, index);
+          compile_kernel(index);
           report("kernels", ++done, static_cast<int64_t>(count));
         } catch (const std::exception&) {
           errors[index] = std::current_exception();
@@ -201,12 +236,25 @@ private:
     }
   }
 
+  /// The generic plan. Where it cannot be made the package has its variants alone, and says why.
+  void compile_samples() {
+    if (variants_.samples.size() < 2) return;
+    report("generic", 0, 1);
+    const PhaseTimer timer(result_.times, "generic");
+    try {
+      generic_ = compile_generic(variants_, options_, *backend_, verifies());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotSupported || variants_.graphs.empty()) throw;
+      result_.generic_refused = error.message();
+    }
+  }
+
   void link() {
     report("link", 0, 1);
     const PhaseTimer timer(result_.times, "link");
     std::vector<codegen::Object> objects;
     for (size_t i = 0; i < compiled_.size(); ++i) {
-      const plan::Kernel& kernel = kernels_.kernels[i];
+      const plan::Kernel& kernel = kernels_[i];
       const std::string title = "# " + kernel.symbol + "\n";
       if (dumps("te"))
         result_.dumps["te"] +=
@@ -217,6 +265,14 @@ private:
       if (dumps("asm")) result_.dumps["asm"] += title + compiled_[i].object.assembly_text + "\n";
       objects.push_back(std::move(compiled_[i].object));
     }
+    for (size_t i = 0; generic_ && i < generic_->objects.size(); ++i) {
+      codegen::Object& object = generic_->objects[i];
+      if (dumps("tir"))
+        result_.dumps["tir"] += "# " + object.symbol + "\n" + te::print(generic_->functions[i]) + "\n";
+      if (dumps("ll")) result_.dumps["ll"] += "; " + object.symbol + "\n" + object.ir_text + "\n";
+      if (dumps("asm")) result_.dumps["asm"] += "# " + object.symbol + "\n" + object.assembly_text + "\n";
+      objects.push_back(std::move(object));
+    }
     result_.code = backend_->link(objects, options_.target);
   }
 
@@ -226,25 +282,55 @@ private:
     return options_.verify == VerifyMode::kFull ? "full" : "sample";
   }
 
-  static std::vector<package::TensorInfo> tensor_infos(const std::vector<package::Port>& ports) {
-    std::vector<package::TensorInfo> infos;
-    for (const package::Port& port : ports) infos.push_back({port.name, port.dtype, port.shape});
-    return infos;
+  /// The plan of one shape, its constants placed in the shared weights.
+  package::ExecPlan plan_of(const ShapedCalls& shaped, const ir::Graph& imported,
+                            plan::SharedParams* params) {
+    std::vector<plan::KernelWorkspace> workspaces;
+    for (const size_t kernel : shaped.shared) workspaces.push_back(compiled_[kernel].workspace);
+    std::vector<std::string> output_names;
+    for (ir::ValueId output : imported.outputs()) output_names.push_back(imported.value(output).name);
+    plan::BuiltPlan built = plan::build_plan(*shaped.graph, shaped.kernels, workspaces, output_names);
+    package::ExecPlan plan;
+    if (params != nullptr) {
+      params->merge(std::move(built), plan);
+    } else {
+      result_.params = std::move(built.params);
+      result_.params_bytes = built.plan.params_bytes;
+      plan = std::move(built.plan);
+    }
+    return plan;
   }
 
-  void finish(const ir::Graph& graph) {
+  package::PlanSet plan_all() {
+    package::PlanSet set;
+    set.free_dims = variants_.free_dims;
+    plan::SharedParams params;
+    for (size_t i = 0; i < shaped_.size(); ++i) {
+      const ir::ShapedGraph& variant = variants_.graphs[i];
+      set.variants.push_back(
+          {variant.dims, plan_of(shaped_[i], variant.graph, set.is_dynamic() ? &params : nullptr)});
+    }
+    if (!set.is_dynamic()) return set;
+    set.input_shapes = variants_.input_shapes;
+    if (generic_) {
+      set.generic = generic_->model.plan;
+      params.merge({std::move(set.generic->plan), std::move(generic_->model.params)}, set.generic->plan);
+    }
+    std::vector<package::ExecPlan*> plans;
+    if (set.generic) plans.push_back(&set.generic->plan);
+    for (package::PlanVariant& variant : set.variants) plans.push_back(&variant.plan);
+    result_.params_bytes = params.finish(plans);
+    result_.params = params.take_segments();
+    return set;
+  }
+
+  void finish() {
     report("plan", 0, 1);
     const PhaseTimer timer(result_.times, "plan");
-    std::vector<plan::KernelWorkspace> workspaces;
-    for (const CompiledKernel& compiled : compiled_) workspaces.push_back(compiled.workspace);
-    std::vector<std::string> output_names;
-    for (ir::ValueId output : imported_.outputs()) output_names.push_back(imported_.value(output).name);
-    plan::BuiltPlan built = plan::build_plan(graph, kernels_, workspaces, output_names);
-    result_.plan_json = package::plan_to_json(built.plan);
-    result_.params = std::move(built.params);
-    result_.params_bytes = built.plan.params_bytes;
-    describe(built.plan);
-    describe_kernels(graph);
+    const package::PlanSet set = plan_all();
+    result_.plan_json = package::plan_set_to_json(set);
+    describe(set);
+    describe_kernels();
     metadata_.members[std::string(package::kCodeMember)] = {Digest::of(result_.code),
                                                             static_cast<int64_t>(result_.code.size())};
     metadata_.members[std::string(package::kPlanMember)] = {Digest::of(result_.plan_json),
@@ -254,7 +340,8 @@ private:
     result_.metadata_json = package::metadata_to_json(metadata_);
   }
 
-  void describe(const package::ExecPlan& plan) {
+  void describe(const package::PlanSet& set) {
+    const package::ExecPlan& plan = set.variants.empty() ? set.generic->plan : set.variants.front().plan;
     metadata_.abi_version = TM_ABI_VERSION;
     metadata_.compiler_version = compiler_version();
     metadata_.compiler_build = compiler_build();
@@ -263,24 +350,27 @@ private:
     metadata_.target = options_.target.canonical();
     metadata_.triple = options_.target.triple;
     metadata_.cpu_features = options_.target.required_features();
-    metadata_.inputs = tensor_infos(plan.inputs);
-    metadata_.outputs = tensor_infos(plan.outputs);
+    package::describe_ports(set, metadata_.inputs, metadata_.outputs);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
     metadata_.verify = verify_name();
     metadata_.num_steps = static_cast<int64_t>(plan.steps.size());
     metadata_.weight_bytes = plan.params_bytes;
-    const package::MemoryPlan memory = package::plan_memory(plan);
-    metadata_.arena_bytes = memory.arena_bytes;
-    metadata_.worker_workspace_bytes = memory.worker_workspace_bytes;
+    for (const package::PlanVariant& variant : set.variants) {
+      const package::MemoryPlan memory = package::plan_memory(variant.plan);
+      metadata_.arena_bytes = std::max(metadata_.arena_bytes, memory.arena_bytes);
+      metadata_.worker_workspace_bytes =
+          std::max(metadata_.worker_workspace_bytes, memory.worker_workspace_bytes);
+    }
     for (const package::Step& step : plan.steps) {
       metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
       metadata_.flops += step.flops;
     }
   }
 
-  void describe_kernels(const ir::Graph& graph) {
-    for (const plan::Kernel& kernel : kernels_.kernels) {
+  void describe_kernels() {
+    std::vector<package::KernelInfo> generic_infos;
+    for (const plan::Kernel& kernel : kernels_) {
       package::KernelInfo info;
       info.symbol = kernel.symbol;
       info.task_key = kernel.key.hex();
@@ -290,19 +380,34 @@ private:
       info.verified = verifies(kernel) || options_.verify == VerifyMode::kNone ? verify_name() : "not_run";
       metadata_.kernels.push_back(std::move(info));
     }
-    for (const plan::KernelCall& call : kernels_.calls) {
-      std::vector<std::string>& origins = metadata_.kernels[call.kernel].origins;
-      for (const std::string& origin : graph.node(call.node).origins) origins.push_back(origin);
+    for (size_t i = 0; generic_ && i < generic_->model.kernels.size(); ++i) {
+      const plan::GenericKernel& kernel = generic_->model.kernels[i];
+      generic_infos.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
+                               verify_name(), kernel.origins});
     }
+    for (const ShapedCalls& shaped : shaped_) {
+      for (const plan::KernelCall& call : shaped.kernels.calls) {
+        std::vector<std::string>& origins = metadata_.kernels[shaped.shared[call.kernel]].origins;
+        for (const std::string& origin : shaped.graph->node(call.node).origins) {
+          const bool known =
+              variants_.is_dynamic() && std::find(origins.begin(), origins.end(), origin) != origins.end();
+          if (!known) origins.push_back(origin);
+        }
+      }
+    }
+    for (package::KernelInfo& info : generic_infos) metadata_.kernels.push_back(std::move(info));
   }
 
-  const ir::Graph& imported_;
+  const ir::Variants& variants_;
   const CompileOptions& options_;
   const CompileHooks& hooks_;
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
-  plan::Kernels kernels_;
+  std::vector<ir::Graph> graphs_;  ///< optimized
+  std::vector<ShapedCalls> shaped_;
+  std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
   std::vector<CompiledKernel> compiled_;
+  std::optional<CompiledGeneric> generic_;
   package::Metadata metadata_;
   CompileResult result_;
 };
@@ -316,12 +421,19 @@ VerifyMode parse_verify_mode(const std::string& text) {
   throw Error(ErrorCode::kInvalidArgument, "verify is \"" + text + "\", expected full, sample or none");
 }
 
-CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks) {
+CompileResult compile(const ir::Variants& variants, const CompileOptions& options,
+                      const CompileHooks& hooks) {
   if (options.opt_level < 0 || options.opt_level > 4) {
     throw Error(ErrorCode::kInvalidArgument,
                 "opt level is " + std::to_string(options.opt_level) + ", expected 0 to 4");
   }
-  return Job(graph, options, hooks).run();
+  return Job(variants, options, hooks).run();
+}
+
+CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks) {
+  ir::Variants variants;
+  variants.graphs.push_back({{}, graph});
+  return compile(variants, options, hooks);
 }
 
 std::string compiler_version() { return std::string(kVersion); }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/variants.h"
 #include "compiler/plan/plan_builder.h"
 #include "compiler/target/target.h"
 #include "runtime/package/metadata.h"
@@ -72,6 +72,7 @@ struct CompileResult {
   std::vector<plan::ParamSegment> params;
   int64_t params_bytes = 0;
   std::map<std::string, std::string> dumps;  ///< by stage
+  std::string generic_refused;               ///< why a package with free dims has no generic plan; or ""
   std::vector<PhaseTime> times;              ///< for people; not part of the package
   std::vector<PhaseTime> pass_times;         ///< of the phase "passes", each pass with its verification
 };
@@ -79,6 +80,9 @@ struct CompileResult {
 /// Compiles an imported graph. Throws Error for what the user can cause (kWrongAnswer when a kernel fails its
 /// verification) and InternalError for bugs.
 CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks = {});
+/// Compiles all shapes of a model into one package: equal kernels and equal weights stand there once.
+CompileResult compile(const ir::Variants& variants, const CompileOptions& options,
+                      const CompileHooks& hooks = {});
 
 /// Build identity of this compiler: enters metadata.json and every action key.
 std::string compiler_version();

@@ -28,25 +28,6 @@ int32_t launch_serially(const tm_call* call, tm_task task, void* closure, int64_
   return TM_OK;
 }
 
-int32_t call_kernel(tm_kernel entry, std::vector<void*>& buffers, const plan::KernelWorkspace& workspace) {
-  const std::shared_ptr<void> shared = allocate_aligned(static_cast<size_t>(workspace.shared_bytes));
-  const std::shared_ptr<void> worker = allocate_aligned(static_cast<size_t>(workspace.worker_bytes));
-  tm_parallel parallel{};
-  parallel.workers = 1;
-  parallel.launch = &launch_serially;
-  int64_t error_index = 0;
-  tm_call call{};
-  call.abi_version = TM_ABI_VERSION;
-  call.num_buffers = static_cast<uint32_t>(buffers.size());
-  call.buffers = buffers.data();
-  call.shared_workspace = shared.get();
-  call.worker_workspace = worker.get();
-  call.worker_workspace_stride = workspace.worker_bytes;
-  call.parallel = &parallel;
-  call.error_index = &error_index;
-  return entry(&call);
-}
-
 [[noreturn]] void wrong(const plan::Kernel& kernel, const std::string& what) {
   throw Error(ErrorCode::kWrongAnswer, "kernel " + kernel.symbol + ": " + what);
 }
@@ -99,6 +80,28 @@ void make_whole(Tensor& tensor) {
 }
 
 }  // namespace
+
+int32_t run_kernel(tm_kernel entry, const std::vector<void*>& buffers, const plan::KernelWorkspace& workspace,
+                   const std::vector<int64_t>& dims) {
+  const std::shared_ptr<void> shared = allocate_aligned(static_cast<size_t>(workspace.shared_bytes));
+  const std::shared_ptr<void> worker = allocate_aligned(static_cast<size_t>(workspace.worker_bytes));
+  tm_parallel parallel{};
+  parallel.workers = 1;
+  parallel.launch = &launch_serially;
+  int64_t error_index = 0;
+  tm_call call{};
+  call.abi_version = TM_ABI_VERSION;
+  call.num_buffers = static_cast<uint32_t>(buffers.size());
+  call.buffers = buffers.data();
+  call.dims = dims.data();
+  call.num_dims = static_cast<uint32_t>(dims.size());
+  call.shared_workspace = shared.get();
+  call.worker_workspace = worker.get();
+  call.worker_workspace_stride = workspace.worker_bytes;
+  call.parallel = &parallel;
+  call.error_index = &error_index;
+  return entry(&call);
+}
 
 Tensor seeded_tensor(const ir::ValueType& type, uint64_t seed) {
   Tensor tensor(type.dtype, type.shape);
@@ -156,7 +159,7 @@ void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::Kern
     outputs.push_back(Tensor::zeros(type.dtype, type.shape));
     buffers.push_back(outputs.back().data());
   }
-  check_outputs(kernel, reference, call_kernel(entry, buffers, workspace), outputs);
+  check_outputs(kernel, reference, run_kernel(entry, buffers, workspace), outputs);
 }
 
 }  // namespace tensormill::driver

@@ -18,6 +18,9 @@ struct KernelReference {
   std::string refusal;          ///< why it does; "" when it does not
 };
 KernelReference make_reference(const plan::Kernel& kernel, const std::vector<const Tensor*>& constants);
+/// Calls a kernel on this thread; `dims` are its symbolic extents.
+int32_t run_kernel(tm_kernel entry, const std::vector<void*>& buffers, const plan::KernelWorkspace& workspace,
+                   const std::vector<int64_t>& dims = {});
 /// Compares what a run returned and wrote with the reference; as verify_kernel.
 void check_outputs(const plan::Kernel& kernel, const KernelReference& reference, int32_t code,
                    const std::vector<Tensor>& outputs);

@@ -9,7 +9,7 @@ namespace tensormill::ir {
 
 namespace {
 
-constexpr std::string_view kHeader = "tensormill graph bundle 1\n";
+constexpr std::string_view kHeader = "tensormill graph bundle 2\n";
 constexpr int64_t kAlign = 64;
 
 /// "constant <digest> <dtype> <elements> <offset>\n"
@@ -73,13 +73,17 @@ Tensor constant_at(const Entry& entry, const std::shared_ptr<const MappedFile>& 
 
 }  // namespace
 
-void write_bundle(const Graph& graph, int text_fd, int constants_fd) {
+namespace {
+
+/// Constants that are not in the file yet.
+void write_constants(const Graph& graph, int text_fd, int constants_fd,
+                     std::map<std::pair<const void*, size_t>, bool>& seen, std::map<Digest, bool>& written,
+                     int64_t& at) {
   static constexpr std::array<char, kAlign> kZeros{};
-  write_all(text_fd, kHeader, "graph bundle");
-  std::map<Digest, bool> written;
-  int64_t at = 0;
   for (const Value& value : graph.values()) {
     if (!value.constant || value.constant->num_bytes() == 0) continue;
+    // Graphs of one model share its mapped weights.
+    if (!seen.emplace(std::pair(value.constant->data(), value.constant->num_bytes()), true).second) continue;
     const std::string_view bytes(static_cast<const char*>(value.constant->data()),
                                  value.constant->num_bytes());
     const Digest digest = Digest::of(bytes);
@@ -97,11 +101,24 @@ void write_bundle(const Graph& graph, int text_fd, int constants_fd) {
               "graph bundle constants");
     at += size + padding;
   }
-  write_all(text_fd, print(graph), "graph bundle");
 }
 
-Graph read_bundle(const MappedFile& text, const std::shared_ptr<const MappedFile>& constants,
-                  const OpRegistry& ops) {
+}  // namespace
+
+void write_bundle(const std::vector<const Graph*>& graphs, int text_fd, int constants_fd) {
+  write_all(text_fd, kHeader, "graph bundle");
+  std::map<std::pair<const void*, size_t>, bool> seen;
+  std::map<Digest, bool> written;
+  int64_t at = 0;
+  for (const Graph* graph : graphs) write_constants(*graph, text_fd, constants_fd, seen, written, at);
+  for (const Graph* graph : graphs) {
+    const std::string text = print(*graph);
+    write_all(text_fd, "graph " + std::to_string(text.size()) + "\n" + text, "graph bundle");
+  }
+}
+
+std::vector<Graph> read_bundle(const MappedFile& text, const std::shared_ptr<const MappedFile>& constants,
+                               const OpRegistry& ops) {
   std::string_view rest = text.text();
   if (rest.substr(0, kHeader.size()) != kHeader)
     throw Error(ErrorCode::kInvalidModel, "graph bundle: unknown header");
@@ -112,7 +129,17 @@ Graph read_bundle(const MappedFile& text, const std::shared_ptr<const MappedFile
     tensors.emplace(entry.digest, constant_at(entry, constants));
   }
   try {
-    return parse_graph(rest, ops, tensors);
+    std::vector<Graph> graphs;
+    while (!rest.empty()) {
+      std::string_view line = next_line(rest);
+      if (next_word(line) != "graph") throw Error(ErrorCode::kInvalidModel, "graph bundle: no graph");
+      const int64_t size = parse_count(next_word(line));
+      if (size > static_cast<int64_t>(rest.size()))
+        throw Error(ErrorCode::kInvalidModel, "graph bundle: a graph is cut off");
+      graphs.push_back(parse_graph(rest.substr(0, static_cast<size_t>(size)), ops, tensors));
+      rest.remove_prefix(static_cast<size_t>(size));
+    }
+    return graphs;
   } catch (const Error& error) {
     throw Error(ErrorCode::kInvalidModel, error.message());
   }

@@ -21,13 +21,11 @@ public:
   te::Buffer flat(const te::Buffer& buffer) {
     te::Buffer& result = flat_[buffer.get()];
     if (!result) {
-      int64_t size = 1;
-      for (const Expr& extent : buffer->shape) {
-        const int64_t value = constant_or(extent, -1);
-        TM_CHECK(value >= 0, "buffer " + buffer->name + " has a symbolic extent");
-        size *= value;
-      }
-      result = te::make_buffer(buffer->name, buffer->dtype, {Expr(size)}, buffer->scope);
+      Expr size(1);
+      for (const Expr& extent : buffer->shape) size = size * extent;
+      TM_CHECK(te::as_int(size) || buffer->scope == te::Scope::kParameter,
+               "buffer " + buffer->name + " has a symbolic extent");
+      result = te::make_buffer(buffer->name, buffer->dtype, {size}, buffer->scope);
     }
     return result;
   }
@@ -67,7 +65,7 @@ private:
   static Expr flat_index(const te::Buffer& buffer, const std::vector<Expr>& indices) {
     Expr index(0);
     for (size_t d = 0; d < indices.size(); ++d) {
-      index = d == 0 ? indices[0] : index * Expr(constant_or(buffer->shape[d], 0)) + indices[d];
+      index = d == 0 ? indices[0] : index * buffer->shape[d] + indices[d];
     }
     return index;
   }
@@ -91,7 +89,7 @@ private:
   static Expr vector_index(const te::Buffer& buffer, const std::vector<Expr>& indices) {
     std::vector<Expr> scalar = indices;
     const Expr* lane_index = nullptr;
-    int64_t stride = 1;
+    Expr stride(1);
     for (size_t d = indices.size(); d-- > 0;) {
       if (indices[d]->type.lanes > 1) {
         if (lane_index || indices[d]->op != te::ExprOp::kRamp) return flat_index(buffer, indices);
@@ -99,13 +97,12 @@ private:
         scalar[d] = indices[d]->args[0];
         break;
       }
-      stride *= constant_or(buffer->shape[d], 0);
+      stride = stride * buffer->shape[d];
     }
     for (const Expr& index : scalar) {
       if (index->type.lanes > 1) return flat_index(buffer, indices);
     }
-    return te::ramp(flat_index(buffer, scalar), (*lane_index)->args[1] * Expr(stride),
-                    (*lane_index)->type.lanes);
+    return te::ramp(flat_index(buffer, scalar), (*lane_index)->args[1] * stride, (*lane_index)->type.lanes);
   }
 
   std::unordered_map<const te::BufferNode*, te::Buffer> flat_;

@@ -149,6 +149,12 @@ Kernel make_kernel(const Region& region) {
 
 }  // namespace
 
+Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::ValueId>& inputs) {
+  Region region = region_of(graph, node);
+  inputs = region.inputs;
+  return make_kernel(region);
+}
+
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;

@@ -40,5 +40,7 @@ struct Kernels {
 };
 
 Kernels extract_kernels(const ir::Graph& graph);
+/// The kernel of one node; `inputs` are set to the graph's values in the kernel's parameter order.
+Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::ValueId>& inputs);
 
 }  // namespace tensormill::plan

@@ -2,6 +2,9 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -32,5 +35,21 @@ struct BuiltPlan {
 BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
                      const std::vector<KernelWorkspace>& workspaces,
                      const std::vector<std::string>& output_names);
+
+/// mod.params of several plans: constants of equal bytes stand there once.
+class SharedParams {
+public:
+  /// Moves the plan's constants to their places here.
+  void merge(BuiltPlan built, package::ExecPlan& plan);
+  /// Sets the size of mod.params in the plans that were merged; they are all of them.
+  int64_t finish(const std::vector<package::ExecPlan*>& plans) const;
+  std::vector<ParamSegment> take_segments() { return std::move(segments_); }
+
+private:
+  std::map<std::pair<const void*, size_t>, int64_t> by_address_;
+  std::map<Digest, int64_t> by_content_;
+  std::vector<ParamSegment> segments_;
+  int64_t end_ = 0;
+};
 
 }  // namespace tensormill::plan

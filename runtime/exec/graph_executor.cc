@@ -65,28 +65,97 @@ void run_host_step(const ExecPlan& plan, const Step& step, host_ops::HostFunctio
 
 }  // namespace
 
-int64_t executor_bytes(const package::LoadedPackage& package, int threads) {
-  const package::MemoryPlan& memory = package.memory();
+namespace {
+
+int64_t plan_bytes(const package::MemoryPlan& memory, int threads) {
   return memory::checked_add(memory.arena_bytes, memory::checked_mul(memory.worker_workspace_bytes, threads));
+}
+
+}  // namespace
+
+int64_t executor_bytes(const package::LoadedPackage& package, int threads) {
+  int64_t bytes = plan_bytes(package.bind(package.first_dims())->memory, threads);
+  for (const package::PlanVariant& variant : package.package().plans().variants)
+    bytes = std::max(bytes, plan_bytes(package::plan_memory(variant.plan), threads));
+  return bytes;
 }
 
 GraphExecutor::GraphExecutor(std::shared_ptr<const package::LoadedPackage> package,
                              const ExecutorOptions& options)
-    : package_(std::move(package)), max_threads_(std::max(options.max_threads, 1)) {
-  const int64_t bytes = executor_bytes(*package_, max_threads_);
-  if (bytes > options.memory_budget) {
+    : package_(std::move(package)),
+      max_threads_(std::max(options.max_threads, 1)),
+      memory_budget_(options.memory_budget) {
+  bind_plan(package_->bind(package_->first_dims()));
+  input_set_.assign(inputs().size(), false);
+}
+
+void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
+  const package::MemoryPlan& memory = plan->memory;
+  const int64_t bytes = plan_bytes(memory, max_threads_);
+  if (bytes > memory_budget_) {
     throw Error(ErrorCode::kMemoryBudget, "the package needs " + std::to_string(bytes) + " bytes for " +
                                               std::to_string(max_threads_) + " threads, " +
-                                              std::to_string(options.memory_budget) + " are allowed");
+                                              std::to_string(memory_budget_) + " are allowed");
   }
-  arena_ = memory::Arena(package_->memory().arena_bytes);
-  worker_workspace_ = memory::Arena(package_->memory().worker_workspace_bytes * max_threads_);
-  input_set_.assign(inputs().size(), false);
-  for (size_t i = 0; i < package_->plan().steps.size(); ++i) bind(i);
+  // A smaller shape runs in the memory of a larger one.
+  const int64_t workspace_bytes = memory.worker_workspace_bytes * max_threads_;
+  std::optional<memory::Arena> arena, workspace;
+  if (memory.arena_bytes > arena_.size()) arena.emplace(memory.arena_bytes);
+  if (workspace_bytes > worker_workspace_.size()) workspace.emplace(workspace_bytes);
+  if (arena) arena_ = std::move(*arena);
+  if (workspace) worker_workspace_ = std::move(*workspace);
+  bound_plan_ = std::move(plan);
+  bound_.clear();
+  for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
+}
+
+void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
+  if (dims == bound_plan_->dims) return;
+  std::shared_ptr<const package::BoundPlan> plan = package_->bind(dims);
+  std::vector<std::optional<Tensor>> kept(inputs().size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const package::Port& port = inputs()[i];
+    if (!input_set_[i] || plan->plan.inputs[i].shape != port.shape) continue;
+    kept[i] = Tensor(port.dtype, concrete_shape(port.shape));
+    if (kept[i]->num_bytes() != 0) std::memcpy(kept[i]->data(), address(port.buffer), kept[i]->num_bytes());
+  }
+  bind_plan(std::move(plan));
+  input_set_.assign(kept.size(), false);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i]) set_input(i, {kept[i]->dtype(), kept[i]->shape(), kept[i]->data()});
+  }
+}
+
+void GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
+  const package::PlanSet& plans = package_->package().plans();
+  const DimShape& declared = plans.input_shapes[index];
+  std::vector<int64_t> dims = bound_plan_->dims;
+  std::vector<bool> named(dims.size(), false);
+  bool fits = tensor.shape.size() == declared.size() && dtype_fits(inputs()[index].dtype, tensor.dtype);
+  for (size_t d = 0; fits && d < declared.size(); ++d) {
+    const int64_t extent = tensor.shape[d];
+    const std::string* name = std::get_if<std::string>(&declared[d]);
+    if (name == nullptr) {
+      fits = extent == std::get<int64_t>(declared[d]);
+      continue;
+    }
+    const auto found = std::find(plans.free_dims.begin(), plans.free_dims.end(), *name);
+    const auto at = static_cast<size_t>(found - plans.free_dims.begin());
+    fits = extent >= 1 && extent <= package::kMaxFreeDim && (!named[at] || dims[at] == extent);
+    named[at] = true;
+    dims[at] = extent;
+  }
+  if (!fits) {
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[index].name + "\" is " +
+                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
+                                               std::string(dtype_long_name(inputs()[index].dtype)) + " " +
+                                               to_string(declared));
+  }
+  bind_dims(dims);
 }
 
 void* GraphExecutor::address(int32_t buffer) const {
-  const ExecPlan& plan = package_->plan();
+  const ExecPlan& plan = this->plan();
   const Buffer& root = plan.buffers[static_cast<size_t>(root_buffer(plan, buffer))];
   const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
   if (root.kind == BufferKind::kConstant) {
@@ -94,16 +163,16 @@ void* GraphExecutor::address(int32_t buffer) const {
     // Kernels never write constants: the plan's validator has checked it, and the mapping is read-only.
     return const_cast<std::byte*>(package_->params().data()) + root.params_offset + inside;
   }
-  const int64_t offset = package_->memory().offsets[static_cast<size_t>(buffer)];
+  const int64_t offset = bound_plan_->memory.offsets[static_cast<size_t>(buffer)];
   TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
   return arena_.data() + offset;
 }
 
 void GraphExecutor::bind(size_t step_index) {
-  const Step& step = package_->plan().steps[step_index];
-  Bound bound{&step, package_->kernel(step_index), nullptr, {}, nullptr};
+  const Step& step = plan().steps[step_index];
+  Bound bound{&step, bound_plan_->kernels[step_index], nullptr, {}, nullptr};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
-  const int64_t shared = package_->memory().shared_workspace[step_index];
+  const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
   if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
   if (step.kind == StepKind::kHost) {
     bound.host = host_ops::find_host_op(step.function);
@@ -140,7 +209,11 @@ void GraphExecutor::set_input(std::string_view name, const TensorView& tensor) {
 void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   const Port& port = inputs()[index];
-  const Buffer& buffer = package_->plan().buffers[static_cast<size_t>(port.buffer)];
+  const Buffer& buffer = plan().buffers[static_cast<size_t>(port.buffer)];
+  if (package_->package().plans().is_dynamic() && tensor.shape != buffer.shape) {
+    bind_shape(index, tensor);
+    return set_input(index, tensor);
+  }
   if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
                                                type_text(tensor.dtype, tensor.shape) + ", expected " +
@@ -154,7 +227,7 @@ std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   input_set_[index] = true;
   const int32_t buffer = inputs()[index].buffer;
-  const int64_t bytes = package_->plan().buffers[static_cast<size_t>(buffer)].bytes;
+  const int64_t bytes = plan().buffers[static_cast<size_t>(buffer)].bytes;
   return {static_cast<std::byte*>(address(buffer)), static_cast<size_t>(bytes)};
 }
 
@@ -163,12 +236,12 @@ void GraphExecutor::clear_inputs() { input_set_.assign(inputs().size(), false); 
 int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const {
   const Step& step = *bound.step;
   if (step.kind == StepKind::kCopy) {
-    const int64_t bytes = package_->plan().buffers[static_cast<size_t>(step.args[0])].bytes;
+    const int64_t bytes = plan().buffers[static_cast<size_t>(step.args[0])].bytes;
     if (bytes != 0) std::memmove(bound.buffers[1], bound.buffers[0], static_cast<size_t>(bytes));
     return TM_OK;
   }
   if (step.kind == StepKind::kHost) {
-    run_host_step(package_->plan(), step, bound.host, bound.buffers);
+    run_host_step(plan(), step, bound.host, bound.buffers);
     return TM_OK;
   }
   const tm_call call{.abi_version = TM_ABI_VERSION,
@@ -179,14 +252,14 @@ int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel,
                      .reserved = 0,
                      .shared_workspace = bound.shared_workspace,
                      .worker_workspace = worker_workspace_.data(),
-                     .worker_workspace_stride = package_->memory().worker_workspace_bytes,
+                     .worker_workspace_stride = bound_plan_->memory.worker_workspace_bytes,
                      .parallel = parallel,
                      .error_index = &error_index};
   return bound.kernel(&call);
 }
 
 void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t error_index) const {
-  const Step& step = package_->plan().steps[step_index];
+  const Step& step = plan().steps[step_index];
   if (code == TM_CANCELLED) throw Error(ErrorCode::kCancelled, "the run was cancelled in step " + step.name);
   if (code != TM_INDEX_OUT_OF_RANGE) {
     throw InternalError("kernel " + step.function + " returned " + std::to_string(code));
@@ -309,7 +382,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
 TensorView GraphExecutor::output(size_t index) const {
   TM_CHECK(index < outputs().size(), "output " + std::to_string(index));
   const Port& port = outputs()[index];
-  return {port.dtype, package_->plan().buffers[static_cast<size_t>(port.buffer)].shape, address(port.buffer)};
+  return {port.dtype, plan().buffers[static_cast<size_t>(port.buffer)].shape, address(port.buffer)};
 }
 
 Tensor GraphExecutor::copy_output(size_t index) const {

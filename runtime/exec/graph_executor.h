@@ -42,7 +42,8 @@ struct RunOptions {
   std::vector<StepTime>* profile = nullptr;  ///< filled when given
 };
 
-/// What an executor of `package` allocates for `threads` workers. Throws Error(kMemoryBudget) past 2^62.
+/// What an executor of `package` allocates for `threads` workers: the most of its variants (a generic plan
+/// allocates when shapes are bound). Throws Error(kMemoryBudget) past 2^62.
 int64_t executor_bytes(const package::LoadedPackage& package, int threads);
 
 class GraphExecutor {
@@ -53,16 +54,27 @@ public:
   GraphExecutor(GraphExecutor&&) = default;
   GraphExecutor& operator=(GraphExecutor&&) = default;
 
-  const std::vector<package::Port>& inputs() const { return package_->plan().inputs; }
-  const std::vector<package::Port>& outputs() const { return package_->plan().outputs; }
+  /// Ports with the extents that are bound now.
+  const std::vector<package::Port>& inputs() const { return plan().inputs; }
+  const std::vector<package::Port>& outputs() const { return plan().outputs; }
   const package::LoadedPackage& package() const { return *package_; }
+  const package::ExecPlan& plan() const { return bound_plan_->plan; }
+  /// Values of the package's free dims, and whether a generic plan serves them.
+  const std::vector<int64_t>& dims() const { return bound_plan_->dims; }
+  bool is_generic() const { return bound_plan_->is_generic; }
+
+  /// Binds the free dims. Inputs that are set and keep their shape keep their values; the others are to be
+  /// set again. Throws Error(kInvalidTensor) for what the model cannot take, Error(kMemoryBudget); then
+  /// nothing has changed.
+  void bind_dims(const std::vector<int64_t>& dims);
 
   /// Index of an input or output by name, or by alias: "input_0", "output_0" ... (a real name wins). Throws
   /// Error(kInvalidTensor) naming what exists.
   size_t input_index(std::string_view name) const;
   size_t output_index(std::string_view name) const;
 
-  /// Copies. Throws Error(kInvalidTensor) with both sides for an unknown name, another dtype or shape.
+  /// Copies. A shape that binds free dims to other values does so, as bind_dims. Throws Error(kInvalidTensor)
+  /// with both sides for an unknown name, another dtype or a shape that the model does not take.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
   /// The input's own storage, to decode into; counts as set.
@@ -93,7 +105,9 @@ private:
 
   struct Stretch;
 
+  void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
+  void bind_shape(size_t index, const TensorView& tensor);
   /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
   size_t end_of_stretch(size_t begin) const;
   /// A step without parallel loops, of which one worker's thread runs the whole.
@@ -110,6 +124,8 @@ private:
 
   std::shared_ptr<const package::LoadedPackage> package_;
   int max_threads_;
+  int64_t memory_budget_;
+  std::shared_ptr<const package::BoundPlan> bound_plan_;
   memory::Arena arena_;
   memory::Arena worker_workspace_;
   std::vector<Bound> bound_;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/abi/kernel_abi.h"
@@ -38,6 +39,12 @@ std::map<std::string, std::span<const std::byte>, std::less<>> archive_members(
     members[member.name] = archive.subspan(member.offset, member.size);
   }
   return members;
+}
+
+void check_kernels(const ExecPlan& plan, const CodeImage& code) {
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kKernel) code.kernel(step.function);
+  }
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -114,12 +121,12 @@ void Package::check() {
                   "member " + name + " does not have the digest that metadata.json names");
     }
   }
-  plan_ = plan_from_json(as_text(members_.find(kPlanMember)->second));
+  plans_ = plan_set_from_json(as_text(members_.find(kPlanMember)->second));
   std::span<const std::byte>& params = members_.find(kParamsMember)->second;
-  if (params.size() != static_cast<size_t>(plan_.params_bytes)) {
+  if (params.size() != static_cast<size_t>(plan().params_bytes)) {
     throw Error(ErrorCode::kInvalidPackage, "mod.params has " + std::to_string(params.size()) +
                                                 " bytes, mod.json says " +
-                                                std::to_string(plan_.params_bytes));
+                                                std::to_string(plan().params_bytes));
   }
   params = aligned(params, owners_);
 }
@@ -131,10 +138,49 @@ std::span<const std::byte> Package::member(std::string_view name) const {
 }
 
 LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code)
-    : package_(std::move(package)), code_(code), memory_(plan_memory(package_->plan())) {
-  for (const Step& step : package_->plan().steps) {
-    kernels_.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
+    : package_(std::move(package)), code_(code) {
+  const PlanSet& plans = package_->plans();
+  for (const PlanVariant& variant : plans.variants) check_kernels(variant.plan, code_);
+  if (plans.generic) check_kernels(plans.generic->plan, code_);
+  bind(first_dims());
+}
+
+const std::vector<int64_t>& LoadedPackage::first_dims() const {
+  const PlanSet& plans = package_->plans();
+  return plans.variants.empty() ? plans.generic->dims : plans.variants.front().dims;
+}
+
+std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int64_t>& dims) const {
+  const PlanSet& plans = package_->plans();
+  const auto variant = std::find_if(plans.variants.begin(), plans.variants.end(),
+                                    [&](const PlanVariant& candidate) { return candidate.dims == dims; });
+  auto bound = std::make_shared<BoundPlan>();
+  bound->dims = dims;
+  if (variant != plans.variants.end()) {
+    bound->plan = variant->plan;
+  } else if (plans.generic) {
+    bound->is_generic = true;
+    bound->plan = instantiate(*plans.generic, dims);
+  } else {
+    throw Error(ErrorCode::kInvalidTensor, "the package has no plan for these shapes; it was compiled for " +
+                                               std::to_string(plans.variants.size()) + " shapes alone");
   }
+  bound->memory = plan_memory(bound->plan);
+  for (const Step& step : bound->plan.steps)
+    bound->kernels.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
+  return bound;
+}
+
+std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>& dims) const {
+  constexpr size_t kKept = 32;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(bound_.begin(), bound_.end(),
+                                  [&](const auto& candidate) { return candidate->dims == dims; });
+  std::shared_ptr<const BoundPlan> result = known == bound_.end() ? make_plan(dims) : *known;
+  if (known != bound_.end()) bound_.erase(known);
+  if (bound_.size() == kKept) bound_.erase(bound_.begin());
+  bound_.push_back(result);
+  return result;
 }
 
 std::shared_ptr<const LoadedPackage> LoadedPackage::load(std::shared_ptr<const Package> package) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "runtime/package/exec_plan.h"
 #include "runtime/package/metadata.h"
 #include "runtime/package/plan_memory.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
 
@@ -35,7 +37,11 @@ public:
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }
   const Digest& id() const { return id_; }
-  const ExecPlan& plan() const { return plan_; }
+  /// The plan of a fixed package; of one with free dims what an executor starts with.
+  const ExecPlan& plan() const {
+    return plans_.variants.empty() ? plans_.generic->plan : plans_.variants.front().plan;
+  }
+  const PlanSet& plans() const { return plans_; }
   /// Bytes of a member; mod.params starts at a 64-byte aligned address.
   std::span<const std::byte> member(std::string_view name) const;
 
@@ -48,7 +54,16 @@ private:
   std::string metadata_text_;
   Digest id_;
   Metadata metadata_;
-  ExecPlan plan_;
+  PlanSet plans_;
+};
+
+/// A plan for one value of each free dim, ready for executors.
+struct BoundPlan {
+  std::vector<int64_t> dims;  ///< of the free dims; empty for a fixed package
+  bool is_generic = false;
+  ExecPlan plan;
+  MemoryPlan memory;
+  std::vector<tm_kernel> kernels;  ///< by step; null when the step is not a kernel
 };
 
 /// A package that can run here: code mapped, kernels found, memory planned. Executors share it.
@@ -61,18 +76,22 @@ public:
   const Package& package() const { return *package_; }
   const ExecPlan& plan() const { return package_->plan(); }
   const Metadata& metadata() const { return package_->metadata(); }
-  const MemoryPlan& memory() const { return memory_; }
+  /// Extents at which executors start.
+  const std::vector<int64_t>& first_dims() const;
+  /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
+  /// shapes are planned once. Throws Error(kInvalidTensor) when the package has no plan for the shape.
+  std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;
   std::span<const std::byte> params() const { return package_->member(kParamsMember); }
-  /// Of step `index`; null when the step is not a kernel.
-  tm_kernel kernel(size_t index) const { return kernels_[index]; }
 
 private:
   LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code);
 
   std::shared_ptr<const Package> package_;
+  std::shared_ptr<const BoundPlan> make_plan(const std::vector<int64_t>& dims) const;
+
   CodeImage code_;
-  MemoryPlan memory_;
-  std::vector<tm_kernel> kernels_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  ///< most recently used last
 };
 
 }  // namespace tensormill::package

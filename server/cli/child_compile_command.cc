@@ -1,5 +1,5 @@
 #include "compiler/driver/compile.h"
-#include "compiler/ir/bundle.h"
+#include "compiler/ir/variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "runtime/base/error.h"
@@ -48,16 +48,18 @@ driver::CompileOptions options_from(const Json& request) {
 
 std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments) {
   TM_CHECK(arguments.size() == 1, "child-compile needs its request");
-  const driver::CompileOptions options = options_from(parse_json(arguments[0]));
+  const Json request = parse_json(arguments[0]);
+  const driver::CompileOptions options = options_from(request);
   const auto text = MappedFile::map(jobs::kFirstInheritedFd, "graph");
   const auto constants = MappedFile::map(jobs::kFirstInheritedFd + 1, "graph constants");
-  const ir::Graph graph = ir::read_bundle(*text, constants, ops::standard_ops());
+  const ir::Variants variants =
+      ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
   driver::CompileHooks hooks;
   hooks.progress = [&](const driver::Progress& progress) {
     channel.progress(
         Json{{"stage", progress.stage}, {"done", progress.done}, {"total", progress.total}}.dump());
   };
-  const driver::CompileResult result = driver::compile(graph, options, hooks);
+  const driver::CompileResult result = driver::compile(variants, options, hooks);
   write_all(kMetadataFd, result.metadata_json, package::kMetadataMember);
   write_all(kPlanFd, result.plan_json, package::kPlanMember);
   write_all(kCodeFd, result.code, package::kCodeMember);

@@ -1,5 +1,4 @@
-#include "compiler/frontend/onnx/import.h"
-#include "compiler/ir/bundle.h"
+#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/kernel.h"
@@ -71,23 +70,29 @@ frontend::onnx::ImportOptions import_options(const Json& request) {
   return options;
 }
 
-/// What the kernels' keys are after the passes.
-std::vector<std::string> kernel_keys(const ir::Graph& graph, const Json& request) {
+/// What the keys of all variants' kernels are after the passes.
+std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& request) {
   passes::PipelineOptions pipeline;
   const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
   pipeline.context = {target.facts, request.at("opt_level").get<int>()};
   request.at("disabled_pass").get_to(pipeline.disabled);
-  std::vector<std::string> ran, keys;
-  const plan::Kernels kernels = plan::extract_kernels(passes::run_pipeline(graph, pipeline, ran));
-  for (const plan::Kernel& kernel : kernels.kernels) keys.push_back(kernel.key.hex());
-  return keys;
+  std::set<std::string> keys;
+  for (const ir::ShapedGraph& variant : variants.graphs) {
+    std::vector<std::string> ran;
+    const plan::Kernels kernels = plan::extract_kernels(passes::run_pipeline(variant.graph, pipeline, ran));
+    for (const plan::Kernel& kernel : kernels.kernels) keys.insert(kernel.key.hex());
+  }
+  return {keys.begin(), keys.end()};
 }
 
 std::string write_bundle(const ModelSource& source, const Json& request) {
-  const ir::Graph graph = frontend::onnx::import_model(source, import_options(request), ops::standard_ops());
-  ir::write_bundle(graph, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
-  Json done = {{"digest", source.digest.text()}};
-  if (request.at("kernels").get<bool>()) done["kernels"] = kernel_keys(graph, request);
+  const auto buckets = request.at("shape_buckets").get<ShapeBuckets>();
+  const ir::Variants variants =
+      frontend::onnx::import_variants(source, import_options(request), buckets, ops::standard_ops());
+  const std::string description =
+      ir::write_variants(variants, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
+  Json done = {{"digest", source.digest.text()}, {"variants", parse_json(description)}};
+  if (request.at("kernels").get<bool>()) done["kernels"] = kernel_keys(variants, request);
   return done.dump();
 }
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "compiler/driver/compile.h"
-#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -51,7 +51,6 @@ void refuse_unsupported(const CompileArguments& arguments) {
       throw Error(ErrorCode::kNotSupported, std::string(option) + " is not implemented yet");
   };
   refuse(arguments.mixed_precision, "--mixed-precision");
-  refuse(arguments.shape_buckets, "--shape-buckets");
   refuse(arguments.desired_layout, "--desired-layout");
   refuse(arguments.desired_layout_ops, "--desired-layout-ops");
   if (!arguments.pass_config.empty()) {
@@ -167,11 +166,16 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
       std::cerr << progress.stage << " " << progress.done << "/" << progress.total << "\n";
     };
   }
-  const ir::Graph graph = frontend::onnx::import_model(source, import, ops::standard_ops());
-  const driver::CompileResult result = driver::compile(graph, options, hooks);
+  const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
+  for (const auto& [name, extents] : buckets)
+    options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
+  const ir::Variants variants = frontend::onnx::import_variants(source, import, buckets, ops::standard_ops());
+  const driver::CompileResult result = driver::compile(variants, options, hooks);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
                                             &result.params, result.params_bytes});
+  if (!result.generic_refused.empty())
+    std::cerr << "warning: other shapes than the buckets' are refused: " << result.generic_refused << "\n";
   print_report(arguments, result, globals.json);
   return 0;
 }

@@ -30,6 +30,7 @@ struct RunArguments {
   std::string package;
   std::string input;
   std::string output;
+  std::string input_shapes;
   std::string fill_mode = "random";
   uint64_t seed = 0;
   bool print_time = false;
@@ -49,7 +50,20 @@ struct Inputs {
   std::vector<Tensor> tensors;             ///< one per input of the package
 };
 
-Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& executor) {
+/// Binds the free dims to those of the inputs that are given or whose shape is.
+void bind_shapes(const std::vector<std::optional<Tensor>>& given, const RunArguments& arguments,
+                 exec::GraphExecutor& executor) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i]) executor.set_input(i, {given[i]->dtype(), given[i]->shape(), given[i]->data()});
+  }
+  for (const auto& [name, shape] : parse_input_shapes(arguments.input_shapes)) {
+    const size_t index = executor.input_index(name);
+    const Tensor zeros = Tensor::zeros(executor.inputs()[index].dtype, concrete_shape(shape));
+    executor.set_input(index, {zeros.dtype(), zeros.shape(), zeros.data()});
+  }
+}
+
+Inputs read_inputs(const RunArguments& arguments, exec::GraphExecutor& executor) {
   Inputs inputs;
   std::vector<std::optional<Tensor>> given(executor.inputs().size());
   if (!arguments.input.empty()) {
@@ -62,6 +76,7 @@ Inputs read_inputs(const RunArguments& arguments, const exec::GraphExecutor& exe
       slot = std::move(entry.tensor);
     }
   }
+  bind_shapes(given, arguments, executor);
   const services::FillMode mode = server::parse_fill_mode(arguments.fill_mode);
   for (size_t i = 0; i < given.size(); ++i) {
     const package::Port& port = executor.inputs()[i];
@@ -154,7 +169,7 @@ void print_profile(const exec::GraphExecutor& executor, const std::vector<exec::
             << std::fixed;
   Json events = Json::array();
   for (const exec::StepTime& time : profile) {
-    const package::Step& step = executor.package().plan().steps[time.step];
+    const package::Step& step = executor.plan().steps[time.step];
     const double us = static_cast<double>(time.duration_ns) / 1e3;
     std::cout << std::setw(10) << std::setprecision(1) << us << std::setw(7)
               << 100.0 * static_cast<double>(time.duration_ns) /
@@ -236,6 +251,8 @@ Action run_command(CLI::App& app) {
   app.add_option("PACKAGE.tar", arguments->package, "package file")->required();
   app.add_option("-i,--inputs", arguments->input, "NPZ with the inputs; without it they are filled");
   app.add_option("-o,--output", arguments->output, "NPZ to write the outputs to");
+  app.add_option("--input-shapes", arguments->input_shapes,
+                 "of inputs that are filled, where the package has free dims: \"x:[4,3,224,224]\"");
   app.add_option("--fill-mode", arguments->fill_mode, "zeros, ones or random")
       ->check(CLI::IsMember({"zeros", "ones", "random"}));
   app.add_option("--seed", arguments->seed, "of the random fill")

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "compiler/driver/compile.h"
-#include "compiler/ir/bundle.h"
+#include "compiler/ir/variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/tune/session.h"
 #include "runtime/base/error.h"
@@ -142,6 +142,18 @@ void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::v
     options.time_budget_seconds = std::max(options.time_budget_seconds - spent, 1e-3);
 }
 
+/// The tasks of all shapes that get kernels of their own, each once.
+std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target, int opt_level) {
+  std::vector<tune::Task> tasks;
+  std::set<std::string> seen;
+  for (const ir::ShapedGraph& variant : variants.graphs) {
+    for (tune::Task& task : tune::extract_tasks(variant.graph, target, opt_level)) {
+      if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
 }  // namespace
 
 std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string> arguments) {
@@ -151,8 +163,9 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
   tune::TuneOptions options = options_from(request);
   const auto text = MappedFile::map(kTextFd, "graph");
   const auto constants = MappedFile::map(kConstantsFd, "graph constants");
-  const ir::Graph graph = ir::read_bundle(*text, constants, ops::standard_ops());
-  std::vector<tune::Task> tasks = tune::extract_tasks(graph, target, request.at("opt_level").get<int>());
+  const ir::Variants variants =
+      ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
+  std::vector<tune::Task> tasks = tasks_of(variants, target, request.at("opt_level").get<int>());
   Answers answers;
   const Known known = ask_known(channel, answers, tasks);
   std::vector<tune::Task> selected;

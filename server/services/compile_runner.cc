@@ -7,7 +7,7 @@ namespace tensormill::server {
 storage::JobFinish CompileRunner::run(jobs::JobContext& context) {
   const std::string submitted = context.job().resolved;
   Json resolved = parse_json(submitted);
-  const GraphFiles graph(context.folder());
+  GraphFiles graph(context.folder());
   const bool pending = has_pending_records(resolved);
   const std::vector<std::string> kernels = import_graph(tools_, context, resolved, graph, pending);
   if (pending) settle_records(tools_.records, resolved, kernels);

@@ -41,6 +41,9 @@ Json recorded_options(const Json& resolved) {
   for (const auto& [name, shape] : resolved.at("input_shapes").items()) {
     options["input_shapes." + name] = to_string(shape_from_json(shape));
   }
+  const Json buckets = resolved.value("shape_buckets", Json::object());
+  for (const auto& [name, extents] : buckets.items())
+    options["shape_buckets." + name] = to_string(extents.get<Shape>());
   const auto outputs = resolved.at("outputs").get<std::vector<std::string>>();
   if (!outputs.empty()) options["outputs"] = joined(outputs);
   return options;
@@ -54,6 +57,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                          {"format", resolved.at("model_format")},
                          {"max_bytes", options.max_model_bytes},
                          {"input_shapes", resolved.at("input_shapes")},
+                         {"shape_buckets", resolved.value("shape_buckets", Json::object())},
                          {"outputs", resolved.at("outputs")},
                          {"kernels", kernels},
                          {"target", resolved.at("target")},
@@ -86,6 +90,7 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
       {"model_digest", resolved.at("model")},
       {"model_format", "onnx"},
       {"recorded_options", recorded_options(resolved)},
+      {"variants", graph.variants},
       {"dumps", kDumps},
       {"threads",
        options.threads}}.dump()};
@@ -122,13 +127,14 @@ PackageFiles::PackageFiles(const std::string& folder)
       dumps(nameless_file(folder)) {}
 
 std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
-                                      const Json& resolved, const GraphFiles& files, bool kernels) {
+                                      const Json& resolved, GraphFiles& files, bool kernels) {
   const auto model = tools.catalog.find_model(Digest::parse(resolved.at("model").get<std::string>()).value());
   if (!model) throw Error(ErrorCode::kNotFound, "the model was removed");
   context.progress(R"({"stage":"import","done":0,"total":1})");
   const auto blob = tools.blobs.open(model->blobs.at(0));
   const Json done =
       parse_json(context.run_child(import_spec(tools.options, resolved, blob->fd(), files, kernels)));
+  files.variants = done.at("variants");
   return done.value("kernels", std::vector<std::string>());
 }
 

@@ -32,10 +32,11 @@ struct CompileTools {
   CompileRunnerOptions options;
 };
 
-/// A graph bundle, which the import child writes.
+/// A graph bundle, which the import child writes, and what it says of the graphs (ir::write_variants).
 struct GraphFiles {
   explicit GraphFiles(const std::string& folder);
   FileDescriptor text, constants;
+  Json variants;
 };
 
 /// The members of a package, which the compile child writes.
@@ -47,7 +48,7 @@ struct PackageFiles {
 /// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels when
 /// `kernels` asks for them. Throws Error(kNotFound) when the model was removed.
 std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
-                                      const Json& resolved, const GraphFiles& files, bool kernels = false);
+                                      const Json& resolved, GraphFiles& files, bool kernels = false);
 /// The compile child turns the bundle into a package; returns its times as JSON.
 std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
                           const GraphFiles& graph, const Schedules& schedules, const PackageFiles& files);

@@ -56,16 +56,46 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
         run_batch(instance, batch);
       }) {
   for (int i = 0; i < options.instances; ++i) {
-    Instance instance;
-    instance.push_back({1, std::make_unique<exec::GraphExecutor>(
-                               package, exec::ExecutorOptions{host.threads, host.memory_budget})});
-    if (batched()) instance.back().rows = batch_dim(*instance.back().executor);
-    instances_.push_back(std::move(instance));
+    instances_.push_back(make_instance(package));
   }
   statistics_.memory_bytes = options.instances * exec::executor_bytes(*package, host.threads);
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
+}
+
+InProcessPackage::Instance InProcessPackage::make_instance(
+    const std::shared_ptr<const package::LoadedPackage>& package) const {
+  const auto executor_of = [&] {
+    return std::make_unique<exec::GraphExecutor>(package,
+                                                 exec::ExecutorOptions{host_.threads, host_.memory_budget});
+  };
+  Instance instance;
+  const package::PlanSet& plans = package->package().plans();
+  if (!batched() || !plans.is_dynamic()) {
+    instance.push_back({1, executor_of()});
+    if (batched()) instance.back().rows = batch_dim(*instance.back().executor);
+    return instance;
+  }
+  // One executor for each batch that the package has kernels for.
+  std::vector<int64_t> batches;
+  for (const package::PlanVariant& variant : plans.variants) batches.push_back(variant.dims.front());
+  if (batches.empty()) batches.push_back(options_.max_batch);
+  std::sort(batches.begin(), batches.end());
+  for (const int64_t rows : batches) {
+    instance.push_back({rows, executor_of()});
+    if (plans.free_dims.size() == 1) instance.back().executor->bind_dims({rows});
+    const bool has_rows =
+        plans.free_dims.size() == 1 && batch_dim(*instance.back().executor) == rows &&
+        std::all_of(plans.input_shapes.begin(), plans.input_shapes.end(), [](const DimShape& shape) {
+          return !shape.empty() && std::holds_alternative<std::string>(shape.front());
+        });
+    if (!has_rows) {
+      const std::string detail = "the package's one free dim must be the first of all inputs and outputs";
+      throw Error(ErrorCode::kInvalidArgument, "max_batch: " + detail, {{"/max_batch", detail}});
+    }
+  }
+  return instance;
 }
 
 exec::RunOptions InProcessPackage::run_options(Clock::time_point deadline,

@@ -43,6 +43,7 @@ private:
   struct InferRequest;
 
   bool batched() const { return options_.max_batch > 1; }
+  Instance make_instance(const std::shared_ptr<const package::LoadedPackage>& package) const;
   exec::RunOptions run_options(batching::Clock::time_point deadline,
                                const parallel::CancelToken& cancel) const;
   exec::GraphExecutor& executor_for(int instance, int64_t rows);

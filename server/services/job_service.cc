@@ -28,7 +28,6 @@ void refuse_unsupported(const services::CompileRequest& request) {
     if (!absent) refuse(ErrorCode::kNotSupported, pointer, "is not implemented yet");
   };
   unless(!request.mixed_precision, "/mixed_precision");
-  unless(request.shape_buckets.empty(), "/shape_buckets");
   unless(!request.desired_layout, "/desired_layout");
   if (!request.pass_config.empty()) {
     refuse(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
@@ -127,6 +126,7 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"target", target.canonical()},
                    {"opt_level", request.opt_level},
                    {"input_shapes", std::move(shapes)},
+                   {"shape_buckets", request.shape_buckets},
                    {"outputs", request.outputs.value_or(std::vector<std::string>{})},
                    {"disabled_pass", disabled},
                    {"verify", "sample"},

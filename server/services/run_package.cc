@@ -26,6 +26,8 @@ uint64_t next_random(uint64_t& state) {
 void set_inputs(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
                 const services::RunOptions& options) {
   executor.clear_inputs();
+  // What is filled has the extents that the given inputs bind, never those of the run before.
+  if (options.fill_mode) executor.bind_dims(executor.package().first_dims());
   std::vector<bool> given(executor.inputs().size());
   for (const auto& [name, tensor] : inputs) {
     const size_t index = executor.input_index(name);
@@ -49,7 +51,7 @@ void set_inputs(exec::GraphExecutor& executor, const services::NamedTensors& inp
 std::string profile_json(const exec::GraphExecutor& executor, const std::vector<exec::StepTime>& profile) {
   Json steps = Json::array();
   for (const exec::StepTime& time : profile) {
-    const package::Step& step = executor.package().plan().steps[time.step];
+    const package::Step& step = executor.plan().steps[time.step];
     steps.push_back({{"step", step.name},
                      {"origins", step.origins},
                      {"start_us", static_cast<double>(time.start_ns) / 1e3},

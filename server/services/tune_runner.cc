@@ -74,7 +74,7 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   Json form = resolved.at("compile");
   // Nothing of other jobs computes from here on, or only while nothing is measured.
   const auto quiet = resolved.at("exclusive").get<bool>() ? context.quiet() : nullptr;
-  const GraphFiles graph(context.folder());
+  GraphFiles graph(context.folder());
   import_graph(tools_, context, form, graph);
   TuneSearch search(tools_, pool_, context, resolved);
   Json result = search.run(graph);

@@ -51,6 +51,7 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   request.erase("compile");
   request["target"] = compile.at("target");
   request["opt_level"] = compile.at("opt_level");
+  request["variants"] = graph.variants;
   request["build_threads"] = tools_.options.threads;
   request["cpu"] = tools_.records.cpu();
   jobs::ChildSpec spec;

@@ -47,13 +47,13 @@ Graph sample() {
 
 std::pair<std::string, std::string> written(const Graph& graph) {
   const Files files;
-  write_bundle(graph, files.text.get(), files.constants.get());
+  write_bundle({&graph}, files.text.get(), files.constants.get());
   return {std::string(MappedFile::map(files.text.get(), "text")->text()),
           std::string(MappedFile::map(files.constants.get(), "constants")->text())};
 }
 
 Graph read(const std::string& text, const std::string& constants) {
-  return read_bundle(*mapped(text), mapped(constants), ops::standard_ops());
+  return std::move(read_bundle(*mapped(text), mapped(constants), ops::standard_ops()).at(0));
 }
 
 TEST(Bundle, ReadsBackWhatItWrote) {

@@ -50,7 +50,8 @@ TEST(GraphExecutor, BuffersAreAlignedAndPadded) {
   const auto loaded = load_archive(relu_add_archive(3).bytes());
   GraphExecutor executor(loaded);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(executor.output(0).data) % 64, 0u);
-  const package::MemoryPlan& memory = loaded->memory();
+  const auto bound = loaded->bind(loaded->first_dims());
+  const package::MemoryPlan& memory = bound->memory;
   for (size_t i = 0; i < loaded->plan().buffers.size(); ++i) {
     if (memory.offsets[i] < 0) continue;
     EXPECT_EQ(memory.offsets[i] % 64, 0);

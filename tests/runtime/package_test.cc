@@ -21,8 +21,10 @@ TEST(Package, OpensAndLoads) {
   EXPECT_EQ(package->id(), Digest::of(package->metadata_text()));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(package->member("mod.params").data()) % 64, 0u);
   const auto loaded = LoadedPackage::load(package);
-  EXPECT_NE(loaded->kernel(0), nullptr);
-  EXPECT_NE(loaded->kernel(0), loaded->kernel(1));
+  const auto bound = loaded->bind(loaded->first_dims());
+  const std::vector<tm_kernel>& kernels = bound->kernels;
+  EXPECT_NE(kernels.at(0), nullptr);
+  EXPECT_NE(kernels.at(0), kernels.at(1));
 }
 
 TEST(Package, RefusesWhatDoesNotFitTogether) {

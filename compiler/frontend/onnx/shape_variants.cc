@@ -1,0 +1,248 @@
+#include "compiler/frontend/onnx/shape_variants.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Which dim of which input is free, under which name.
+class Signature {
+public:
+  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets) {
+    for (const SignatureValue& input : facts.inputs) learn_names(input, options);
+    for (const SignatureValue& input : facts.inputs) {
+      if (input.kind == ValueKind::kTensor && options.input_values.count(input.name) == 0)
+        add_input(input, options, buckets);
+    }
+    for (const auto& [name, extents] : buckets) {
+      if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "shape_buckets name \"" + name + "\", which is no free dim of the model's inputs",
+                    {{"/shape_buckets/" + name, "is no free dim"}});
+      }
+    }
+  }
+
+  std::vector<std::string> free_dims;
+  std::map<std::string, DimShape> shapes;  ///< of inputs with free dims
+
+private:
+  static const std::string* name_at(const DimShape& shape, size_t dim) {
+    return dim < shape.size() ? std::get_if<std::string>(&shape[dim]) : nullptr;
+  }
+
+  /// A name given at one place of a model's own name goes for all of them.
+  void learn_names(const SignatureValue& input, const ImportOptions& options) {
+    const auto given = options.input_shapes.find(input.name);
+    if (given == options.input_shapes.end()) return;
+    for (size_t d = 0; d < given->second.size(); ++d) {
+      const std::string* name = name_at(given->second, d);
+      const std::string* own = name_at(input.shape, d);
+      if (name != nullptr && !name->empty() && own != nullptr && !own->empty()) renamed_.emplace(*own, *name);
+      if (name == nullptr && own != nullptr && !own->empty()) fixed_.insert(*own);
+    }
+  }
+
+  std::string free_name(const SignatureValue& input, const DimShape* given, size_t d,
+                        const ShapeBuckets& buckets) const {
+    if (given != nullptr && d < given->size()) {
+      const std::string* name = name_at(*given, d);
+      if (name == nullptr || !name->empty()) return name == nullptr ? std::string() : *name;
+    }
+    const std::string* own = name_at(input.shape, d);
+    if (own == nullptr || own->empty() || fixed_.count(*own) != 0) return {};
+    if (const auto renamed = renamed_.find(*own); renamed != renamed_.end()) return renamed->second;
+    return buckets.count(*own) != 0 ? *own : std::string();
+  }
+
+  void add_input(const SignatureValue& input, const ImportOptions& options, const ShapeBuckets& buckets) {
+    const auto given = options.input_shapes.find(input.name);
+    const DimShape* wanted = given == options.input_shapes.end() ? nullptr : &given->second;
+    DimShape shape = wanted != nullptr ? *wanted : input.shape;
+    bool any = false;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const std::string name = free_name(input, wanted, d, buckets);
+      if (name.empty()) continue;
+      any = true;
+      shape[d] = name;
+      if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) free_dims.push_back(name);
+    }
+    if (any) shapes[input.name] = std::move(shape);
+  }
+
+  std::map<std::string, std::string> renamed_;
+  std::set<std::string> fixed_;
+};
+
+ImportOptions bound(const ImportOptions& options, const Signature& signature,
+                    const std::vector<int64_t>& dims) {
+  ImportOptions result = options;
+  for (const auto& [input, shape] : signature.shapes) {
+    DimShape& target = result.input_shapes[input];
+    target = shape;
+    for (Dim& dim : target) {
+      const std::string* name = std::get_if<std::string>(&dim);
+      if (name == nullptr) continue;
+      const auto found = std::find(signature.free_dims.begin(), signature.free_dims.end(), *name);
+      if (found != signature.free_dims.end())
+        dim = dims[static_cast<size_t>(found - signature.free_dims.begin())];
+    }
+  }
+  return result;
+}
+
+/// All combinations of the dims' extents; the last dim runs fastest.
+std::vector<std::vector<int64_t>> combinations(const std::vector<std::vector<int64_t>>& extents) {
+  std::vector<std::vector<int64_t>> result = {{}};
+  for (const std::vector<int64_t>& choices : extents) {
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& prefix : result) {
+      for (const int64_t extent : choices) {
+        longer.push_back(prefix);
+        longer.back().push_back(extent);
+      }
+      if (static_cast<int64_t>(longer.size()) > kMaxShapeVariants) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "shape_buckets make more than " + std::to_string(kMaxShapeVariants) + " variants");
+      }
+    }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+/// Samples move one dim at a time and then all together, by steps that share no factor with what strides,
+/// windows and heads divide by.
+std::vector<std::vector<int64_t>> sample_points(const std::vector<int64_t>& base,
+                                                const std::vector<int64_t>& steps) {
+  constexpr std::array<int64_t, 8> kCounts = {1, 2, 3, 5, 7, 8, 11, 13};
+  std::vector<std::vector<int64_t>> points = {base};
+  for (size_t d = 0; d < base.size(); ++d) {
+    for (const int64_t count : kCounts) {
+      points.push_back(base);
+      points.back()[d] += count * steps[d];
+    }
+  }
+  points.push_back(base);
+  for (size_t d = 0; d < base.size(); ++d) points.back()[d] += (3 + static_cast<int64_t>(d)) * steps[d];
+  return points;
+}
+
+class Sampler {
+public:
+  Sampler(const ModelSource& source, const ImportOptions& options, const Signature& signature,
+          const ir::OpRegistry& ops)
+      : source_(source), options_(options), signature_(signature), ops_(ops) {}
+
+  /// Samples around `anchor`, where 0 is a dim without a bucket, and what each dim must be a multiple of: the
+  /// least step at which the model can be imported.
+  void run(const std::vector<int64_t>& anchor, ir::Variants& variants) {
+    const std::vector<int64_t> base = find_base(anchor);
+    if (base.empty()) return;
+    std::vector<int64_t> steps;
+    for (size_t d = 0; d < base.size(); ++d) steps.push_back(find_step(base, d));
+    if (std::find(steps.begin(), steps.end(), 0) != steps.end()) return;
+    variants.multiples = steps;
+    for (const std::vector<int64_t>& dims : sample_points(base, steps)) {
+      if (std::optional<ir::Graph> graph = import(dims))
+        variants.samples.push_back({dims, std::move(*graph)});
+    }
+  }
+
+private:
+  /// Extents of 1 hide which axes broadcast.
+  std::vector<int64_t> find_base(const std::vector<int64_t>& anchor) const {
+    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000}) {
+      std::vector<int64_t> base = anchor;
+      for (int64_t& value : base) value = value == 0 ? extent : std::max<int64_t>(value, 2);
+      if (import(base)) return base;
+    }
+    return {};
+  }
+
+  int64_t find_step(const std::vector<int64_t>& base, size_t dim) const {
+    for (const int64_t step : {1, 2, 4, 8, 16, 32, 64, 128}) {
+      if (base[dim] % step != 0) continue;
+      bool all = true;
+      for (const int64_t count : {1, 2, 3, 5}) {
+        std::vector<int64_t> dims = base;
+        dims[dim] += count * step;
+        all = all && import(dims);
+      }
+      if (all) return step;
+    }
+    return 0;
+  }
+
+  std::optional<ir::Graph> import(const std::vector<int64_t>& dims) const {
+    try {
+      return import_model(source_, bound(options_, signature_, dims), ops_);
+    } catch (const Error& error) {
+      // The model does not take these extents; another sample may show it.
+      if (error.code() != ErrorCode::kInvalidModel && error.code() != ErrorCode::kInvalidTensor) throw;
+      return std::nullopt;
+    }
+  }
+
+  const ModelSource& source_;
+  const ImportOptions& options_;
+  const Signature& signature_;
+  const ir::OpRegistry& ops_;
+};
+
+}  // namespace
+
+ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  ir::Variants variants;
+  const Signature signature(read_facts(source), options, buckets);
+  if (signature.free_dims.empty()) {
+    variants.graphs.push_back({{}, import_model(source, options, ops)});
+    return variants;
+  }
+  variants.free_dims = signature.free_dims;
+  std::vector<std::vector<int64_t>> extents;
+  std::vector<int64_t> anchor;
+  for (const std::string& name : signature.free_dims) {
+    const auto bucket = buckets.find(name);
+    if (bucket != buckets.end()) extents.push_back(bucket->second);
+    anchor.push_back(bucket != buckets.end() ? bucket->second.front() : 0);
+  }
+  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
+  if (extents.size() == signature.free_dims.size()) {
+    for (const std::vector<int64_t>& dims : combinations(extents))
+      variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
+  }
+  Sampler(source, options, signature, ops).run(anchor, variants);
+  if (variants.graphs.empty() && variants.samples.empty()) {
+    for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
+    import_model(source, bound(options, signature, anchor), ops);
+    throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
+  }
+  const ir::Graph& first =
+      variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph;
+  for (const ir::ValueId input : first.inputs()) {
+    const ir::Value& value = first.value(input);
+    const auto found = signature.shapes.find(value.name);
+    variants.input_shapes.push_back(found != signature.shapes.end()
+                                        ? found->second
+                                        : DimShape(value.type.shape.begin(), value.type.shape.end()));
+    // A dim that stays without a name was bound: the graph says to what.
+    DimShape& shape = variants.input_shapes.back();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const std::string* name = std::get_if<std::string>(&shape[d]);
+      if (name != nullptr && std::find(signature.free_dims.begin(), signature.free_dims.end(), *name) ==
+                                 signature.free_dims.end())
+        shape[d] = value.type.shape[d];
+    }
+  }
+  return variants;
+}
+
+}  // namespace tensormill::frontend::onnx

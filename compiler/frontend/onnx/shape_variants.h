@@ -1,0 +1,24 @@
+/// Which dims of a model stay free in its package, and for which extents it is imported.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/ir/variants.h"
+#include "runtime/base/shape_buckets.h"
+
+namespace tensormill::frontend::onnx {
+
+/// Variants of one package: the product of the buckets' sizes.
+inline constexpr int64_t kMaxShapeVariants = 64;
+
+/// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
+/// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when it has a
+/// name in the model that buckets name; without either there are no free dims and one graph. Throws
+/// Error(kInvalidArgument) for a bucket of no dim or too many variants, and what import_model throws; samples
+/// that the model does not take are left out.
+ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,69 @@
+#include "compiler/ir/variants.h"
+
+#include "compiler/ir/bundle.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::ir {
+
+namespace {
+
+Json dims_of(const std::vector<ShapedGraph>& graphs) {
+  Json all = Json::array();
+  for (const ShapedGraph& graph : graphs) all.push_back(graph.dims);
+  return all;
+}
+
+DimShape shape_from(const Json& json) {
+  DimShape shape;
+  for (const Json& dim : json) {
+    if (dim.is_string()) {
+      shape.emplace_back(dim.get<std::string>());
+    } else {
+      shape.emplace_back(dim.get<int64_t>());
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::string write_variants(const Variants& variants, int text_fd, int constants_fd) {
+  std::vector<const Graph*> graphs;
+  for (const auto* list : {&variants.graphs, &variants.samples}) {
+    for (const ShapedGraph& graph : *list) graphs.push_back(&graph.graph);
+  }
+  write_bundle(graphs, text_fd, constants_fd);
+  Json shapes = Json::array();
+  for (const DimShape& shape : variants.input_shapes) {
+    Json dims = Json::array();
+    for (const Dim& dim : shape) std::visit([&](const auto& value) { dims.push_back(value); }, dim);
+    shapes.push_back(std::move(dims));
+  }
+  return Json{{"free_dims", variants.free_dims},
+              {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)},
+              {"samples", dims_of(variants.samples)},
+              {"multiples", variants.multiples}}
+      .dump();
+}
+
+Variants read_variants(const std::string& description, const MappedFile& text,
+                       const std::shared_ptr<const MappedFile>& constants, const OpRegistry& ops) {
+  const Json json = parse_json(description);
+  std::vector<Graph> graphs = read_bundle(text, constants, ops);
+  Variants variants;
+  json.at("free_dims").get_to(variants.free_dims);
+  json.at("multiples").get_to(variants.multiples);
+  for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
+  if (graphs.size() != json.at("graphs").size() + json.at("samples").size())
+    throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");
+  size_t next = 0;
+  for (const Json& dims : json.at("graphs"))
+    variants.graphs.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
+  for (const Json& dims : json.at("samples"))
+    variants.samples.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
+  return variants;
+}
+
+}  // namespace tensormill::ir

@@ -1,0 +1,36 @@
+/// One model as graphs of different shapes: what a package with free dims is compiled from.
+/// Thread-safety: values.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "runtime/base/file.h"
+
+namespace tensormill::ir {
+
+struct ShapedGraph {
+  std::vector<int64_t> dims;  ///< values of the free dims
+  Graph graph;
+};
+
+struct Variants {
+  std::vector<std::string> free_dims;  ///< none: one graph, without dims
+  std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
+  std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
+  /// More shapes: the generic plan generalizes the first ones and is checked at the others.
+  std::vector<ShapedGraph> samples;
+  std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
+  bool is_dynamic() const { return !free_dims.empty(); }
+};
+
+/// As write_bundle, of all graphs; constants that they share are written once. What is not a graph (names,
+/// shapes, dims) is the JSON text that is returned.
+std::string write_variants(const Variants& variants, int text_fd, int constants_fd);
+/// Throws Error(kInvalidModel) as read_bundle.
+Variants read_variants(const std::string& description, const MappedFile& text,
+                       const std::shared_ptr<const MappedFile>& constants, const OpRegistry& ops);
+
+}  // namespace tensormill::ir

@@ -1,0 +1,132 @@
+#include "compiler/plan/dim_fit.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+/// Strides, pooling windows and patches multiply up to this.
+constexpr int64_t kMaxDivisor = 64;
+
+DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
+
+}  // namespace
+
+DimFitter::DimFitter(std::vector<std::vector<int64_t>> samples) : samples_(std::move(samples)) {
+  TM_CHECK(!samples_.empty(), "no samples");
+  terms_.resize(samples_.front().size());
+  for (size_t d = 0; d < terms_.size(); ++d) terms_[d].insert(identity(d));
+}
+
+bool DimFitter::holds(const DimFormula& formula, const std::vector<int64_t>& values) const {
+  for (size_t s = 0; s < samples_.size(); ++s) {
+    if (evaluate(formula, samples_[s]) != values[s]) return false;
+  }
+  return true;
+}
+
+/// The first sample differs from others in one dim alone.
+bool DimFitter::depends_on(size_t dim, const std::vector<int64_t>& values) const {
+  for (size_t s = 1; s < samples_.size(); ++s) {
+    bool alone = samples_[s][dim] != samples_[0][dim];
+    for (size_t d = 0; d < terms_.size(); ++d)
+      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
+    if (alone && values[s] != values[0]) return true;
+  }
+  return false;
+}
+
+std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<int64_t>& values) const {
+  for (size_t s = 1; s < samples_.size(); ++s) {
+    const int64_t step = samples_[s][dim] - samples_[0][dim];
+    if (step == 0) continue;
+    if ((values[s] - values[0]) % step != 0) return fit_quotient(dim, values);
+    const int64_t mul = (values[s] - values[0]) / step;
+    const DimFormula linear{0, 1, {{static_cast<int32_t>(dim), mul, values[0] - mul * samples_[0][dim], 1}}};
+    return holds(linear, values) ? linear : fit_quotient(dim, values);
+  }
+  return std::nullopt;
+}
+
+std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<int64_t>& values) const {
+  int64_t common = 0;
+  for (const int64_t value : values) common = std::gcd(common, value - values[0]);
+  std::vector<int64_t> scales = {common};
+  if (common != 1) scales.push_back(1);
+  for (const int64_t scale : scales) {
+    for (int64_t div = 2; div <= kMaxDivisor; ++div) {
+      for (int64_t mul = 1; mul < std::min<int64_t>(div, 8); ++mul) {
+        for (int64_t add = 0; add < div; ++add) {
+          DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, add, div}}};
+          formula.offset = values[0] - evaluate(formula, samples_[0]);
+          if (!holds(formula, values)) continue;
+          if (formula.offset % scale == 0) {
+            formula.factors[0].add += formula.offset / scale * div;
+            formula.offset = 0;
+          }
+          return formula;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& values,
+                                                 const std::vector<size_t>& dims) const {
+  // One or two factors of each dim: heights times widths, and squares of lengths.
+  std::vector<std::vector<DimTerm>> products = {{}};
+  for (const size_t dim : dims) {
+    std::vector<std::vector<DimTerm>> longer;
+    for (const std::vector<DimTerm>& product : products) {
+      for (auto a = terms_[dim].begin(); a != terms_[dim].end(); ++a) {
+        longer.push_back(product);
+        longer.back().push_back(*a);
+        for (auto b = a; b != terms_[dim].end() && terms_[dim].size() <= 8; ++b) {
+          longer.push_back(product);
+          longer.back().push_back(*a);
+          longer.back().push_back(*b);
+        }
+      }
+    }
+    products = std::move(longer);
+  }
+  std::stable_sort(products.begin(), products.end(),
+                   [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  for (const int64_t offset : {0, -1, 1}) {
+    for (const std::vector<DimTerm>& product : products) {
+      DimFormula formula{0, 1, product};
+      const int64_t first = evaluate(formula, samples_[0]);
+      if (first == 0 || (values[0] - offset) % first != 0) continue;
+      formula.scale = (values[0] - offset) / first;
+      formula.offset = offset;
+      if (holds(formula, values)) return formula;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
+  TM_CHECK(values.size() == samples_.size(), "one value a sample");
+  if (std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values[0]; }))
+    return DimFormula{values[0], 0, {}};
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < terms_.size(); ++d) {
+    if (depends_on(d, values)) dims.push_back(d);
+  }
+  std::optional<DimFormula> formula;
+  if (dims.size() == 1) formula = fit_single(dims[0], values);
+  if (formula) {
+    const DimTerm& term = formula->factors[0];
+    // A quotient with an offset in it is a term of its own for the products to come.
+    if (formula->offset == 0) terms_[dims[0]].insert(term);
+    return formula;
+  }
+  return dims.empty() ? std::nullopt : fit_product(values, dims);
+}
+
+}  // namespace tensormill::plan

@@ -1,0 +1,263 @@
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "compiler/plan/generic_nest.h"
+#include "compiler/schedule/naming.h"
+#include "compiler/te/simplify.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+using te::Expr;
+using te::ExprOp;
+using te::ForKind;
+using te::Stmt;
+
+/// Rows of a sum that share what they read.
+constexpr int64_t kBlock = 4;
+/// Extents of a symbolic dim that loops may assume.
+constexpr int64_t kMaxExtent = int64_t{1} << 40;
+
+class LoopBuilder {
+public:
+  LoopBuilder(const Nest& nest, const TermVars& vars, int lanes)
+      : nest_(nest), tensor_(*nest.tensor), vars_(vars) {
+    const size_t rank = tensor_.axes.size();
+    if (rank > 0 && (!te::as_int(extent(rank - 1)) || *te::as_int(extent(rank - 1)) >= 4)) {
+      vector_axis_ = rank - 1;
+      lanes_ = lanes;
+    }
+    for (size_t i = rank; i-- > 0 && tensor_.reduction;) {
+      const int64_t* count = te::as_int(extent(i));
+      if (vector_axis_ == i || count == nullptr || *count % kBlock != 0) continue;
+      block_axis_ = i;
+      block_ = kBlock;
+      break;
+    }
+    for (size_t i = 0; i < rank; ++i) {
+      const int64_t* count = te::as_int(extent(i));
+      if (parallel_axis_ || (count != nullptr && *count < 2)) continue;
+      parallel_axis_ = i;
+    }
+  }
+
+  te::Function run() {
+    te::Function function;
+    function.name = "generic";
+    function.dims = vars_.vars();
+    for (const te::Tensor& input : nest_.inputs) {
+      buffers_[input.get()] =
+          te::make_buffer(input->name, input->dtypes[0], input->shape, te::Scope::kParameter);
+      function.parameters.push_back({buffers_[input.get()], false});
+    }
+    for (const DType dtype : tensor_.dtypes) {
+      outputs_.push_back(te::make_buffer("out", dtype, tensor_.shape, te::Scope::kParameter));
+      function.parameters.push_back({outputs_.back(), true});
+    }
+    bind_ranges();
+    function.body = guarded(nest());
+    return function;
+  }
+
+private:
+  const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
+
+  void bind_ranges() {
+    for (const te::Var& var : vars_.vars()) context_.bind(var, {1, kMaxExtent});
+    for (const Expr& condition : conditions()) context_.assume(condition);
+    for (const te::Axis& axis : tensor_.axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
+    if (!tensor_.reduction) return;
+    for (const te::Axis& axis : tensor_.reduction->axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
+  }
+
+  /// No extent is 0 inside the kernel: then there is nothing to compute, or nothing to read.
+  std::vector<Expr> conditions() const {
+    std::vector<Expr> result;
+    const auto add = [&](const Expr& extent) {
+      if (te::as_int(extent) != nullptr) return;
+      for (const Expr& known : result) {
+        if (te::equal(known->args[0], extent)) return;
+      }
+      result.push_back(extent >= Expr(1));
+    };
+    for (const te::Var& var : vars_.vars()) add(Expr(var));
+    for (const te::Tensor& input : nest_.inputs) {
+      for (const Expr& part : input->shape) add(part);
+    }
+    for (const Expr& part : tensor_.shape) add(part);
+    return result;
+  }
+
+  Stmt guarded(Stmt body) const {
+    const std::vector<Expr> all = conditions();
+    for (size_t i = all.size(); i-- > 0;) body = te::make_if(all[i], body);
+    return body;
+  }
+
+  /// Reads as loads; an index that is not shown to be in bounds is clamped.
+  Expr loads(const Expr& expr) {
+    if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
+    std::vector<Expr> args;
+    for (const Expr& arg : expr->args) args.push_back(loads(arg));
+    Expr result = expr;
+    if (expr->op == ExprOp::kRead) {
+      for (size_t d = 0; d < args.size(); ++d) {
+        const Expr& bound = expr->tensor->shape[d];
+        if (context_.proves(args[d] >= Expr(0)) && context_.proves(args[d] < bound)) continue;
+        if (args[d]->op == ExprOp::kCheckIndex && te::equal(args[d]->args[1], bound)) continue;
+        args[d] = te::max(te::min(args[d], bound - Expr(1)), Expr(0));
+      }
+      result = te::load(buffers_.at(expr->tensor.get()), std::move(args));
+    } else if (!args.empty()) {
+      result = te::with_args(expr, std::move(args));
+    }
+    kept_.push_back(expr);
+    done_.emplace(expr.get(), result);
+    return result;
+  }
+
+  /// `expr` at the point of a lane and a row of the block.
+  Expr at_point(Expr expr) const {
+    for (size_t i = 0; i < tensor_.axes.size(); ++i)
+      expr = te::substitute(expr, tensor_.axes[i].var, position(i));
+    return expr;
+  }
+  Expr position(size_t axis) const {
+    Expr value(outer_[axis]);
+    if (axis == vector_axis_) return value * Expr(static_cast<int64_t>(lanes_)) + Expr(lane_);
+    if (axis == block_axis_) return value * Expr(block_) + Expr(row_);
+    return value;
+  }
+
+  /// `body` for each row of the block and each lane that the extents have.
+  Stmt each_point(Stmt body, bool guard) const {
+    if (lanes_ > 1) {
+      const int64_t* count = te::as_int(extent(*vector_axis_));
+      const bool whole = count != nullptr && *count % lanes_ == 0;
+      if (guard && !whole) body = te::make_if(position(*vector_axis_) < extent(*vector_axis_), body);
+      body = te::make_for(lane_, Expr(0), Expr(static_cast<int64_t>(lanes_)), ForKind::kVectorized, body);
+    }
+    if (block_ > 1) body = te::make_for(row_, Expr(0), Expr(block_), ForKind::kUnrolled, body);
+    return body;
+  }
+
+  Stmt stores(const std::vector<te::Buffer>& targets, const std::vector<std::vector<Expr>>& indices,
+              const std::vector<Expr>& values) const {
+    std::vector<Expr> shared = values;
+    for (const std::vector<Expr>& index : indices) shared.insert(shared.end(), index.begin(), index.end());
+    return schedule::name_shared(std::move(shared), [&](const std::vector<Expr>& named) {
+      std::vector<Stmt> result;
+      size_t next = values.size();
+      for (size_t i = 0; i < targets.size(); ++i) {
+        std::vector<Expr> index;
+        for (size_t d = 0; d < indices[i].size(); ++d) index.push_back(named[next++]);
+        result.push_back(te::make_store(targets[i], std::move(index), named[i]));
+      }
+      return te::make_seq(std::move(result));
+    });
+  }
+
+  std::vector<std::vector<Expr>> output_index() const {
+    std::vector<Expr> index;
+    for (size_t i = 0; i < tensor_.axes.size(); ++i) index.push_back(position(i));
+    return std::vector<std::vector<Expr>>(outputs_.size(), index);
+  }
+
+  Stmt compute() {
+    std::vector<Expr> values;
+    for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));
+    return each_point(stores(outputs_, output_index(), values), true);
+  }
+
+  Stmt reduce() {
+    const te::Reduction& reduction = *tensor_.reduction;
+    std::vector<te::Buffer> sums;
+    const Expr slot = Expr(row_) * Expr(static_cast<int64_t>(lanes_)) + Expr(lane_);
+    std::vector<Expr> held, identities;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      sums.push_back(
+          te::make_buffer("sum", outputs_[i]->dtype, {Expr(block_ * lanes_)}, te::Scope::kRegister));
+      held.push_back(te::load(sums.back(), {index_of(slot)}));
+      identities.push_back(reduction.identity[i]);
+    }
+    const std::vector<std::vector<Expr>> slots(sums.size(), {index_of(slot)});
+    Stmt body = each_point(update(reduction, sums, held, slots), true);
+    for (size_t i = reduction.axes.size(); i-- > 0;)
+      body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
+    body = te::make_seq({each_point(stores(sums, slots, identities), false), body,
+                         each_point(stores(outputs_, output_index(), held), true)});
+    for (size_t i = sums.size(); i-- > 0;) body = te::make_allocate(sums[i], body);
+    return body;
+  }
+
+  Expr index_of(const Expr& slot) const {
+    if (lanes_ == 1 && block_ == 1) return Expr(0);
+    if (lanes_ == 1) return Expr(row_);
+    return block_ == 1 ? Expr(lane_) : slot;
+  }
+
+  /// All values are taken before the first is stored: the parts of a tuple depend on each other's old values.
+  Stmt update(const te::Reduction& reduction, const std::vector<te::Buffer>& sums,
+              const std::vector<Expr>& held, const std::vector<std::vector<Expr>>& slots) {
+    std::vector<Expr> values;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      Expr value = reduction.combine[i];
+      for (size_t k = 0; k < sums.size(); ++k) {
+        value = te::substitute(value, reduction.left[k], held[k]);
+        value = te::substitute(value, reduction.right[k], at_point(loads(reduction.source[k])));
+      }
+      values.push_back(value);
+    }
+    if (sums.size() == 1) return stores(sums, slots, values);
+    std::vector<te::Var> next;
+    std::vector<Expr> taken;
+    for (const te::Buffer& sum : sums) {
+      next.push_back(te::make_var("next", sum->dtype));
+      taken.emplace_back(next.back());
+    }
+    Stmt body = stores(sums, slots, taken);
+    for (size_t i = sums.size(); i-- > 0;) body = te::make_let(next[i], values[i], body);
+    return body;
+  }
+
+  Stmt nest() {
+    for (const te::Axis& axis : tensor_.axes) outer_.push_back(te::make_var(axis.var->name));
+    Stmt body = tensor_.reduction ? reduce() : compute();
+    for (size_t i = tensor_.axes.size(); i-- > 0;) {
+      Expr count = extent(i);
+      if (i == vector_axis_)
+        count =
+            te::floordiv(count + Expr(static_cast<int64_t>(lanes_) - 1), Expr(static_cast<int64_t>(lanes_)));
+      if (i == block_axis_) count = te::floordiv(count, Expr(block_));
+      body = te::make_for(outer_[i], Expr(0), count,
+                          i == parallel_axis_ ? ForKind::kParallel : ForKind::kSerial, body);
+    }
+    return body;
+  }
+
+  const Nest& nest_;
+  const te::TensorNode& tensor_;
+  const TermVars& vars_;
+  std::optional<size_t> vector_axis_, block_axis_, parallel_axis_;
+  int lanes_ = 1;
+  int64_t block_ = 1;
+  te::BoundsContext context_;
+  std::unordered_map<const te::TensorNode*, te::Buffer> buffers_;
+  std::vector<te::Buffer> outputs_;
+  std::vector<te::Var> outer_;
+  const te::Var lane_ = te::make_var("lane");
+  const te::Var row_ = te::make_var("row");
+  std::vector<Expr> kept_;  ///< keeps the keys of done_ alive
+  std::unordered_map<const te::ExprNode*, Expr> done_;
+};
+
+}  // namespace
+
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes) {
+  return LoopBuilder(nest, vars, lanes).run();
+}
+
+}  // namespace tensormill::plan

@@ -1,0 +1,362 @@
+#include "compiler/plan/generic_nest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+using te::Expr;
+using te::ExprOp;
+using te::Tensor;
+
+[[noreturn]] void cannot(const std::string& what) {
+  throw Error(ErrorCode::kNotSupported, what + " depends on the free dims in a way that has no formula");
+}
+
+/// Calls visit on each node of the DAG once.
+template <typename Visit>
+void visit_once(const Expr& expr, std::unordered_map<const te::ExprNode*, int>& seen, const Visit& visit) {
+  if (!seen.emplace(expr.get(), 0).second) return;
+  visit(expr);
+  for (const Expr& arg : expr->args) visit_once(arg, seen, visit);
+}
+
+class Splitter {
+public:
+  explicit Splitter(const te::Program& program) : program_(program) {
+    for (size_t i = 0; i < program.inputs.size(); ++i) sources_[program.inputs[i].get()] = {true, i, 0};
+  }
+
+  Nests run() {
+    const std::vector<Tensor> stages = te::stages_of(program_);
+    count_reads(stages);
+    for (const Tensor& stage : stages) {
+      if (is_nest(*stage)) add_nest(stage);
+    }
+    for (const Tensor& output : program_.outputs) result_.outputs.push_back(sources_.at(output.get()));
+    return std::move(result_);
+  }
+
+private:
+  void count_reads(const std::vector<Tensor>& stages) {
+    for (const Tensor& stage : stages) {
+      std::unordered_map<const te::ExprNode*, int> seen;
+      const auto count = [&](const Expr& expr) {
+        if (expr->op != ExprOp::kRead) return;
+        ++reads_[expr->tensor.get()];
+        // What a reduction reads is computed again for each point that it reduces to.
+        if (stage->reduction) ++reads_[expr->tensor.get()];
+      };
+      for (const Expr& body : stage->body) visit_once(body, seen, count);
+      if (!stage->reduction) continue;
+      for (const Expr& source : stage->reduction->source) visit_once(source, seen, count);
+    }
+  }
+
+  bool is_nest(const te::TensorNode& stage) const {
+    const bool is_output = std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                                       [&](const Tensor& output) { return output.get() == &stage; });
+    if (is_output || stage.reduction || stage.body.size() != 1) return true;
+    int64_t operators = 0;
+    te::for_each_expr(stage.body[0], [&](const Expr& expr) {
+      // Index arithmetic is cheap; so is one operation on what was read.
+      const bool value = expr->type.dtype != DType::kInt64 && expr->type.dtype != DType::kBool;
+      if (value && !expr->args.empty() && expr->op != ExprOp::kRead) ++operators;
+    });
+    const auto found = reads_.find(&stage);
+    return operators > 2 && found != reads_.end() && found->second > 1;
+  }
+
+  Expr expand(const Expr& expr, std::unordered_map<const te::ExprNode*, Expr>& done, Nest& nest) {
+    if (const auto found = done.find(expr.get()); found != done.end()) return found->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& arg : expr->args) {
+      args.push_back(expand(arg, done, nest));
+      changed = changed || !args.back().same_as(arg);
+    }
+    Expr result = expr;
+    if (expr->op == ExprOp::kRead) {
+      result = expand_read(*expr, std::move(args), nest);
+    } else if (changed) {
+      result = te::with_args(expr, std::move(args));
+    }
+    done.emplace(expr.get(), result);
+    return result;
+  }
+
+  Expr expand_read(const te::ExprNode& node, std::vector<Expr> indices, Nest& nest) {
+    const auto source = sources_.find(node.tensor.get());
+    if (source != sources_.end()) {
+      NestSource from = source->second;
+      from.output = node.output;
+      return te::read(placeholder_of(*node.tensor, from, nest), std::move(indices));
+    }
+    std::unordered_map<const te::ExprNode*, Expr> done;
+    return expand(put(node.tensor->body[0], node.tensor->axes, indices), done, nest);
+  }
+
+  static Expr put(Expr body, const std::vector<te::Axis>& axes, const std::vector<Expr>& indices) {
+    // Through fresh variables: an index may itself be written in the axes that are replaced.
+    std::vector<te::Var> fresh;
+    for (const te::Axis& axis : axes) {
+      fresh.push_back(te::make_var(axis.var->name));
+      body = te::substitute(body, axis.var, Expr(fresh.back()));
+    }
+    for (size_t i = 0; i < axes.size(); ++i) body = te::substitute(body, fresh[i], indices[i]);
+    return body;
+  }
+
+  static Tensor placeholder_of(const te::TensorNode& tensor, const NestSource& source, Nest& nest) {
+    for (size_t i = 0; i < nest.sources.size(); ++i) {
+      if (nest.sources[i] == source) return nest.inputs[i];
+    }
+    nest.sources.push_back(source);
+    nest.inputs.push_back(te::placeholder("p" + std::to_string(nest.inputs.size()),
+                                          tensor.dtypes[static_cast<size_t>(source.output)], tensor.shape));
+    return nest.inputs.back();
+  }
+
+  void add_nest(const Tensor& stage) {
+    Nest nest;
+    auto tensor = std::make_shared<te::TensorNode>(*stage);
+    std::unordered_map<const te::ExprNode*, Expr> done;
+    for (Expr& body : tensor->body) body = expand(body, done, nest);
+    if (stage->reduction) {
+      auto reduction = std::make_shared<te::Reduction>(*stage->reduction);
+      for (Expr& source : reduction->source) source = expand(source, done, nest);
+      tensor->reduction = std::move(reduction);
+    }
+    nest.tensor = std::move(tensor);
+    sources_[stage.get()] = {false, result_.nests.size(), 0};
+    result_.nests.push_back(std::move(nest));
+  }
+
+  const te::Program& program_;
+  std::map<const te::TensorNode*, NestSource> sources_;
+  std::unordered_map<const te::TensorNode*, int> reads_;
+  Nests result_;
+};
+
+class Generalizer {
+public:
+  Generalizer(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars)
+      : samples_(samples), fitter_(fitter), vars_(vars) {}
+
+  Nest run() {
+    const te::TensorNode& first = *samples_[0]->tensor;
+    Nest nest;
+    nest.sources = samples_[0]->sources;
+    for (const Nest* sample : samples_) {
+      const bool same = sample->sources == nest.sources && sample->tensor->dtypes == first.dtypes &&
+                        sample->tensor->axes.size() == first.axes.size() &&
+                        sample->tensor->body.size() == first.body.size() &&
+                        (sample->tensor->reduction != nullptr) == (first.reduction != nullptr);
+      if (!same) cannot("the form of " + first.name);
+    }
+    for (size_t i = 0; i < nest.sources.size(); ++i) {
+      const auto shape = [&](const Nest& sample) -> const std::vector<Expr>& {
+        return sample.inputs[i]->shape;
+      };
+      const Tensor& input = samples_[0]->inputs[i];
+      nest.inputs.push_back(te::placeholder(input->name, input->dtypes[0], shape_of(shape)));
+    }
+    inputs_ = &nest.inputs;
+    auto tensor = std::make_shared<te::TensorNode>();
+    tensor->name = first.name;
+    tensor->dtypes = first.dtypes;
+    tensor->shape =
+        shape_of([](const Nest& sample) -> const std::vector<Expr>& { return sample.tensor->shape; });
+    tensor->axes =
+        axes_of([](const Nest& sample) -> const std::vector<te::Axis>& { return sample.tensor->axes; });
+    for (size_t i = 0; i < first.body.size(); ++i)
+      tensor->body.push_back(merge([&](const Nest& sample) { return sample.tensor->body[i]; }));
+    if (first.reduction) tensor->reduction = reduction_of(*first.reduction);
+    nest.tensor = std::move(tensor);
+    return nest;
+  }
+
+private:
+  template <typename Get>
+  std::vector<Expr> all(const Get& get) const {
+    std::vector<Expr> values;
+    for (const Nest* sample : samples_) values.push_back(get(*sample));
+    return values;
+  }
+  template <typename Get>
+  Expr merge(const Get& get) {
+    return merge_all(all(get));
+  }
+
+  template <typename Get>
+  std::vector<Expr> shape_of(const Get& get) {
+    std::vector<Expr> shape;
+    for (size_t d = 0; d < get(*samples_[0]).size(); ++d)
+      shape.push_back(merge([&](const Nest& sample) { return get(sample).at(d); }));
+    return shape;
+  }
+
+  template <typename Get>
+  std::vector<te::Axis> axes_of(const Get& get) {
+    std::vector<te::Axis> axes;
+    for (size_t i = 0; i < get(*samples_[0]).size(); ++i) {
+      const te::Var var = te::make_var(get(*samples_[0])[i].var->name);
+      axes.push_back({var, merge([&](const Nest& sample) { return get(sample).at(i).extent; })});
+      for (const Nest* sample : samples_) renamed_[get(*sample)[i].var.get()] = var;
+    }
+    return axes;
+  }
+
+  std::shared_ptr<const te::Reduction> reduction_of(const te::Reduction& first) {
+    for (const Nest* sample : samples_) {
+      const te::Reduction& other = *sample->tensor->reduction;
+      if (other.axes.size() != first.axes.size() || other.source.size() != first.source.size())
+        cannot("a reduction");
+    }
+    auto reduction = std::make_shared<te::Reduction>();
+    const auto part = [](const Nest& sample) -> const te::Reduction& { return *sample.tensor->reduction; };
+    reduction->axes = axes_of([&](const Nest& s) -> const std::vector<te::Axis>& { return part(s).axes; });
+    for (size_t i = 0; i < first.source.size(); ++i) {
+      reduction->left.push_back(te::make_var("left", first.left[i]->dtype));
+      reduction->right.push_back(te::make_var("right", first.right[i]->dtype));
+      for (const Nest* sample : samples_) {
+        renamed_[part(*sample).left[i].get()] = reduction->left[i];
+        renamed_[part(*sample).right[i].get()] = reduction->right[i];
+      }
+    }
+    for (size_t i = 0; i < first.source.size(); ++i) {
+      reduction->combine.push_back(merge([&](const Nest& s) { return part(s).combine[i]; }));
+      reduction->identity.push_back(merge([&](const Nest& s) { return part(s).identity[i]; }));
+      reduction->source.push_back(merge([&](const Nest& s) { return part(s).source[i]; }));
+    }
+    return reduction;
+  }
+
+  Expr merge_all(const std::vector<Expr>& exprs) {
+    const Expr& first = exprs[0];
+    if (const auto found = done_.find(first.get()); found != done_.end()) {
+      const std::vector<Expr>& others = found->second.first;
+      if (std::equal(exprs.begin(), exprs.end(), others.begin(),
+                     [](const Expr& a, const Expr& b) { return a.same_as(b); }))
+        return found->second.second;
+    }
+    for (const Expr& expr : exprs) {
+      if (expr->op != first->op || expr->type != first->type || expr->args.size() != first->args.size())
+        cannot("an expression");
+    }
+    Expr result = merge_node(exprs);
+    done_[first.get()] = {exprs, result};
+    return result;
+  }
+
+  Expr merge_node(const std::vector<Expr>& exprs) {
+    const Expr& first = exprs[0];
+    if (first->op == ExprOp::kVar) {
+      const te::Var& var = renamed_.at(first->var.get());
+      for (const Expr& expr : exprs) {
+        if (renamed_.at(expr->var.get()) != var) cannot("an index");
+      }
+      return Expr(var);
+    }
+    if (first->op == ExprOp::kIntImm) return integer(exprs);
+    if (first->op == ExprOp::kFloatImm) return real(exprs);
+    std::vector<Expr> args;
+    for (size_t i = 0; i < first->args.size(); ++i) {
+      std::vector<Expr> parts;
+      for (const Expr& expr : exprs) parts.push_back(expr->args[i]);
+      args.push_back(merge_all(parts));
+    }
+    if (first->op == ExprOp::kRead) {
+      const size_t input = input_of(*first, 0);
+      for (size_t s = 0; s < exprs.size(); ++s) {
+        if (input_of(*exprs[s], s) != input) cannot("what is read");
+      }
+      return te::read((*inputs_)[input], std::move(args));
+    }
+    return args.empty() ? first : te::with_args(first, std::move(args));
+  }
+
+  size_t input_of(const te::ExprNode& node, size_t sample) const {
+    const std::vector<Tensor>& inputs = samples_[sample]->inputs;
+    return static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node.tensor) - inputs.begin());
+  }
+
+  Expr hole(const std::vector<int64_t>& values, DType dtype) {
+    const std::optional<DimFormula> formula = fitter_.fit(values);
+    if (!formula) cannot("the extent or constant " + std::to_string(values[0]));
+    const Expr value = vars_.expr(*formula);
+    return dtype == DType::kInt64 ? value : te::cast(dtype, value);
+  }
+
+  Expr integer(const std::vector<Expr>& exprs) {
+    std::vector<int64_t> values;
+    for (const Expr& expr : exprs) values.push_back(expr->int_value);
+    const bool equal = std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
+    return equal ? exprs[0] : hole(values, exprs[0]->type.dtype);
+  }
+
+  /// Counts and their reciprocals: what means divide by.
+  Expr real(const std::vector<Expr>& exprs) {
+    const Expr& first = exprs[0];
+    std::vector<int64_t> values, reciprocals;
+    bool equal = true, whole = true, inverse = true;
+    for (const Expr& expr : exprs) {
+      const double value = expr->float_value;
+      equal = equal && te::equal(expr, first);
+      whole = whole && std::isfinite(value) && std::fabs(value) < 1e9 && value == std::rint(value);
+      values.push_back(whole ? static_cast<int64_t>(value) : 0);
+      const double count = value == 0 ? 0 : std::rint(1 / value);
+      inverse = inverse && value != 0 && std::fabs(count) < 1e9 &&
+                te::round_to(first->type.dtype, 1 / count) == value;
+      reciprocals.push_back(inverse ? static_cast<int64_t>(count) : 0);
+    }
+    if (equal) return first;
+    if (whole) return hole(values, first->type.dtype);
+    if (!inverse) cannot("the factor " + std::to_string(first->float_value));
+    return te::imm_like(first->type, 1) / hole(reciprocals, first->type.dtype);
+  }
+
+  const std::vector<const Nest*>& samples_;
+  DimFitter& fitter_;
+  TermVars& vars_;
+  const std::vector<Tensor>* inputs_ = nullptr;
+  std::unordered_map<const te::VarNode*, te::Var> renamed_;
+  std::unordered_map<const te::ExprNode*, std::pair<std::vector<Expr>, Expr>> done_;
+};
+
+}  // namespace
+
+Nests split_nests(const te::Program& program) { return Splitter(program).run(); }
+
+te::Expr TermVars::value(const DimTerm& term) {
+  // mul × dim + add is written out, so that bounds of windows can be shown.
+  const bool linear = term.div == 1;
+  const DimTerm key = linear ? DimTerm{term.dim, 1, 0, 1} : term;
+  size_t at = static_cast<size_t>(std::find(terms_.begin(), terms_.end(), key) - terms_.begin());
+  if (at == terms_.size()) {
+    terms_.push_back(key);
+    vars_.push_back(te::make_var("n" + std::to_string(at)));
+  }
+  Expr value(vars_[at]);
+  if (linear && term.mul != 1) value = value * Expr(term.mul);
+  return linear && term.add != 0 ? value + Expr(term.add) : value;
+}
+
+te::Expr TermVars::expr(const DimFormula& formula) {
+  if (formula.factors.empty()) return Expr(formula.offset + formula.scale);
+  Expr product = value(formula.factors[0]);
+  for (size_t i = 1; i < formula.factors.size(); ++i) product = product * value(formula.factors[i]);
+  if (formula.scale != 1) product = product * Expr(formula.scale);
+  return formula.offset != 0 ? product + Expr(formula.offset) : product;
+}
+
+Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars) {
+  return Generalizer(samples, fitter, vars).run();
+}
+
+}  // namespace tensormill::plan

@@ -1,0 +1,63 @@
+/// Kernels with symbolic extents, from the tensor expressions of one computation at several samples of the
+/// free dims: what is equal in all samples stays, what differs becomes a formula over the free dims.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/dim_fit.h"
+#include "compiler/te/stmt.h"
+#include "compiler/te/tensor_expr.h"
+
+namespace tensormill::plan {
+
+/// What a nest reads: an input of the program, or an output of an earlier nest.
+struct NestSource {
+  bool is_input = true;
+  size_t index = 0;
+  int output = 0;
+  auto operator<=>(const NestSource&) const = default;
+};
+
+/// One computed tensor: the stages before it are inlined, or nests of their own (reductions, and what is read
+/// more than once).
+struct Nest {
+  te::Tensor tensor;                ///< reads placeholders only
+  std::vector<te::Tensor> inputs;   ///< placeholders
+  std::vector<NestSource> sources;  ///< one per placeholder
+};
+
+/// The program's outputs as nests, in an order in which they can run. `outputs`: where each program output
+/// is.
+struct Nests {
+  std::vector<Nest> nests;
+  std::vector<NestSource> outputs;
+};
+Nests split_nests(const te::Program& program);
+
+/// The symbolic extents of a kernel: each is a term over the free dims, passed as an argument.
+class TermVars {
+public:
+  te::Expr expr(const DimFormula& formula);
+  const std::vector<DimTerm>& terms() const { return terms_; }
+  const std::vector<te::Var>& vars() const { return vars_; }
+
+private:
+  te::Expr value(const DimTerm& term);
+
+  std::vector<DimTerm> terms_;
+  std::vector<te::Var> vars_;
+};
+
+/// The nest of all samples. Throws Error(kNotSupported) saying what cannot be generalized.
+Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars);
+
+/// Loops for any extents: a parallel axis, vectors of `lanes` elements of the last axis with a masked tail,
+/// registers for sums over a block of a constant axis. Dims are `vars`; every index is in bounds whatever
+/// their values: where bounds cannot be shown, the index is clamped.
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes);
+
+}  // namespace tensormill::plan

@@ -1,0 +1,251 @@
+#include "compiler/plan/generic_plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/te/text.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+constexpr int64_t kAlign = 64;
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.num_bytes()) == 0);
+}
+
+class GenericBuilder {
+public:
+  GenericBuilder(const std::vector<ir::Graph>& graphs, const std::vector<std::vector<int64_t>>& dims,
+                 int lanes)
+      : graphs_(graphs),
+        dims_(dims),
+        lanes_(lanes),
+        fitter_(dims),
+        buffer_of_(graphs[0].values().size(), -1) {}
+
+  GenericModel run(const std::vector<std::string>& output_names) {
+    check_same_graph();
+    result_.plan.dims = dims_[0];
+    for (const ir::ValueId input : first().inputs())
+      plan().inputs.push_back(port(first().value(input).name, add_value(input, package::BufferKind::kInput)));
+    for (size_t i = 0; i < first().nodes().size(); ++i) {
+      try {
+        add_node(static_cast<ir::NodeId>(i));
+      } catch (Error& error) {
+        error.add_context("node \"" + name_of(first().nodes()[i]) + "\"");
+        throw;
+      }
+    }
+    for (size_t i = 0; i < first().outputs().size(); ++i) {
+      const int32_t buffer = buffer_for(first().outputs()[i]);
+      package::Buffer& root = plan().buffers[static_cast<size_t>(package::root_buffer(plan(), buffer))];
+      if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
+      plan().outputs.push_back(port(output_names[i], buffer));
+    }
+    plan().params_bytes = params_end_ + kAlign;
+    return std::move(result_);
+  }
+
+private:
+  const ir::Graph& first() const { return graphs_[0]; }
+  package::ExecPlan& plan() { return result_.plan.plan; }
+
+  static std::string name_of(const ir::Node& node) {
+    return node.origins.empty() ? node.op : node.origins[0];
+  }
+
+  void check_same_graph() const {
+    for (const ir::Graph& graph : graphs_) {
+      bool same = graph.nodes().size() == first().nodes().size() &&
+                  graph.values().size() == first().values().size() && graph.inputs() == first().inputs() &&
+                  graph.outputs() == first().outputs();
+      for (size_t i = 0; same && i < graph.nodes().size(); ++i) {
+        const ir::Node& a = graph.nodes()[i];
+        const ir::Node& b = first().nodes()[i];
+        if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs)
+          throw Error(ErrorCode::kNotSupported,
+                      "the graph itself depends on the free dims, at node \"" + name_of(b) + "\"");
+      }
+      if (!same) throw Error(ErrorCode::kNotSupported, "the graph itself depends on the free dims");
+    }
+  }
+
+  std::vector<Shape> shapes_of(ir::ValueId id) const {
+    std::vector<Shape> shapes;
+    for (const ir::Graph& graph : graphs_) shapes.push_back(graph.value(id).type.shape);
+    return shapes;
+  }
+
+  int32_t add_buffer(const std::string& name, package::BufferKind kind, DType dtype,
+                     const std::vector<Shape>& shapes) {
+    const auto index = static_cast<int32_t>(plan().buffers.size());
+    package::Buffer buffer;
+    buffer.name = name;
+    buffer.kind = kind;
+    buffer.dtype = dtype;
+    buffer.shape = shapes[0];
+    buffer.bytes = num_bytes(shapes[0], dtype);
+    for (size_t d = 0; d < shapes[0].size(); ++d) {
+      std::vector<int64_t> values;
+      for (const Shape& shape : shapes) values.push_back(shape.size() == shapes[0].size() ? shape[d] : -1);
+      const std::optional<DimFormula> formula = fitter_.fit(values);
+      if (!formula)
+        throw Error(ErrorCode::kNotSupported, "extent " + std::to_string(d) + " of \"" + name +
+                                                  "\" depends on the free dims in a way that has no formula");
+      if (formula->factors.empty()) continue;
+      result_.plan.buffer_holes.push_back({index, static_cast<int32_t>(d), *formula});
+    }
+    plan().buffers.push_back(std::move(buffer));
+    return index;
+  }
+
+  int32_t add_value(ir::ValueId id, package::BufferKind kind) {
+    const ir::Value& value = first().value(id);
+    const int32_t index = add_buffer(value.name, kind, value.type.dtype, shapes_of(id));
+    buffer_of_[static_cast<size_t>(id)] = index;
+    return index;
+  }
+
+  int32_t buffer_for(ir::ValueId id) {
+    const int32_t known = buffer_of_[static_cast<size_t>(id)];
+    if (known >= 0) return known;
+    const ir::Value& value = first().value(id);
+    TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
+    for (const ir::Graph& graph : graphs_) {
+      const std::optional<Tensor>& other = graph.value(id).constant;
+      if (!other || !same_bytes(*value.constant, *other))
+        throw Error(ErrorCode::kNotSupported, "constant \"" + value.name + "\" depends on the free dims");
+    }
+    const int32_t index = add_value(id, package::BufferKind::kConstant);
+    package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
+    buffer.params_offset = (params_end_ + kAlign - 1) / kAlign * kAlign;
+    params_end_ = buffer.params_offset + buffer.bytes;
+    result_.params.push_back({buffer.params_offset, *value.constant});
+    return index;
+  }
+
+  package::Port port(const std::string& name, int32_t buffer) {
+    const package::Buffer& target = plan().buffers[static_cast<size_t>(buffer)];
+    return {name, target.dtype, DimShape(target.shape.begin(), target.shape.end()), buffer};
+  }
+
+  void add_node(ir::NodeId id) {
+    const ir::Node& node = first().node(id);
+    if (node.region == nullptr && first().ops().get(node.op).is_view) return add_view(node);
+    std::vector<Kernel> kernels;
+    std::vector<Nests> nests;
+    std::vector<ir::ValueId> inputs;
+    for (const ir::Graph& graph : graphs_) {
+      kernels.push_back(kernel_of(graph, graph.node(id), inputs));
+      nests.push_back(split_nests(kernels.back().program));
+      if (nests.back().nests.size() != nests[0].nests.size() || nests.back().outputs != nests[0].outputs)
+        throw Error(ErrorCode::kNotSupported, "its computation depends on the free dims");
+    }
+    GenericGroup group;
+    group.node = id;
+    group.first_step = plan().steps.size();
+    for (const ir::ValueId input : inputs) group.inputs.push_back(buffer_for(input));
+    std::vector<std::vector<int32_t>> made;  // by nest: the buffers of its outputs
+    for (size_t n = 0; n < nests[0].nests.size(); ++n) {
+      std::vector<const Nest*> samples;
+      for (const Nests& sample : nests) samples.push_back(&sample.nests[n]);
+      made.push_back(add_nest(node, kernels[0], samples, n, nests[0].outputs, group.inputs, made));
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const NestSource& source = nests[0].outputs[i];
+      if (source.is_input) throw Error(ErrorCode::kNotSupported, "an output is an input");
+      buffer_of_[static_cast<size_t>(node.outputs[i])] =
+          made[source.index][static_cast<size_t>(source.output)];
+      group.outputs.push_back(buffer_for(node.outputs[i]));
+    }
+    group.end_step = plan().steps.size();
+    result_.groups.push_back(std::move(group));
+  }
+
+  void add_view(const ir::Node& node) {
+    const int32_t source = buffer_for(node.inputs[0]);
+    const int32_t root = package::root_buffer(plan(), source);
+    const int32_t index = add_value(node.outputs[0], package::BufferKind::kView);
+    plan().buffers[static_cast<size_t>(index)].view_of = root;
+  }
+
+  std::vector<int32_t> add_nest(const ir::Node& node, const Kernel& kernel,
+                                const std::vector<const Nest*>& samples, size_t number,
+                                const std::vector<NestSource>& outputs, const std::vector<int32_t>& inputs,
+                                const std::vector<std::vector<int32_t>>& made) {
+    const te::TensorNode& tensor = *samples[0]->tensor;
+    std::vector<Shape> shapes;
+    for (const Nest* sample : samples) shapes.push_back(sample->tensor->constant_shape());
+    package::Step step;
+    for (const NestSource& source : samples[0]->sources) {
+      step.args.push_back(source.is_input ? inputs[source.index]
+                                          : made[source.index][static_cast<size_t>(source.output)]);
+    }
+    std::vector<int32_t> buffers;
+    for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
+      std::string name;
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        const bool here =
+            !outputs[k].is_input && outputs[k].index == number && static_cast<size_t>(outputs[k].output) == i;
+        if (here) name = first().value(node.outputs[k]).name;
+      }
+      buffers.push_back(add_buffer(name, package::BufferKind::kTemp, tensor.dtypes[i], shapes));
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(buffers.back());
+    }
+    TermVars vars;
+    const Nest nest = generalize(samples, fitter_, vars);
+    const auto index = static_cast<int32_t>(plan().steps.size());
+    for (const DimTerm& term : vars.terms()) {
+      result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), {0, 1, {term}}});
+      step.dims.push_back(evaluate(term, dims_[0]));
+    }
+    const size_t made_kernel = add_kernel(kernel, build_generic_loops(nest, vars, lanes_), node.origins);
+    step.function = result_.kernels[made_kernel].symbol;
+    step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
+    step.origins = node.origins;
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.push_back(made_kernel);
+    return buffers;
+  }
+
+  size_t add_kernel(const Kernel& kernel, te::Function loops, const std::vector<std::string>& origins) {
+    const Digest key = Digest::of(te::print(loops));
+    const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
+    if (is_new) {
+      const std::string base = kernel.symbol.substr(0, kernel.symbol.rfind('_'));
+      loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
+      result_.kernels.push_back({loops.name, key, std::move(loops), {}});
+    }
+    std::vector<std::string>& all = result_.kernels[found->second].origins;
+    for (const std::string& origin : origins) {
+      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
+    }
+    return found->second;
+  }
+
+  const std::vector<ir::Graph>& graphs_;
+  const std::vector<std::vector<int64_t>>& dims_;
+  int lanes_;
+  DimFitter fitter_;
+  std::vector<int32_t> buffer_of_;
+  int64_t params_end_ = 0;
+  std::map<Digest, size_t> by_key_;
+  GenericModel result_;
+};
+
+}  // namespace
+
+GenericModel generalize_model(const std::vector<ir::Graph>& graphs,
+                              const std::vector<std::vector<int64_t>>& dims,
+                              const std::vector<std::string>& output_names, int lanes) {
+  TM_CHECK(!graphs.empty() && graphs.size() == dims.size(), "one graph for each sample");
+  return GenericBuilder(graphs, dims, lanes).run(output_names);
+}
+
+}  // namespace tensormill::plan

@@ -1,0 +1,46 @@
+#include "runtime/base/dim_formula.h"
+
+#include "runtime/base/error.h"
+
+namespace tensormill {
+
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 62;
+
+int64_t checked(bool overflow, int64_t value) {
+  if (overflow || value > kLimit || value < -kLimit) {
+    throw Error(ErrorCode::kMemoryBudget, "an extent of the bound shapes passes 2^62");
+  }
+  return value;
+}
+
+int64_t multiply(int64_t a, int64_t b) {
+  int64_t result = 0;
+  const bool overflow = __builtin_mul_overflow(a, b, &result);
+  return checked(overflow, result);
+}
+
+int64_t add(int64_t a, int64_t b) {
+  int64_t result = 0;
+  const bool overflow = __builtin_add_overflow(a, b, &result);
+  return checked(overflow, result);
+}
+
+}  // namespace
+
+int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims) {
+  TM_CHECK(term.div >= 1 && term.dim >= 0 && static_cast<size_t>(term.dim) < dims.size(),
+           "a term over dim " + std::to_string(term.dim));
+  const int64_t numerator = add(multiply(term.mul, dims[static_cast<size_t>(term.dim)]), term.add);
+  const int64_t quotient = numerator / term.div;
+  return numerator % term.div < 0 ? quotient - 1 : quotient;
+}
+
+int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims) {
+  int64_t product = formula.scale;
+  for (const DimTerm& term : formula.factors) product = multiply(product, evaluate(term, dims));
+  return add(formula.offset, product);
+}
+
+}  // namespace tensormill

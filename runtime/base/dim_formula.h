@@ -1,0 +1,32 @@
+/// Extents as functions of a package's free dims: offset + scale × Π floor((mul × dim + add) / div). A
+/// product of such quotients is what convolutions, pooling, slices and reshapes make of a batch, a height or
+/// a length. Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tensormill {
+
+/// floor((mul × dims[dim] + add) / div), div >= 1.
+struct DimTerm {
+  int32_t dim = 0;
+  int64_t mul = 1;
+  int64_t add = 0;
+  int64_t div = 1;
+  auto operator<=>(const DimTerm&) const = default;
+};
+
+struct DimFormula {
+  int64_t offset = 0;
+  int64_t scale = 0;
+  std::vector<DimTerm> factors;  ///< none: offset + scale
+  auto operator<=>(const DimFormula&) const = default;
+};
+
+/// The value for `dims`, whose size covers every term. Throws Error(kMemoryBudget) past ±2^62.
+int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims);
+int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims);
+
+}  // namespace tensormill

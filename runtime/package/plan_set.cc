@@ -1,0 +1,311 @@
+#include "runtime/package/plan_set.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/package/json_fields.h"
+
+namespace tensormill::package {
+
+namespace {
+
+constexpr int64_t kMaxFactor = int64_t{1} << 40;
+
+Json holes_to_json(const std::vector<PlanHole>& holes) {
+  Json result = Json::array();
+  for (const PlanHole& hole : holes) {
+    Json factors = Json::array();
+    for (const DimTerm& term : hole.value.factors)
+      factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
+    result.push_back({{"owner", hole.owner},
+                      {"position", hole.position},
+                      {"offset", hole.value.offset},
+                      {"scale", hole.value.scale},
+                      {"factors", std::move(factors)}});
+  }
+  return result;
+}
+
+DimTerm term_from_json(const Json& json, std::string pointer, size_t free_dims) {
+  JsonFields fields(json, std::move(pointer));
+  DimTerm term;
+  term.dim = static_cast<int32_t>(fields.integer("dim", 0, static_cast<int64_t>(free_dims) - 1));
+  term.mul = fields.integer("mul", -kMaxFactor, kMaxFactor);
+  term.add = fields.integer("add", -kMaxFactor, kMaxFactor);
+  term.div = fields.integer("div", 1, kMaxFactor);
+  fields.finish();
+  return term;
+}
+
+std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, size_t free_dims) {
+  std::vector<PlanHole> holes;
+  const Json& items = set.array(key, kMaxPlanBuffers);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to(key) + "/" + std::to_string(i));
+    PlanHole hole;
+    hole.owner = static_cast<int32_t>(fields.integer("owner", 0, kMaxPlanBuffers - 1));
+    hole.position = static_cast<int32_t>(fields.integer("position", 0, kMaxStepArguments - 1));
+    hole.value.offset = fields.integer("offset", -kMaxFactor, kMaxFactor);
+    hole.value.scale = fields.integer("scale", -kMaxFactor, kMaxFactor);
+    const Json& factors = fields.array("factors", kMaxFreeDims);
+    for (size_t f = 0; f < factors.size(); ++f) {
+      hole.value.factors.push_back(
+          term_from_json(factors[f], fields.pointer_to("factors") + "/" + std::to_string(f), free_dims));
+    }
+    fields.finish();
+    holes.push_back(std::move(hole));
+  }
+  return holes;
+}
+
+/// Plans are texts in mod.json, so that one reader checks them all.
+ExecPlan plan_member(JsonFields& fields) { return plan_from_json(canonical_json(fields.object("plan"))); }
+
+std::vector<int64_t> dims_member(JsonFields& fields, size_t count) {
+  std::vector<int64_t> dims = fields.integers("dims", 1, kMaxFreeDim, kMaxFreeDims);
+  if (dims.size() != count) throw_invalid(fields.pointer_to("dims"), "one value for each free dim");
+  return dims;
+}
+
+void check_input_shapes(const PlanSet& set) {
+  const std::set<std::string> names(set.free_dims.begin(), set.free_dims.end());
+  if (names.size() != set.free_dims.size() || names.count("") != 0)
+    throw_invalid("/free_dims", "a name is empty or stands twice");
+  std::set<std::string> used;
+  for (const DimShape& shape : set.input_shapes) {
+    for (const Dim& dim : shape) {
+      if (const std::string* name = std::get_if<std::string>(&dim)) used.insert(*name);
+    }
+  }
+  if (used != names) throw_invalid("/input_shapes", "the free dims are not those that are declared");
+}
+
+/// The plan's inputs have the extents that the free dims' values say.
+void check_plan(const PlanSet& set, const ExecPlan& plan, const std::vector<int64_t>& dims,
+                const ExecPlan& first, const std::string& pointer) {
+  const auto same = [](const std::vector<Port>& a, const std::vector<Port>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Port& x, const Port& y) {
+      return x.name == y.name && x.dtype == y.dtype && x.shape.size() == y.shape.size();
+    });
+  };
+  if (!same(plan.inputs, first.inputs) || !same(plan.outputs, first.outputs) ||
+      plan.params_bytes != first.params_bytes || plan.inputs.size() != set.input_shapes.size()) {
+    throw_invalid(pointer, "inputs, outputs or weights are not those of the first plan");
+  }
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const DimShape& declared = set.input_shapes[i];
+    DimShape expected;
+    for (const Dim& dim : declared) {
+      const std::string* name = std::get_if<std::string>(&dim);
+      if (name == nullptr) {
+        expected.push_back(dim);
+        continue;
+      }
+      const auto found = std::find(set.free_dims.begin(), set.free_dims.end(), *name);
+      expected.emplace_back(dims[static_cast<size_t>(found - set.free_dims.begin())]);
+    }
+    if (expected != plan.inputs[i].shape)
+      throw_invalid(pointer, "input \"" + plan.inputs[i].name + "\" has not the declared shape");
+  }
+}
+
+void check_holes(const GenericPlan& generic) {
+  const auto fail = [](const char* list) { throw_invalid(list, "a hole names nothing"); };
+  for (const PlanHole& hole : generic.buffer_holes) {
+    if (static_cast<size_t>(hole.owner) >= generic.plan.buffers.size()) fail("/generic/buffer_holes");
+    const Buffer& buffer = generic.plan.buffers[static_cast<size_t>(hole.owner)];
+    const bool fixed = buffer.kind == BufferKind::kConstant;
+    if (fixed || static_cast<size_t>(hole.position) >= buffer.shape.size()) fail("/generic/buffer_holes");
+  }
+  for (const PlanHole& hole : generic.step_holes) {
+    if (static_cast<size_t>(hole.owner) >= generic.plan.steps.size()) fail("/generic/step_holes");
+    const Step& step = generic.plan.steps[static_cast<size_t>(hole.owner)];
+    if (static_cast<size_t>(hole.position) >= step.dims.size()) fail("/generic/step_holes");
+  }
+}
+
+void check_set(const PlanSet& set) {
+  check_input_shapes(set);
+  if (set.variants.empty() && !set.generic) throw_invalid("/variants", "there is no plan");
+  const ExecPlan& first = set.variants.empty() ? set.generic->plan : set.variants.front().plan;
+  std::set<std::vector<int64_t>> seen;
+  for (size_t i = 0; i < set.variants.size(); ++i) {
+    const std::string pointer = "/variants/" + std::to_string(i);
+    if (!seen.insert(set.variants[i].dims).second) throw_invalid(pointer, "two variants have the same dims");
+    check_plan(set, set.variants[i].plan, set.variants[i].dims, first, pointer);
+  }
+  if (!set.generic) return;
+  check_plan(set, set.generic->plan, set.generic->dims, first, "/generic");
+  check_holes(*set.generic);
+}
+
+PlanSet read_set(const Json& json) {
+  JsonFields fields(json, "");
+  PlanSet set;
+  fields.integer("format_version", kPlanSetFormatVersion, kPlanSetFormatVersion);
+  set.free_dims = fields.texts("free_dims", kMaxFreeDims);
+  const Json& shapes = fields.array("input_shapes", kMaxPlanBuffers);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Json wrapped = {{"shape", shapes[i]}};
+    JsonFields shape(wrapped, "/input_shapes/" + std::to_string(i));
+    set.input_shapes.push_back(shape.dims("shape", kMaxRank));
+  }
+  const Json& variants = fields.array("variants", kMaxVariants);
+  for (size_t i = 0; i < variants.size(); ++i) {
+    JsonFields item(variants[i], "/variants/" + std::to_string(i));
+    PlanVariant variant;
+    variant.dims = dims_member(item, set.free_dims.size());
+    variant.plan = plan_member(item);
+    item.finish();
+    set.variants.push_back(std::move(variant));
+  }
+  if (fields.has("generic")) {
+    JsonFields item(fields.object("generic"), "/generic");
+    GenericPlan generic;
+    generic.dims = dims_member(item, set.free_dims.size());
+    generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
+    if (generic.multiples.size() != set.free_dims.size())
+      throw_invalid(item.pointer_to("multiples"), "one for each free dim");
+    generic.plan = plan_member(item);
+    generic.buffer_holes = holes_from_json(item, "buffer_holes", set.free_dims.size());
+    generic.step_holes = holes_from_json(item, "step_holes", set.free_dims.size());
+    item.finish();
+    set.generic = std::move(generic);
+  }
+  fields.finish();
+  return set;
+}
+
+}  // namespace
+
+ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] % generic.multiples[i] == 0) continue;
+    throw Error(ErrorCode::kInvalidTensor, "an extent is " + std::to_string(dims[i]) +
+                                               ", the model takes multiples of " +
+                                               std::to_string(generic.multiples[i]));
+  }
+  ExecPlan plan = generic.plan;
+  try {
+    for (const PlanHole& hole : generic.buffer_holes) {
+      Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
+      buffer.shape[static_cast<size_t>(hole.position)] = evaluate(hole.value, dims);
+    }
+    for (Buffer& buffer : plan.buffers) {
+      if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
+    }
+    for (const PlanHole& hole : generic.step_holes) {
+      plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] =
+          evaluate(hole.value, dims);
+    }
+    for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
+      for (Port& port : *ports) {
+        const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
+        port.shape.assign(shape.begin(), shape.end());
+      }
+    }
+    validate_plan(plan);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kMemoryBudget) throw;
+    throw Error(ErrorCode::kInvalidTensor,
+                "the model does not take inputs of these extents: " + std::string(error.message()));
+  }
+  return plan;
+}
+
+namespace {
+
+/// Every plan of the set with its dims; the generic one also at other extents, where only that tells a fixed
+/// extent from a free one.
+std::vector<PlanVariant> described_plans(const PlanSet& set) {
+  std::vector<PlanVariant> plans = set.variants;
+  if (!set.generic) return plans;
+  plans.push_back({set.generic->dims, set.generic->plan});
+  for (size_t i = 0; i < set.free_dims.size(); ++i) {
+    std::vector<int64_t> dims = set.generic->dims;
+    dims[i] *= 2;
+    plans.push_back({dims, instantiate(*set.generic, dims)});
+  }
+  return plans;
+}
+
+Dim described_dim(const PlanSet& set, const std::vector<PlanVariant>& plans, size_t output, size_t d) {
+  const auto extent = [&](const PlanVariant& plan) {
+    return std::get<int64_t>(plan.plan.outputs[output].shape[d]);
+  };
+  const auto all = [&](const auto& holds) { return std::all_of(plans.begin(), plans.end(), holds); };
+  for (size_t i = 0; i < set.free_dims.size(); ++i) {
+    const bool varies = !all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; });
+    if (varies && all([&](const PlanVariant& plan) { return extent(plan) == plan.dims[i]; }))
+      return set.free_dims[i];
+  }
+  if (all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); })) return extent(plans[0]);
+  return std::string();
+}
+
+}  // namespace
+
+void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs) {
+  const std::vector<PlanVariant> plans = described_plans(set);
+  const ExecPlan& first = plans.front().plan;
+  for (size_t i = 0; i < first.inputs.size(); ++i) {
+    const Port& port = first.inputs[i];
+    inputs.push_back({port.name, port.dtype, set.is_dynamic() ? set.input_shapes[i] : port.shape});
+  }
+  for (size_t i = 0; i < first.outputs.size(); ++i) {
+    TensorInfo info{first.outputs[i].name, first.outputs[i].dtype, {}};
+    for (size_t d = 0; d < first.outputs[i].shape.size(); ++d)
+      info.shape.push_back(described_dim(set, plans, i, d));
+    outputs.push_back(std::move(info));
+  }
+}
+
+std::string plan_set_to_json(const PlanSet& set) {
+  if (!set.is_dynamic()) {
+    TM_CHECK(set.variants.size() == 1, "a fixed package has one plan");
+    return plan_to_json(set.variants.front().plan);
+  }
+  check_set(set);
+  Json variants = Json::array();
+  for (const PlanVariant& variant : set.variants)
+    variants.push_back({{"dims", variant.dims}, {"plan", parse_json(plan_to_json(variant.plan))}});
+  Json shapes = Json::array();
+  for (const DimShape& shape : set.input_shapes) shapes.push_back(dims_to_json(shape));
+  Json json = {{"format_version", kPlanSetFormatVersion},
+               {"free_dims", set.free_dims},
+               {"input_shapes", std::move(shapes)},
+               {"variants", std::move(variants)}};
+  if (set.generic) {
+    json["generic"] = {{"dims", set.generic->dims},
+                       {"multiples", set.generic->multiples},
+                       {"plan", parse_json(plan_to_json(set.generic->plan))},
+                       {"buffer_holes", holes_to_json(set.generic->buffer_holes)},
+                       {"step_holes", holes_to_json(set.generic->step_holes)}};
+  }
+  return canonical_json(json);
+}
+
+PlanSet plan_set_from_json(std::string_view text) {
+  try {
+    const Json json = parse_json(text);
+    const bool many = json.is_object() && json.contains("format_version") &&
+                      json["format_version"] == kPlanSetFormatVersion;
+    if (!many) {
+      PlanSet set;
+      set.variants.push_back({{}, plan_from_json(text)});
+      for (const Port& port : set.variants.front().plan.inputs) set.input_shapes.push_back(port.shape);
+      return set;
+    }
+    PlanSet set = read_set(json);
+    if (!set.is_dynamic()) throw_invalid("/free_dims", "there is none");
+    check_set(set);
+    return set;
+  } catch (const Error& error) {
+    Error wrapped(ErrorCode::kInvalidPackage, error.message(), error.details());
+    if (!std::string(error.message()).starts_with(kPlanMember)) wrapped.add_context(kPlanMember);
+    throw wrapped;
+  }
+}
+
+}  // namespace tensormill::package

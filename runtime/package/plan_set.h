@@ -1,0 +1,67 @@
+/// All plans of a package. A package of fixed shapes has one plan. One with free dims has a plan for each
+/// shape that it was compiled for (a variant) and may have a generic one, whose kernels take extents as
+/// arguments and which serves every other shape. Thread-safety: values.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/dim_formula.h"
+#include "runtime/package/exec_plan.h"
+#include "runtime/package/metadata.h"
+
+namespace tensormill::package {
+
+inline constexpr int64_t kPlanSetFormatVersion = 2;
+inline constexpr int64_t kMaxFreeDims = 16;
+inline constexpr int64_t kMaxVariants = 256;
+/// Largest value of a free dim.
+inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;
+
+struct PlanVariant {
+  std::vector<int64_t> dims;  ///< values of the free dims
+  ExecPlan plan;
+};
+
+/// An extent of a buffer (`position` in its shape) or a dims argument of a step that the free dims decide.
+struct PlanHole {
+  int32_t owner = 0;  ///< index of the buffer or step
+  int32_t position = 0;
+  DimFormula value;
+};
+
+/// The plan of one sample of the free dims and what differs for others. Its buffers are dense; views are
+/// whole.
+struct GenericPlan {
+  std::vector<int64_t> dims;       ///< of the sample
+  std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
+  ExecPlan plan;
+  std::vector<PlanHole> buffer_holes;
+  std::vector<PlanHole> step_holes;
+};
+
+struct PlanSet {
+  std::vector<std::string> free_dims;  ///< none: one variant without dims
+  std::vector<DimShape> input_shapes;  ///< in the plans' order; free dims by name
+  std::vector<PlanVariant> variants;   ///< the first is what an executor is bound to at its start
+  std::optional<GenericPlan> generic;
+  bool is_dynamic() const { return !free_dims.empty(); }
+};
+
+/// The plan for `dims`, validated. Throws Error(kInvalidTensor) when the model does not take them.
+ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
+
+/// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
+/// that has the same values, or a dim without a name.
+void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs);
+
+/// Canonical JSON text (validates first): equal sets give equal bytes. A fixed package's is its plan's.
+std::string plan_set_to_json(const PlanSet& set);
+/// Throws Error(kInvalidPackage) for anything else than what plan_set_to_json writes: plans that disagree
+/// about ports, constants or weights are refused too.
+PlanSet plan_set_from_json(std::string_view text);
+
+}  // namespace tensormill::package

@@ -1,0 +1,146 @@
+/// Packages with free dims: a plan for each bucket, a generic plan for all other shapes; equal weights once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/plan/dim_fit.h"
+#include "runtime/base/error.h"
+#include "runtime/exec/graph_executor.h"
+#include "tests/driver/support.h"
+
+namespace tensormill::driver_test {
+namespace {
+
+using driver::CompileResult;
+using testing::HasSubstr;
+
+/// A padded strided convolution, pooling, a mean over the image, a product and a softmax.
+ir::Graph net(int64_t n, int64_t h) {
+  const std::string rows = std::to_string(n), in = std::to_string(h), out = std::to_string((h - 1) / 2 + 1);
+  return parse("graph \"net\" (%x: f32[" + rows + ",2," + in + ",7]) {\n" +
+               "  %w = const f32[4,2,1,1] {0.5, -1.0, 0.25, 2.0, 1.5, -0.5, 0.75, 1.0}\n"
+               "  %m = const f32[4,3] {1.0, 2.0, 3.0, 4.0, 0.5, 0.25, -1.0, -2.0, 1.0, 0.0, 1.0, -3.0}\n"
+               "  %c: f32[" +
+               rows + ",4," + out + ",4] = conv(%x, %w) {strides: ints[2, 2]} from [\"conv\"]\n" +
+               "  %r: f32[" + rows + ",4," + out + ",4] = relu(%c) from [\"relu\"]\n" + "  %mean: f32[" +
+               rows + ",4] = reduce_mean(%r) {axes: ints[2, 3], keepdims: 0} from [\"mean\"]\n" +
+               "  %y: f32[" + rows + ",3] = matmul(%mean, %m) from [\"fc\"]\n" + "  %s: f32[" + rows +
+               ",3] = softmax(%y) {axis: 1} from [\"softmax\"]\n" + "  return %s, %r\n}\n");
+}
+
+ir::Variants variants() {
+  ir::Variants result;
+  result.free_dims = {"N", "H"};
+  result.input_shapes = {{"N", int64_t{2}, "H", int64_t{7}}};
+  result.multiples = {1, 1};
+  for (const int64_t n : {1, 4}) result.graphs.push_back({{n, 8}, net(n, 8)});
+  for (const int64_t step : {0, 1, 2, 3, 5, 7, 8, 11}) {
+    result.samples.push_back({{2 + step, 8}, net(2 + step, 8)});
+    if (step != 0) result.samples.push_back({{2, 8 + step}, net(2, 8 + step)});
+  }
+  result.samples.push_back({{5, 13}, net(5, 13)});
+  return result;
+}
+
+Tensor ramp(const Shape& shape) {
+  Tensor tensor(DType::kFloat32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set_element(i, static_cast<double>(i % 11) - 5);
+  return tensor;
+}
+
+void expect_reference(exec::GraphExecutor& executor, const ir::Graph& graph, const Tensor& input) {
+  parallel::ThreadPool pool(2);
+  executor.set_input(0, {input.dtype(), input.shape(), input.data()});
+  executor.run(pool, {.threads = 2});
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, {input});
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const Tensor actual = executor.copy_output(k);
+    ASSERT_EQ(actual.shape(), expected[k].shape());
+    for (int64_t i = 0; i < actual.num_elements(); ++i)
+      ASSERT_NEAR(actual.element_as_double(i), expected[k].element_as_double(i), 1e-4) << "element " << i;
+  }
+}
+
+TEST(Dynamic, EveryShapeIsServed) {
+  const auto package = load(driver::compile(variants(), host_options(3)));
+  exec::GraphExecutor executor(package, {.max_threads = 2});
+  EXPECT_EQ(executor.dims(), (std::vector<int64_t>{1, 8}));
+  for (const auto& [n, h] :
+       {std::pair<int64_t, int64_t>{4, 8}, {3, 8}, {1, 1}, {1, 8}, {9, 40}, {2, 17}, {4, 8}}) {
+    expect_reference(executor, net(n, h), ramp({n, 2, h, 7}));
+    EXPECT_EQ(executor.is_generic(), h != 8 || (n != 1 && n != 4)) << n << " " << h;
+  }
+}
+
+TEST(Dynamic, MetadataNamesFreeDims) {
+  const CompileResult result = driver::compile(variants(), host_options(3));
+  EXPECT_EQ(result.generic_refused, "");
+  const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
+  EXPECT_EQ(to_string(metadata.inputs.at(0).shape), "[N,2,H,7]");
+  EXPECT_EQ(to_string(metadata.outputs.at(0).shape), "[N,3]");
+  EXPECT_EQ(to_string(metadata.outputs.at(1).shape), "[N,4,-1,4]");
+}
+
+TEST(Dynamic, TheSamePackageTwice) {
+  EXPECT_EQ(package_text(driver::compile(variants(), host_options(3))),
+            package_text(driver::compile(variants(), host_options(3))));
+}
+
+TEST(Dynamic, WeightsOfAllVariantsStandOnce) {
+  ir::Variants one = variants();
+  one.samples.clear();
+  const CompileResult two_shapes = driver::compile(one, host_options(0));
+  one.graphs.pop_back();
+  EXPECT_EQ(two_shapes.params_bytes, driver::compile(one, host_options(0)).params_bytes);
+}
+
+TEST(Dynamic, ShapesThatTheModelDoesNotTake) {
+  const auto package = load(driver::compile(variants(), host_options(0)));
+  exec::GraphExecutor executor(package);
+  for (const Shape& shape : {Shape{1, 3, 8, 7}, Shape{1, 2, 8, 8}, Shape{1, 2, 8}, Shape{0, 2, 8, 7}}) {
+    const Tensor input = ramp(shape);
+    EXPECT_THROW(executor.set_input(0, {input.dtype(), input.shape(), input.data()}), Error)
+        << to_string(shape);
+  }
+  EXPECT_EQ(executor.dims(), (std::vector<int64_t>{1, 8}));
+}
+
+TEST(Dynamic, WithoutAGenericPlanOtherShapesAreRefused) {
+  ir::Variants exact = variants();
+  exact.samples.clear();
+  exec::GraphExecutor executor(load(driver::compile(exact, host_options(3))));
+  expect_reference(executor, net(4, 8), ramp({4, 2, 8, 7}));
+  const Tensor input = ramp({3, 2, 8, 7});
+  EXPECT_THROW(executor.set_input(0, {input.dtype(), input.shape(), input.data()}), Error);
+}
+
+TEST(DimFit, QuotientsProductsAndOffsets) {
+  std::vector<std::vector<int64_t>> samples = {{2, 9}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13}) {
+    samples.push_back({2 + step, 9});
+    samples.push_back({2, 9 + step});
+  }
+  samples.push_back({3, 11});
+  plan::DimFitter fitter(samples);
+  const auto check = [&](const auto& of) {
+    std::vector<int64_t> values;
+    for (const auto& dims : samples) values.push_back(of(dims[0], dims[1]));
+    const auto formula = fitter.fit(values);
+    ASSERT_TRUE(formula.has_value()) << of(2, 9);
+    const std::vector<int64_t> other = {37, 101};
+    EXPECT_EQ(evaluate(*formula, other), of(37, 101));
+  };
+  check([](int64_t, int64_t) { return 5; });
+  check([](int64_t n, int64_t) { return n; });
+  check([](int64_t, int64_t h) { return 3 * h - 1; });
+  check([](int64_t, int64_t h) { return (h + 1) / 2; });
+  check([](int64_t, int64_t h) { return 8 * ((h + 3) / 4); });
+  check([](int64_t n, int64_t h) { return n * ((h + 1) / 2) * 6; });
+  check([](int64_t n, int64_t h) { return n * h * h - 1; });
+  std::vector<int64_t> odd;
+  for (const auto& dims : samples) odd.push_back(dims[1] < 15 ? dims[1] : 15);
+  EXPECT_FALSE(fitter.fit(odd).has_value());
+}
+
+}  // namespace
+}  // namespace tensormill::driver_test

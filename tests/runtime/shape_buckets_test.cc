@@ -1,0 +1,36 @@
+/// Buckets as the command line and JSON write them; extents as formulas.
+#include "runtime/base/shape_buckets.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/dim_formula.h"
+#include "runtime/base/error.h"
+
+namespace tensormill {
+namespace {
+
+TEST(ShapeBuckets, ListsAndRanges) {
+  const ShapeBuckets buckets = parse_shape_buckets("N=1,8;H=32..96:32");
+  EXPECT_EQ(buckets.at("N"), (std::vector<int64_t>{1, 8}));
+  EXPECT_EQ(buckets.at("H"), (std::vector<int64_t>{32, 64, 96}));
+  EXPECT_EQ(parse_bucket("1,4..8:2,16"), (std::vector<int64_t>{1, 4, 6, 8, 16}));
+  EXPECT_TRUE(parse_shape_buckets("").empty());
+}
+
+TEST(ShapeBuckets, Mistakes) {
+  for (const char* text : {"N", "=1", "N=", "N=0", "N=2,1", "N=1,1", "N=a", "N=1..8", "N=8..1:1", "N=1..9:0",
+                           "N=1..99999:1", "N=1;N=2", "N=-1"}) {
+    EXPECT_THROW(parse_shape_buckets(text), Error) << text;
+  }
+}
+
+TEST(DimFormula, FloorsAndOverflows) {
+  const std::vector<int64_t> dims = {7, -1};
+  EXPECT_EQ(evaluate(DimTerm{0, 1, 1, 2}, dims), 4);
+  EXPECT_EQ(evaluate(DimTerm{1, 3, 0, 2}, dims), -2);
+  EXPECT_EQ(evaluate(DimFormula{-1, 2, {{0, 1, 0, 1}, {0, 1, 1, 2}}}, dims), 55);
+  EXPECT_THROW(evaluate(DimFormula{0, int64_t{1} << 61, {{0, 1, 0, 1}}}, dims), Error);
+}
+
+}  // namespace
+}  // namespace tensormill
