@@ -30,6 +30,7 @@ struct CompileArguments {
   int opt_level = 3;
   std::string input_shapes;
   std::string shape_buckets;
+  std::string input_values;
   std::string outputs;
   std::string desired_layout;
   std::string desired_layout_ops;
@@ -156,6 +157,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.model_digest = source.digest.text();
   frontend::onnx::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
+  import.input_values = parse_input_values(arguments.input_values, frontend::onnx::read_facts(source));
+  if (!arguments.input_values.empty()) options.recorded_options["input_values"] = arguments.input_values;
   import.outputs = split_list(arguments.outputs);
   for (const auto& [name, shape] : import.input_shapes)
     options.recorded_options["input_shapes." + name] = to_string(shape);
@@ -196,6 +199,8 @@ Action compile_command(CLI::App& app) {
   app.add_option("-O,--opt-level", arguments->opt_level, "0 to 4")->check(CLI::Range(0, 4));
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--shape-buckets", arguments->shape_buckets, "\"N=1,8;H=32..640:32\"");
+  app.add_option("--input-values", arguments->input_values,
+                 "inputs that are fixed for good, as JSON: {\"sr\":16000}");
   app.add_option("--outputs", arguments->outputs, "values to return instead of the model's outputs: A,B");
   app.add_option("--desired-layout", arguments->desired_layout, "NCHW or NHWC")
       ->check(CLI::IsMember({"NCHW", "NHWC"}));
