@@ -242,7 +242,8 @@ private:
     report("generic", 0, 1);
     const PhaseTimer timer(result_.times, "generic");
     try {
-      generic_ = compile_generic(variants_, options_, *backend_, verifies());
+      generic_ = compile_generic(variants_, options_, *backend_,
+                                 [this](const plan::Kernel& kernel) { return verifies(kernel); });
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || variants_.graphs.empty()) throw;
       result_.generic_refused = error.message();

@@ -34,15 +34,16 @@ ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
 class GenericVerifier {
 public:
   GenericVerifier(const CompiledGeneric& compiled, const std::vector<ir::Graph>& graphs,
-                  const std::vector<std::vector<int64_t>>& dims)
-      : compiled_(compiled), graphs_(graphs), dims_(dims) {
+                  const std::vector<std::vector<int64_t>>& dims,
+                  const std::function<bool(const plan::Kernel&)>& verifies)
+      : compiled_(compiled), graphs_(graphs), dims_(dims), verifies_(verifies) {
     for (const codegen::Object& object : compiled.objects) {
       libraries_.push_back(codegen::JitLibrary::load(object));
       entries_.push_back(libraries_.back()->kernel(object.symbol));
     }
   }
 
-  void run(size_t sample) {
+  void run(size_t sample) const {
     const package::ExecPlan plan = package::instantiate(compiled_.model.plan, dims_[sample]);
     std::set<std::string> seen;
     for (const plan::GenericGroup& group : compiled_.model.groups) {
@@ -60,6 +61,7 @@ private:
   void check(const package::ExecPlan& plan, const plan::GenericGroup& group, const ir::Graph& graph) const {
     std::vector<ir::ValueId> inputs;
     const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
+    if (!verifies_(kernel)) return;
     std::vector<const Tensor*> constants;
     for (const ir::ValueId input : inputs) {
       const std::optional<Tensor>& constant = graph.value(input).constant;
@@ -91,6 +93,7 @@ private:
   const CompiledGeneric& compiled_;
   const std::vector<ir::Graph>& graphs_;
   const std::vector<std::vector<int64_t>>& dims_;
+  const std::function<bool(const plan::Kernel&)>& verifies_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
 };
@@ -98,7 +101,8 @@ private:
 }  // namespace
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
-                                const codegen::Backend& backend, bool verify) {
+                                const codegen::Backend& backend,
+                                const std::function<bool(const plan::Kernel&)>& verifies) {
   std::vector<ir::Graph> graphs;
   std::vector<std::vector<int64_t>> dims;
   for (const ir::ShapedGraph& sample : variants.samples) {
@@ -120,8 +124,8 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
     compiled.objects.push_back(backend.emit(
         function, options.target, {options.dumps.count("ll") != 0, options.dumps.count("asm") != 0}));
   }
-  if (verify) {
-    GenericVerifier verifier(compiled, graphs, dims);
+  if (options.verify != VerifyMode::kNone && options.host_runs_target) {
+    const GenericVerifier verifier(compiled, graphs, dims, verifies);
     verifier.run(0);
     verifier.run(graphs.size() - 1);
   }

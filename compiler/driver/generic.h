@@ -1,6 +1,7 @@
 /// The generic plan of a package with free dims, compiled and checked. Thread-safety: pure functions.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "compiler/codegen/backend.h"
@@ -15,10 +16,11 @@ struct CompiledGeneric {
   std::vector<te::Function> functions;   ///< as code was generated from them
 };
 
-/// Generalizes the samples' graphs (which have at least two), compiles the kernels and, where `verify` says
-/// so, compares each node with its reference at two samples. Throws Error(kNotSupported) saying what cannot
-/// be generalized, Error(kWrongAnswer).
+/// Generalizes the samples' graphs (which have at least two), compiles the kernels and compares each node
+/// that `verifies` with its reference at two samples. Throws Error(kNotSupported) saying what cannot be
+/// generalized, Error(kWrongAnswer).
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
-                                const codegen::Backend& backend, bool verify);
+                                const codegen::Backend& backend,
+                                const std::function<bool(const plan::Kernel&)>& verifies);
 
 }  // namespace tensormill::driver
