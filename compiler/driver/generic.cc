@@ -8,6 +8,7 @@
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/sharing.h"
 #include "compiler/te/verify.h"
 #include "runtime/base/error.h"
 
@@ -33,18 +34,16 @@ ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
 
 class GenericVerifier {
 public:
-  GenericVerifier(const CompiledGeneric& compiled, const std::vector<ir::Graph>& graphs,
-                  const std::vector<std::vector<int64_t>>& dims,
-                  const std::function<bool(const plan::Kernel&)>& verifies)
-      : compiled_(compiled), graphs_(graphs), dims_(dims), verifies_(verifies) {
+  GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies)
+      : compiled_(compiled), verifies_(verifies) {
     for (const codegen::Object& object : compiled.objects) {
       libraries_.push_back(codegen::JitLibrary::load(object));
       entries_.push_back(libraries_.back()->kernel(object.symbol));
     }
   }
 
-  void run(size_t sample) const {
-    const package::ExecPlan plan = package::instantiate(compiled_.model.plan, dims_[sample]);
+  void run(const ir::Graph& graph, const std::vector<int64_t>& dims) const {
+    const package::ExecPlan plan = package::instantiate(compiled_.model.plan, dims);
     std::set<std::string> seen;
     for (const plan::GenericGroup& group : compiled_.model.groups) {
       std::string what;
@@ -53,7 +52,7 @@ public:
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) check(plan, group, graphs_[sample]);
+      if (seen.insert(what).second) check(plan, group, graph);
     }
   }
 
@@ -91,30 +90,67 @@ private:
   }
 
   const CompiledGeneric& compiled_;
-  const std::vector<ir::Graph>& graphs_;
-  const std::vector<std::vector<int64_t>>& dims_;
   const std::function<bool(const plan::Kernel&)>& verifies_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
 };
+
+bool gives(const package::GenericPlan& generic, const ir::ShapeCheck& check) {
+  try {
+    const package::ExecPlan plan = package::instantiate(generic, check.dims);
+    for (size_t i = 0; i < check.outputs.size(); ++i) {
+      if (plan.buffers[static_cast<size_t>(plan.outputs[i].buffer)].shape != check.outputs[i]) return false;
+    }
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
+    return false;
+  }
+}
+
+/// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
+/// does not are below its minimums.
+void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
+  const std::vector<int64_t>& base = variants.samples.front().dims;
+  plan.minimums.assign(base.size(), 1);
+  std::vector<int64_t> minimums = plan.minimums;
+  for (const ir::ShapeCheck& check : variants.checks) {
+    if (gives(plan, check)) continue;
+    bool small = false;
+    for (size_t d = 0; d < base.size(); ++d) {
+      if (check.dims[d] >= base[d]) continue;
+      small = true;
+      minimums[d] = std::max(minimums[d], check.dims[d] + 1);
+    }
+    if (small) continue;
+    throw Error(ErrorCode::kNotSupported,
+                "the shapes of the outputs depend on the free dims in a way that "
+                "has no formula: they differ at " +
+                    to_string(Shape(check.dims)));
+  }
+  plan.minimums = std::move(minimums);
+}
 
 }  // namespace
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
-  std::vector<ir::Graph> graphs;
-  std::vector<std::vector<int64_t>> dims;
-  for (const ir::ShapedGraph& sample : variants.samples) {
-    graphs.push_back(optimize(sample.graph, options));
-    dims.push_back(sample.dims);
+  // Optimized weights are kept of the two samples alone that are verified.
+  const ir::Graph first = optimize(variants.samples.front().graph, options);
+  std::vector<plan::GraphForm> forms = {plan::form_of(first, variants.samples.front().dims, first)};
+  std::optional<ir::Graph> last;
+  for (size_t i = 1; i < variants.samples.size(); ++i) {
+    last = optimize(variants.samples[i].graph, options);
+    forms.push_back(plan::form_of(*last, variants.samples[i].dims, first));
   }
   std::vector<std::string> names;
   const ir::Graph& imported = variants.samples.front().graph;
   for (ir::ValueId output : imported.outputs()) names.push_back(imported.value(output).name);
   CompiledGeneric compiled;
-  compiled.model = plan::generalize_model(graphs, dims, names, options.target.facts.lanes(32));
+  compiled.model = plan::generalize_model(first, forms, names, options.target.facts.lanes(32));
   compiled.model.plan.multiples = variants.multiples;
+  check_outputs_of(variants, compiled.model.plan);
   for (const plan::GenericKernel& kernel : compiled.model.kernels) {
     te::verify(kernel.loops, te::Level::kLoops);
     compiled.functions.push_back(lower::lower(kernel.loops, options.target));
@@ -124,10 +160,13 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
     compiled.objects.push_back(backend.emit(
         function, options.target, {options.dumps.count("ll") != 0, options.dumps.count("asm") != 0}));
   }
+  for (size_t i = 0; i < compiled.model.step_kernels.size(); ++i)
+    compiled.model.plan.plan.steps[i].sharing =
+        plan::sharing_of(compiled.functions[compiled.model.step_kernels[i]]);
   if (options.verify != VerifyMode::kNone && options.host_runs_target) {
-    const GenericVerifier verifier(compiled, graphs, dims, verifies);
-    verifier.run(0);
-    verifier.run(graphs.size() - 1);
+    const GenericVerifier verifier(compiled, verifies);
+    verifier.run(first, forms.front().dims);
+    if (last) verifier.run(*last, forms.back().dims);
   }
   return compiled;
 }

@@ -40,11 +40,12 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     for (const Dim& dim : shape) std::visit([&](const auto& value) { dims.push_back(value); }, dim);
     shapes.push_back(std::move(dims));
   }
-  return Json{{"free_dims", variants.free_dims},
-              {"input_shapes", std::move(shapes)},
-              {"graphs", dims_of(variants.graphs)},
-              {"samples", dims_of(variants.samples)},
-              {"multiples", variants.multiples}}
+  Json checks = Json::array();
+  for (const ShapeCheck& check : variants.checks)
+    checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
+  return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)}, {"samples", dims_of(variants.samples)},
+              {"checks", std::move(checks)},        {"multiples", variants.multiples}}
       .dump();
 }
 
@@ -58,6 +59,9 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
   if (graphs.size() != json.at("graphs").size() + json.at("samples").size())
     throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");
+  for (const Json& check : json.at("checks"))
+    variants.checks.push_back(
+        {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
   size_t next = 0;
   for (const Json& dims : json.at("graphs"))
     variants.graphs.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});

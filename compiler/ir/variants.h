@@ -16,13 +16,19 @@ struct ShapedGraph {
   Graph graph;
 };
 
+/// What the model's outputs are at some values of the free dims.
+struct ShapeCheck {
+  std::vector<int64_t> dims;
+  std::vector<Shape> outputs;
+};
+
 struct Variants {
   std::vector<std::string> free_dims;  ///< none: one graph, without dims
   std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
   std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
-  /// More shapes: the generic plan generalizes the first ones and is checked at the others.
-  std::vector<ShapedGraph> samples;
-  std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
+  std::vector<ShapedGraph> samples;    ///< what the generic plan generalizes
+  std::vector<ShapeCheck> checks;      ///< what the generic plan must give
+  std::vector<int64_t> multiples;      ///< what each free dim must be a multiple of, when there are samples
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

@@ -9,8 +9,9 @@ namespace tensormill::plan {
 
 namespace {
 
-/// Strides, pooling windows and patches multiply up to this.
-constexpr int64_t kMaxDivisor = 64;
+/// Strides, hops and patches multiply up to this.
+constexpr int64_t kMaxDivisor = 4096;
+constexpr int64_t kMaxSmallDivisor = 64;
 
 DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
 
@@ -52,24 +53,59 @@ std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<in
   return std::nullopt;
 }
 
+/// The formula with the summand inside of its quotient that fits, if there is one.
+std::optional<DimFormula> DimFitter::fit_phase(DimFormula formula, const std::vector<int64_t>& values) const {
+  DimTerm& term = formula.factors[0];
+  for (int64_t add = 0; add < term.div; ++add) {
+    term.add = add;
+    formula.offset = 0;
+    formula.offset = values[0] - evaluate(formula, samples_[0]);
+    if (!holds(formula, values)) continue;
+    if (formula.offset % formula.scale == 0) {
+      term.add += formula.offset / formula.scale * term.div;
+      formula.offset = 0;
+    }
+    return formula;
+  }
+  return std::nullopt;
+}
+
+/// The growth up to the farthest sample is scale × mul / div, exactly where div divides the distance.
+std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<int64_t>& values) const {
+  int64_t distance = 0, growth = 0, common = 0;
+  for (size_t s = 1; s < samples_.size(); ++s) {
+    bool alone = true;
+    for (size_t d = 0; d < terms_.size(); ++d)
+      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
+    common = std::gcd(common, values[s] - values[0]);
+    const int64_t step = samples_[s][dim] - samples_[0][dim];
+    if (!alone || step <= distance) continue;
+    distance = step;
+    growth = values[s] - values[0];
+  }
+  if (distance == 0 || growth <= 0) return std::nullopt;
+  for (const int64_t scale : {common, int64_t{1}}) {
+    const int64_t factor = std::gcd(growth / scale, distance);
+    const int64_t mul = growth / scale / factor, div = distance / factor;
+    if (growth % scale != 0 || div > kMaxDivisor) continue;
+    const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
+    if (auto fitted = fit_phase(formula, values)) return fitted;
+  }
+  return std::nullopt;
+}
+
+/// Without a far sample: small divisors, one by one.
 std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<int64_t>& values) const {
+  if (auto formula = fit_growth(dim, values)) return formula;
   int64_t common = 0;
   for (const int64_t value : values) common = std::gcd(common, value - values[0]);
   std::vector<int64_t> scales = {common};
   if (common != 1) scales.push_back(1);
   for (const int64_t scale : scales) {
-    for (int64_t div = 2; div <= kMaxDivisor; ++div) {
+    for (int64_t div = 2; div <= kMaxSmallDivisor; ++div) {
       for (int64_t mul = 1; mul < std::min<int64_t>(div, 8); ++mul) {
-        for (int64_t add = 0; add < div; ++add) {
-          DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, add, div}}};
-          formula.offset = values[0] - evaluate(formula, samples_[0]);
-          if (!holds(formula, values)) continue;
-          if (formula.offset % scale == 0) {
-            formula.factors[0].add += formula.offset / scale * div;
-            formula.offset = 0;
-          }
-          return formula;
-        }
+        const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
+        if (auto fitted = fit_phase(formula, values)) return fitted;
       }
     }
   }
@@ -112,6 +148,12 @@ std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& val
 
 std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   TM_CHECK(values.size() == samples_.size(), "one value a sample");
+  const auto [found, is_new] = known_.try_emplace(values);
+  if (is_new) found->second = find(values);
+  return found->second;
+}
+
+std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values[0]; }))
     return DimFormula{values[0], 0, {}};
   std::vector<size_t> dims;

@@ -1,9 +1,11 @@
 /// Finds how an extent depends on the free dims from its values in several samples. A formula is taken when
-/// it gives the value of every sample; samples are many more than a formula has parameters, and move each dim
-/// by steps without a common factor. Thread-safety: a fitter belongs to one thread.
+/// it gives the value of every sample. The samples must tell the formulas of the family apart: along each dim
+/// near neighbours, a far one from which the growth follows, neighbours between which the extent changes
+/// (frontend/onnx/shape_samples.h). Thread-safety: a fitter belongs to one thread.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -17,18 +19,23 @@ public:
   /// `samples`: values of the free dims, one row a sample.
   explicit DimFitter(std::vector<std::vector<int64_t>> samples);
 
-  /// A formula over one dim, or a product of such as were found before; nothing when there is none.
+  /// A formula over one dim, or a product of such as were found before; nothing when there is none. Equal
+  /// values have one formula, whoever asks: two extents that are equal in all samples are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
 
 private:
+  std::optional<DimFormula> find(const std::vector<int64_t>& values);
   bool holds(const DimFormula& formula, const std::vector<int64_t>& values) const;
   bool depends_on(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_single(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_growth(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_quotient(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
                                         const std::vector<size_t>& dims) const;
 
   std::vector<std::vector<int64_t>> samples_;
+  std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;
   std::vector<std::set<DimTerm>> terms_;  ///< by dim: its own value and the quotients found
 };
 

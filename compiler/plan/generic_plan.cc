@@ -18,19 +18,43 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.num_bytes()) == 0);
 }
 
+std::string name_of(const ir::Node& node) { return node.origins.empty() ? node.op : node.origins[0]; }
+
+bool is_view(const ir::Graph& graph, const ir::Node& node) {
+  return node.region == nullptr && graph.ops().get(node.op).is_view;
+}
+
+void check_same_graph(const ir::Graph& graph, const ir::Graph& first) {
+  const bool same = graph.nodes().size() == first.nodes().size() &&
+                    graph.values().size() == first.values().size() && graph.inputs() == first.inputs() &&
+                    graph.outputs() == first.outputs();
+  for (size_t i = 0; i < std::min(graph.nodes().size(), first.nodes().size()); ++i) {
+    const ir::Node& a = graph.nodes()[i];
+    const ir::Node& b = first.nodes()[i];
+    if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs)
+      throw Error(ErrorCode::kNotSupported,
+                  "the graph itself depends on the free dims, at node \"" + name_of(b) + "\"");
+  }
+  if (!same) throw Error(ErrorCode::kNotSupported, "the graph itself depends on the free dims");
+}
+
+std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples) {
+  std::vector<std::vector<int64_t>> dims;
+  for (const GraphForm& sample : samples) dims.push_back(sample.dims);
+  return dims;
+}
+
 class GenericBuilder {
 public:
-  GenericBuilder(const std::vector<ir::Graph>& graphs, const std::vector<std::vector<int64_t>>& dims,
-                 int lanes)
-      : graphs_(graphs),
-        dims_(dims),
+  GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples, int lanes)
+      : first_(first),
+        samples_(samples),
         lanes_(lanes),
-        fitter_(dims),
-        buffer_of_(graphs[0].values().size(), -1) {}
+        fitter_(dims_of(samples)),
+        buffer_of_(first.values().size(), -1) {}
 
   GenericModel run(const std::vector<std::string>& output_names) {
-    check_same_graph();
-    result_.plan.dims = dims_[0];
+    result_.plan.dims = samples_[0].dims;
     for (const ir::ValueId input : first().inputs())
       plan().inputs.push_back(port(first().value(input).name, add_value(input, package::BufferKind::kInput)));
     for (size_t i = 0; i < first().nodes().size(); ++i) {
@@ -52,32 +76,12 @@ public:
   }
 
 private:
-  const ir::Graph& first() const { return graphs_[0]; }
+  const ir::Graph& first() const { return first_; }
   package::ExecPlan& plan() { return result_.plan.plan; }
-
-  static std::string name_of(const ir::Node& node) {
-    return node.origins.empty() ? node.op : node.origins[0];
-  }
-
-  void check_same_graph() const {
-    for (const ir::Graph& graph : graphs_) {
-      bool same = graph.nodes().size() == first().nodes().size() &&
-                  graph.values().size() == first().values().size() && graph.inputs() == first().inputs() &&
-                  graph.outputs() == first().outputs();
-      for (size_t i = 0; same && i < graph.nodes().size(); ++i) {
-        const ir::Node& a = graph.nodes()[i];
-        const ir::Node& b = first().nodes()[i];
-        if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs)
-          throw Error(ErrorCode::kNotSupported,
-                      "the graph itself depends on the free dims, at node \"" + name_of(b) + "\"");
-      }
-      if (!same) throw Error(ErrorCode::kNotSupported, "the graph itself depends on the free dims");
-    }
-  }
 
   std::vector<Shape> shapes_of(ir::ValueId id) const {
     std::vector<Shape> shapes;
-    for (const ir::Graph& graph : graphs_) shapes.push_back(graph.value(id).type.shape);
+    for (const GraphForm& sample : samples_) shapes.push_back(sample.shapes[static_cast<size_t>(id)]);
     return shapes;
   }
 
@@ -116,9 +120,8 @@ private:
     if (known >= 0) return known;
     const ir::Value& value = first().value(id);
     TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
-    for (const ir::Graph& graph : graphs_) {
-      const std::optional<Tensor>& other = graph.value(id).constant;
-      if (!other || !same_bytes(*value.constant, *other))
+    for (const GraphForm& sample : samples_) {
+      if (!sample.same_constants[static_cast<size_t>(id)])
         throw Error(ErrorCode::kNotSupported, "constant \"" + value.name + "\" depends on the free dims");
     }
     const int32_t index = add_value(id, package::BufferKind::kConstant);
@@ -136,14 +139,13 @@ private:
 
   void add_node(ir::NodeId id) {
     const ir::Node& node = first().node(id);
-    if (node.region == nullptr && first().ops().get(node.op).is_view) return add_view(node);
-    std::vector<Kernel> kernels;
-    std::vector<Nests> nests;
+    if (is_view(first(), node)) return add_view(node);
     std::vector<ir::ValueId> inputs;
-    for (const ir::Graph& graph : graphs_) {
-      kernels.push_back(kernel_of(graph, graph.node(id), inputs));
-      nests.push_back(split_nests(kernels.back().program));
-      if (nests.back().nests.size() != nests[0].nests.size() || nests.back().outputs != nests[0].outputs)
+    const Kernel kernel = kernel_of(first(), node, inputs);
+    const Nests& nests = samples_[0].nests[static_cast<size_t>(id)];
+    for (const GraphForm& sample : samples_) {
+      const Nests& other = sample.nests[static_cast<size_t>(id)];
+      if (other.nests.size() != nests.nests.size() || other.outputs != nests.outputs)
         throw Error(ErrorCode::kNotSupported, "its computation depends on the free dims");
     }
     GenericGroup group;
@@ -151,13 +153,14 @@ private:
     group.first_step = plan().steps.size();
     for (const ir::ValueId input : inputs) group.inputs.push_back(buffer_for(input));
     std::vector<std::vector<int32_t>> made;  // by nest: the buffers of its outputs
-    for (size_t n = 0; n < nests[0].nests.size(); ++n) {
+    for (size_t n = 0; n < nests.nests.size(); ++n) {
       std::vector<const Nest*> samples;
-      for (const Nests& sample : nests) samples.push_back(&sample.nests[n]);
-      made.push_back(add_nest(node, kernels[0], samples, n, nests[0].outputs, group.inputs, made));
+      for (const GraphForm& sample : samples_)
+        samples.push_back(&sample.nests[static_cast<size_t>(id)].nests[n]);
+      made.push_back(add_nest(node, kernel, samples, n, nests.outputs, group.inputs, made));
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const NestSource& source = nests[0].outputs[i];
+      const NestSource& source = nests.outputs[i];
       if (source.is_input) throw Error(ErrorCode::kNotSupported, "an output is an input");
       buffer_of_[static_cast<size_t>(node.outputs[i])] =
           made[source.index][static_cast<size_t>(source.output)];
@@ -203,7 +206,7 @@ private:
     const auto index = static_cast<int32_t>(plan().steps.size());
     for (const DimTerm& term : vars.terms()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), {0, 1, {term}}});
-      step.dims.push_back(evaluate(term, dims_[0]));
+      step.dims.push_back(evaluate(term, samples_[0].dims));
     }
     const size_t made_kernel = add_kernel(kernel, build_generic_loops(nest, vars, lanes_), node.origins);
     step.function = result_.kernels[made_kernel].symbol;
@@ -229,8 +232,8 @@ private:
     return found->second;
   }
 
-  const std::vector<ir::Graph>& graphs_;
-  const std::vector<std::vector<int64_t>>& dims_;
+  const ir::Graph& first_;
+  const std::vector<GraphForm>& samples_;
   int lanes_;
   DimFitter fitter_;
   std::vector<int32_t> buffer_of_;
@@ -241,11 +244,27 @@ private:
 
 }  // namespace
 
-GenericModel generalize_model(const std::vector<ir::Graph>& graphs,
-                              const std::vector<std::vector<int64_t>>& dims,
+GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first) {
+  check_same_graph(graph, first);
+  GraphForm form{dims, {}, {}, std::vector<Nests>(graph.nodes().size())};
+  for (size_t i = 0; i < graph.values().size(); ++i) {
+    const ir::Value& value = graph.values()[i];
+    const std::optional<Tensor>& other = first.values()[i].constant;
+    form.shapes.push_back(value.type.shape);
+    form.same_constants.push_back(value.constant && other && same_bytes(*value.constant, *other));
+  }
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const ir::Node& node = graph.nodes()[i];
+    std::vector<ir::ValueId> inputs;
+    if (!is_view(graph, node)) form.nests[i] = split_nests(kernel_of(graph, node, inputs).program);
+  }
+  return form;
+}
+
+GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
                               const std::vector<std::string>& output_names, int lanes) {
-  TM_CHECK(!graphs.empty() && graphs.size() == dims.size(), "one graph for each sample");
-  return GenericBuilder(graphs, dims, lanes).run(output_names);
+  TM_CHECK(!samples.empty(), "no samples");
+  return GenericBuilder(first, samples, lanes).run(output_names);
 }
 
 }  // namespace tensormill::plan

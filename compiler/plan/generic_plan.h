@@ -34,10 +34,21 @@ struct GenericModel {
   std::vector<GenericGroup> groups;
 };
 
-/// `graphs[i]` is the model for `dims[i]`; the plan is the first one's. `lanes` of 32 bits a vector. Throws
+/// What of a sample's graph the generic plan is made from: all but its weights.
+struct GraphForm {
+  std::vector<int64_t> dims;
+  std::vector<Shape> shapes;         ///< by value
+  std::vector<bool> same_constants;  ///< by value: constants that the first sample has too
+  std::vector<Nests> nests;          ///< by node; none for views
+};
+
+/// `graph` is the model for `dims`, `first` the first sample's graph. Throws Error(kNotSupported) where they
+/// differ in more than extents.
+GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first);
+
+/// The plan is that of `first`, whose form is the first of the samples. `lanes` of 32 bits a vector. Throws
 /// Error(kNotSupported) naming the node and what has no formula.
-GenericModel generalize_model(const std::vector<ir::Graph>& graphs,
-                              const std::vector<std::vector<int64_t>>& dims,
+GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
                               const std::vector<std::string>& output_names, int lanes);
 
 }  // namespace tensormill::plan

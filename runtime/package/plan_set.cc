@@ -167,6 +167,9 @@ PlanSet read_set(const Json& json) {
     generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
     if (generic.multiples.size() != set.free_dims.size())
       throw_invalid(item.pointer_to("multiples"), "one for each free dim");
+    generic.minimums = item.integers("minimums", 1, kMaxFreeDim, kMaxFreeDims);
+    if (generic.minimums.size() != set.free_dims.size())
+      throw_invalid(item.pointer_to("minimums"), "one for each free dim");
     generic.plan = plan_member(item);
     generic.buffer_holes = holes_from_json(item, "buffer_holes", set.free_dims.size());
     generic.step_holes = holes_from_json(item, "step_holes", set.free_dims.size());
@@ -179,26 +182,53 @@ PlanSet read_set(const Json& json) {
 
 }  // namespace
 
+namespace {
+
+int64_t positive(int64_t extent) {
+  if (extent < 1)
+    throw Error(ErrorCode::kInvalidTensor, "an extent inside of it would be " + std::to_string(extent));
+  return extent;
+}
+
+void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan& plan) {
+  for (const PlanHole& hole : generic.buffer_holes) {
+    Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
+    buffer.shape[static_cast<size_t>(hole.position)] = positive(evaluate(hole.value, dims));
+  }
+  for (Buffer& buffer : plan.buffers) {
+    if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
+  }
+  for (const PlanHole& hole : generic.step_holes) {
+    plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] =
+        positive(evaluate(hole.value, dims));
+  }
+}
+
+/// Views are whole: two formulas that say otherwise cannot both be right.
+void check_views(const ExecPlan& plan) {
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.kind != BufferKind::kView) continue;
+    const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
+    if (buffer.bytes != root.bytes)
+      throw Error(ErrorCode::kInvalidPackage, "the generic plan does not hold for these extents: \"" +
+                                                  buffer.name + "\" is " + to_string(buffer.shape) +
+                                                  ", a view of " + to_string(root.shape));
+  }
+}
+
+}  // namespace
+
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] % generic.multiples[i] == 0) continue;
-    throw Error(ErrorCode::kInvalidTensor, "an extent is " + std::to_string(dims[i]) +
-                                               ", the model takes multiples of " +
-                                               std::to_string(generic.multiples[i]));
+    const std::string extent = "an extent is " + std::to_string(dims[i]) + ", the model takes ";
+    if (dims[i] % generic.multiples[i] != 0)
+      throw Error(ErrorCode::kInvalidTensor, extent + "multiples of " + std::to_string(generic.multiples[i]));
+    if (dims[i] < generic.minimums[i])
+      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
   }
   ExecPlan plan = generic.plan;
   try {
-    for (const PlanHole& hole : generic.buffer_holes) {
-      Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
-      buffer.shape[static_cast<size_t>(hole.position)] = evaluate(hole.value, dims);
-    }
-    for (Buffer& buffer : plan.buffers) {
-      if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
-    }
-    for (const PlanHole& hole : generic.step_holes) {
-      plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] =
-          evaluate(hole.value, dims);
-    }
+    fill_holes(generic, dims, plan);
     for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
       for (Port& port : *ports) {
         const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
@@ -211,6 +241,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
     throw Error(ErrorCode::kInvalidTensor,
                 "the model does not take inputs of these extents: " + std::string(error.message()));
   }
+  check_views(plan);
   return plan;
 }
 
@@ -279,6 +310,7 @@ std::string plan_set_to_json(const PlanSet& set) {
   if (set.generic) {
     json["generic"] = {{"dims", set.generic->dims},
                        {"multiples", set.generic->multiples},
+                       {"minimums", set.generic->minimums},
                        {"plan", parse_json(plan_to_json(set.generic->plan))},
                        {"buffer_holes", holes_to_json(set.generic->buffer_holes)},
                        {"step_holes", holes_to_json(set.generic->step_holes)}};

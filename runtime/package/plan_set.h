@@ -38,6 +38,7 @@ struct PlanHole {
 struct GenericPlan {
   std::vector<int64_t> dims;       ///< of the sample
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
+  std::vector<int64_t> minimums;   ///< the least that each may be
   ExecPlan plan;
   std::vector<PlanHole> buffer_holes;
   std::vector<PlanHole> step_holes;
@@ -51,7 +52,9 @@ struct PlanSet {
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 
-/// The plan for `dims`, validated. Throws Error(kInvalidTensor) when the model does not take them.
+/// The plan for `dims`, validated: every argument of every kernel has the extents that the kernel computes
+/// from its dims, because both are the same formulas, and a view has the size of what it views. Throws
+/// Error(kInvalidTensor) when the model does not take `dims`, or an extent would be less than 1.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
 
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim

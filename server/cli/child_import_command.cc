@@ -1,3 +1,5 @@
+#include <set>
+
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"

@@ -18,11 +18,14 @@ constexpr int kMaxFatalLoads = 2;
   throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
 }
 
+/// Where the first dim is free, loading the package tells for which batches it has kernels.
 void check_batch(const services::DeploymentSpec& spec, const std::vector<services::TensorSpec>& inputs) {
   if (spec.max_batch == 1) return;
   int64_t largest = 1;
   if (!inputs.empty() && !inputs.front().shape.empty()) {
-    if (const int64_t* extent = std::get_if<int64_t>(&inputs.front().shape.front())) largest = *extent;
+    const int64_t* extent = std::get_if<int64_t>(&inputs.front().shape.front());
+    if (extent == nullptr) return;
+    largest = *extent;
   }
   if (spec.max_batch <= largest) return;
   refuse(ErrorCode::kInvalidArgument, "/max_batch",

@@ -58,7 +58,9 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
   for (int i = 0; i < options.instances; ++i) {
     instances_.push_back(make_instance(package));
   }
-  statistics_.memory_bytes = options.instances * exec::executor_bytes(*package, host.threads);
+  // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
+  statistics_.memory_bytes = options.instances * static_cast<int64_t>(instances_.front().size()) *
+                             exec::executor_bytes(*package, host.threads);
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);

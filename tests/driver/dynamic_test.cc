@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/plan/dim_fit.h"
 #include "runtime/base/error.h"
@@ -32,13 +33,9 @@ ir::Variants variants() {
   ir::Variants result;
   result.free_dims = {"N", "H"};
   result.input_shapes = {{"N", int64_t{2}, "H", int64_t{7}}};
-  result.multiples = {1, 1};
   for (const int64_t n : {1, 4}) result.graphs.push_back({{n, 8}, net(n, 8)});
-  for (const int64_t step : {0, 1, 2, 3, 5, 7, 8, 11}) {
-    result.samples.push_back({{2 + step, 8}, net(2 + step, 8)});
-    if (step != 0) result.samples.push_back({{2, 8 + step}, net(2, 8 + step)});
-  }
-  result.samples.push_back({{5, 13}, net(5, 13)});
+  frontend::onnx::sample_shapes([](const std::vector<int64_t>& dims) { return net(dims[0], dims[1]); },
+                                {0, 8}, result);
   return result;
 }
 

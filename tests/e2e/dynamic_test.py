@@ -3,10 +3,13 @@
 import json
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import free_dims_models
 import mill
 import numpy as np
+import serving
 
 
 class Dynamic(unittest.TestCase):
@@ -35,6 +38,26 @@ class Dynamic(unittest.TestCase):
             with self.subTest(batch=batch):
                 self.check(path, mill.alive.random_inputs(model, seed=1, batch=batch), f"mlp.batch{batch}")
 
+    def test_made_models(self):
+        for name, (make, shapes, buckets, asked) in free_dims_models.MODELS.items():
+            path = self.folder / f"{name}.onnx"
+            path.write_bytes(make())
+            options = [] if buckets is None else ["--shape-buckets", buckets]
+            done = mill.run_program("compile", path, "--input-shapes", shapes, *options, "-o", self.package)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            for shape in asked:
+                with self.subTest(model=name, shape=shape):
+                    inputs = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
+                    self.check(path, inputs, f"free.{name}.{'x'.join(map(str, shape))}")
+
+    def test_multiples_are_told(self):
+        path = self.folder / "two_scales.onnx"
+        path.write_bytes(free_dims_models.net_of_two_scales())
+        mill.check_program(self, "compile", path, "--input-shapes", "x:[1,2,H,W]", "--opt-level", 1, "-o", self.package)
+        done = mill.run_program("run", self.package, "--input-shapes", "x:[1,2,8,7]")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("multiples of 2", done.stderr)
+
     def test_mistakes_on_the_command_line(self):
         path = mill.generated("mlp")
         for buckets, words in (("Q=1,2", "no free dim"), ("N=2,1", "not ascending"), ("N", "DIM=EXTENTS")):
@@ -53,6 +76,52 @@ class Dynamic(unittest.TestCase):
         done = mill.run_program("run", self.package, "-i", self.folder / "in.npz")
         self.assertEqual(done.returncode, 3)
         self.assertIn("N", done.stderr)
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        cls.server.upload("pyramid", free_dims_models.pyramid())
+        cls.package = cls.server.compile("pyramid", {"x": ["N", 3, 32, 32]}, shape_buckets={"N": [1, 4]})
+        cls.images = np.random.default_rng(5).random((16, 3, 32, 32), dtype=np.float32)
+
+    def rows(self, name, first, count):
+        answer = self.server.infer(name, {"x": self.images[first:first + count]})
+        self.assertEqual(answer.status, 200, answer.body)
+        return list(serving.from_npz(answer.body).values())[1]
+
+    def test_any_batch_is_served_and_metadata_shows_free_dims(self):
+        self.assertEqual(self.server.deploy("free", self.package).status, 201)
+        shown = self.server.request("GET", "/v2/models/free").json()
+        self.assertEqual(shown["inputs"][0]["shape"], [-1, 3, 32, 32])
+        self.assertEqual([o["shape"][0] for o in shown["outputs"]], [-1, -1])
+        alone = np.concatenate([self.rows("free", i, 1) for i in range(16)])
+        for count in (1, 2, 4, 7, 16):
+            np.testing.assert_allclose(self.rows("free", 0, count), alone[:count], rtol=1e-4, atol=1e-6)
+        raw = self.images[:3]
+        body = {"inputs": [{"name": "x", "shape": [3, 3, 32, 32], "datatype": "FP32", "data": raw.ravel().tolist()}]}
+        answer = self.server.send_json("POST", "/v2/models/free/infer", json.dumps(body))
+        self.assertEqual((answer.status, answer.json()["outputs"][0]["shape"][0]), (200, 3))
+        refused = self.server.infer("free", {"x": np.zeros((1, 3, 32, 33), np.float32)})
+        self.assertEqual((refused.status, refused.json()["code"]), (422, "invalid_tensor"))
+
+    def test_the_batcher_takes_the_variants(self):
+        answer = self.server.deploy("shared", self.package, max_batch=4, max_delay_us=20000)
+        self.assertEqual(answer.status, 201, answer.body)
+        expected = np.concatenate([self.rows("shared", i, 1) for i in range(16)])
+        with ThreadPoolExecutor(8) as pool:
+            got = np.concatenate(list(pool.map(lambda i: self.rows("shared", i, 1), range(16))))
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
+        stats = self.server.request("GET", "/v2/models/shared/stats").json()["model_stats"][0]
+        self.assertEqual(stats["inference_count"], 32)
+        config = self.server.request("GET", "/v2/models/shared/config").json()
+        self.assertEqual((config["max_batch_size"], config["input"][0]["dims"]), (4, [3, 32, 32]))
+
+    def test_a_batch_above_the_largest_bucket_is_refused(self):
+        answer = self.server.deploy("large", self.package, max_batch=5)
+        self.assertEqual(answer.status, 422, answer.body)
+        self.assertIn("/max_batch", [error["pointer"] for error in answer.json()["errors"]])
 
 
 if __name__ == "__main__":

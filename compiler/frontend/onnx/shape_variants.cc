@@ -1,10 +1,10 @@
 #include "compiler/frontend/onnx/shape_variants.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 
+#include "compiler/frontend/onnx/shape_samples.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
@@ -117,85 +117,6 @@ std::vector<std::vector<int64_t>> combinations(const std::vector<std::vector<int
   return result;
 }
 
-/// Samples move one dim at a time and then all together, by steps that share no factor with what strides,
-/// windows and heads divide by.
-std::vector<std::vector<int64_t>> sample_points(const std::vector<int64_t>& base,
-                                                const std::vector<int64_t>& steps) {
-  constexpr std::array<int64_t, 8> kCounts = {1, 2, 3, 5, 7, 8, 11, 13};
-  std::vector<std::vector<int64_t>> points = {base};
-  for (size_t d = 0; d < base.size(); ++d) {
-    for (const int64_t count : kCounts) {
-      points.push_back(base);
-      points.back()[d] += count * steps[d];
-    }
-  }
-  points.push_back(base);
-  for (size_t d = 0; d < base.size(); ++d) points.back()[d] += (3 + static_cast<int64_t>(d)) * steps[d];
-  return points;
-}
-
-class Sampler {
-public:
-  Sampler(const ModelSource& source, const ImportOptions& options, const Signature& signature,
-          const ir::OpRegistry& ops)
-      : source_(source), options_(options), signature_(signature), ops_(ops) {}
-
-  /// Samples around `anchor`, where 0 is a dim without a bucket, and what each dim must be a multiple of: the
-  /// least step at which the model can be imported.
-  void run(const std::vector<int64_t>& anchor, ir::Variants& variants) {
-    const std::vector<int64_t> base = find_base(anchor);
-    if (base.empty()) return;
-    std::vector<int64_t> steps;
-    for (size_t d = 0; d < base.size(); ++d) steps.push_back(find_step(base, d));
-    if (std::find(steps.begin(), steps.end(), 0) != steps.end()) return;
-    variants.multiples = steps;
-    for (const std::vector<int64_t>& dims : sample_points(base, steps)) {
-      if (std::optional<ir::Graph> graph = import(dims))
-        variants.samples.push_back({dims, std::move(*graph)});
-    }
-  }
-
-private:
-  /// Extents of 1 hide which axes broadcast.
-  std::vector<int64_t> find_base(const std::vector<int64_t>& anchor) const {
-    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000}) {
-      std::vector<int64_t> base = anchor;
-      for (int64_t& value : base) value = value == 0 ? extent : std::max<int64_t>(value, 2);
-      if (import(base)) return base;
-    }
-    return {};
-  }
-
-  int64_t find_step(const std::vector<int64_t>& base, size_t dim) const {
-    for (const int64_t step : {1, 2, 4, 8, 16, 32, 64, 128}) {
-      if (base[dim] % step != 0) continue;
-      bool all = true;
-      for (const int64_t count : {1, 2, 3, 5}) {
-        std::vector<int64_t> dims = base;
-        dims[dim] += count * step;
-        all = all && import(dims);
-      }
-      if (all) return step;
-    }
-    return 0;
-  }
-
-  std::optional<ir::Graph> import(const std::vector<int64_t>& dims) const {
-    try {
-      return import_model(source_, bound(options_, signature_, dims), ops_);
-    } catch (const Error& error) {
-      // The model does not take these extents; another sample may show it.
-      if (error.code() != ErrorCode::kInvalidModel && error.code() != ErrorCode::kInvalidTensor) throw;
-      return std::nullopt;
-    }
-  }
-
-  const ModelSource& source_;
-  const ImportOptions& options_;
-  const Signature& signature_;
-  const ir::OpRegistry& ops_;
-};
-
 }  // namespace
 
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
@@ -219,7 +140,19 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     for (const std::vector<int64_t>& dims : combinations(extents))
       variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
   }
-  Sampler(source, options, signature, ops).run(anchor, variants);
+  const ImportAt import_at = [&](const std::vector<int64_t>& dims) -> std::optional<ir::Graph> {
+    try {
+      return import_model(source, bound(options, signature, dims), ops);
+    } catch (const Error& error) {
+      // The model does not take these extents; another sample may show it.
+      const bool refused = error.code() == ErrorCode::kInvalidModel ||
+                           error.code() == ErrorCode::kInvalidTensor ||
+                           error.code() == ErrorCode::kMemoryBudget;
+      if (!refused) throw;
+      return std::nullopt;
+    }
+  };
+  sample_shapes(import_at, anchor, variants);
   if (variants.graphs.empty() && variants.samples.empty()) {
     for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
     import_model(source, bound(options, signature, anchor), ops);

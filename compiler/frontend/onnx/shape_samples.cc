@@ -1,0 +1,178 @@
+#include "compiler/frontend/onnx/shape_samples.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+/// All that kernels may be made of: extents, and attributes that are integers. Empty where the model does not
+/// take the dims, or is another graph.
+struct Form {
+  std::string structure;
+  std::vector<int64_t> values;
+};
+
+Form form_of(const ir::Graph& graph) {
+  Form form;
+  const auto add = [&](const std::vector<int64_t>& values) {
+    form.values.insert(form.values.end(), values.begin(), values.end());
+    form.structure += std::to_string(values.size()) + ";";
+  };
+  for (const ir::Value& value : graph.values()) add(value.type.shape);
+  for (const ir::Node& node : graph.nodes()) {
+    form.structure += node.op + ";";
+    for (const ir::ValueId input : node.inputs) form.structure += std::to_string(input) + ",";
+    for (const auto& [name, attr] : node.attrs.all()) {
+      if (const auto* one = std::get_if<int64_t>(&attr)) add({*one});
+      if (const auto* many = std::get_if<std::vector<int64_t>>(&attr)) add(*many);
+    }
+  }
+  return form;
+}
+
+class Sampler {
+public:
+  Sampler(const ImportAt& import, ir::Variants& variants) : import_(import), variants_(variants) {}
+
+  void run(const Dims& anchor) {
+    if (!find_base(anchor)) return;
+    variants_.multiples = steps_;
+    base_form_ = form_of(*import_(base_));
+    add(base_);
+    for (size_t d = 0; d < base_.size(); ++d) sample_along(d);
+    // All dims at once: products of dims are told from sums.
+    for (const int64_t count : {5, 3}) {
+      Dims dims = base_;
+      for (size_t d = 0; d < dims.size(); ++d) dims[d] += (count + static_cast<int64_t>(d)) * steps_[d];
+      if (dims.size() > 1 || count == 3) add(dims);
+    }
+    add_checks();
+  }
+
+private:
+  /// Extents of 1 hide which axes broadcast, so the least is 2.
+  bool find_base(const Dims& anchor) {
+    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000}) {
+      base_ = anchor;
+      for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
+      if (!import_(base_)) continue;
+      steps_.clear();
+      for (size_t d = 0; d < base_.size(); ++d) steps_.push_back(find_step(d));
+      if (std::find(steps_.begin(), steps_.end(), 0) == steps_.end()) return true;
+    }
+    return false;
+  }
+
+  /// What the dim must be a multiple of: the least at which the model can be imported.
+  int64_t find_step(size_t dim) const {
+    for (const int64_t step : {1, 2, 4, 8, 16, 32, 64, 128}) {
+      if (base_[dim] % step != 0) continue;
+      bool all = true;
+      for (const int64_t count : {1, 2, 3, 5}) {
+        Dims dims = base_;
+        dims[dim] += count * step;
+        all = all && import_(dims);
+      }
+      if (all) return step;
+    }
+    return 0;
+  }
+
+  Dims at(size_t dim, int64_t count) const {
+    Dims dims = base_;
+    dims[dim] += count * steps_[dim];
+    return dims;
+  }
+
+  const Form& form_at(size_t dim, int64_t count) {
+    const auto [found, is_new] = forms_.try_emplace({dim, count});
+    if (is_new) {
+      if (const std::optional<ir::Graph> graph = import_(at(dim, count))) found->second = form_of(*graph);
+    }
+    return found->second;
+  }
+
+  void sample_along(size_t dim) {
+    std::set<int64_t> counts = {1, 2, 3, 5, 7, 8, 11, 13};
+    int64_t far = kFarStep;
+    while (far > 15 && form_at(dim, far).values.empty()) far /= 2;
+    if (far > 15) {
+      counts.insert({far / 2 + 17, far});
+      for (size_t i = 0; i < base_form_.values.size(); ++i) find_change(dim, i, far, counts);
+    }
+    for (const int64_t count : counts) add(at(dim, count));
+  }
+
+  /// Two neighbours between which value `i` changes.
+  void find_change(size_t dim, size_t i, int64_t far, std::set<int64_t>& counts) {
+    const auto value = [&](int64_t count) {
+      if (count == 0) return base_form_.values[i];
+      const std::vector<int64_t>& values = form_at(dim, count).values;
+      return values.size() == base_form_.values.size() ? values[i] : base_form_.values[i];
+    };
+    const int64_t first = value(0);
+    if (value(far) == first) return;
+    for (const int64_t count : counts) {
+      const bool neighbours = count == 1 || counts.count(count - 1) != 0;
+      if (neighbours && value(count) != value(count - 1)) return;
+    }
+    int64_t low = 0, high = far;
+    while (high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      (value(middle) == first ? low : high) = middle;
+    }
+    if (low > 0) counts.insert(low);
+    counts.insert(high);
+  }
+
+  void add(const Dims& dims) {
+    if (std::optional<ir::Graph> graph = import_(dims))
+      variants_.samples.push_back({dims, std::move(*graph)});
+  }
+
+  /// Shapes of the outputs at extents that are no samples: small ones, odd ones, all dims at once.
+  void add_checks() {
+    for (size_t d = 0; d < base_.size(); ++d) {
+      for (const int64_t extent : {1, 2, 3, 4, 5, 7, 16, 31, 33, 100}) {
+        Dims dims = base_;
+        dims[d] = extent * steps_[d];
+        add_check(dims);
+      }
+      for (const int64_t count : {17, 37, 64, 101, 257, 503}) add_check(at(d, count));
+    }
+    for (const int64_t count : {1, 23, 50, 97}) {
+      Dims dims = base_;
+      for (size_t d = 0; d < dims.size(); ++d) dims[d] += count * (static_cast<int64_t>(d) + 1) * steps_[d];
+      add_check(dims);
+    }
+  }
+
+  void add_check(const Dims& dims) {
+    const std::optional<ir::Graph> graph = import_(dims);
+    if (!graph) return;
+    ir::ShapeCheck check{dims, {}};
+    for (const ir::ValueId output : graph->outputs())
+      check.outputs.push_back(graph->value(output).type.shape);
+    variants_.checks.push_back(std::move(check));
+  }
+
+  const ImportAt& import_;
+  ir::Variants& variants_;
+  Dims base_, steps_;
+  Form base_form_;
+  std::map<std::pair<size_t, int64_t>, Form> forms_;
+};
+
+}  // namespace
+
+void sample_shapes(const ImportAt& import, const std::vector<int64_t>& anchor, ir::Variants& variants) {
+  Sampler(import, variants).run(anchor);
+}
+
+}  // namespace tensormill::frontend::onnx

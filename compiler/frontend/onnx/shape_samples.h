@@ -1,0 +1,30 @@
+/// Chooses for which extents of its free dims a model is imported, so that how everything in it depends on
+/// them can be told from the samples alone. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/ir/variants.h"
+
+namespace tensormill::frontend::onnx {
+
+/// The model for values of its free dims; nothing when it does not take them.
+using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_t>&)>;
+
+/// Fills samples, checks and multiples of `variants`. `anchor`: an extent of each dim around which samples
+/// lie, 0 where any will do.
+///
+/// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
+/// growth of an extent follows exactly for every divisor of kFarStep, and, for each extent or attribute in
+/// the graph that grows differently from the others, two neighbours between which it changes, found by
+/// bisection: with the growth they tell the phase of a quotient. Extents that a model does not take are left
+/// out; so is a dim for which no multiple is found, and then there are no samples at all.
+void sample_shapes(const ImportAt& import, const std::vector<int64_t>& anchor, ir::Variants& variants);
+
+/// Strides, hops and patches that divide it are found: 2^7·3·5.
+inline constexpr int64_t kFarStep = 1920;
+
+}  // namespace tensormill::frontend::onnx
