@@ -9,9 +9,8 @@ namespace tensormill::plan {
 
 namespace {
 
-/// Strides, hops and patches multiply up to this.
-constexpr int64_t kMaxDivisor = 4096;
-constexpr int64_t kMaxSmallDivisor = 64;
+/// Strides and patches multiply up to this where samples are near each other alone.
+constexpr int64_t kMaxDivisor = 64;
 
 DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
 
@@ -87,7 +86,8 @@ std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<in
   for (const int64_t scale : {common, int64_t{1}}) {
     const int64_t factor = std::gcd(growth / scale, distance);
     const int64_t mul = growth / scale / factor, div = distance / factor;
-    if (growth % scale != 0 || div > kMaxDivisor) continue;
+    // A quotient that the distance does not hold several times may be any number of others.
+    if (growth % scale != 0 || div > distance / 4) continue;
     const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
     if (auto fitted = fit_phase(formula, values)) return fitted;
   }
@@ -102,7 +102,7 @@ std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<
   std::vector<int64_t> scales = {common};
   if (common != 1) scales.push_back(1);
   for (const int64_t scale : scales) {
-    for (int64_t div = 2; div <= kMaxSmallDivisor; ++div) {
+    for (int64_t div = 2; div <= kMaxDivisor; ++div) {
       for (int64_t mul = 1; mul < std::min<int64_t>(div, 8); ++mul) {
         const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
         if (auto fitted = fit_phase(formula, values)) return fitted;

@@ -39,6 +39,12 @@ ir::Variants variants() {
   return result;
 }
 
+/// The package of both variants and the generic plan.
+const CompileResult& compiled() {
+  static const CompileResult result = driver::compile(variants(), host_options(3));
+  return result;
+}
+
 Tensor ramp(const Shape& shape) {
   Tensor tensor(DType::kFloat32, shape);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set_element(i, static_cast<double>(i % 11) - 5);
@@ -59,8 +65,7 @@ void expect_reference(exec::GraphExecutor& executor, const ir::Graph& graph, con
 }
 
 TEST(Dynamic, EveryShapeIsServed) {
-  const auto package = load(driver::compile(variants(), host_options(3)));
-  exec::GraphExecutor executor(package, {.max_threads = 2});
+  exec::GraphExecutor executor(load(compiled()), {.max_threads = 2});
   EXPECT_EQ(executor.dims(), (std::vector<int64_t>{1, 8}));
   for (const auto& [n, h] :
        {std::pair<int64_t, int64_t>{4, 8}, {3, 8}, {1, 1}, {1, 8}, {9, 40}, {2, 17}, {4, 8}}) {
@@ -70,7 +75,7 @@ TEST(Dynamic, EveryShapeIsServed) {
 }
 
 TEST(Dynamic, MetadataNamesFreeDims) {
-  const CompileResult result = driver::compile(variants(), host_options(3));
+  const CompileResult& result = compiled();
   EXPECT_EQ(result.generic_refused, "");
   const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
   EXPECT_EQ(to_string(metadata.inputs.at(0).shape), "[N,2,H,7]");
@@ -79,8 +84,7 @@ TEST(Dynamic, MetadataNamesFreeDims) {
 }
 
 TEST(Dynamic, TheSamePackageTwice) {
-  EXPECT_EQ(package_text(driver::compile(variants(), host_options(3))),
-            package_text(driver::compile(variants(), host_options(3))));
+  EXPECT_EQ(package_text(compiled()), package_text(driver::compile(variants(), host_options(3))));
 }
 
 TEST(Dynamic, WeightsOfAllVariantsStandOnce) {
@@ -92,8 +96,7 @@ TEST(Dynamic, WeightsOfAllVariantsStandOnce) {
 }
 
 TEST(Dynamic, ShapesThatTheModelDoesNotTake) {
-  const auto package = load(driver::compile(variants(), host_options(0)));
-  exec::GraphExecutor executor(package);
+  exec::GraphExecutor executor(load(compiled()));
   for (const Shape& shape : {Shape{1, 3, 8, 7}, Shape{1, 2, 8, 8}, Shape{1, 2, 8}, Shape{0, 2, 8, 7}}) {
     const Tensor input = ramp(shape);
     EXPECT_THROW(executor.set_input(0, {input.dtype(), input.shape(), input.data()}), Error)
@@ -113,7 +116,7 @@ TEST(Dynamic, WithoutAGenericPlanOtherShapesAreRefused) {
 
 TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<std::vector<int64_t>> samples = {{2, 9}};
-  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13}) {
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 977, 1920}) {
     samples.push_back({2 + step, 9});
     samples.push_back({2, 9 + step});
   }
@@ -137,6 +140,41 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<int64_t> odd;
   for (const auto& dims : samples) odd.push_back(dims[1] < 15 ? dims[1] : 15);
   EXPECT_FALSE(fitter.fit(odd).has_value());
+}
+
+/// A dim of which extents grow slowly or late: the samples hold the places where they do.
+TEST(ShapeSamples, TellHopsAndStridesApart) {
+  const auto net_of = [](const std::vector<int64_t>& dims) {
+    const int64_t s = dims[0], frames = (s - 40) / 160 + 1, deep = (s + 31) / 32;
+    return parse("graph \"net\" (%x: f32[1,1," + std::to_string(s) + "], %f: f32[" + std::to_string(frames) +
+                 "], %d: f32[" + std::to_string(deep) + "]) {\n  return %x, %f, %d\n}\n");
+  };
+  ir::Variants made;
+  frontend::onnx::sample_shapes(
+      [&](const std::vector<int64_t>& dims) {
+        return dims[0] < 40 ? std::nullopt : std::optional(net_of(dims));
+      },
+      {0}, made);
+  ASSERT_GT(made.samples.size(), 8u);
+  std::vector<std::vector<int64_t>> dims;
+  for (const ir::ShapedGraph& sample : made.samples) dims.push_back(sample.dims);
+  plan::DimFitter fitter(dims);
+  for (const auto& [add, div] : {std::pair<int64_t, int64_t>{120, 160}, {31, 32}}) {
+    std::vector<int64_t> values;
+    for (const auto& sample : dims) values.push_back((sample[0] + add) / div);
+    const std::optional<DimFormula> formula = fitter.fit(values);
+    ASSERT_TRUE(formula.has_value()) << div;
+    for (int64_t s = 40; s < 5000; ++s)
+      ASSERT_EQ(evaluate(*formula, std::vector<int64_t>{s}), (s + add) / div) << s;
+  }
+}
+
+/// Formulas that miss the model's own shapes refuse the plan.
+TEST(Dynamic, AGenericPlanMustGiveTheCheckedShapes) {
+  ir::Variants wrong = variants();
+  wrong.checks.front().dims = {9, 21};
+  const CompileResult result = driver::compile(wrong, host_options(0));
+  EXPECT_THAT(result.generic_refused, HasSubstr("no formula"));
 }
 
 }  // namespace
