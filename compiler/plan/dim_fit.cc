@@ -14,6 +14,12 @@ constexpr int64_t kMaxDivisor = 64;
 
 DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
 
+/// offset + scale × floor(x / div) = scale × floor((x + offset / scale × div) / div).
+void take_inside(DimFormula& formula) {
+  formula.factors[0].add += formula.offset / formula.scale * formula.factors[0].div;
+  formula.offset = 0;
+}
+
 }  // namespace
 
 DimFitter::DimFitter(std::vector<std::vector<int64_t>> samples) : samples_(std::move(samples)) {
@@ -60,10 +66,8 @@ std::optional<DimFormula> DimFitter::fit_phase(DimFormula formula, const std::ve
     formula.offset = 0;
     formula.offset = values[0] - evaluate(formula, samples_[0]);
     if (!holds(formula, values)) continue;
-    if (formula.offset % formula.scale == 0) {
-      term.add += formula.offset / formula.scale * term.div;
-      formula.offset = 0;
-    }
+    // A summand that is taken off stays outside: what is left of the quotient is no less than 0.
+    if (formula.offset > 0 && formula.offset % formula.scale == 0) take_inside(formula);
     return formula;
   }
   return std::nullopt;
@@ -163,9 +167,10 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   std::optional<DimFormula> formula;
   if (dims.size() == 1) formula = fit_single(dims[0], values);
   if (formula) {
-    const DimTerm& term = formula->factors[0];
-    // A quotient with an offset in it is a term of its own for the products to come.
-    if (formula->offset == 0) terms_[dims[0]].insert(term);
+    // A quotient with its offset in it is a term of its own for the products to come.
+    DimFormula whole = *formula;
+    if (whole.offset != 0 && whole.offset % whole.scale == 0) take_inside(whole);
+    if (whole.offset == 0) terms_[dims[0]].insert(whole.factors[0]);
     return formula;
   }
   return dims.empty() ? std::nullopt : fit_product(values, dims);

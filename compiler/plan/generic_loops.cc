@@ -66,7 +66,8 @@ private:
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
 
   void bind_ranges() {
-    for (const te::Var& var : vars_.vars()) context_.bind(var, {1, kMaxExtent});
+    for (size_t i = 0; i < vars_.vars().size(); ++i)
+      context_.bind(vars_.vars()[i], {vars_.terms()[i].div == 1 ? 1 : 0, kMaxExtent});
     for (const Expr& condition : conditions()) context_.assume(condition);
     for (const te::Axis& axis : tensor_.axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
     if (!tensor_.reduction) return;
@@ -83,7 +84,6 @@ private:
       }
       result.push_back(extent >= Expr(1));
     };
-    for (const te::Var& var : vars_.vars()) add(Expr(var));
     for (const te::Tensor& input : nest_.inputs) {
       for (const Expr& part : input->shape) add(part);
     }

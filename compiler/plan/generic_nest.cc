@@ -97,6 +97,10 @@ private:
       from.output = node.output;
       return te::read(placeholder_of(*node.tensor, from, nest), std::move(indices));
     }
+    // Indices that were put in place hold reads that are done.
+    if (std::find(nest.inputs.begin(), nest.inputs.end(), node.tensor) != nest.inputs.end())
+      return te::read(node.tensor, std::move(indices));
+    TM_CHECK(node.tensor->body.size() == 1, "stage " + node.tensor->name + " has no body to put in place");
     std::unordered_map<const te::ExprNode*, Expr> done;
     return expand(put(node.tensor->body[0], node.tensor->axes, indices), done, nest);
   }

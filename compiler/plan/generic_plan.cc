@@ -44,6 +44,35 @@ std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples)
   return dims;
 }
 
+/// The formula floor((mul × position + add) / div) of a vector's elements (dim 0 is the position), if small
+/// numbers make one.
+std::optional<DimTerm> positions_of(const ir::Value& value) {
+  const std::optional<Tensor>& tensor = value.constant;
+  if (!tensor || value.type.shape.size() != 1 || tensor->dtype() != DType::kInt64) return std::nullopt;
+  const auto* elements = static_cast<const int64_t*>(tensor->data());
+  const auto holds = [&](const DimTerm& term) {
+    for (int64_t i = 0; i < tensor->num_elements(); ++i) {
+      if (elements[i] != evaluate(term, std::span(&i, 1))) return false;
+    }
+    return true;
+  };
+  constexpr int64_t kLargest = 16;
+  for (int64_t div = 1; div <= kLargest; ++div) {
+    for (int64_t mul = 1; mul <= kLargest; ++mul) {
+      for (int64_t add = 0; add < std::max(div, mul); ++add) {
+        if (holds({0, mul, add, div})) return DimTerm{0, mul, add, div};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+te::Tensor positions_tensor(const DimTerm& term, const Shape& shape) {
+  return te::compute("positions", shape, [&](const std::vector<te::Expr>& axes) {
+    return te::floordiv(axes[0] * te::Expr(term.mul) + te::Expr(term.add), te::Expr(term.div));
+  });
+}
+
 class GenericBuilder {
 public:
   GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples, int lanes)
@@ -121,8 +150,7 @@ private:
     const ir::Value& value = first().value(id);
     TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
     for (const GraphForm& sample : samples_) {
-      if (!sample.same_constants[static_cast<size_t>(id)])
-        throw Error(ErrorCode::kNotSupported, "constant \"" + value.name + "\" depends on the free dims");
+      if (!sample.same_constants[static_cast<size_t>(id)]) return add_positions(id);
     }
     const int32_t index = add_value(id, package::BufferKind::kConstant);
     package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
@@ -130,6 +158,29 @@ private:
     params_end_ = buffer.params_offset + buffer.bytes;
     result_.params.push_back({buffer.params_offset, *value.constant});
     return index;
+  }
+
+  /// A constant that resizing gathers by: its elements are a formula of their positions. A step computes it.
+  int32_t add_positions(ir::ValueId id) {
+    const std::string& name = first().value(id).name;
+    std::vector<Nest> nests;
+    std::vector<const Nest*> samples;
+    const auto term = samples_[0].positions.find(id);
+    for (const GraphForm& sample : samples_) {
+      const auto other = sample.positions.find(id);
+      const bool has = term != samples_[0].positions.end();
+      const bool same = has && (sample.same_constants[static_cast<size_t>(id)] ||
+                                (other != sample.positions.end() && other->second == term->second));
+      if (!same) throw Error(ErrorCode::kNotSupported, "constant \"" + name + "\" depends on the free dims");
+      nests.push_back({positions_tensor(term->second, sample.shapes[static_cast<size_t>(id)]), {}, {}});
+    }
+    for (const Nest& nest : nests) samples.push_back(&nest);
+    const int32_t buffer = add_value(id, package::BufferKind::kTemp);
+    package::Step step;
+    step.args = {buffer};
+    step.outputs = {0};
+    add_step(std::move(step), samples, "positions", {});
+    return buffer;
   }
 
   package::Port port(const std::string& name, int32_t buffer) {
@@ -150,8 +201,8 @@ private:
     }
     GenericGroup group;
     group.node = id;
-    group.first_step = plan().steps.size();
     for (const ir::ValueId input : inputs) group.inputs.push_back(buffer_for(input));
+    group.first_step = plan().steps.size();
     std::vector<std::vector<int32_t>> made;  // by nest: the buffers of its outputs
     for (size_t n = 0; n < nests.nests.size(); ++n) {
       std::vector<const Nest*> samples;
@@ -201,6 +252,12 @@ private:
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(buffers.back());
     }
+    add_step(std::move(step), samples, kernel.symbol.substr(0, kernel.symbol.rfind('_')), node.origins);
+    return buffers;
+  }
+
+  void add_step(package::Step step, const std::vector<const Nest*>& samples, const std::string& base,
+                const std::vector<std::string>& origins) {
     TermVars vars;
     const Nest nest = generalize(samples, fitter_, vars);
     const auto index = static_cast<int32_t>(plan().steps.size());
@@ -208,20 +265,18 @@ private:
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), {0, 1, {term}}});
       step.dims.push_back(evaluate(term, samples_[0].dims));
     }
-    const size_t made_kernel = add_kernel(kernel, build_generic_loops(nest, vars, lanes_), node.origins);
+    const size_t made_kernel = add_kernel(base, build_generic_loops(nest, vars, lanes_), origins);
     step.function = result_.kernels[made_kernel].symbol;
     step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
-    step.origins = node.origins;
+    step.origins = origins;
     plan().steps.push_back(std::move(step));
     result_.step_kernels.push_back(made_kernel);
-    return buffers;
   }
 
-  size_t add_kernel(const Kernel& kernel, te::Function loops, const std::vector<std::string>& origins) {
+  size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
     const Digest key = Digest::of(te::print(loops));
     const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
     if (is_new) {
-      const std::string base = kernel.symbol.substr(0, kernel.symbol.rfind('_'));
       loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
       result_.kernels.push_back({loops.name, key, std::move(loops), {}});
     }
@@ -246,12 +301,16 @@ private:
 
 GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first) {
   check_same_graph(graph, first);
-  GraphForm form{dims, {}, {}, std::vector<Nests>(graph.nodes().size())};
+  GraphForm form{dims, {}, {}, {}, std::vector<Nests>(graph.nodes().size())};
   for (size_t i = 0; i < graph.values().size(); ++i) {
     const ir::Value& value = graph.values()[i];
     const std::optional<Tensor>& other = first.values()[i].constant;
     form.shapes.push_back(value.type.shape);
-    form.same_constants.push_back(value.constant && other && same_bytes(*value.constant, *other));
+    const bool same = value.constant && other && same_bytes(*value.constant, *other);
+    form.same_constants.push_back(same);
+    // The first sample's too: another sample may differ from it.
+    if (const auto term = same && &graph != &first ? std::nullopt : positions_of(value))
+      form.positions.emplace(static_cast<ir::ValueId>(i), *term);
   }
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];

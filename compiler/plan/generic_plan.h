@@ -2,6 +2,7 @@
 /// become steps whose kernels take extents as arguments. Thread-safety: pure functions.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,10 @@ struct GenericModel {
 /// What of a sample's graph the generic plan is made from: all but its weights.
 struct GraphForm {
   std::vector<int64_t> dims;
-  std::vector<Shape> shapes;         ///< by value
-  std::vector<bool> same_constants;  ///< by value: constants that the first sample has too
-  std::vector<Nests> nests;          ///< by node; none for views
+  std::vector<Shape> shapes;                 ///< by value
+  std::vector<bool> same_constants;          ///< by value: constants that the first sample has too
+  std::map<ir::ValueId, DimTerm> positions;  ///< other constants whose elements are a formula of the position
+  std::vector<Nests> nests;                  ///< by node; none for views
 };
 
 /// `graph` is the model for `dims`, `first` the first sample's graph. Throws Error(kNotSupported) where they

@@ -184,8 +184,8 @@ PlanSet read_set(const Json& json) {
 
 namespace {
 
-int64_t positive(int64_t extent) {
-  if (extent < 1)
+int64_t no_less(int64_t extent, int64_t least) {
+  if (extent < least)
     throw Error(ErrorCode::kInvalidTensor, "an extent inside of it would be " + std::to_string(extent));
   return extent;
 }
@@ -193,14 +193,14 @@ int64_t positive(int64_t extent) {
 void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan& plan) {
   for (const PlanHole& hole : generic.buffer_holes) {
     Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
-    buffer.shape[static_cast<size_t>(hole.position)] = positive(evaluate(hole.value, dims));
+    buffer.shape[static_cast<size_t>(hole.position)] = no_less(evaluate(hole.value, dims), 1);
   }
   for (Buffer& buffer : plan.buffers) {
     if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
   }
   for (const PlanHole& hole : generic.step_holes) {
     plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] =
-        positive(evaluate(hole.value, dims));
+        no_less(evaluate(hole.value, dims), 0);
   }
 }
 

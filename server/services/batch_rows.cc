@@ -109,6 +109,7 @@ void gather_rows(exec::GraphExecutor& executor, const std::vector<const std::vec
     size_t filled = 0;
     for (const std::vector<Tensor>* tensors : requests) {
       const Tensor& tensor = (*tensors)[i];
+      TM_CHECK(tensor.num_bytes() <= bytes.size() - filled, "more rows than the executor is bound to");
       std::memcpy(bytes.data() + filled, tensor.data(), tensor.num_bytes());
       filled += tensor.num_bytes();
     }

@@ -123,13 +123,15 @@ void InProcessPackage::check_batching() {
 
 void InProcessPackage::warm_up() {
   const parallel::CancelToken never;
-  services::RunOptions zeros;
-  zeros.fill_mode = services::FillMode::kZeros;
   for (Instance& instance : instances_) {
     for (Variant& variant : instance) {
       try {
-        run_executor(*variant.executor, {}, zeros, pool_,
-                     run_options(Clock::now() + host_.run_timeout, never));
+        // As the executor is bound: each variant of a batch stays with its rows.
+        for (size_t i = 0; i < variant.executor->inputs().size(); ++i) {
+          const std::span<std::byte> bytes = variant.executor->input_bytes(i);
+          std::fill(bytes.begin(), bytes.end(), std::byte{0});
+        }
+        variant.executor->run(pool_, run_options(Clock::now() + host_.run_timeout, never));
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kTensorData) throw;
       }

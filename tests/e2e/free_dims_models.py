@@ -41,15 +41,14 @@ class Builder:
 
 
 def pyramid():
-    """Four strided convolutions, pooling that rounds up, the map of a mean: a total stride of 32."""
+    """Five strided convolutions and a mean: a total stride of 32."""
     b = Builder([("x", ["N", 3, "H", "W"])])
     value, channels = "x", 3
-    for wide in (4, 6, 8, 8):
+    for wide in (4, 6, 8, 8, 8):
         value = b.add("Conv", [value, weights(wide, channels, 3, 3), weights(wide)], strides=[2, 2], pads=[1, 1, 1, 1])
         value, channels = b.add("Relu", [value]), wide
-    pooled = b.add("MaxPool", [value], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
-    mean = b.add("Flatten", [b.add("GlobalAveragePool", [pooled])], axis=1)
-    return b.model([pooled, b.add("Softmax", [b.add("MatMul", [mean, weights(8, 5)])], axis=-1)])
+    mean = b.add("Flatten", [b.add("GlobalAveragePool", [value])], axis=1)
+    return b.model([value, b.add("Softmax", [b.add("MatMul", [mean, weights(8, 5)])], axis=-1)])
 
 
 def tokens():

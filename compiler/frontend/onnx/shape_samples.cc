@@ -12,22 +12,20 @@ namespace {
 using Dims = std::vector<int64_t>;
 
 /// All that kernels may be made of: extents, and attributes that are integers. Empty where the model does not
-/// take the dims, or is another graph.
+/// take the dims.
 struct Form {
-  std::string structure;
   std::vector<int64_t> values;
+  size_t extents = 0;  ///< the first values are extents
 };
 
 Form form_of(const ir::Graph& graph) {
   Form form;
   const auto add = [&](const std::vector<int64_t>& values) {
     form.values.insert(form.values.end(), values.begin(), values.end());
-    form.structure += std::to_string(values.size()) + ";";
   };
   for (const ir::Value& value : graph.values()) add(value.type.shape);
+  form.extents = form.values.size();
   for (const ir::Node& node : graph.nodes()) {
-    form.structure += node.op + ";";
-    for (const ir::ValueId input : node.inputs) form.structure += std::to_string(input) + ",";
     for (const auto& [name, attr] : node.attrs.all()) {
       if (const auto* one = std::get_if<int64_t>(&attr)) add({*one});
       if (const auto* many = std::get_if<std::vector<int64_t>>(&attr)) add(*many);
@@ -42,8 +40,8 @@ public:
 
   void run(const Dims& anchor) {
     if (!find_base(anchor)) return;
+    raise_base();
     variants_.multiples = steps_;
-    base_form_ = form_of(*import_(base_));
     add(base_);
     for (size_t d = 0; d < base_.size(); ++d) sample_along(d);
     // All dims at once: products of dims are told from sums.
@@ -67,6 +65,25 @@ private:
       if (std::find(steps_.begin(), steps_.end(), 0) == steps_.end()) return true;
     }
     return false;
+  }
+
+  /// Until no extent that grows with a dim is 1 or 2: the net's deepest maps are no smaller than its windows.
+  void raise_base() {
+    constexpr int kDoublings = 6;
+    for (int i = 0; i <= kDoublings; ++i) {
+      base_form_ = form_of(*import_(base_));
+      forms_.clear();
+      Dims larger = base_;
+      for (size_t d = 0; d < base_.size(); ++d) {
+        const std::vector<int64_t>& values = form_at(d, kFarStep / 8).values;
+        bool small = false;
+        for (size_t k = 0; values.size() == base_form_.values.size() && k < base_form_.extents; ++k)
+          small = small || (base_form_.values[k] < 3 && values[k] > base_form_.values[k]);
+        if (small) larger[d] *= 2;
+      }
+      if (i == kDoublings || larger == base_ || !import_(larger)) return;
+      base_ = larger;
+    }
   }
 
   /// What the dim must be a multiple of: the least at which the model can be imported.
