@@ -337,7 +337,7 @@ private:
 
 Nests split_nests(const te::Program& program) { return Splitter(program).run(); }
 
-te::Expr TermVars::value(const DimTerm& term) {
+te::Expr TermVars::value(const DimTerm& term, bool positive) {
   // mul × dim + add is written out, so that bounds of windows can be shown.
   const bool linear = term.div == 1;
   const DimTerm key = linear ? DimTerm{term.dim, 1, 0, 1} : term;
@@ -345,7 +345,9 @@ te::Expr TermVars::value(const DimTerm& term) {
   if (at == terms_.size()) {
     terms_.push_back(key);
     vars_.push_back(te::make_var("n" + std::to_string(at)));
+    positive_.push_back(linear);
   }
+  if (positive) positive_[at] = true;
   Expr value(vars_[at]);
   if (linear && term.mul != 1) value = value * Expr(term.mul);
   return linear && term.add != 0 ? value + Expr(term.add) : value;
@@ -353,8 +355,9 @@ te::Expr TermVars::value(const DimTerm& term) {
 
 te::Expr TermVars::expr(const DimFormula& formula) {
   if (formula.factors.empty()) return Expr(formula.offset + formula.scale);
-  Expr product = value(formula.factors[0]);
-  for (size_t i = 1; i < formula.factors.size(); ++i) product = product * value(formula.factors[i]);
+  const bool many = formula.factors.size() > 1;
+  Expr product = value(formula.factors[0], many);
+  for (size_t i = 1; i < formula.factors.size(); ++i) product = product * value(formula.factors[i], many);
   if (formula.scale != 1) product = product * Expr(formula.scale);
   return formula.offset != 0 ? product + Expr(formula.offset) : product;
 }

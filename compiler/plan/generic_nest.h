@@ -44,12 +44,16 @@ public:
   te::Expr expr(const DimFormula& formula);
   const std::vector<DimTerm>& terms() const { return terms_; }
   const std::vector<te::Var>& vars() const { return vars_; }
+  /// By var: free dims, and factors of products, which are extents, are 1 at least; another quotient may be
+  /// 0.
+  const std::vector<bool>& positive() const { return positive_; }
 
 private:
-  te::Expr value(const DimTerm& term);
+  te::Expr value(const DimTerm& term, bool positive);
 
   std::vector<DimTerm> terms_;
   std::vector<te::Var> vars_;
+  std::vector<bool> positive_;
 };
 
 /// The nest of all samples. Throws Error(kNotSupported) saying what cannot be generalized.
