@@ -139,6 +139,7 @@ std::vector<Graph> read_bundle(const MappedFile& text, const std::shared_ptr<con
       graphs.push_back(parse_graph(rest.substr(0, static_cast<size_t>(size)), ops, tensors));
       rest.remove_prefix(static_cast<size_t>(size));
     }
+    if (graphs.empty()) throw Error(ErrorCode::kInvalidModel, "graph bundle: no graph");
     return graphs;
   } catch (const Error& error) {
     throw Error(ErrorCode::kInvalidModel, error.message());
