@@ -147,12 +147,7 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
   } else {
     for (const std::string& option : overrides) full += " " + option;
   }
-  try {
-    return target::parse_target(full, host);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kInvalidTarget) throw;
-    throw Error(ErrorCode::kUsage, error.message());
-  }
+  return target::parse_target(full, host);
 }
 
 bool host_runs(const target::Target& target, const target::Target& host) {
