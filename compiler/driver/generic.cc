@@ -131,6 +131,17 @@ void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) 
   plan.minimums = std::move(minimums);
 }
 
+/// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
+void check_bounds(const plan::GenericKernel& kernel) {
+  try {
+    te::verify(kernel.loops, te::Level::kLoops);
+  } catch (const InternalError& error) {
+    throw Error(
+        ErrorCode::kNotSupported,
+        "kernel " + kernel.symbol + " is not shown to stay in its buffers for all shapes: " + error.what());
+  }
+}
+
 }  // namespace
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
@@ -152,7 +163,7 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
   compiled.model.plan.multiples = variants.multiples;
   check_outputs_of(variants, compiled.model.plan);
   for (const plan::GenericKernel& kernel : compiled.model.kernels) {
-    te::verify(kernel.loops, te::Level::kLoops);
+    check_bounds(kernel);
     compiled.functions.push_back(lower::lower(kernel.loops, options.target));
     const te::Function& function = compiled.functions.back();
     TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,

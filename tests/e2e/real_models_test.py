@@ -23,7 +23,6 @@ PAGE_LINES = ["Region-based segmentation", "Let us first determine markers of th
 
 # name: file, inputs by name
 FIXED = {
-    "detection_96x128": (OCR / "ch_PP-OCRv4_det_infer.onnx", {"x": [1, 3, 96, 128]}),
     "direction_192": (OCR / "ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": [1, 3, 48, 192]}),
     "spectrogram": (WAKE / "melspectrogram.onnx", {"input": [1, 17280]}),
     "alexa": (WAKE / "alexa_v0.1.onnx", {"onnx::Flatten_0": [1, 16, 96]}),
@@ -33,7 +32,7 @@ FIXED = {
 FREE = {
     "embedding": (WAKE / "embedding_model.onnx", "input_1:[N,76,32,1]", "N=1", [{"input_1": [n, 76, 32, 1]} for n in (1, 3)]),
     "spectrogram": (WAKE / "melspectrogram.onnx", "input:[1,S]", None, [{"input": [1, s]} for s in (512, 1280, 17281)]),
-    "recognition": (OCR / "ch_PP-OCRv4_rec_infer.onnx", "x:[N,3,48,W]", None, [{"x": [1, 3, 48, 67]}, {"x": [2, 3, 48, 160]}]),
+    "recognition": (OCR / "ch_PP-OCRv4_rec_infer.onnx", "x:[1,3,48,W]", None, [{"x": [1, 3, 48, w]} for w in (67, 160)]),
 }
 TOLERANCE = 1e-3
 
