@@ -18,9 +18,9 @@ namespace {
 
 /// What chooses layouts and algorithms by extents; and what makes one kernel of several reductions.
 const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> kPasses = {"alter_layout", "choose_algorithms", "pack_matmul",
-                                                "fuse_attention", "fuse_layer_norm"};
-  return kPasses;
+  static const std::set<std::string> names = {"alter_layout", "choose_algorithms", "pack_matmul",
+                                              "fuse_attention", "fuse_layer_norm"};
+  return names;
 }
 
 ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {

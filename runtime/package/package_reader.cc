@@ -62,7 +62,7 @@ std::shared_ptr<const Package> Package::open(const std::string& path) {
     for (std::string_view name : kMembers) {
       members[std::string(name)] = MappedFile::open(path + "/" + std::string(name));
     }
-    return open_members(std::move(members));
+    return open_members(members);
   }
   return open_archive(MappedFile::open(path));
 }
@@ -86,7 +86,7 @@ std::shared_ptr<const Package> Package::from_archive_bytes(std::span<const std::
 }
 
 std::shared_ptr<const Package> Package::open_members(
-    std::map<std::string, std::shared_ptr<const MappedFile>> members) {
+    const std::map<std::string, std::shared_ptr<const MappedFile>>& members) {
   std::shared_ptr<Package> package(new Package);
   for (const auto& [name, file] : members) {
     package->members_[name] = file->bytes();

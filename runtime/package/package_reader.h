@@ -32,7 +32,7 @@ public:
   static std::shared_ptr<const Package> from_archive_bytes(std::span<const std::byte> archive);
   /// Members that lie apart, as the store keeps them, by member name.
   static std::shared_ptr<const Package> open_members(
-      std::map<std::string, std::shared_ptr<const MappedFile>> members);
+      const std::map<std::string, std::shared_ptr<const MappedFile>>& members);
 
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }

@@ -30,7 +30,7 @@ std::shared_ptr<const package::Package> open_package() {
        {package::kMetadataMember, package::kPlanMember, package::kCodeMember, package::kParamsMember}) {
     members[std::string(name)] = MappedFile::map(fd++, std::string(name));
   }
-  return package::Package::open_members(std::move(members));
+  return package::Package::open_members(members);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ std::map<std::string, Tensor> parse_input_values(const std::string& text,
   if (!json.is_object()) bad_value(text, "is no object");
   for (const auto& [name, value] : json.items()) {
     const auto input = std::find_if(facts.inputs.begin(), facts.inputs.end(),
-                                    [&](const auto& candidate) { return candidate.name == name; });
+                                    [&name = name](const auto& candidate) { return candidate.name == name; });
     if (input == facts.inputs.end()) bad_value(name, "is no input of the model");
     Shape shape;
     std::vector<Json> values;

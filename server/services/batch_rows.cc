@@ -75,7 +75,7 @@ int64_t batch_dim(const exec::GraphExecutor& executor) {
   return std::max<int64_t>(rows, 0);
 }
 
-std::vector<Tensor> ordered_rows(const exec::GraphExecutor& executor, services::NamedTensors inputs,
+std::vector<Tensor> ordered_rows(const exec::GraphExecutor& executor, services::NamedTensors&& inputs,
                                  const services::RunOptions& options, int64_t max_rows) {
   const std::vector<package::Port>& ports = executor.inputs();
   std::vector<Tensor> ordered(ports.size());

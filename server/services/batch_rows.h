@@ -17,7 +17,7 @@ int64_t batch_dim(const exec::GraphExecutor& executor);
 /// The request's tensors in the order of the executor's inputs, with those that are not given filled as the
 /// options say. Throws Error(kInvalidTensor) naming the tensor unless all have the same number of rows, 1 to
 /// `max_rows`, and otherwise the executor's dtype and shape.
-std::vector<Tensor> ordered_rows(const exec::GraphExecutor& executor, services::NamedTensors inputs,
+std::vector<Tensor> ordered_rows(const exec::GraphExecutor& executor, services::NamedTensors&& inputs,
                                  const services::RunOptions& options, int64_t max_rows);
 
 /// Sets the executor's inputs from the rows of each request, one after the other.

@@ -109,7 +109,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::try_load(const services
 }
 
 void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr& version,
-                                       std::shared_ptr<Ticket> ticket) {
+                                       const std::shared_ptr<Ticket>& ticket) {
   loaders_.remove_if([](Loader& loader) {
     if (!loader.ticket->done) return false;
     loader.thread.join();
@@ -118,12 +118,12 @@ void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr
   loaders_.push_back({ticket, std::thread([this, name, version, ticket] {
                         std::optional<Error> error;
                         VersionPtr loaded = try_load(version->spec, error);
-                        end_load(name, version, *ticket, std::move(loaded), std::move(error));
+                        end_load(name, version, *ticket, std::move(loaded), error);
                       })});
 }
 
 void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& version, Ticket& ticket,
-                                     VersionPtr loaded, std::optional<Error> error) {
+                                     VersionPtr loaded, const std::optional<Error>& error) {
   const std::lock_guard change(changes_);
   const EntryPtr before = find(name);
   ticket.done = true;
@@ -355,7 +355,7 @@ void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr 
   }
   VersionPtr loaded;
   if (!error) loaded = try_load(version->spec, error);
-  end_load(name, version, *ticket, std::move(loaded), std::move(error));
+  end_load(name, version, *ticket, std::move(loaded), error);
 }
 
 }  // namespace tensormill::server

@@ -103,9 +103,9 @@ private:
   /// The version, ready. Throws Error with the stage in front.
   VersionPtr load(const services::DeploymentSpec& spec);
   VersionPtr try_load(const services::DeploymentSpec& spec, std::optional<Error>& error);
-  void begin_load(const std::string& name, const VersionPtr& version, std::shared_ptr<Ticket> ticket);
+  void begin_load(const std::string& name, const VersionPtr& version, const std::shared_ptr<Ticket>& ticket);
   void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, VersionPtr loaded,
-                std::optional<Error> error);
+                const std::optional<Error>& error);
   void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
               const std::optional<Error>& error, bool keep_failure);
   void restore_version(const std::string& name, int number);

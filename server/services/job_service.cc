@@ -38,8 +38,8 @@ void refuse_unsupported(const services::CompileRequest& request) {
 void check_shapes(const services::CompileRequest& request, const Json& facts) {
   const auto inputs = specs_from_json(facts.at("inputs"));
   for (const auto& [name, shape] : request.input_shapes) {
-    const auto input =
-        std::find_if(inputs.begin(), inputs.end(), [&](const auto& one) { return one.name == name; });
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&name = name](const auto& one) { return one.name == name; });
     if (input != inputs.end()) continue;
     std::string known;
     for (const auto& one : inputs) known += (known.empty() ? "" : ", ") + one.name;

@@ -37,7 +37,7 @@ public:
         collector_(collector),
         uploads_(uploads),
         quota_(quota),
-        options_(options) {}
+        options_(std::move(options)) {}
 
   services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
                                       const services::CallContext& context) override;

@@ -27,7 +27,7 @@ MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& p
 std::shared_ptr<const package::Package> open_package(const MemberBlobs& members) {
   std::map<std::string, std::shared_ptr<const MappedFile>> mappings;
   for (const auto& [name, blob] : members) mappings[name] = blob->mapping();
-  return package::Package::open_members(std::move(mappings));
+  return package::Package::open_members(mappings);
 }
 
 std::string package_facts(const package::Metadata& metadata) {
