@@ -27,7 +27,7 @@ def markdown(run):
             lines += ["", f"{name} by slope (one more copy in a chain): ours {net['slope']['ours_us']:.1f} µs, ONNX "
                           f"Runtime {net['slope']['peer_us']:.1f} µs, ratio {net['slope']['ratio']:.2f}."]
     lines += ["", table([("bar", "figure", "limit", ""), ["---"] * 4,
-                         *((b["what"], f"{b['figure']:.3g}", b["limit"], "pass" if b["passed"] else "FAIL")
+                         *((b["what"], f"{b['figure']:.4g}", b["limit"], "pass" if b["passed"] else "FAIL")
                            for b in run["bars"])]), ""]
     return "\n".join(lines)
 
