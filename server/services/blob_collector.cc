@@ -17,14 +17,19 @@ storage::Collected BlobCollector::collect() {
     const std::lock_guard lock(mutex_);
     pending_ = true;
   }
-  const storage::Collected done = blobs_.collect([this] { return roots(); });
-  if (done.held == 0) {
-    const std::lock_guard lock(mutex_);
-    pending_ = false;
-  } else {
+  try {
+    const storage::Collected done = blobs_.collect([this] { return roots(); });
+    if (done.held == 0) {
+      const std::lock_guard lock(mutex_);
+      pending_ = false;
+    } else {
+      changed_.notify_all();
+    }
+    return done;
+  } catch (const Error&) {
     changed_.notify_all();
+    throw;
   }
-  return done;
 }
 
 storage::Collected BlobCollector::preview() {

@@ -87,7 +87,9 @@ class DiskFullTest(unittest.TestCase):
                 if self.check_refused(self.server.upload(f"m{number}", model), (201,)):
                     refused["import"] += 1
                     self.assertEqual(self.server.request("GET", f"/v1/models/m{number}").status, 404)
-                    self.assertEqual(serving.blobs(self.server), before, "an import left something behind")
+                    # What an operation before this one left may have been collected meanwhile.
+                    names, unfinished = serving.blobs(self.server)
+                    self.assertEqual((sorted(set(names) - set(before[0])), unfinished), ([], []))
                 self.serves()
                 begun = self.server.request("POST", "/v1/uploads")
                 if not self.check_refused(begun, (201,)):
