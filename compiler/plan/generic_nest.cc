@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "compiler/te/rewrite_reads.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -72,37 +73,24 @@ private:
     return operators > 2 && found != reads_.end() && found->second > 1;
   }
 
-  Expr expand(const Expr& expr, std::unordered_map<const te::ExprNode*, Expr>& done, Nest& nest) {
-    if (const auto found = done.find(expr.get()); found != done.end()) return found->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(expand(arg, done, nest));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = expr;
-    if (expr->op == ExprOp::kRead) {
-      result = expand_read(*expr, std::move(args), nest);
-    } else if (changed) {
-      result = te::with_args(expr, std::move(args));
-    }
-    done.emplace(expr.get(), result);
-    return result;
+  te::ReadRewriter expander(Nest& nest) {
+    return te::ReadRewriter([this, &nest](const Expr& read, const std::vector<Expr>& indices) {
+      return expand_read(*read, indices, nest);
+    });
   }
 
-  Expr expand_read(const te::ExprNode& node, std::vector<Expr> indices, Nest& nest) {
+  Expr expand_read(const te::ExprNode& node, const std::vector<Expr>& indices, Nest& nest) {
     const auto source = sources_.find(node.tensor.get());
     if (source != sources_.end()) {
       NestSource from = source->second;
       from.output = node.output;
-      return te::read(placeholder_of(*node.tensor, from, nest), std::move(indices));
+      return te::read(placeholder_of(*node.tensor, from, nest), indices);
     }
     // Indices that were put in place hold reads that are done.
     if (std::find(nest.inputs.begin(), nest.inputs.end(), node.tensor) != nest.inputs.end())
-      return te::read(node.tensor, std::move(indices));
+      return te::read(node.tensor, indices);
     TM_CHECK(node.tensor->body.size() == 1, "stage " + node.tensor->name + " has no body to put in place");
-    std::unordered_map<const te::ExprNode*, Expr> done;
-    return expand(put(node.tensor->body[0], node.tensor->axes, indices), done, nest);
+    return expander(nest).run(put(node.tensor->body[0], node.tensor->axes, indices));
   }
 
   static Expr put(Expr body, const std::vector<te::Axis>& axes, const std::vector<Expr>& indices) {
@@ -129,11 +117,11 @@ private:
   void add_nest(const Tensor& stage) {
     Nest nest;
     auto tensor = std::make_shared<te::TensorNode>(*stage);
-    std::unordered_map<const te::ExprNode*, Expr> done;
-    for (Expr& body : tensor->body) body = expand(body, done, nest);
+    te::ReadRewriter expand = expander(nest);
+    for (Expr& body : tensor->body) body = expand.run(body);
     if (stage->reduction) {
       auto reduction = std::make_shared<te::Reduction>(*stage->reduction);
-      for (Expr& source : reduction->source) source = expand(source, done, nest);
+      for (Expr& source : reduction->source) source = expand.run(source);
       tensor->reduction = std::move(reduction);
     }
     nest.tensor = std::move(tensor);

@@ -41,6 +41,7 @@ Nests split_nests(const te::Program& program);
 /// The symbolic extents of a kernel: each is a term over the free dims, passed as an argument.
 class TermVars {
 public:
+  /// The formula's value, with a var for each quotient in it; equal terms are one var.
   te::Expr expr(const DimFormula& formula);
   const std::vector<DimTerm>& terms() const { return terms_; }
   const std::vector<te::Var>& vars() const { return vars_; }

@@ -1,7 +1,7 @@
 #include "compiler/schedule/emit.h"
 
 #include "compiler/schedule/naming.h"
-#include "compiler/schedule/reads.h"
+#include "compiler/te/rewrite_reads.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -23,7 +23,7 @@ std::vector<Expr> values_at(const State& state, const Plan& plan, int index, con
     }
   }
   // One substitution and one lowering for all values: what they share stays shared.
-  ReadRewriter lowering([&](const Expr& read, const std::vector<Expr>& index) {
+  te::ReadRewriter lowering([&](const Expr& read, const std::vector<Expr>& index) {
     return plan.load_of(read->tensor.get(), index, read->output);
   });
   std::vector<Expr> values;

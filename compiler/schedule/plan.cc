@@ -3,8 +3,8 @@
 #include <set>
 
 #include "compiler/schedule/nest.h"
-#include "compiler/schedule/reads.h"
 #include "compiler/schedule/region.h"
+#include "compiler/te/rewrite_reads.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -55,7 +55,7 @@ private:
   const State& state_;
   const std::vector<StagePlan>& plans_;
   std::vector<Known> known_;
-  ReadRewriter rewriter_;
+  te::ReadRewriter rewriter_;
 };
 
 std::string identifier(const std::string& name) {

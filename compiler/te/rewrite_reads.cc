@@ -1,9 +1,6 @@
-#include "compiler/schedule/reads.h"
+#include "compiler/te/rewrite_reads.h"
 
-namespace tensormill::schedule {
-
-using te::Expr;
-using te::ExprOp;
+namespace tensormill::te {
 
 Expr ReadRewriter::run(const Expr& expr) {
   kept_.push_back(expr);
@@ -23,10 +20,10 @@ Expr ReadRewriter::rewrite(const Expr& expr) {
   if (expr->op == ExprOp::kRead) {
     result = replace_(expr, args);
   } else if (changed) {
-    result = te::with_args(expr, std::move(args), expr->mask);
+    result = with_args(expr, std::move(args), expr->mask);
   }
   done_.emplace(expr.get(), result);
   return result;
 }
 
-}  // namespace tensormill::schedule
+}  // namespace tensormill::te

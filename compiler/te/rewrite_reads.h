@@ -7,24 +7,24 @@
 
 #include "compiler/te/expr.h"
 
-namespace tensormill::schedule {
+namespace tensormill::te {
 
 /// Replaces every read, from the leaves up. What expressions share stays shared, in one and from one to the
 /// next: a node that was rewritten is not again.
 class ReadRewriter {
 public:
   /// What stands for the read `read`, whose index has been rewritten to `index`.
-  using Replace = std::function<te::Expr(const te::Expr& read, const std::vector<te::Expr>& index)>;
+  using Replace = std::function<Expr(const Expr& read, const std::vector<Expr>& index)>;
 
   explicit ReadRewriter(Replace replace) : replace_(std::move(replace)) {}
-  te::Expr run(const te::Expr& expr);
+  Expr run(const Expr& expr);
 
 private:
-  te::Expr rewrite(const te::Expr& expr);
+  Expr rewrite(const Expr& expr);
 
   Replace replace_;
-  std::unordered_map<const te::ExprNode*, te::Expr> done_;
-  std::vector<te::Expr> kept_;  // keeps the nodes of done_'s keys alive
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::vector<Expr> kept_;  // keeps the nodes of done_'s keys alive
 };
 
-}  // namespace tensormill::schedule
+}  // namespace tensormill::te
