@@ -1,6 +1,7 @@
 #include "compiler/driver/generic.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -42,7 +43,13 @@ public:
     }
   }
 
-  void run(const ir::Graph& graph, const std::vector<int64_t>& dims) const {
+  /// `sample`: which one `graph` is of.
+  void run(const ir::Graph& graph, const std::vector<plan::HiddenConstant>& hidden, size_t sample,
+           const std::vector<int64_t>& dims) const {
+    std::map<ir::ValueId, const Tensor*> constants;
+    const size_t own_inputs = graph.inputs().size() - hidden.size();
+    for (size_t i = 0; i < hidden.size(); ++i)
+      constants[graph.inputs()[own_inputs + i]] = &hidden[i].values[sample];
     const package::ExecPlan plan = package::instantiate(compiled_.model.plan, dims);
     std::set<std::string> seen;
     for (const plan::GenericGroup& group : compiled_.model.groups) {
@@ -52,19 +59,22 @@ public:
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) check(plan, group, graph);
+      if (seen.insert(what).second) check(plan, group, graph, constants);
     }
   }
 
 private:
-  void check(const package::ExecPlan& plan, const plan::GenericGroup& group, const ir::Graph& graph) const {
+  void check(const package::ExecPlan& plan, const plan::GenericGroup& group, const ir::Graph& graph,
+             const std::map<ir::ValueId, const Tensor*>& hidden) const {
     std::vector<ir::ValueId> inputs;
     const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
     if (!verifies_(kernel)) return;
     std::vector<const Tensor*> constants;
     for (const ir::ValueId input : inputs) {
       const std::optional<Tensor>& constant = graph.value(input).constant;
-      constants.push_back(constant ? &*constant : nullptr);
+      const auto found = hidden.find(input);
+      const Tensor* computed = found != hidden.end() ? found->second : nullptr;
+      constants.push_back(constant ? &*constant : computed);
     }
     KernelReference reference = make_reference(kernel, constants);
     std::map<int32_t, Tensor> tensors;
@@ -148,18 +158,21 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
   // Optimized weights are kept of the two samples alone that are verified.
-  const ir::Graph first = optimize(variants.samples.front().graph, options);
+  std::vector<const ir::Graph*> imported;
+  for (const ir::ShapedGraph& sample : variants.samples) imported.push_back(&sample.graph);
+  const plan::SampleGraphs samples = plan::hide_shape_constants(imported);
+  const ir::Graph first = optimize(samples.graphs.front(), options);
   std::vector<plan::GraphForm> forms = {plan::form_of(first, variants.samples.front().dims, first)};
   std::optional<ir::Graph> last;
   for (size_t i = 1; i < variants.samples.size(); ++i) {
-    last = optimize(variants.samples[i].graph, options);
+    last = optimize(samples.graphs[i], options);
     forms.push_back(plan::form_of(*last, variants.samples[i].dims, first));
   }
   std::vector<std::string> names;
-  const ir::Graph& imported = variants.samples.front().graph;
-  for (ir::ValueId output : imported.outputs()) names.push_back(imported.value(output).name);
+  for (ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
   CompiledGeneric compiled;
-  compiled.model = plan::generalize_model(first, forms, names, options.target.facts.lanes(32));
+  compiled.model =
+      plan::generalize_model(first, forms, samples.hidden, names, options.target.facts.lanes(32));
   compiled.model.plan.multiples = variants.multiples;
   check_outputs_of(variants, compiled.model.plan);
   for (const plan::GenericKernel& kernel : compiled.model.kernels) {
@@ -176,8 +189,8 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
         plan::sharing_of(compiled.functions[compiled.model.step_kernels[i]]);
   if (options.verify != VerifyMode::kNone && options.host_runs_target) {
     const GenericVerifier verifier(compiled, verifies);
-    verifier.run(first, forms.front().dims);
-    if (last) verifier.run(*last, forms.back().dims);
+    verifier.run(first, samples.hidden, 0, forms.front().dims);
+    if (last) verifier.run(*last, samples.hidden, forms.size() - 1, forms.back().dims);
   }
   return compiled;
 }

@@ -122,15 +122,15 @@ void reference_avg(const ir::ReferenceContext& context) {
   store_doubles(out, values);
 }
 
-/// x with padding wide enough for every tap of every window.
+/// x with padding wide enough for every tap of every window, by the same amount for every extent: windows
+/// that start inside may reach past the end by less than a stride, where ceil_mode lets them.
 te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, const Expr& value) {
   const Shape& x = context.input_types[0].shape;
-  const Shape& out = context.output_types[0].shape;
+  const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
   std::vector<int64_t> before(x.size(), 0), after(x.size(), 0);
   for (size_t d = 0; d < window.rank(); ++d) {
     before[d + 2] = window.pads_begin[d];
-    const int64_t touched = (out[d + 2] - 1) * window.strides[d] + window.reach(d);
-    after[d + 2] = std::max<int64_t>(touched - window.pads_begin[d] - x[d + 2], 0);
+    after[d + 2] = window.pads_end[d] + (ceil_mode ? window.strides[d] - 1 : 0);
   }
   return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
 }
@@ -185,13 +185,13 @@ TeOutputs compute_max(const ir::ComputeContext& context) {
   return {narrow_stage(context.name + "_out", best, out.shape, out.dtype)};
 }
 
-/// counted_taps as an expression of the output index.
-Expr count_expr(const Window& window, size_t d, int64_t in, int64_t out, const Expr& at, bool include_pad) {
+/// counted_taps as an expression of the output index, of one form for every extent.
+Expr count_expr(const Window& window, size_t d, int64_t in, const Expr& at, bool include_pad,
+                bool ceil_mode) {
   const int64_t low = include_pad ? -window.pads_begin[d] : 0;
   const int64_t high = include_pad ? in + window.pads_end[d] : in;
-  const int64_t last_start = (out - 1) * window.strides[d] - window.pads_begin[d];
   const bool never_before = -window.pads_begin[d] >= low;
-  const bool never_after = last_start + window.reach(d) <= high;
+  const bool never_after = !ceil_mode && (include_pad || window.pads_end[d] == 0);
   if (never_before && never_after) return Expr(window.kernel[d]);
   const Expr start = at * Expr(window.strides[d]) - Expr(window.pads_begin[d]);
   const Expr dilation(window.dilations[d]);
@@ -206,6 +206,7 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Shape& x = context.input_types[0].shape;
   const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
+  const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
   const DType dtype = compute_dtype(out.dtype);
   const te::Tensor sums =
       is_blocked(window)
@@ -215,7 +216,7 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
   return {compute_safe(context.name + "_mean", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     Expr count(1);
     for (size_t d = 0; d < window.rank(); ++d) {
-      count = count * count_expr(window, d, x[d + 2], out.shape[d + 2], axes[d + 2], include_pad);
+      count = count * count_expr(window, d, x[d + 2], axes[d + 2], include_pad, ceil_mode);
     }
     const Expr divisor = te::max(count, Expr(1));
     return narrow(te::read(sums, axes) / te::cast(dtype, divisor), out.dtype);

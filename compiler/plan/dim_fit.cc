@@ -14,10 +14,33 @@ constexpr int64_t kMaxDivisor = 64;
 
 DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
 
+DimFormula single(int64_t scale, const DimTerm& term) { return {0, {{scale, {term}}}}; }
+
 /// offset + scale × floor(x / div) = scale × floor((x + offset / scale × div) / div).
 void take_inside(DimFormula& formula) {
-  formula.factors[0].add += formula.offset / formula.scale * formula.factors[0].div;
+  DimProduct& product = formula.products[0];
+  product.factors[0].add += formula.offset / product.scale * product.factors[0].div;
   formula.offset = 0;
+}
+
+/// a + sign × b
+DimFormula sum_of(DimFormula a, const DimFormula& b, int64_t sign) {
+  a.offset += sign * b.offset;
+  for (const DimProduct& product : b.products) {
+    const auto same = std::find_if(a.products.begin(), a.products.end(),
+                                   [&](const DimProduct& other) { return other.factors == product.factors; });
+    if (same != a.products.end()) {
+      same->scale += sign * product.scale;
+    } else {
+      a.products.push_back({sign * product.scale, product.factors});
+    }
+  }
+  std::erase_if(a.products, [](const DimProduct& product) { return product.scale == 0; });
+  return a;
+}
+
+bool varies(const std::vector<int64_t>& values) {
+  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
 }
 
 }  // namespace
@@ -52,7 +75,8 @@ std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<in
     if (step == 0) continue;
     if ((values[s] - values[0]) % step != 0) return fit_quotient(dim, values);
     const int64_t mul = (values[s] - values[0]) / step;
-    const DimFormula linear{0, 1, {{static_cast<int32_t>(dim), mul, values[0] - mul * samples_[0][dim], 1}}};
+    const DimFormula linear =
+        single(1, {static_cast<int32_t>(dim), mul, values[0] - mul * samples_[0][dim], 1});
     return holds(linear, values) ? linear : fit_quotient(dim, values);
   }
   return std::nullopt;
@@ -60,14 +84,15 @@ std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<in
 
 /// The formula with the summand inside of its quotient that fits, if there is one.
 std::optional<DimFormula> DimFitter::fit_phase(DimFormula formula, const std::vector<int64_t>& values) const {
-  DimTerm& term = formula.factors[0];
+  DimTerm& term = formula.products[0].factors[0];
+  const int64_t scale = formula.products[0].scale;
   for (int64_t add = 0; add < term.div; ++add) {
     term.add = add;
     formula.offset = 0;
     formula.offset = values[0] - evaluate(formula, samples_[0]);
     if (!holds(formula, values)) continue;
     // A summand that is taken off stays outside: what is left of the quotient is no less than 0.
-    if (formula.offset > 0 && formula.offset % formula.scale == 0) take_inside(formula);
+    if (formula.offset > 0 && formula.offset % scale == 0) take_inside(formula);
     return formula;
   }
   return std::nullopt;
@@ -92,7 +117,7 @@ std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<in
     const int64_t mul = growth / scale / factor, div = distance / factor;
     // A quotient that the distance does not hold several times may be any number of others.
     if (growth % scale != 0 || div > distance / 4) continue;
-    const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
+    const DimFormula formula = single(scale, {static_cast<int32_t>(dim), mul, 0, div});
     if (auto fitted = fit_phase(formula, values)) return fitted;
   }
   return std::nullopt;
@@ -108,7 +133,7 @@ std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<
   for (const int64_t scale : scales) {
     for (int64_t div = 2; div <= kMaxDivisor; ++div) {
       for (int64_t mul = 1; mul < std::min<int64_t>(div, 8); ++mul) {
-        const DimFormula formula{0, scale, {{static_cast<int32_t>(dim), mul, 0, div}}};
+        const DimFormula formula = single(scale, {static_cast<int32_t>(dim), mul, 0, div});
         if (auto fitted = fit_phase(formula, values)) return fitted;
       }
     }
@@ -139,10 +164,10 @@ std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& val
                    [](const auto& a, const auto& b) { return a.size() < b.size(); });
   for (const int64_t offset : {0, -1, 1}) {
     for (const std::vector<DimTerm>& product : products) {
-      DimFormula formula{0, 1, product};
+      DimFormula formula{0, {{1, product}}};
       const int64_t first = evaluate(formula, samples_[0]);
       if (first == 0 || (values[0] - offset) % first != 0) continue;
-      formula.scale = (values[0] - offset) / first;
+      formula.products[0].scale = (values[0] - offset) / first;
       formula.offset = offset;
       if (holds(formula, values)) return formula;
     }
@@ -150,16 +175,95 @@ std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& val
   return std::nullopt;
 }
 
+/// a × one quotient + b × another + c: what pads to a multiple, and what remains of a division.
+std::optional<DimFormula> DimFitter::fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const {
+  for (auto first = terms_[dim].begin(); first != terms_[dim].end(); ++first) {
+    for (auto second = std::next(first); second != terms_[dim].end(); ++second) {
+      std::vector<int64_t> a, b;
+      for (const std::vector<int64_t>& sample : samples_) {
+        a.push_back(evaluate(*first, sample) - evaluate(*first, samples_[0]));
+        b.push_back(evaluate(*second, sample) - evaluate(*second, samples_[0]));
+      }
+      // Cramer's rule for two samples that are independent; the others decide.
+      for (size_t s = 1; s + 1 < samples_.size(); ++s) {
+        const int64_t determinant = a[s] * b[s + 1] - a[s + 1] * b[s];
+        if (determinant == 0) continue;
+        const int64_t y0 = values[s] - values[0], y1 = values[s + 1] - values[0];
+        const int64_t x = y0 * b[s + 1] - y1 * b[s], y = a[s] * y1 - a[s + 1] * y0;
+        if (x % determinant != 0 || y % determinant != 0) break;
+        DimFormula formula{0, {{x / determinant, {*first}}, {y / determinant, {*second}}}};
+        formula.offset = values[0] - evaluate(formula, samples_[0]);
+        if (x != 0 && y != 0 && holds(formula, values)) return formula;
+        break;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+const DimFormula* DimFitter::find_known(const std::vector<int64_t>& values) const {
+  const auto found = known_.find(values);
+  return found != known_.end() && found->second && varies(values) ? &*found->second : nullptr;
+}
+
+/// What concatenation makes of two extents, and slicing of a whole and a part.
+std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values) const {
+  for (const auto& [part, formula] : known_) {
+    if (!formula || !varies(part)) continue;
+    for (const int64_t sign : {1, -1}) {
+      std::vector<int64_t> rest = values;
+      for (size_t s = 0; s < rest.size(); ++s) rest[s] -= sign * part[s];
+      if (const DimFormula* other = find_known(rest)) return sum_of(*other, *formula, sign);
+    }
+  }
+  return std::nullopt;
+}
+
+/// A quotient, or a number, times an extent: what reshaping makes of a sum.
+std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
+  const auto divided = [&](const auto& by) -> const DimFormula* {
+    std::vector<int64_t> rest = values;
+    for (size_t s = 0; s < rest.size(); ++s) {
+      const int64_t divisor = by(samples_[s]);
+      if (divisor == 0 || rest[s] % divisor != 0) return nullptr;
+      rest[s] /= divisor;
+    }
+    return find_known(rest);
+  };
+  for (const std::set<DimTerm>& terms : terms_) {
+    for (const DimTerm& term : terms) {
+      const DimFormula* rest =
+          divided([&](const std::vector<int64_t>& sample) { return evaluate(term, sample); });
+      if (rest == nullptr) continue;
+      DimFormula formula = *rest;
+      for (DimProduct& product : formula.products) product.factors.push_back(term);
+      if (formula.offset != 0) formula.products.push_back({formula.offset, {term}});
+      formula.offset = 0;
+      return formula;
+    }
+  }
+  int64_t common = 0;
+  for (const int64_t value : values) common = std::gcd(common, value);
+  for (int64_t factor = 2; factor <= common; ++factor) {
+    if (common % factor != 0) continue;
+    const DimFormula* rest = divided([&](const std::vector<int64_t>&) { return factor; });
+    if (rest == nullptr) continue;
+    DimFormula formula = *rest;
+    formula.offset *= factor;
+    for (DimProduct& product : formula.products) product.scale *= factor;
+    return formula;
+  }
+  return std::nullopt;
+}
+
 std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   TM_CHECK(values.size() == samples_.size(), "one value a sample");
-  const auto [found, is_new] = known_.try_emplace(values);
-  if (is_new) found->second = find(values);
-  return found->second;
+  if (const auto found = known_.find(values); found != known_.end()) return found->second;
+  return known_.emplace(values, find(values)).first->second;
 }
 
 std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
-  if (std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values[0]; }))
-    return DimFormula{values[0], 0, {}};
+  if (!varies(values)) return DimFormula{values[0], {}};
   std::vector<size_t> dims;
   for (size_t d = 0; d < terms_.size(); ++d) {
     if (depends_on(d, values)) dims.push_back(d);
@@ -169,11 +273,16 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (formula) {
     // A quotient with its offset in it is a term of its own for the products to come.
     DimFormula whole = *formula;
-    if (whole.offset != 0 && whole.offset % whole.scale == 0) take_inside(whole);
-    if (whole.offset == 0) terms_[dims[0]].insert(whole.factors[0]);
+    const DimProduct& product = whole.products[0];
+    if (whole.offset != 0 && whole.offset % product.scale == 0) take_inside(whole);
+    if (whole.offset == 0) terms_[dims[0]].insert(product.factors[0]);
     return formula;
   }
-  return dims.empty() ? std::nullopt : fit_product(values, dims);
+  if (dims.empty()) return std::nullopt;
+  if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
+  if (!formula) formula = fit_product(values, dims);
+  if (!formula) formula = fit_sum(values);
+  return formula ? formula : fit_multiple(values);
 }
 
 }  // namespace tensormill::plan

@@ -19,8 +19,9 @@ public:
   /// `samples`: values of the free dims, one row a sample.
   explicit DimFitter(std::vector<std::vector<int64_t>> samples);
 
-  /// A formula over one dim, or a product of such as were found before; nothing when there is none. Equal
-  /// values have one formula, whoever asks: two extents that are equal in all samples are equal everywhere.
+  /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
+  /// extents that were; nothing when there is none. Equal values have one formula, whoever asks: two extents
+  /// that are equal in all samples are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
 
 private:
@@ -31,8 +32,12 @@ private:
   std::optional<DimFormula> fit_growth(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_quotient(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
                                         const std::vector<size_t>& dims) const;
+  std::optional<DimFormula> fit_sum(const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
+  const DimFormula* find_known(const std::vector<int64_t>& values) const;
 
   std::vector<std::vector<int64_t>> samples_;
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;

@@ -67,7 +67,7 @@ private:
 
   void bind_ranges() {
     for (size_t i = 0; i < vars_.vars().size(); ++i)
-      context_.bind(vars_.vars()[i], {vars_.positive()[i] ? 1 : 0, kMaxExtent});
+      context_.bind(vars_.vars()[i], {vars_.is_positive(i) ? 1 : 0, kMaxExtent});
     for (const Expr& condition : conditions()) context_.assume(condition);
     for (const te::Axis& axis : tensor_.axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
     if (!tensor_.reduction) return;
@@ -85,7 +85,7 @@ private:
       result.push_back(extent >= Expr(1));
     };
     for (size_t i = 0; i < vars_.vars().size(); ++i) {
-      if (vars_.positive()[i]) add(Expr(vars_.vars()[i]));
+      if (vars_.is_positive(i)) add(Expr(vars_.vars()[i]));
     }
     for (const te::Tensor& input : nest_.inputs) {
       for (const Expr& part : input->shape) add(part);

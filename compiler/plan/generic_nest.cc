@@ -325,29 +325,39 @@ private:
 
 Nests split_nests(const te::Program& program) { return Splitter(program).run(); }
 
-te::Expr TermVars::value(const DimTerm& term, bool positive) {
-  // mul × dim + add is written out, so that bounds of windows can be shown.
-  const bool linear = term.div == 1;
-  const DimTerm key = linear ? DimTerm{term.dim, 1, 0, 1} : term;
-  size_t at = static_cast<size_t>(std::find(terms_.begin(), terms_.end(), key) - terms_.begin());
-  if (at == terms_.size()) {
-    terms_.push_back(key);
+te::Expr TermVars::argument(const DimFormula& formula) {
+  const auto found = std::find(formulas_.begin(), formulas_.end(), formula);
+  const auto at = static_cast<size_t>(found - formulas_.begin());
+  if (found == formulas_.end()) {
+    formulas_.push_back(formula);
     vars_.push_back(te::make_var("n" + std::to_string(at)));
-    positive_.push_back(linear);
   }
-  if (positive) positive_[at] = true;
-  Expr value(vars_[at]);
-  if (linear && term.mul != 1) value = value * Expr(term.mul);
-  return linear && term.add != 0 ? value + Expr(term.add) : value;
+  return te::Expr(vars_[at]);
+}
+
+bool TermVars::is_positive(size_t var) const {
+  const std::vector<DimProduct>& products = formulas_[var].products;
+  return formulas_[var].offset == 0 && products.size() == 1 && products[0].scale == 1 &&
+         products[0].factors.size() == 1 && products[0].factors[0].mul == 1 &&
+         products[0].factors[0].add == 0 && products[0].factors[0].div == 1;
 }
 
 te::Expr TermVars::expr(const DimFormula& formula) {
-  if (formula.factors.empty()) return Expr(formula.offset + formula.scale);
-  const bool many = formula.factors.size() > 1;
-  Expr product = value(formula.factors[0], many);
-  for (size_t i = 1; i < formula.factors.size(); ++i) product = product * value(formula.factors[i], many);
-  if (formula.scale != 1) product = product * Expr(formula.scale);
-  return formula.offset != 0 ? product + Expr(formula.offset) : product;
+  if (formula.products.empty()) return Expr(formula.offset);
+  if (formula.products.size() > 1 || formula.products[0].factors.size() > 1) return argument(formula);
+  // scale × (mul × dim + add) + offset is written out, so that bounds of windows can be shown.
+  DimProduct product = formula.products[0];
+  DimTerm& term = product.factors[0];
+  int64_t scale = product.scale, offset = formula.offset;
+  if (term.div == 1) {
+    offset += scale * term.add;
+    scale *= term.mul;
+    term = {term.dim, 1, 0, 1};
+  }
+  product.scale = 1;
+  Expr value = argument({0, {product}});
+  if (scale != 1) value = value * Expr(scale);
+  return offset != 0 ? value + Expr(offset) : value;
 }
 
 Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars) {

@@ -38,23 +38,22 @@ struct Nests {
 };
 Nests split_nests(const te::Program& program);
 
-/// The symbolic extents of a kernel: each is a term over the free dims, passed as an argument.
+/// The symbolic extents of a kernel, passed as arguments: free dims, quotients of them, and whole sums and
+/// products, about which nothing can be shown but that the kernel's extents are 1 at least.
 class TermVars {
 public:
   /// The formula's value, with a var for each quotient in it; equal terms are one var.
   te::Expr expr(const DimFormula& formula);
-  const std::vector<DimTerm>& terms() const { return terms_; }
+  const std::vector<DimFormula>& formulas() const { return formulas_; }
   const std::vector<te::Var>& vars() const { return vars_; }
-  /// By var: free dims, and factors of products, which are extents, are 1 at least; another quotient may be
-  /// 0.
-  const std::vector<bool>& positive() const { return positive_; }
+  /// By var: free dims are 1 at least; another formula may be 0.
+  bool is_positive(size_t var) const;
 
 private:
-  te::Expr value(const DimTerm& term, bool positive);
+  te::Expr argument(const DimFormula& formula);
 
-  std::vector<DimTerm> terms_;
+  std::vector<DimFormula> formulas_;
   std::vector<te::Var> vars_;
-  std::vector<bool> positive_;
 };
 
 /// The nest of all samples. Throws Error(kNotSupported) saying what cannot be generalized.

@@ -44,48 +44,24 @@ std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples)
   return dims;
 }
 
-/// The formula floor((mul × position + add) / div) of a vector's elements (dim 0 is the position), if small
-/// numbers make one.
-std::optional<DimTerm> positions_of(const ir::Value& value) {
-  const std::optional<Tensor>& tensor = value.constant;
-  if (!tensor || value.type.shape.size() != 1 || tensor->dtype() != DType::kInt64) return std::nullopt;
-  const auto* elements = static_cast<const int64_t*>(tensor->data());
-  const auto holds = [&](const DimTerm& term) {
-    for (int64_t i = 0; i < tensor->num_elements(); ++i) {
-      if (elements[i] != evaluate(term, std::span(&i, 1))) return false;
-    }
-    return true;
-  };
-  constexpr int64_t kLargest = 16;
-  for (int64_t div = 1; div <= kLargest; ++div) {
-    for (int64_t mul = 1; mul <= kLargest; ++mul) {
-      for (int64_t add = 0; add < std::max(div, mul); ++add) {
-        if (holds({0, mul, add, div})) return DimTerm{0, mul, add, div};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-te::Tensor positions_tensor(const DimTerm& term, const Shape& shape) {
-  return te::compute("positions", shape, [&](const std::vector<te::Expr>& axes) {
-    return te::floordiv(axes[0] * te::Expr(term.mul) + te::Expr(term.add), te::Expr(term.div));
-  });
-}
-
 class GenericBuilder {
 public:
-  GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples, int lanes)
+  GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples,
+                 const std::vector<HiddenConstant>& hidden, int lanes)
       : first_(first),
         samples_(samples),
+        hidden_(hidden),
+        own_inputs_(first.inputs().size() - hidden.size()),
         lanes_(lanes),
         fitter_(dims_of(samples)),
         buffer_of_(first.values().size(), -1) {}
 
   GenericModel run(const std::vector<std::string>& output_names) {
     result_.plan.dims = samples_[0].dims;
-    for (const ir::ValueId input : first().inputs())
+    for (size_t i = 0; i < own_inputs_; ++i) {
+      const ir::ValueId input = first().inputs()[i];
       plan().inputs.push_back(port(first().value(input).name, add_value(input, package::BufferKind::kInput)));
+    }
     for (size_t i = 0; i < first().nodes().size(); ++i) {
       try {
         add_node(static_cast<ir::NodeId>(i));
@@ -130,7 +106,7 @@ private:
       if (!formula)
         throw Error(ErrorCode::kNotSupported, "extent " + std::to_string(d) + " of \"" + name +
                                                   "\" depends on the free dims in a way that has no formula");
-      if (formula->factors.empty()) continue;
+      if (formula->products.empty()) continue;
       result_.plan.buffer_holes.push_back({index, static_cast<int32_t>(d), *formula});
     }
     plan().buffers.push_back(std::move(buffer));
@@ -148,38 +124,43 @@ private:
     const int32_t known = buffer_of_[static_cast<size_t>(id)];
     if (known >= 0) return known;
     const ir::Value& value = first().value(id);
+    const auto input = std::find(first().inputs().begin(), first().inputs().end(), id);
+    if (input != first().inputs().end())
+      return add_hidden(id, hidden_[static_cast<size_t>(input - first().inputs().begin()) - own_inputs_]);
     TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
     for (const GraphForm& sample : samples_) {
-      if (!sample.same_constants[static_cast<size_t>(id)]) return add_positions(id);
+      if (!sample.same_constants[static_cast<size_t>(id)])
+        throw Error(ErrorCode::kNotSupported, "constant \"" + value.name + "\" depends on the free dims");
     }
+    return add_constant(id, *value.constant);
+  }
+
+  int32_t add_constant(ir::ValueId id, const Tensor& tensor) {
     const int32_t index = add_value(id, package::BufferKind::kConstant);
     package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
     buffer.params_offset = (params_end_ + kAlign - 1) / kAlign * kAlign;
     params_end_ = buffer.params_offset + buffer.bytes;
-    result_.params.push_back({buffer.params_offset, *value.constant});
+    result_.params.push_back({buffer.params_offset, tensor});
     return index;
   }
 
-  /// A constant that resizing gathers by: its elements are a formula of their positions. A step computes it.
-  int32_t add_positions(ir::ValueId id) {
-    const std::string& name = first().value(id).name;
+  /// A step computes what depends on the free dims.
+  int32_t add_hidden(ir::ValueId id, const HiddenConstant& hidden) {
+    if (hidden.expressions.empty()) return add_constant(id, hidden.values[0]);
     std::vector<Nest> nests;
     std::vector<const Nest*> samples;
-    const auto term = samples_[0].positions.find(id);
-    for (const GraphForm& sample : samples_) {
-      const auto other = sample.positions.find(id);
-      const bool has = term != samples_[0].positions.end();
-      const bool same = has && (sample.same_constants[static_cast<size_t>(id)] ||
-                                (other != sample.positions.end() && other->second == term->second));
-      if (!same) throw Error(ErrorCode::kNotSupported, "constant \"" + name + "\" depends on the free dims");
-      nests.push_back({positions_tensor(term->second, sample.shapes[static_cast<size_t>(id)]), {}, {}});
-    }
+    for (const te::Tensor& tensor : hidden.expressions) nests.push_back({tensor, {}, {}});
     for (const Nest& nest : nests) samples.push_back(&nest);
     const int32_t buffer = add_value(id, package::BufferKind::kTemp);
     package::Step step;
     step.args = {buffer};
     step.outputs = {0};
-    add_step(std::move(step), samples, "positions", {});
+    try {
+      add_step(std::move(step), samples, "computed", {});
+    } catch (Error& error) {
+      error.add_context("constant \"" + first().value(id).name + "\"");
+      throw;
+    }
     return buffer;
   }
 
@@ -261,9 +242,9 @@ private:
     TermVars vars;
     const Nest nest = generalize(samples, fitter_, vars);
     const auto index = static_cast<int32_t>(plan().steps.size());
-    for (const DimTerm& term : vars.terms()) {
-      result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), {0, 1, {term}}});
-      step.dims.push_back(evaluate(term, samples_[0].dims));
+    for (const DimFormula& formula : vars.formulas()) {
+      result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
+      step.dims.push_back(evaluate(formula, samples_[0].dims));
     }
     const size_t made_kernel = add_kernel(base, build_generic_loops(nest, vars, lanes_), origins);
     step.function = result_.kernels[made_kernel].symbol;
@@ -289,6 +270,8 @@ private:
 
   const ir::Graph& first_;
   const std::vector<GraphForm>& samples_;
+  const std::vector<HiddenConstant>& hidden_;
+  const size_t own_inputs_;  ///< the graph's inputs behind them are hidden constants
   int lanes_;
   DimFitter fitter_;
   std::vector<int32_t> buffer_of_;
@@ -301,16 +284,12 @@ private:
 
 GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first) {
   check_same_graph(graph, first);
-  GraphForm form{dims, {}, {}, {}, std::vector<Nests>(graph.nodes().size())};
+  GraphForm form{dims, {}, {}, std::vector<Nests>(graph.nodes().size())};
   for (size_t i = 0; i < graph.values().size(); ++i) {
     const ir::Value& value = graph.values()[i];
     const std::optional<Tensor>& other = first.values()[i].constant;
     form.shapes.push_back(value.type.shape);
-    const bool same = value.constant && other && same_bytes(*value.constant, *other);
-    form.same_constants.push_back(same);
-    // The first sample's too: another sample may differ from it.
-    if (const auto term = same && &graph != &first ? std::nullopt : positions_of(value))
-      form.positions.emplace(static_cast<ir::ValueId>(i), *term);
+    form.same_constants.push_back(value.constant && other && same_bytes(*value.constant, *other));
   }
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
@@ -321,9 +300,10 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
 }
 
 GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
+                              const std::vector<HiddenConstant>& hidden,
                               const std::vector<std::string>& output_names, int lanes) {
   TM_CHECK(!samples.empty(), "no samples");
-  return GenericBuilder(first, samples, lanes).run(output_names);
+  return GenericBuilder(first, samples, hidden, lanes).run(output_names);
 }
 
 }  // namespace tensormill::plan

@@ -9,6 +9,7 @@
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/plan_builder.h"
+#include "compiler/plan/shape_constants.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::plan {
@@ -38,19 +39,19 @@ struct GenericModel {
 /// What of a sample's graph the generic plan is made from: all but its weights.
 struct GraphForm {
   std::vector<int64_t> dims;
-  std::vector<Shape> shapes;                 ///< by value
-  std::vector<bool> same_constants;          ///< by value: constants that the first sample has too
-  std::map<ir::ValueId, DimTerm> positions;  ///< other constants whose elements are a formula of the position
-  std::vector<Nests> nests;                  ///< by node; none for views
+  std::vector<Shape> shapes;         ///< by value
+  std::vector<bool> same_constants;  ///< by value: constants that the first sample has too
+  std::vector<Nests> nests;          ///< by node; none for views
 };
 
 /// `graph` is the model for `dims`, `first` the first sample's graph. Throws Error(kNotSupported) where they
 /// differ in more than extents.
 GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first);
 
-/// The plan is that of `first`, whose form is the first of the samples. `lanes` of 32 bits a vector. Throws
-/// Error(kNotSupported) naming the node and what has no formula.
+/// The plan is that of `first`, whose form is the first of the samples; its last inputs are `hidden`. `lanes`
+/// of 32 bits a vector. Throws Error(kNotSupported) naming the node and what has no formula.
 GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
+                              const std::vector<HiddenConstant>& hidden,
                               const std::vector<std::string>& output_names, int lanes);
 
 }  // namespace tensormill::plan

@@ -38,9 +38,13 @@ int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims) {
 }
 
 int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims) {
-  int64_t product = formula.scale;
-  for (const DimTerm& term : formula.factors) product = multiply(product, evaluate(term, dims));
-  return add(formula.offset, product);
+  int64_t sum = formula.offset;
+  for (const DimProduct& summand : formula.products) {
+    int64_t product = summand.scale;
+    for (const DimTerm& term : summand.factors) product = multiply(product, evaluate(term, dims));
+    sum = add(sum, product);
+  }
+  return sum;
 }
 
 }  // namespace tensormill

@@ -1,6 +1,6 @@
-/// Extents as functions of a package's free dims: offset + scale × Π floor((mul × dim + add) / div). A
-/// product of such quotients is what convolutions, pooling, slices and reshapes make of a batch, a height or
-/// a length. Thread-safety: values.
+/// Extents as functions of a package's free dims: offset + Σ scale × Π floor((mul × dim + add) / div).
+/// Products of such quotients are what convolutions, pooling, slices and reshapes make of a batch, a height
+/// or a length; concatenations add them up. Thread-safety: values.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,15 @@ struct DimTerm {
   auto operator<=>(const DimTerm&) const = default;
 };
 
+struct DimProduct {
+  int64_t scale = 1;
+  std::vector<DimTerm> factors;
+  auto operator<=>(const DimProduct&) const = default;
+};
+
 struct DimFormula {
   int64_t offset = 0;
-  int64_t scale = 0;
-  std::vector<DimTerm> factors;  ///< none: offset + scale
+  std::vector<DimProduct> products;  ///< none: a constant
   auto operator<=>(const DimFormula&) const = default;
 };
 

@@ -11,18 +11,22 @@ namespace tensormill::package {
 namespace {
 
 constexpr int64_t kMaxFactor = int64_t{1} << 40;
+constexpr int64_t kMaxProducts = 64;
 
 Json holes_to_json(const std::vector<PlanHole>& holes) {
   Json result = Json::array();
   for (const PlanHole& hole : holes) {
-    Json factors = Json::array();
-    for (const DimTerm& term : hole.value.factors)
-      factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
+    Json products = Json::array();
+    for (const DimProduct& product : hole.value.products) {
+      Json factors = Json::array();
+      for (const DimTerm& term : product.factors)
+        factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
+      products.push_back({{"scale", product.scale}, {"factors", std::move(factors)}});
+    }
     result.push_back({{"owner", hole.owner},
                       {"position", hole.position},
                       {"offset", hole.value.offset},
-                      {"scale", hole.value.scale},
-                      {"factors", std::move(factors)}});
+                      {"products", std::move(products)}});
   }
   return result;
 }
@@ -38,6 +42,23 @@ DimTerm term_from_json(const Json& json, std::string pointer, size_t free_dims) 
   return term;
 }
 
+DimFormula formula_from_json(JsonFields& fields, size_t free_dims) {
+  DimFormula formula;
+  formula.offset = fields.integer("offset", -kMaxFactor, kMaxFactor);
+  const Json& products = fields.array("products", kMaxProducts);
+  for (size_t p = 0; p < products.size(); ++p) {
+    JsonFields product(products[p], fields.pointer_to("products") + "/" + std::to_string(p));
+    formula.products.push_back({product.integer("scale", -kMaxFactor, kMaxFactor), {}});
+    const Json& factors = product.array("factors", kMaxFreeDims);
+    for (size_t f = 0; f < factors.size(); ++f) {
+      formula.products.back().factors.push_back(
+          term_from_json(factors[f], product.pointer_to("factors") + "/" + std::to_string(f), free_dims));
+    }
+    product.finish();
+  }
+  return formula;
+}
+
 std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, size_t free_dims) {
   std::vector<PlanHole> holes;
   const Json& items = set.array(key, kMaxPlanBuffers);
@@ -46,13 +67,7 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
     PlanHole hole;
     hole.owner = static_cast<int32_t>(fields.integer("owner", 0, kMaxPlanBuffers - 1));
     hole.position = static_cast<int32_t>(fields.integer("position", 0, kMaxStepArguments - 1));
-    hole.value.offset = fields.integer("offset", -kMaxFactor, kMaxFactor);
-    hole.value.scale = fields.integer("scale", -kMaxFactor, kMaxFactor);
-    const Json& factors = fields.array("factors", kMaxFreeDims);
-    for (size_t f = 0; f < factors.size(); ++f) {
-      hole.value.factors.push_back(
-          term_from_json(factors[f], fields.pointer_to("factors") + "/" + std::to_string(f), free_dims));
-    }
+    hole.value = formula_from_json(fields, free_dims);
     fields.finish();
     holes.push_back(std::move(hole));
   }
@@ -199,8 +214,10 @@ void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecP
     if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
   }
   for (const PlanHole& hole : generic.step_holes) {
-    plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] =
-        no_less(evaluate(hole.value, dims), 0);
+    const int64_t extent = no_less(evaluate(hole.value, dims), 0);
+    if (extent > kMaxStepDim)
+      throw Error(ErrorCode::kMemoryBudget, "an extent inside of it would be " + std::to_string(extent));
+    plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] = extent;
   }
 }
 

@@ -15,8 +15,10 @@
 
 namespace tensormill::package {
 
-inline constexpr int64_t kPlanSetFormatVersion = 2;
+inline constexpr int64_t kPlanSetFormatVersion = 3;
 inline constexpr int64_t kMaxFreeDims = 16;
+/// Largest extent that a step takes as an argument.
+inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
 /// Largest value of a free dim.
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import free_dims_models
+import free_dims_nets
 import mill
 import numpy as np
 import serving
@@ -49,6 +50,16 @@ class Dynamic(unittest.TestCase):
                 with self.subTest(model=name, shape=shape):
                     inputs = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
                     self.check(path, inputs, f"free.{name}.{'x'.join(map(str, shape))}")
+
+    def test_networks(self):
+        for name, (make, shapes, asked) in free_dims_nets.NETS.items():
+            path = self.folder / f"{name}.onnx"
+            path.write_bytes(make())
+            done = mill.run_program("compile", path, "--input-shapes", shapes, "-o", self.package)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            for dims in asked:
+                with self.subTest(net=name, dims=dims):
+                    self.check(path, free_dims_nets.inputs_of(shapes, dims), f"free.{name}.{'x'.join(map(str, dims))}")
 
     def test_multiples_are_told(self):
         path = self.folder / "two_scales.onnx"

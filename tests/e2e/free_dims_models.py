@@ -25,6 +25,10 @@ class Builder:
         self.nodes.append(helper.make_node(op, names, [name], name=name, **attributes))
         return name
 
+    @staticmethod
+    def tensor(array):
+        return numpy_helper.from_array(array)
+
     def ints(self, *values):
         return self.constant(np.asarray(values, np.int64))
 

@@ -28,8 +28,8 @@ TEST(DimFormula, FloorsAndOverflows) {
   const std::vector<int64_t> dims = {7, -1};
   EXPECT_EQ(evaluate(DimTerm{0, 1, 1, 2}, dims), 4);
   EXPECT_EQ(evaluate(DimTerm{1, 3, 0, 2}, dims), -2);
-  EXPECT_EQ(evaluate(DimFormula{-1, 2, {{0, 1, 0, 1}, {0, 1, 1, 2}}}, dims), 55);
-  EXPECT_THROW(evaluate(DimFormula{0, int64_t{1} << 61, {{0, 1, 0, 1}}}, dims), Error);
+  EXPECT_EQ(evaluate(DimFormula{-1, {{2, {{0, 1, 0, 1}, {0, 1, 1, 2}}}}}, dims), 55);
+  EXPECT_THROW(evaluate(DimFormula{0, {{int64_t{1} << 61, {{0, 1, 0, 1}}}}}, dims), Error);
 }
 
 }  // namespace
