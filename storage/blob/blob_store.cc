@@ -149,10 +149,14 @@ void BlobStore::note_commit(const Digest& digest) {
   if (!holds_.empty()) commits_[digest] = ++clock_;
 }
 
-bool BlobStore::is_held(const Digest& digest) {
+std::set<Digest> BlobStore::held() {
   const std::lock_guard lock(mutex_);
-  const auto commit = commits_.find(digest);
-  return commit != commits_.end() && !holds_.empty() && commit->second > *holds_.begin();
+  std::set<Digest> digests;
+  if (holds_.empty()) return digests;
+  for (const auto& [digest, commit] : commits_) {
+    if (commit > *holds_.begin()) digests.insert(digest);
+  }
+  return digests;
 }
 
 BlobHold::BlobHold(BlobStore& store) : store_(&store) {
@@ -170,11 +174,14 @@ BlobHold::~BlobHold() {
 
 Collected BlobStore::collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run) {
   const std::unique_lock lock(committing_);
+  // Held blobs first: a hold that ends after this has a row by then, which `referenced` may be too early to
+  // see.
+  const std::set<Digest> held_blobs = held();
   const std::vector<Digest> kept = referenced();
   Collected done;
   for (const BlobInfo& blob : list()) {
     if (std::binary_search(kept.begin(), kept.end(), blob.digest)) continue;
-    if (is_held(blob.digest)) {
+    if (held_blobs.contains(blob.digest)) {
       ++done.held;
       continue;
     }

@@ -153,7 +153,7 @@ private:
   friend class BlobHold;
   /// With committing_ shared: the blob is in use from now on.
   void note_commit(const Digest& digest);
-  bool is_held(const Digest& digest);
+  std::set<Digest> held();
   std::string shard_folder(const Digest& digest) const;
   std::string path_of(const Digest& digest, BlobForm form) const;
   std::optional<BlobForm> find(const Digest& digest);

@@ -215,6 +215,18 @@ TEST_P(BlobStoreTest, WhatWasCommittedUnderAHoldStaysUntilItsEnd) {
   EXPECT_TRUE(store_->list().empty());
 }
 
+TEST_P(BlobStoreTest, AHoldThatEndsWhileRowsAreReadKeepsItsBlobs) {
+  std::optional<BlobHold> hold(std::in_place, *store_);
+  const Digest written = store_->put("written");
+  // Its row comes too late to be seen, and the hold ends before the blob is looked at.
+  const Collected done = store_->collect([&] {
+    hold.reset();
+    return std::vector<Digest>();
+  });
+  EXPECT_EQ(done.blobs, 0U);
+  EXPECT_TRUE(store_->exists(written));
+}
+
 TEST_P(BlobStoreTest, CommitsAndCollectionsAtOnceLoseNothingThatIsHeld) {
   std::jthread collector([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) store_->collect([] { return std::vector<Digest>(); });
