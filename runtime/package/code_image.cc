@@ -32,19 +32,18 @@ std::vector<Elf64_Phdr> segments_of(std::span<const std::byte> file) {
   return result;
 }
 
-/// Applies the relative relocations of one table; admission has checked every address.
-void relocate(std::byte* base, const std::map<int64_t, uint64_t>& dynamic, int64_t address_tag,
-              int64_t size_tag) {
+void append_relocations(std::vector<Elf64_Rela>& relocations, const std::byte* base,
+                        const std::map<int64_t, uint64_t>& dynamic, int64_t address_tag, int64_t size_tag) {
   const auto address = dynamic.find(address_tag);
   if (address == dynamic.end()) return;
   const uint64_t size = dynamic.at(size_tag);
   for (uint64_t at = 0; at < size; at += sizeof(Elf64_Rela)) {
-    const auto relocation = load_at<Elf64_Rela>(base + address->second + at);
-    const uint64_t value = reinterpret_cast<uint64_t>(base) + static_cast<uint64_t>(relocation.r_addend);
-    std::memcpy(base + relocation.r_offset, &value, sizeof(value));
+    relocations.push_back(load_at<Elf64_Rela>(base + address->second + at));
   }
 }
 
+/// Applies the relative relocations; admission has checked every address. All are read before the first is
+/// applied: a table may lie in writable data, where one could turn the next into something unchecked.
 void relocate_all(std::byte* base, const Elf64_Phdr& segment) {
   std::map<int64_t, uint64_t> dynamic;
   for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz; at += sizeof(Elf64_Dyn)) {
@@ -52,8 +51,13 @@ void relocate_all(std::byte* base, const Elf64_Phdr& segment) {
     if (entry.d_tag == DT_NULL) break;
     dynamic[entry.d_tag] = entry.d_un.d_val;
   }
-  relocate(base, dynamic, DT_RELA, DT_RELASZ);
-  relocate(base, dynamic, DT_JMPREL, DT_PLTRELSZ);
+  std::vector<Elf64_Rela> relocations;
+  append_relocations(relocations, base, dynamic, DT_RELA, DT_RELASZ);
+  append_relocations(relocations, base, dynamic, DT_JMPREL, DT_PLTRELSZ);
+  for (const Elf64_Rela& relocation : relocations) {
+    const uint64_t value = reinterpret_cast<uint64_t>(base) + static_cast<uint64_t>(relocation.r_addend);
+    std::memcpy(base + relocation.r_offset, &value, sizeof(value));
+  }
 }
 
 }  // namespace

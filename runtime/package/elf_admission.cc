@@ -232,15 +232,17 @@ private:
     const uint64_t chains = bucket_address + buckets * 4;
     if (buckets == 0 || bloom == 0 || (bloom & (bloom - 1)) != 0) fail("hash table is broken");
     slice(file_offset(bucket_address, buckets * 4), buckets * 4);
-    uint64_t count = first;
+    // The chains follow each other in the order of the buckets: the last symbol ends the one that begins
+    // last.
+    uint64_t last = 0;
     for (uint64_t i = 0; i < buckets; ++i) {
-      uint64_t symbol = load<uint32_t>(file_offset(bucket_address + i * 4, 4));
-      if (symbol == 0) continue;
-      if (symbol < first) fail("hash table is broken");
-      while ((load<uint32_t>(file_offset(chains + (symbol - first) * 4, 4)) & 1) == 0) ++symbol;
-      count = std::max(count, symbol + 1);
+      const uint64_t symbol = load<uint32_t>(file_offset(bucket_address + i * 4, 4));
+      if (symbol != 0 && symbol < first) fail("hash table is broken");
+      last = std::max(last, symbol);
     }
-    return count;
+    if (last == 0) return first;
+    while ((load<uint32_t>(file_offset(chains + (last - first) * 4, 4)) & 1) == 0) ++last;
+    return last + 1;
   }
 
   void read_symbols() {
