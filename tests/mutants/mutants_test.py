@@ -8,72 +8,35 @@ the digest of all sources, so that a run that was stopped goes on where it was. 
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import time
 import tomllib
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from source_copy import SourceCopy  # noqa: E402  (found through the line above)
+
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-mutants"
 SOURCE = WORK / "source"
 BUILD = SOURCE / "build"
+COPY = SourceCopy(SOURCE)
 CAUGHT = WORK / "caught.json"
-FOLDERS = ["api", "bench", "compiler", "config", "runtime", "server", "storage", "tests"]
-FILES = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", ".clang-format"]
-SKIPPED = {"node_modules", "__pycache__", "results"}
 RUN_LIMIT_S = 600
 
 MUTANTS = tomllib.loads((ROOT / "tests/mutants/mutants.toml").read_text(encoding="utf-8"))["mutant"]
 
 
-def source_files():
-    """Every file of the copy, relative to the root, sorted."""
-    paths = [Path(name) for name in FILES if (ROOT / name).exists()]
-    for folder in FOLDERS:
-        for parent, folders, names in os.walk(ROOT / folder):
-            folders[:] = [name for name in folders if name not in SKIPPED]
-            paths += [Path(parent).relative_to(ROOT) / name for name in names]
-    return sorted(paths)
-
-
-def sync():
-    """Makes the copy equal to the sources, leaves equal files untouched, and returns the digest of all."""
-    digest, wanted = hashlib.sha256(), set()
-    for path in source_files():
-        data, target = (ROOT / path).read_bytes(), SOURCE / path
-        digest.update(f"{path}\0{len(data)}\0".encode() + data)
-        wanted.add(target)
-        if not target.exists() or target.read_bytes() != data:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-    for folder in FOLDERS:
-        for old in [path for path in (SOURCE / folder).rglob("*") if path.is_file() and path not in wanted]:
-            old.unlink()
-    return digest.hexdigest()
-
-
-def call(command, limit=None):
-    """(exit code or "a time-out", output)."""
-    environment = {**os.environ, "CCACHE_BASEDIR": str(SOURCE), "CCACHE_NOHASHDIR": "1"}
-    try:
-        done = subprocess.run([str(part) for part in command], cwd=SOURCE, env=environment, text=True, timeout=limit,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              errors="replace", check=False)
-        return done.returncode, done.stdout
-    except subprocess.TimeoutExpired as late:
-        return "a time-out", (late.stdout or b"").decode(errors="replace")
-
-
 def build(*targets):
-    return call(["cmake", "--build", BUILD, "--parallel", str(os.cpu_count() or 2), "--target", *targets])
+    return COPY.build(BUILD, *targets)
 
 
 def run_suite(row):
-    return call([BUILD / "bin/tests" / row["suite"], f"--gtest_filter={row['filter']}", "--gtest_brief=1"], RUN_LIMIT_S)
+    return COPY.call([BUILD / "bin/tests" / row["suite"], f"--gtest_filter={row['filter']}", "--gtest_brief=1"],
+                     RUN_LIMIT_S)
 
 
 def key_of(row, digest):
@@ -88,13 +51,13 @@ class Mutants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         SOURCE.mkdir(parents=True, exist_ok=True)
-        cls.digest = sync()
+        cls.digest = COPY.sync()
         cls.caught = json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
         cls.open = [row for row in MUTANTS if key_of(row, cls.digest) not in cls.caught]
         if not cls.open:
             return
         started = time.monotonic()
-        code, output = call(["cmake", "--preset", "dev", "-DTENSORMILL_TESTS=ON"])
+        code, output = COPY.call(["cmake", "--preset", "dev", "-DTENSORMILL_TESTS=ON"])
         assert code == 0, output
         code, output = build(*sorted({row["suite"] for row in cls.open}))
         assert code == 0, output[-4000:]
@@ -117,16 +80,13 @@ class Mutants(unittest.TestCase):
         if key in self.caught:
             self.results[row["name"]] = (0.0, "caught before")
             return
-        target, started = SOURCE / row["file"], time.monotonic()
-        original = target.read_text(encoding="utf-8")
-        self.assertEqual(original.count(row["find"]), 1, f"{row['file']} does not have the text once: {row['find']}")
+        started, take_back = time.monotonic(), COPY.plant(row)
         try:
-            target.write_text(original.replace(row["find"], row["replace"]), encoding="utf-8")
             code, output = build(row["suite"])
             self.assertEqual(code, 0, "the mutant does not compile:\n" + output[-3000:])
             code, output = run_suite(row)
         finally:
-            target.write_text(original, encoding="utf-8")
+            take_back()
         outcome = "survived" if code == 0 else f"caught ({first_failure(code, output)})"
         self.results[row["name"]] = (time.monotonic() - started, outcome)
         self.assertNotEqual(code, 0, f"{row['suite']} --gtest_filter={row['filter']} does not notice")
