@@ -13,7 +13,7 @@ namespace tensormill::fuzz {
 
 using Target = void (*)(std::string_view bytes);
 
-#define TM_FUZZ(name, meaning) void fuzz_##name(std::string_view bytes);
+#define TM_FUZZ(name, meaning, files) void fuzz_##name(std::string_view bytes);
 #include "tests/fuzz/targets.def"
 #undef TM_FUZZ
 

@@ -12,6 +12,7 @@
 #include "compiler/te/text.h"
 #include "compiler/te/verify.h"
 #include "compiler/tune/records/record.h"
+#include "tests/fuzz/tar_checksums.h"
 #include "tests/fuzz/targets.h"
 
 namespace tensormill::fuzz {
@@ -74,10 +75,22 @@ void fuzz_onnx(std::string_view bytes) {
 }
 
 void fuzz_archive(std::string_view bytes) {
-  const FileDescriptor fd = file_of(bytes);
-  ::lseek(fd.get(), 0, SEEK_SET);
-  const Folder folder;
-  read_model(frontend::onnx::open_archive(fd.get(), folder.path(), kMaxBytes));
+  // A zip has no headers of a tar: this leaves it nearly as it is.
+  const bool is_zip = bytes.starts_with("PK");
+  const FileDescriptor fd = file_of(is_zip ? std::string(bytes) : with_tar_checksums(bytes));
+  // The names in it must stay below this one.
+  const Folder around;
+  const std::string folder = around.path() + "/inside";
+  std::filesystem::create_directory(folder);
+  attempt([&] { read_model(frontend::onnx::open_archive(fd.get(), folder, kMaxBytes)); });
+  const std::filesystem::directory_iterator entries(around.path());
+  TM_CHECK(std::distance(begin(entries), end(entries)) == 1, "a member was written outside of its folder");
+  uint64_t bytes_unpacked = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    TM_CHECK(!entry.is_symlink(), "a link: " + entry.path().string());
+    if (entry.is_regular_file()) bytes_unpacked += entry.file_size();
+  }
+  TM_CHECK(bytes_unpacked <= uint64_t{kMaxBytes}, "more was unpacked than allowed");
 }
 
 void fuzz_graph_text(std::string_view bytes) {
@@ -110,7 +123,11 @@ void fuzz_schedule(std::string_view bytes) {
 void fuzz_records(std::string_view bytes) {
   for (const tune::Record& record : tune::parse_records(bytes)) {
     const std::string line = tune::to_line(record);
-    TM_CHECK(tune::to_line(tune::record_from_line(line)) == line, "the record changed:\n" + line);
+    const tune::Record again = tune::record_from_line(line);
+    TM_CHECK(tune::to_line(again) == line, "the record changed:\n" + line);
+    TM_CHECK(again.id() == record.id() && again.median_seconds() == record.median_seconds(),
+             "another record:\n" + line);
+    TM_CHECK(!tune::to_text(record.error).empty(), "an error without words");
   }
 }
 

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cstring>
 
+#include "api/http/conditional.h"
 #include "api/http/headers.h"
 #include "api/http/message.h"
 #include "api/http/target.h"
 #include "api/schema/requests.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/transport/framing.h"
 #include "tests/fuzz/targets.h"
 
@@ -25,9 +28,47 @@ http::Headers fields_of(std::string_view head) {
   return headers;
 }
 
-}  // namespace
+/// A thousand bytes that a client may ask a part of.
+class SomeContent final : public http::Content {
+public:
+  uint64_t size() const override { return 1000; }
+  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override {
+    TM_CHECK(offset <= size(), "a read past the content");
+    const size_t count = std::min<size_t>(buffer.size(), size() - offset);
+    std::memset(buffer.data(), 0, count);
+    return count;
+  }
+};
 
-void fuzz_http_head(std::string_view bytes) {
+/// The answer's head must be made of whole lines, whatever the request asked for.
+void check_head(const http::Response& response) {
+  for (const bool http_1_1 : {true, false}) {
+    const std::string head = transport::serialize_head(response, http_1_1, false);
+    TM_CHECK(head.ends_with("\r\n\r\n") && head.find("\r\n\r\n") == head.size() - 4,
+             "a broken head:\n" + head);
+  }
+}
+
+void check_range(const http::Request& request) {
+  const http::Response answer =
+      http::serve_content(request, std::make_shared<SomeContent>(), "tag", "text/plain");
+  if (const auto* body = std::get_if<http::ContentBody>(&answer.body)) {
+    TM_CHECK(body->offset <= 1000 && body->length <= 1000 - body->offset, "a range outside the content");
+  }
+  check_head(answer);
+}
+
+/// Whether `text` can stand in an answer.
+bool fits_json(const std::string& text) {
+  try {
+    canonical_json(text);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void read_head(std::string_view bytes) {
   transport::check_raw_head(bytes);
   const http::Headers headers = fields_of(bytes);
   attempt([&] { transport::check_framing(headers, true); });
@@ -40,11 +81,25 @@ void fuzz_http_head(std::string_view bytes) {
   const std::string_view rest = line.substr(space + 1);
   http::parse_target(rest.substr(0, rest.find(' ')), request);
   for (const std::string& segment : request.segments) {
+    TM_CHECK(fits_json(segment), "a segment that is not UTF-8");
     TM_CHECK(http::percent_decode(http::percent_encode(segment), false) == segment, "a segment changed");
   }
   attempt([&] { request.query_int("limit", 1, 1, 100); });
   attempt([&] { request.query_flag("wait"); });
+  attempt([&] { check_range(request); });
   request.accepts("application/json", "application/x-npz");
+  request.content_type();
+}
+
+}  // namespace
+
+void fuzz_http_head(std::string_view bytes) {
+  try {
+    read_head(bytes);
+  } catch (const Error& error) {
+    check_head(transport::refusal(error, "id"));
+    throw;
+  }
 }
 
 void fuzz_http_body(std::string_view bytes) {

@@ -1,14 +1,22 @@
-#include <array>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <span>
 
+#include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/image/image.h"
 #include "runtime/npz/npz.h"
+#include "runtime/package/code_image.h"
 #include "runtime/package/elf_admission.h"
 #include "runtime/package/exec_plan.h"
 #include "runtime/package/metadata.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/package/plan_memory.h"
+#include "runtime/package/tar_reader.h"
+#include "tests/fuzz/tar_checksums.h"
 #include "tests/fuzz/targets.h"
 
 namespace tensormill::fuzz {
@@ -20,11 +28,69 @@ std::span<const std::byte> as_bytes(std::string_view bytes) {
   return std::as_bytes(std::span(bytes.data(), bytes.size()));
 }
 
+int depth_of(const Json& value) {
+  if (!value.is_structured()) return 0;
+  int deepest = 0;
+  for (const Json& item : value) deepest = std::max(deepest, depth_of(item));
+  return deepest + 1;
+}
+
+/// Reads every byte, so that a view of what is not there is noticed.
+void touch(const TensorView& view) {
+  const auto* bytes = static_cast<const volatile char*>(view.data);
+  for (int64_t i = 0; i < num_bytes(view.shape, view.dtype); ++i) static_cast<void>(bytes[i]);
+}
+
+std::string bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), tensor.num_bytes()};
+}
+
+/// What was read is written and read again.
+void check_written(const std::vector<npz::NamedTensor>& tensors) {
+  const std::string archive = npz::write_npz(tensors);
+  const std::vector<npz::NamedTensor> again = npz::read_npz(as_bytes(archive));
+  TM_CHECK(again.size() == tensors.size(), "tensors were lost");
+  for (size_t i = 0; i < again.size(); ++i) {
+    TM_CHECK(again[i].name == tensors[i].name && again[i].tensor.shape() == tensors[i].tensor.shape() &&
+                 bytes_of(again[i].tensor) == bytes_of(tensors[i].tensor),
+             "tensor " + tensors[i].name + " changed");
+  }
+}
+
+std::shared_ptr<const MappedFile> file_of(std::string_view bytes) {
+  const FileDescriptor fd(::memfd_create("member", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "member");
+  return MappedFile::map(fd.get(), "member");
+}
+
+/// The members of an archive, metadata.json with the digests that they have: no search finds those.
+std::map<std::string, std::shared_ptr<const MappedFile>> with_digests(std::string_view archive) {
+  std::map<std::string, std::string> texts;
+  for (const package::TarMember& member : package::read_tar(as_bytes(archive))) {
+    texts[member.name] = archive.substr(member.offset, member.size);
+  }
+  Json metadata = parse_json(texts[std::string(package::kMetadataMember)]);
+  if (metadata.is_object() && metadata.contains("members") && metadata["members"].is_object()) {
+    for (auto& [name, info] : metadata["members"].items()) {
+      if (!info.is_object() || !texts.contains(name)) continue;
+      info["digest"] = Digest::of(texts[name]).text();
+      info["size"] = texts[name].size();
+    }
+    texts[std::string(package::kMetadataMember)] = canonical_json(metadata);
+  }
+  std::map<std::string, std::shared_ptr<const MappedFile>> members;
+  for (const auto& [name, text] : texts) members[name] = file_of(text);
+  return members;
+}
+
 }  // namespace
 
 void fuzz_json(std::string_view bytes) {
-  const std::string text = canonical_json(parse_json(bytes));
+  const Json value = parse_json(bytes);
+  TM_CHECK(depth_of(value) <= 64, "JSON of depth " + std::to_string(depth_of(value)));
+  const std::string text = canonical_json(value);
   TM_CHECK(canonical_json(parse_json(text)) == text, "canonical JSON changed: " + text);
+  attempt([&] { parse_json(bytes, 2); });
 }
 
 void fuzz_npz(std::string_view bytes) {
@@ -32,11 +98,20 @@ void fuzz_npz(std::string_view bytes) {
   limits.max_members = 64;
   limits.max_tensor_bytes = kMaxBytes;
   limits.max_total_bytes = kMaxBytes;
+  attempt([&] { npz::read_npy(as_bytes(bytes), limits); });
   const npz::Reader reader(as_bytes(bytes), limits);
+  std::vector<npz::NamedTensor> tensors;
   for (size_t i = 0; i < reader.entries().size(); ++i) {
-    attempt([&] { reader.read(i); });
-    attempt([&] { reader.view(i); });
+    const std::string& name = reader.entries()[i].name;
+    TM_CHECK(reader.find(name) == i, "tensor " + name + " is not found");
+    attempt([&] { tensors.push_back({name, reader.read(i)}); });
+    attempt([&] {
+      if (const auto view = reader.view(i)) touch(*view);
+    });
   }
+  const bool named =
+      std::all_of(tensors.begin(), tensors.end(), [](const auto& one) { return !one.name.empty(); });
+  if (named) check_written(tensors);
 }
 
 void fuzz_picture(std::string_view bytes) {
@@ -50,11 +125,25 @@ void fuzz_preprocess(std::string_view bytes) {
   const image::Preprocess options = image::preprocess_from_json(bytes);
   const image::Image picture{4, 3, 3, std::vector<uint8_t>(36, 128)};
   if (options.resize > 64 || options.crop_width > 64 || options.crop_height > 64) return;
-  attempt([&] { image::to_tensor(picture, options, DType::kFloat32, {1, 3, 8, 8}); });
+  attempt([&] {
+    // The scores may be anything that scale, mean and std make of a picture.
+    const Tensor scores = image::to_tensor(picture, options, DType::kFloat32, {1, 3, 8, 8});
+    const TensorView view{scores.dtype(), scores.shape(), scores.data()};
+    for (const bool softmax : {false, true}) {
+      TM_CHECK(image::top_k(view, 5, softmax).size() == 5, "fewer scores than were asked for");
+    }
+  });
   attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 8, 8, 3}); });
+  attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 1, 8, 8}); });
 }
 
-void fuzz_package(std::string_view bytes) { package::Package::from_archive_bytes(as_bytes(bytes)); }
+void fuzz_package(std::string_view bytes) {
+  attempt([&] { package::Package::from_archive_bytes(as_bytes(bytes)); });
+  attempt([&] { package::Package::open_archive(file_of(bytes)); });
+  const std::string repaired = with_tar_checksums(bytes);
+  const auto whole = package::Package::open_members(with_digests(repaired));
+  package::LoadedPackage::load(whole);
+}
 
 void fuzz_metadata(std::string_view bytes) {
   const std::string text = package::metadata_to_json(package::metadata_from_json(bytes));
@@ -68,6 +157,12 @@ void fuzz_plan(std::string_view bytes) {
   attempt([&] { package::plan_memory(plan); });
 }
 
-void fuzz_elf(std::string_view bytes) { package::admit_elf(as_bytes(bytes)); }
+void fuzz_elf(std::string_view bytes) {
+  const package::AdmittedElf admitted = package::admit_elf(as_bytes(bytes));
+  const package::CodeImage image(as_bytes(bytes));
+  for (const auto& [name, address] : admitted.symbols) {
+    TM_CHECK(*reinterpret_cast<const volatile char*>(image.kernel(name)) + 1 != 1000, name);
+  }
+}
 
 }  // namespace tensormill::fuzz

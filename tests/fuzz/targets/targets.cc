@@ -4,7 +4,7 @@ namespace tensormill::fuzz {
 
 const std::vector<TargetRow>& all_targets() {
   static const std::vector<TargetRow> rows = {
-#define TM_FUZZ(name, meaning) {#name, &fuzz_##name},
+#define TM_FUZZ(name, meaning, files) {#name, &fuzz_##name},
 #include "tests/fuzz/targets.def"
 #undef TM_FUZZ
   };

@@ -1,0 +1,188 @@
+"""Writes structured seeds into corpus/: seeds.py. What a search over bytes would hardly come upon by itself: every field of
+a format once, and files that are broken in one place behind several checks. The same files each time."""
+
+import io
+import struct
+import tarfile
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+import seeds_onnx
+import seeds_text
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+
+
+def npy(array, version=1, descr=None, order="False", shape=None):
+    shape = array.shape if shape is None else shape
+    text = f"{{'descr': '{descr or array.dtype.str}', 'fortran_order': {order}, 'shape': {shape}}}\n".encode()
+    size = struct.pack("<H", len(text)) if version == 1 else struct.pack("<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text + array.tobytes()
+
+
+def npz_seeds():
+    ramp = np.arange(6, dtype=np.float32).reshape(2, 3)
+    yield "version2.npy", npy(ramp, 2)
+    yield "fortran.npy", npy(ramp, order="True")
+    yield "big_endian.npy", npy(ramp.astype(">f4"))
+    yield "bools.npy", npy(np.array([0, 1, 2], np.uint8), descr="|b1")
+    yield "too_many_bytes.npy", npy(ramp) + b"x"
+    yield "huge.npy", npy(ramp, shape=(1 << 40,))
+    yield "no_such_order.npy", npy(ramp, order="Maybe")
+    yield "no_such_type.npy", npy(ramp, descr="<c8")
+    yield "version9.npy", npy(ramp, 9)
+    yield "aligned.npz", zip_of([("a.npy", npy_padded(ramp, 35))])
+    yield "twice.npz", zip_of([("a.npy", npy(ramp)), ("a.npy", npy(ramp))])
+    yield "other_member.npz", zip_of([("a.txt", npy(ramp))])
+    yield "other_size.npz", zip_of([("a.npy", npy(ramp, shape=(3, 3)))])
+    yield "wrong_crc.npz", zip_of([("a.npy", npy(ramp))]).replace(struct.pack("<I", zlib.crc32(npy(ramp))), b"\0\1\2\3")
+    yield "wrong_crc_aligned.npz", zip_of([("a.npy", npy_padded(ramp, 35))]).replace(
+        struct.pack("<I", zlib.crc32(npy_padded(ramp, 35))), b"\0\1\2\3")
+    yield "zip64.npz", zip64(npy(ramp))
+
+
+def npy_padded(array, before):
+    """A .npy whose data is at a multiple of 64 when `before` bytes precede it."""
+    text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}}}".encode()
+    text += b" " * (-(before + 10 + len(text) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + array.tobytes()
+
+
+def zip_of(members, method=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", method) as archive:
+        warnings.simplefilter("ignore")  # of two members with one name
+        for name, data in members:
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = method
+            archive.writestr(info, data)
+    return buffer.getvalue()
+
+
+def zip64(data):
+    """One stored member, its sizes and the directory's place in the records of zip64, behind another extra field."""
+    crc, name = zlib.crc32(data), b"a.npy"
+    local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0, 0, 0, 33, crc, len(data), len(data), len(name), 0) + name + data
+    extra = struct.pack("<HHI", 0x5455, 4, 0) + struct.pack("<HHQQQ", 1, 24, len(data), len(data), 0)
+    central = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0, 0, 0, 33, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name),
+                          len(extra), 0, 0, 0, 0, 0xFFFFFFFF) + name + extra
+    end64 = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, 1, 1, len(central), len(local))
+    locator = struct.pack("<IIQI", 0x07064B50, 0, len(local) + len(central), 1)
+    end = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    return local + central + end64 + locator + end
+
+
+def tar_of(members, kinds=()):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name, kind, target in kinds:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            archive.addfile(info)
+    return buffer.getvalue().rstrip(b"\0") + b"\0" * 1536
+
+
+def package_members():
+    with tarfile.open(CORPUS / "package/moves.tar") as archive:
+        return [(member.name, archive.extractfile(member).read()) for member in archive if member.name in
+                ("metadata.json", "mod.json", "mod.so", "mod.params")]
+
+
+def package_seeds():
+    members = dict(package_members())
+    yield "unaligned.tar", tar_of(members.items())
+    yield "no_code.tar", tar_of((name, data) for name, data in members.items() if name != "mod.so")
+    yield "more_members.tar", tar_of([*members.items(), ("more", b"")])
+    yield "other_abi.tar", tar_of({**members, "metadata.json": members["metadata.json"].replace(
+        b'"abi_version":1', b'"abi_version":2')}.items())
+    yield "fewer_params.tar", tar_of({**members, "mod.params": b"0123"}.items())
+    yield "other_machine.tar", tar_of({**members, "metadata.json": members["metadata.json"].replace(
+        b'"triple":"x86_64-', b'"triple":"aarch64-')}.items())
+    yield "other_cpu.tar", tar_of({**members, "metadata.json": members["metadata.json"].replace(
+        b'"sse3",', b'"amx-fp16",')}.items())
+    yield "link.tar", tar_of([], [("mod.so", tarfile.SYMTYPE, "/etc/passwd")])
+    yield "folder.tar", tar_of([("a/mod.so", b"")])
+    yield "twice.tar", tar_of([("mod.so", b""), ("mod.so", b"")])
+
+
+def archive_seeds():
+    model = (CORPUS / "onnx/moves.onnx").read_bytes()
+    external = seeds_onnx.external_model("data/weights.bin")
+    weights = np.arange(4, dtype=np.float32).tobytes()
+    yield "external.tar", tar_of([("./m.onnx", external), ("data/weights.bin", weights)])
+    yield "external.zip", zip_of([("m.onnx", external), ("data/weights.bin", weights)], zipfile.ZIP_DEFLATED)
+    yield "external_missing.tar", tar_of([("m.onnx", external)])
+    yield "external_outside.tar", tar_of([("m.onnx", seeds_onnx.external_model("../weights.bin"))])
+    yield "two_models.tar", tar_of([("a.onnx", model), ("b.onnx", model)])
+    yield "no_model.tar", tar_of([("a.txt", b"x")])
+    yield "twice.tar", tar_of([("a.txt", b"x"), ("a.txt", b"x")])
+    yield "absolute.zip", zip_of([("/a.onnx", model)])
+    yield "bomb.zip", zip_of([("a.onnx", b"\0" * (3 << 20))], zipfile.ZIP_DEFLATED)
+
+
+def jpeg_claiming(width, height):
+    """The committed JPEG with another size in its frame header."""
+    data = (CORPUS / "picture/rgb.jpg").read_bytes()
+    at = next(data.index(mark) for mark in (b"\xff\xc0", b"\xff\xc2") if mark in data)
+    return data[:at + 5] + struct.pack(">HH", height, width) + data[at + 9:]
+
+
+def picture_seeds():
+    jpeg, png = ((CORPUS / f"picture/rgb.{kind}").read_bytes() for kind in ("jpg", "png"))
+    yield "large.jpg", jpeg_claiming(2000, 2000)
+    yield "cut.jpg", jpeg[:len(jpeg) * 3 // 4]
+    yield "no_frame.jpg", b"\xff\xd8\xff\xd9"
+    yield "cut.png", png[:len(png) * 3 // 4]
+    yield "no_header.png", png[:16]
+
+
+def elf_seeds():
+    good = bytearray((CORPUS / "elf/moves.so").read_bytes())
+
+    def changed(at, form, *values):
+        data = bytearray(good)
+        struct.pack_into(form, data, at, *values)
+        return bytes(data)
+
+    yield "relocations.so", relocations(good)
+    yield "other_machine.so", changed(18, "<H", 183)
+    yield "executable_data.so", changed(64 + 2 * 56 + 4, "<I", 7)
+    yield "interpreter.so", changed(64 + 6 * 56, "<I", 3)
+    yield "library.so", changed(0x680, "<Q", 1)
+    yield "constructor.so", changed(0x680, "<Q", 12)
+    yield "hash.so", changed(0x680 + 7 * 16, "<Q", 4)
+
+
+def relocations(good):
+    """Relative relocations in writable data, of which the first changes the second."""
+    data, at = bytearray(good[:0x710]), 0x680
+    # The dynamic section has nine entries of 16 bytes: four go, three come and the table follows.
+    kept = [bytes(data[at + 16 * i:at + 16 * (i + 1)]) for i in range(3, 8)]
+    table = 0x2680 + 0x90
+    entries = kept + [struct.pack("<QQ", tag, value) for tag, value in ((7, table), (8, 48), (9, 24), (0, 0))]
+    data[at:at + 0x90] = b"".join(entries)
+    data += struct.pack("<QQq", table + 24, 8, 0) + struct.pack("<QQq", table + 16, 8, 16)
+    struct.pack_into("<QQ", data, 64 + 3 * 56 + 32, 0x90 + 48, 0x980)
+    struct.pack_into("<Q", data, 40, 0)
+    struct.pack_into("<HHH", data, 58, 64, 0, 0)
+    return bytes(data)
+
+
+def main():
+    folders = {"npz": npz_seeds, "package": package_seeds, "archive": archive_seeds, "picture": picture_seeds,
+               "elf": elf_seeds, "onnx": seeds_onnx.seeds, **seeds_text.SEEDS}
+    for folder, seeds in folders.items():
+        for name, data in seeds():
+            (CORPUS / folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Seeds for the ONNX reader: every field of the messages once, every element type, and models broken in one place."""
+
+import numpy as np
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=18, **more):
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(*one) for one in inputs],
+                              [helper.make_tensor_value_info(*one) for one in outputs], list(constants))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8, **more)
+
+
+def external_model(location):
+    """y = x + w with w's bytes in another file."""
+    tensor = helper.make_tensor("w", FLOAT, [4], np.zeros(4, np.float32).tobytes(), raw=True)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+    return adding([tensor]).SerializeToString(deterministic=True)
+
+
+def adding(constants, shape=(4,)):
+    names = ["x"] + [tensor.name for tensor in constants]
+    nodes = [helper.make_node("Sum", names, ["y"])]
+    return model_of(nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape)], constants)
+
+
+def typed_constants():
+    """A constant of each element type, its values where the type keeps them, not as raw bytes."""
+    kinds = [FLOAT, TensorProto.DOUBLE, TensorProto.INT32, INT64, TensorProto.UINT64, TensorProto.UINT32, TensorProto.INT8,
+             TensorProto.BOOL]
+    nodes, constants, outputs = [], [], []
+    for kind in kinds:
+        constants.append(helper.make_tensor(f"c{kind}", kind, [3], [1, 0, 1]))
+        nodes.append(helper.make_node("Identity", [f"c{kind}"], [f"y{kind}"]))
+        outputs.append((f"y{kind}", kind, [3]))
+    half = TensorProto(name="half", data_type=TensorProto.FLOAT16, dims=[2], int32_data=[0x3C00, 0x4000])
+    constants.append(half)
+    nodes.append(helper.make_node("Identity", ["half"], ["yhalf"]))
+    outputs.append(("yhalf", TensorProto.FLOAT16, [2]))
+    return model_of(nodes, [], outputs, constants)
+
+
+def narrow_constants(raw):
+    """Types of 8 and 4 bits, which this onnx package may not know by name; cast to float."""
+    nodes, constants, outputs = [], [], []
+    for kind in range(17, 24):
+        tensor = TensorProto(name=f"c{kind}", data_type=kind, dims=[3])
+        count = 2 if kind >= 21 else 3
+        if raw:
+            tensor.raw_data = bytes([0x12, 0x03, 0x01][:count])
+        else:
+            tensor.int32_data.extend([0x12, 0x03, 0x01][:count])
+        constants.append(tensor)
+        nodes.append(helper.make_node("Cast", [f"c{kind}"], [f"y{kind}"], to=FLOAT))
+        outputs.append((f"y{kind}", FLOAT, [3]))
+    return model_of(nodes, [], outputs, constants, opset=22)
+
+
+def attributes():
+    """Every kind of attribute, a subgraph each, on nodes with names and a domain."""
+    branch = helper.make_graph([helper.make_node("Constant", [], ["b"], value_float=1.5)], "b", [],
+                               [helper.make_tensor_value_info("b", FLOAT, [])])
+    nodes = [helper.make_node("Constant", [], ["s"], name="s", value_floats=[1.0, 2.0]),
+             helper.make_node("Constant", [], ["i"], name="i", domain="ai.onnx", value_ints=[1]),
+             helper.make_node("Constant", [], ["t"], value=numpy_helper.from_array(np.array(True))),
+             helper.make_node("If", ["t"], ["z"], then_branch=branch, else_branch=branch),
+             helper.make_node("Constant", [], ["w"], value_strings=["a", "b"]),
+             helper.make_node("Constant", [], ["v"], value_string="a"),
+             helper.make_node("LeakyRelu", ["x"], ["y"], alpha=0.5)]
+    model = model_of(nodes, [("x", FLOAT, ["N", 2])], [("y", FLOAT, None), ("z", FLOAT, [])])
+    odd = model.graph.node[0].attribute.add(name="graphs", type=10)
+    odd.graphs.append(branch)
+    return model
+
+
+def functions():
+    """A model function with an attribute that its caller gives and one with a default, in two opsets."""
+    body = [helper.make_node("LeakyRelu", ["x"], ["t"]), helper.make_node("Relu", ["t"], ["y"])]
+    body[0].attribute.add(name="alpha", type=1, ref_attr_name="slope")
+    function = helper.make_function("mine", "Leaky", ["x"], ["y"], body, [helper.make_opsetid("", 17)], ["slope"])
+    default = AttributeProto(name="other", type=2, i=1).SerializeToString()
+    function.MergeFromString(bytes([11 << 3 | 2, len(default)]) + default)  # attribute_proto, newer than some packages
+    model = model_of([helper.make_node("Leaky", ["x"], ["y"], domain="mine", slope=0.25)], [("x", FLOAT, [2])],
+                     [("y", FLOAT, [2])])
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    model.metadata_props.add(key="k", value="v")
+    model.doc_string, model.producer_name, model.domain, model.model_version = "d", "p", "d", 3
+    return model
+
+
+def kinds_of_values():
+    """Sequences and optional values, nested types, and dims in all their forms."""
+    sequence = helper.make_tensor_sequence_value_info("s", FLOAT, None)
+    nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"]),
+             helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)]
+    model = model_of(nodes, [("x", FLOAT, [-1, 3])], [("y", FLOAT, ["M", 3])])
+    model.graph.value_info.append(sequence)
+    optional = model.graph.input.add(name="o")
+    optional.type.optional_type.elem_type.sequence_type.elem_type.tensor_type.elem_type = FLOAT
+    other = model.graph.output.add(name="m")
+    other.type.map_type.key_type = INT64
+    return model
+
+
+def broken(name):
+    """A model with one thing wrong."""
+    weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
+    model = adding([weights])
+    graph = model.graph
+    if name == "cycle":
+        graph.node.insert(0, helper.make_node("Relu", ["y"], ["z"]))
+    elif name == "made_twice":
+        graph.node.append(helper.make_node("Relu", ["x"], ["y"]))
+    elif name == "short_raw":
+        graph.initializer[0].raw_data = b"123"
+    elif name == "short_typed":
+        graph.initializer[0].ClearField("raw_data")
+        graph.initializer[0].float_data.extend([1, 2, 3])
+    elif name == "negative_extent":
+        graph.initializer[0].dims[0] = -4
+    elif name == "huge_extents":
+        graph.initializer[0].dims.extend([1 << 40, 1 << 40])
+    elif name == "no_such_type":
+        graph.initializer[0].data_type = 99
+    elif name == "strings":
+        graph.initializer[0].data_type = TensorProto.STRING
+        graph.initializer[0].string_data.extend([b"a"] * 4)
+    elif name == "sparse":
+        graph.sparse_initializer.add()
+    elif name == "no_output":
+        del graph.output[:]
+    elif name == "unknown_output":
+        graph.output[0].name = "nothing"
+    elif name == "no_operator":
+        graph.node[0].op_type = ""
+    elif name == "no_such_operator":
+        graph.node[0].op_type = "NoSuch"
+    elif name == "no_such_domain":
+        graph.node[0].domain = "no.such"
+    elif name == "old_opset":
+        model.opset_import[0].version = 1
+    elif name == "no_opset":
+        del model.opset_import[:]
+    elif name == "old_ir":
+        model.ir_version = 1
+    elif name == "input_twice":
+        graph.input.append(graph.input[0])
+    elif name == "attribute_twice":
+        graph.node[0].attribute.add(name="a", type=2, i=1)
+        graph.node[0].attribute.add(name="a", type=2, i=1)
+    elif name == "segment":
+        graph.initializer[0].segment.begin = 1
+    return model
+
+
+BROKEN = ["cycle", "made_twice", "short_raw", "short_typed", "negative_extent", "huge_extents", "no_such_type", "strings",
+          "sparse", "no_output", "unknown_output", "no_operator", "no_such_operator", "no_such_domain", "old_opset",
+          "no_opset", "old_ir", "input_twice", "attribute_twice", "segment"]
+
+
+def seeds():
+    models = {"typed": typed_constants(), "narrow_raw": narrow_constants(True), "narrow": narrow_constants(False),
+              "attributes": attributes(), "functions": functions(), "kinds": kinds_of_values()}
+    models |= {name: broken(name) for name in BROKEN}
+    for name, model in models.items():
+        yield f"{name}.onnx", model.SerializeToString(deterministic=True)
+    # Fields of every wire type that no message knows, and one of a type that does not exist.
+    unknown = b"\xf8\x07\x01" + b"\xf9\x07" + b"8 bytes." + b"\xfa\x07\x02ab" + b"\xfd\x07" + b"four"
+    yield "unknown_fields.onnx", models["typed"].SerializeToString(deterministic=True) + unknown
+    yield "unknown_wire_type.onnx", unknown + b"\xfb\x07"

@@ -1,0 +1,120 @@
+"""Seeds in text: heads of requests, their bodies, targets, records, plans."""
+
+import json
+from pathlib import Path
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+
+
+def head_seeds():
+    def head(line, *fields):
+        return "\r\n".join([line, *fields, "", ""])
+
+    host = "Host: h"
+    yield "range", head("GET /a HTTP/1.1", host, "Range: bytes=10-19")
+    yield "range_open", head("GET /a HTTP/1.1", host, "Range: bytes=990-", 'If-Range: "tag"')
+    yield "range_suffix", head("GET /a HTTP/1.1", host, "Range: bytes=-5")
+    yield "range_outside", head("GET /a HTTP/1.1", host, "Range: bytes=1000-1001")
+    yield "range_of_other_unit", head("GET /a HTTP/1.1", host, "Range: lines=1-2")
+    yield "range_broken", head("GET /a HTTP/1.1", host, "Range: bytes=9-1")
+    yield "none_match", head("GET /a HTTP/1.1", host, 'If-None-Match: "x", W/"tag"')
+    yield "match", head("GET /a HTTP/1.1", host, 'If-Match: "other"')
+    yield "match_any", head("GET /a HTTP/1.1", host, "If-Match: *")
+    yield "options", head("OPTIONS * HTTP/1.1", host)
+    yield "absolute_query", head("GET http://h?x=1 HTTP/1.1", host)
+    yield "fragment", head("GET /a#b HTTP/1.1", host)
+    yield "relative", head("GET a HTTP/1.1", host)
+    yield "utf8", head("GET /%C3%A4/%F0%9F%98%80?a=%e2%82%ac+b&c HTTP/1.1", host)
+    yield "not_utf8", head("GET /%C3%28 HTTP/1.1", host)
+    yield "not_ascii", head("GET /\u00e4 HTTP/1.1", host)
+    yield "bad_escape", head("GET /%4 HTTP/1.1", host)
+    yield "control", head("GET /a HTTP/1.1", host, "X: \x01")
+    yield "two_lengths", head("POST /a HTTP/1.1", host, "Content-Length: 1", "Content-Length: 1")
+    yield "bad_length", head("POST /a HTTP/1.1", host, "Content-Length: 1x")
+    yield "gzip_coding", head("POST /a HTTP/1.1", host, "Transfer-Encoding: gzip")
+    yield "accept", head("GET /a?limit=many HTTP/1.1", host, "Accept: application/*;q=0.5, application/x-npz;q=0.1",
+                         "Content-Type: text/plain; charset=utf-8")
+    yield "flag", head("GET /a?limit=7&wait=maybe HTTP/1.1", host)
+    yield "folded", head("GET /a HTTP/1.1", host, " folded: 1")
+    yield "two_hosts", head("GET /a HTTP/1.1", host, host)
+
+
+def json_seeds():
+    yield "deepest.json", "[" * 64 + "]" * 64
+    yield "deeper.json", "[" * 65 + "]" * 65
+    yield "escapes.json", r'{"a\u0000\ud83d\ude00":"\n\"\\","b":[1e-300,-0.0,18446744073709551615,null,true]}'
+    yield "not_utf8.json", b'"\xff"'
+
+
+def body_seeds():
+    compile_job = {"kind": "compile", "model": "m", "target": {"kind": "llvm", "mcpu": "haswell"},
+                   "input_shapes": {"x": [-1, "N", 3]}, "shape_buckets": {"N": [1, 8], "M": "1,2,4"},
+                   "pass_config": {"a": "b", "c": 1, "d": True}, "disabled_passes": ["x"], "desired_layout": "NHWC",
+                   "tuning_records": "auto", "force": True, "opt_level": 2, "priority": 1}
+    yield "compile_all.json", json.dumps(compile_job)
+    yield "compile_wrong.json", json.dumps({**compile_job, "input_shapes": {"x": "3", "y": ["", 1 << 70]},
+                                            "shape_buckets": {"N": [8, 1], "M": "x", "K": []}, "pass_config": {"a": None},
+                                            "desired_layout": "NCWH", "tuning_records": 1, "force": 1, "opt_level": 9,
+                                            "verify": "maybe", "a/b~c": 1})
+    yield "no_kind.json", '{"kind":"other"}'
+    yield "tune_wrong.json", json.dumps({"kind": "tune", "model": "", "target": 1, "trials": "many", "prior_records": 1,
+                                         "time_budget_s": "x"})
+    yield "deployment_wrong.json", json.dumps({"package": 1, "version": 1, "labels": [1], "preprocess": [], "max_batch": "x",
+                                               "instances": -1, "warmup": "yes"})
+
+
+def preprocess_seeds():
+    for name, value in {"side": {"resize": 0}, "layout": {"layout": "HW"}, "unknown": {"x": 1}, "numbers": {"mean": [1, 2]},
+                        "text": {"std": ["1"]}, "zero": {"std": 0}, "scale": {"scale": "x"}, "long": {"resize": 64},
+                        "plain": {"scale": 1e300, "std": [1e-300, 1, 1]}, "list": [1]}.items():
+        yield f"{name}.json", json.dumps(value)
+
+
+def target_seeds():
+    yield "all.txt", ("llvm -mcpu haswell -mtriple=x86_64-pc-linux-gnu -num-cores=2 -vector-width=128 -l1d-bytes=65536 "
+                      "-l2-bytes=1048576 -keys=cpu --device=cpu -model=m -libs=x")
+    for name, text in {
+            "alone": "native", "empty": " ", "word": "llvm x", "no_value": "llvm -mcpu", "empty_value": "llvm -mcpu=",
+            "twice": "llvm -mcpu=haswell -mcpu=haswell", "unknown_option": "llvm -x=1", "unknown_kind": "gcc",
+            "foreign_kind": "cuda", "unknown_cpu": "llvm -mcpu=z80", "cpu_of_other": "llvm -mtriple=aarch64-linux-gnu -mcpu=haswell",
+            "cores": "llvm -num-cores=many", "triple": "llvm -mtriple=riscv64-linux-gnu", "feature": "llvm -mattr=+x",
+            "no_sign": "llvm -mattr=avx", "neon": "llvm -mtriple=aarch64-linux-gnu -mattr=+neon",
+            "no_neon": "llvm -mtriple=aarch64-linux-gnu -mattr=-neon", "width": "llvm -mcpu=haswell -vector-width=200",
+            "wide": "llvm -mcpu=haswell -vector-width=512", "other_host": "llvm -mcpu=native -mtriple=aarch64-linux-gnu"}.items():
+        yield f"{name}.txt", text
+    for name, text in {"broken": "{", "list": '{"kind":"llvm","mattr":["+avx",1]}', "no_kind": '{"mcpu":"haswell"}',
+                       "number": '{"kind":1}', "object": '{"kind":"llvm","mcpu":{}}', "tag": '{"kind":"llvm","tag":"x"}'}.items():
+        yield f"{name}.json", text
+
+
+def record_seeds():
+    good = json.loads((CORPUS / "records/good.json").read_text(encoding="utf-8").splitlines()[0])
+    # What feature_version.h says.
+    features = {"version": 3, "values": [0.5] * (3 * (28 + 4 * 5) + 14)}
+    changes = {"features": {"features": features}, "other_features": {"features": {"version": 1}},
+               "wrong_feature": {"features": {**features, "values": [1e10] * len(features["values"])}},
+               "input": {"input": ["a"]}, "threads": {"device": {"cpu": "a", "threads": 0}},
+               "time": {"result": [[-1], 0, 1, 1]}, "both": {"result": [[1], 5, 1, 1]},
+               "knob": {"config": {**good["config"], "entity": [["a", "ot"]]}}, "key": {"task_key": "x"},
+               "steps": {"schedule": ["split s0 i0 3\nvectorize s0 i1"]}, "step": {"schedule": ["no_such s0"]},
+               "version": {"version": "2"}, "final": {"config": {**good["config"], "final": 1}}}
+    for error in range(1, 9):
+        changes[f"error{error}"] = {"result": [[], error, 1, 1]}
+    for name, change in changes.items():
+        yield f"{name}.json", json.dumps({**good, **change})
+    yield "not_json.json", '{"version":'
+
+
+def plan_seeds():
+    good = json.loads((CORPUS / "plan/moves.json").read_text(encoding="utf-8"))
+    yield "format.json", json.dumps({**good, "format_version": 99}, separators=(",", ":"))
+    for name, change in {"in_place": {"in_place": [[0, 0]]}, "in_place_wrong": {"in_place": [[0]]},
+                         "sharing": {"sharing": "rows"}, "kind": {"kind": "other"}}.items():
+        if "steps" in good:
+            changed = json.loads(json.dumps(good))
+            changed["steps"][0].update(change)
+            yield f"{name}.json", json.dumps(changed, separators=(",", ":"), sort_keys=True)
+
+
+SEEDS = {"http_head": head_seeds, "json": json_seeds, "http_body": body_seeds, "preprocess": preprocess_seeds,
+         "target": target_seeds, "records": record_seeds, "plan": plan_seeds}
