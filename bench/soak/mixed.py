@@ -1,153 +1,249 @@
-#!/usr/bin/env python3
-"""Load on a server of its own for a while: soak.py [SECONDS]
+"""Mixed load of 16 clients on a server of its own: inference from all sides, and beside it uploads, compiles, cancels and
+broken requests.
 
-Clients infer with the digits model, send broken requests, compile again and again, and redeploy. Every answer must be
-right or a refusal that was asked for. At the end the server must be as it was after the first tenth of the time: as many
-open files, no children, and at most 32 MiB more memory. Stops with 1 when anything was wrong.
-"""
+Five clients are keep-alive connections of bench_load, whose latencies count; the others are threads of this process. Every
+answer is checked: tensors against what the package gave before the load, everything else against the one status that it
+must have. In five pairs of windows the inference runs without the others and then with them."""
 
+import hashlib
+import json
 import random
-import sys
+import statistics
+import subprocess
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
+from onnx import TensorProto
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+from soak import memory
+from soak.common import DIGITS, LOAD, SHAPES, made_models, serving
 
-import mill  # noqa: E402
-import serving  # noqa: E402
+FAST_CLIENTS = 5
+PAIRS = 5
+WINDOW_S = 10.0
+SAMPLE_EVERY_S = 5.0
+RATIO_BAR = 3.0
+# bench_load compares so many bytes of an answer's end: more than there are.
+WHOLE = 1 << 20
+# A process of 60 MiB may grow by its buffers; a bigger one by 2 %.
+GROWTH_BAR_KIB, GROWTH_BAR = 4 * 1024, 0.02
 
-MODEL = ROOT / "tests/models/digits.onnx"
-SHAPES = {"image": [1, 1, 28, 28]}
-INFERRING_CLIENTS = 3
-ALLOWED_GROWTH_KIB = 32 * 1024
+
+def tolerated_kib(kib):
+    return max(GROWTH_BAR * kib, GROWTH_BAR_KIB)
 
 
-class Soak:
-    def __init__(self, server, seconds):
-        self.server, self.seconds, self.end = server, seconds, 0.0
-        self.counts, self.problems, self.lock = {}, [], threading.Lock()
+def adding(value):
+    """A model of one node: y = x + value."""
+    return made_models.one_node_model("Add", [("x", TensorProto.FLOAT, [4])], ("y", TensorProto.FLOAT, [4]),
+                                      [("c", np.full(4, value, np.float32))])
+
+
+class Mixed:
+    """One run. `problems` are what no answer may be; the figures are filled in by run()."""
+
+    def __init__(self, server, folder, seconds):
+        self.server, self.folder, self.seconds = server, Path(folder), seconds
+        self.window = min(WINDOW_S, seconds / (4 * PAIRS))
+        self.counts, self.problems, self.refused = {}, [], 0
+        self.samples, self.ratios, self.cancel_s = [], [], []
+        self.lock, self.stop, self.paused = threading.Lock(), threading.Event(), threading.Event()
+        self.resting = 0
         rng = np.random.default_rng(1)
-        self.images = [rng.random((1, 1, 28, 28), dtype=np.float32) for _ in range(16)]
-        if server.upload("digits", MODEL.read_bytes()).status not in (200, 201):
-            raise RuntimeError("the model was not accepted")
-        self.deploy(server.compile("digits", SHAPES))
-        self.expected = [self.infer(image) for image in self.images]
+        self.images = [rng.random((1, 1, 28, 28), dtype=np.float32) for _ in range(8)]
+        self.require(server.upload("digits", DIGITS.read_bytes()), 200, 201)
+        self.package = server.compile("digits", SHAPES)
+        self.require(server.deploy("digits", self.package, version="1"), 201)
+        self.expected = [self.logits(server.run(self.package, {"image": image})) for image in self.images]
+        (self.folder / "image.npz").write_bytes(serving.npz({"image": self.images[0]}))
 
-    def count(self, what):
-        with self.lock:
-            self.counts[what] = self.counts.get(what, 0) + 1
+    def require(self, answer, *statuses):
+        if answer.status not in statuses:
+            raise RuntimeError(f"answered {answer.status}, expected {statuses}: {answer.body[:300]}")
+        return answer
+
+    def logits(self, answer):
+        return serving.from_npz(self.require(answer, 200).body)["logits"]
 
     def problem(self, what):
         with self.lock:
             self.problems.append(what)
 
-    def deploy(self, package):
-        answer = self.server.deploy("digits", package, version="1")
-        if answer.status >= 300:
-            raise RuntimeError(f"deploy: {answer.status} {answer.body[:200]}")
+    # --- the clients -------------------------------------------------------------------------------------------------
 
-    def infer(self, image):
-        answer = self.server.infer("digits", {"image": image})
-        if answer.status != 200:
-            raise RuntimeError(f"infer: {answer.status} {answer.body[:200]}")
-        return serving.from_npz(answer.body)["logits"]
-
-    def infer_step(self, rng):
+    def infer_step(self, rng, _):
         index = rng.randrange(len(self.images))
-        if not np.array_equal(self.infer(self.images[index]), self.expected[index]):
+        answer = self.server.infer("digits", {"image": self.images[index]})
+        if not np.array_equal(self.logits(answer), self.expected[index]):
             self.problem(f"another answer for image {index}")
 
-    def broken_step(self, rng):
-        data = bytearray(serving.npz({"image": self.images[0]}))
-        if rng.random() < 0.5:
-            del data[rng.randrange(1, len(data)):]  # an empty body would mean inputs filled by the server
-            answer = self.server.request("POST", "/v1/deployments/digits/infer", bytes(data),
-                                         {"Content-Type": "application/x-npz"})
+    def upload_step(self, rng, name):
+        value = rng.randrange(1 << 24)
+        data = adding(value)
+        made = self.require(self.server.upload(name, data), 201).json()
+        digest = hashlib.sha256(data).hexdigest()
+        if made["id"] != f"sha256:{digest}":
+            self.problem(f"a model of another digest: {made['id']}")
+        blob = self.require(self.server.request("GET", f"/v1/blobs/{made['id']}"), 200)
+        if blob.body != data:
+            self.problem("another blob than was uploaded")
+        self.require(self.server.request("DELETE", f"/v1/models/{name}"), 204)
+        self.require(self.server.request("DELETE", f"/v1/models/{made['id']}"), 204, 404)
+
+    def compile_step(self, rng, name):
+        """A model of its own, compiled, run, deployed, asked and taken away again."""
+        value = float(rng.randrange(1, 1 << 16))
+        model = self.require(self.server.upload(name, adding(value)), 201).json()["id"]
+        package = self.server.compile(name, {"x": [4]}, opt_level=rng.randrange(5))
+        x = np.arange(4, dtype=np.float32)
+        for answer in (self.server.run(package, {"x": x}), self.deployed(name, package, x)):
+            if not np.array_equal(serving.from_npz(self.require(answer, 200).body)["y"], x + np.float32(value)):
+                self.problem(f"x + {value} is something else")
+        self.require(self.server.request("DELETE", f"/v1/deployments/{name}"), 204)
+        for path in (f"packages/{package}", f"models/{name}", f"models/{model}"):
+            self.require(self.server.request("DELETE", f"/v1/{path}"), 204, 404)
+
+    def deployed(self, name, package, x):
+        self.require(self.server.deploy(name, package, version="1"), 201)
+        return self.server.infer(name, {"x": x})
+
+    def cancel_step(self, rng, _):
+        """Another core count each time: no other client's job is the same, which a cancel would only leave."""
+        answer = self.server.submit("digits", SHAPES, force=True, opt_level=rng.randrange(5),
+                                    target=f"llvm -mcpu=native -num-cores={rng.randrange(1, 1025)}")
+        job = self.require(answer, 202).json()["id"]
+        threading.Event().wait(rng.random() * 0.5)
+        self.require(self.server.request("POST", f"/v1/jobs/{job}/cancel"), 200, 202, 409)
+        asked = time.monotonic()
+        state = self.server.finished(job)["state"]
+        if state == "cancelled":
+            self.cancel_s.append(time.monotonic() - asked)
+        elif state != "succeeded":
+            self.problem(f"a cancelled job {state}")
+
+    def broken_step(self, rng, name):
+        whole = serving.npz({"image": self.images[0]})
+        npz = {"Content-Type": "application/x-npz"}
+        kind = rng.randrange(7)
+        if kind == 0:
+            answer, wanted = self.server.request("POST", "/v1/deployments/digits/infer",
+                                                 whole[:rng.randrange(1, len(whole))], npz), (400, 422)
+        elif kind == 1:
+            image = np.zeros((1, 1, 28, rng.randrange(1, 28)), np.float32)
+            answer, wanted = self.server.infer("digits", {"image": image}), (400, 422)
+        elif kind == 2:
+            answer, wanted = self.server.send_json("POST", "/v1/jobs", '{"kind": "compile", "model"'), (400,)
+        elif kind == 3:
+            answer, wanted = self.server.infer(f"nothing-{name}", {"image": self.images[0]}), (404,)
+        elif kind == 4:
+            answer, wanted = self.server.upload(name, rng.randbytes(rng.randrange(1, 4096))), (422,)
+        elif kind == 5:
+            answer, wanted = self.server.request("PATCH", "/v1/models"), (405,)
         else:
-            answer = self.server.infer("digits", {"image": np.zeros((1, 1, 28, rng.randrange(1, 28)), np.float32)})
-        if not 400 <= answer.status < 500:
-            self.problem(f"a broken request was answered with {answer.status}")
+            answer, wanted = self.server.request("GET", "/v1/jobs?limit=many"), (400,)
+        if answer.status not in wanted:
+            self.problem(f"a broken request of kind {kind} was answered with {answer.status}: {answer.body[:200]}")
 
-    def compile_step(self, rng):
-        # Another opt level and core count is another package: the compiler runs, the store grows and is read again.
-        self.server.compile("digits", SHAPES, opt_level=rng.randrange(5),
-                            target=f"llvm -mcpu=native -num-cores={rng.randrange(1, 9)}")
-
-    def redeploy_step(self, _):
-        self.deploy(self.server.compile("digits", SHAPES))
-        threading.Event().wait(1)
+    # --- the run -----------------------------------------------------------------------------------------------------
 
     def client(self, name, step, seed):
         rng = random.Random(seed)
-        while time.monotonic() < self.end:
+        while not self.stop.is_set():
+            if self.paused.is_set():
+                with self.lock:
+                    self.resting += 1
+                serving.wait_for(lambda: not self.paused.is_set() or self.stop.is_set(), "the end of the pause")
+                with self.lock:
+                    self.resting -= 1
+                continue
             try:
-                step(rng)
-                self.count(name)
+                step(rng, f"{name}{seed}")
+                with self.lock:
+                    self.counts[name] = self.counts.get(name, 0) + 1
             except Exception as error:  # whatever it is belongs in the report, and the other clients go on
                 self.problem(f"{name}: {error}")
                 return
 
+    def fast_window(self, seconds):
+        """p99 in milliseconds of bench_load's clients."""
+        command = [LOAD, str(self.server.port), "/v1/deployments/digits/infer", str(self.folder / "image.npz"),
+                   str(FAST_CLIENTS), str(seconds), str(WHOLE), "Content-Type: application/x-npz"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.problem(f"bench_load: {done.stdout}{done.stderr}")
+            return None
+        result = json.loads(done.stdout)
+        with self.lock:
+            self.counts["fast infer"] = self.counts.get("fast infer", 0) + result["requests"]
+        return result["latency_ms"]["p99"]
+
+    def pair(self, clients):
+        """One window without the others and one with them."""
+        self.paused.set()
+        serving.wait_for(lambda: self.problems or self.resting == clients, "the other clients' pause")
+        serving.wait_for(lambda: not self.server.children(), "the end of the children")
+        alone = self.fast_window(self.window)
+        self.paused.clear()
+        serving.wait_for(lambda: self.problems or self.resting == 0, "the end of the pause")
+        beside = self.fast_window(self.window)
+        if alone and beside:
+            self.ratios.append(beside / alone)
+
+    def sample(self):
+        self.samples.append((time.monotonic(), memory.trimmed_kib(self.server)))
+
     def run(self):
-        steps = [("infer", self.infer_step)] * INFERRING_CLIENTS
-        steps += [("broken", self.broken_step), ("compile", self.compile_step), ("redeploy", self.redeploy_step)]
-        self.end = time.monotonic() + self.seconds
+        steps = [("infer", self.infer_step)] + [("upload", self.upload_step)] * 2
+        steps += [("compile", self.compile_step)] * 3 + [("cancel", self.cancel_step)] * 2
+        steps += [("broken", self.broken_step)] * 3
+        started = time.monotonic()
         threads = [threading.Thread(target=self.client, args=(*step, seed)) for seed, step in enumerate(steps)]
         for thread in threads:
             thread.start()
-        return threads
-
-
-def resident_kib(pid):
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(l for l in lines if l.startswith("VmRSS:")).split()[1])
-
-
-def state(server):
-    pid = server.process.pid
-    return {"kib": resident_kib(pid), "files": len(list(Path(f"/proc/{pid}/fd").iterdir()))}
-
-
-def settled(server):
-    serving.wait_for(lambda: not server.children(), "the children's end")
-    return state(server)
-
-
-def main(argv):
-    seconds = float(argv[0]) if argv else 300.0
-    with tempfile.TemporaryDirectory() as folder:
-        server = serving.Server(folder)
         try:
-            soak = Soak(server, seconds)
-            threads = soak.run()
-            threading.Event().wait(seconds / 10)
-            before = state(server)
+            for number in range(PAIRS):
+                self.pair(len(threads))
+                # Between the pairs all sixteen run on, and the memory is looked at.
+                while not self.problems and time.monotonic() < started + self.seconds * (number + 1) / PAIRS:
+                    self.fast_window(min(SAMPLE_EVERY_S, self.seconds / 20))
+                    self.sample()
+                if self.problems:
+                    break
+        finally:
+            self.stop.set()
+            self.paused.clear()
             for thread in threads:
                 thread.join()
-            after = settled(server)
+        serving.wait_for(lambda: not self.server.children(), "the children's end")
+        self.judge([step for step, _ in steps])
+
+    def judge(self, names):
+        half = [one for one in self.samples if one[0] >= self.samples[0][0] + self.seconds / 2] if self.samples else []
+        self.kib = half[-1][1] if half else 0
+        self.growth_kib = memory.growth_kib(half) if len(half) >= 2 else 0.0
+        self.ratio = statistics.median(self.ratios) if self.ratios else 0.0
+        for name in sorted(set(names) - set(self.counts)):
+            self.problem(f"no {name} was finished")
+        if self.growth_kib > tolerated_kib(self.kib):
+            self.problem(f"memory grows: by {self.growth_kib:.0f} KiB to {self.kib} KiB over the second half")
+
+
+def run(seconds):
+    """The finished run."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = serving.Server(folder, "--set", "log_level=warn")
+        try:
+            mixed = Mixed(server, folder, seconds)
+            before = memory.open_files(server.process.pid)
+            mixed.run()
+            after = memory.open_files(server.process.pid)
+            if after > before + 4:
+                mixed.problem(f"open files grew from {before} to {after}")
         finally:
             code = server.stop()
-    if after["kib"] > before["kib"] + ALLOWED_GROWTH_KIB:
-        soak.problem(f"memory grew from {before['kib']} to {after['kib']} KiB")
-    if after["files"] > before["files"]:
-        soak.problem(f"open files grew from {before['files']} to {after['files']}")
-    for name in ("infer", "broken", "compile", "redeploy"):
-        if not soak.counts.get(name):
-            soak.problem(f"no {name} was finished")
-    if code != 0:
-        soak.problem(f"the server ended with {code}")
-    print(", ".join(f"{count} × {name}" for name, count in sorted(soak.counts.items())))
-    print(f"memory {before['kib']} KiB after a tenth, {after['kib']} KiB at the end; files {before['files']}, "
-          f"{after['files']}")
-    for what in soak.problems:
-        print(f"problem: {what}")
-    print("passed" if not soak.problems else f"{len(soak.problems)} problems")
-    return 1 if soak.problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        if code != 0:
+            mixed.problem(f"the server ended with {code}")
+        return mixed

@@ -1,11 +1,12 @@
-"""kill -9 of the server in the middle of uploads, compiles and publishes: what was acknowledged is there and sound after
-the restart, jobs are taken up again, and nothing else stays.
+"""kill -9 of the server in the middle of uploads, compiles, publishes and collections: what was acknowledged is there and
+sound after the restart, what was removed is gone, jobs are taken up again, and nothing else stays, no process either.
 
 Each round starts work in a thread and kills at a point that a seeded generator chooses: after so many bytes of an upload,
 or once a job has come so far.
 """
 
 import hashlib
+import json
 import os
 import random
 import signal
@@ -13,13 +14,16 @@ import socket
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import mill
 import serving
 
 ROUNDS = 20
+KINDS = ["partial upload", "upload", "stage", "collect", "upload", "publish"]
 # Where the test itself was held up, a kill comes after what it was meant to hit: so many rounds more are tried.
 FURTHER_ROUNDS = 60
 STAGES = ["queued", "import", "passes", "kernels", "link", "plan", "publish"]
@@ -50,11 +54,27 @@ def is_alive(pid):
         return False
 
 
+def strays(folder):
+    """Processes of the program that belong to the store and are no server's children: what a kill left behind."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if Path(os.readlink(process / "exe")) != mill.PROGRAM or not is_alive(process.name):
+                continue
+            links = [os.readlink(process / "cwd")] + [os.readlink(fd) for fd in (process / "fd").iterdir()]
+        except OSError:
+            continue  # it ended meanwhile
+        if any(link.startswith(str(folder)) for link in links):
+            found.append(int(process.name))
+    return found
+
+
 class Kill(unittest.TestCase):
     def setUp(self):
         self.server = serving.make_server(self)
         self.rng = random.Random(20)
         self.models = {}    # name -> id of the acknowledged
+        self.removed = set()  # names whose removal was acknowledged
         self.jobs = {}      # acknowledged jobs: id -> known package, or None while it was not seen finished
         self.publishing = None  # the job that is being published when the kill comes
         self.archives = {}  # package -> digest of its archive
@@ -129,11 +149,20 @@ class Kill(unittest.TestCase):
         for thread in threads:
             thread.join(60)
         serving.wait_for(lambda: not any(map(is_alive, children)), "the end of the children")
+        serving.wait_for(lambda: not strays(self.server.folder), "the end of all processes of the store")
+        self.check_store()
         self.server.start()
+
+    def check_store(self):
+        """What lies there after the kill is sound, before any start has cleaned it up."""
+        done = mill.run_program("fsck", "--data", self.server.folder / "data", "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["problems"]), (0, []), done.stdout + done.stderr)
 
     def check_everything(self):
         for name, model in self.models.items():
             self.assertEqual(self.server.request("GET", f"/v1/models/{name}").json()["id"], model)
+        for name in self.removed:
+            self.assertEqual(self.server.request("GET", f"/v1/models/{name}").status, 404, name)
         for job in self.jobs:
             final = self.server.finished(job)
             self.assertEqual(final["state"], "succeeded", final["error"])
@@ -154,18 +183,51 @@ class Kill(unittest.TestCase):
         serving.wait_for(lambda: not os.listdir(data / "jobs"), "the end of the attempts' folders")
         self.assertEqual(self.server.children(), [])
 
+    def remove_in_threads(self, number):
+        """Models that go, by name and by id, with collections beside: each may or may not be acknowledged."""
+        removable = []
+        for i in range(3):
+            answer = self.server.upload(f"removed{number}.{i}", layered_model(1000 * (number + 1) + i, 3))
+            self.assertEqual(answer.status, 201, answer.body)
+            removable.append((f"removed{number}.{i}", answer.json()["id"]))
+
+        def remove():
+            for name, model in removable:
+                for one in (name, model):
+                    try:
+                        answer = self.server.request("DELETE", f"/v1/models/{one}")
+                    except (OSError, serving.http.client.HTTPException):
+                        return
+                    if answer.status == 204:
+                        self.removed.add(one)
+
+        def collect():
+            try:
+                while self.server.request("POST", "/v1/gc").status == 200:
+                    pass
+            except (OSError, serving.http.client.HTTPException):
+                return
+        threads = [threading.Thread(target=target) for target in (remove, collect)]
+        reached, before = self.rng.randrange(len(removable) * 2), len(self.removed)
+        for thread in threads:
+            thread.start()
+        serving.wait_for(lambda: len(self.removed) >= before + reached, "the removals")
+        return threads
+
     def one_round(self, number, kind):
         name, data, threads = f"model{number}", layered_model(number), []
-        if kind % 3 == 0:
+        if kind == "partial upload":
             self.partial_upload(name, data)
-        elif kind % 3 == 1:
+        elif kind == "upload":
             threads.append(self.upload_in_thread(name, data))
             self.wait_for_upload(threads[0], self.rng.randrange(3))
+        elif kind == "collect":
+            threads = self.remove_in_threads(number)
         else:
             answer = self.server.upload(name, data)
             self.models[name] = answer.json()["id"]
             job = self.start_job(name)
-            if kind % 2:
+            if kind == "publish":
                 self.wait_for_publishing(job)
             else:
                 self.wait_for_stage(job, self.rng.choice(STAGES))
@@ -175,12 +237,12 @@ class Kill(unittest.TestCase):
     def test_rounds(self):
         number = 0
         while number < ROUNDS or (not self.hit_publishing and number < ROUNDS + FURTHER_ROUNDS):
-            # Of six kinds of rounds the last kills in the middle of a publication.
-            kind = number if number < ROUNDS else 5
+            kind = KINDS[number % len(KINDS)] if number < ROUNDS else "publish"
             with self.subTest(round=number):
                 self.one_round(number, kind)
             number += 1
-        self.assertGreaterEqual(len(self.jobs), ROUNDS // 3)
+        self.assertGreaterEqual(len(self.jobs), ROUNDS // 4)
+        self.assertGreaterEqual(len(self.removed), ROUNDS // 6)
         self.assertGreaterEqual(len(self.repeated), 1, "no kill hit a running job")
         self.assertGreaterEqual(len(self.hit_publishing), 1, "no kill hit a publication")
         print(f"kills inside a publication: {len(self.hit_publishing)} of {len(self.jobs)} jobs", flush=True)
