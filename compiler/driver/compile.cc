@@ -238,7 +238,11 @@ private:
 
   /// The generic plan. Where it cannot be made the package has its variants alone, and says why.
   void compile_samples() {
-    if (variants_.samples.size() < 2) return;
+    if (variants_.samples.size() < 2) {
+      if (variants_.is_dynamic())
+        result_.generic_refused = "the model takes too few other shapes around those of the buckets";
+      return;
+    }
     report("generic", 0, 1);
     const PhaseTimer timer(result_.times, "generic");
     try {
@@ -354,6 +358,8 @@ private:
     package::describe_ports(set, metadata_.inputs, metadata_.outputs);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
+    if (!result_.generic_refused.empty())
+      metadata_.options["generic_plan"] = "refused: " + result_.generic_refused;
     metadata_.verify = verify_name();
     metadata_.num_steps = static_cast<int64_t>(plan.steps.size());
     metadata_.weight_bytes = plan.params_bytes;

@@ -271,11 +271,11 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   std::optional<DimFormula> formula;
   if (dims.size() == 1) formula = fit_single(dims[0], values);
   if (formula) {
-    // A quotient with its offset in it is a term of its own for the products to come.
+    // A quotient, with its offset in it where that goes, is a term of its own for what is to come.
     DimFormula whole = *formula;
     const DimProduct& product = whole.products[0];
     if (whole.offset != 0 && whole.offset % product.scale == 0) take_inside(whole);
-    if (whole.offset == 0) terms_[dims[0]].insert(product.factors[0]);
+    terms_[dims[0]].insert(product.factors[0]);
     return formula;
   }
   if (dims.empty()) return std::nullopt;

@@ -67,7 +67,10 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
   write_all(kDumpsFd, Json(result.dumps).dump(-1, ' ', false, Json::error_handler_t::replace), "dumps");
   Json times = Json::object();
   for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
-  return Json{{"times_ms", std::move(times)}}.dump();
+  Json answer = {{"times_ms", std::move(times)}};
+  if (!result.generic_refused.empty())
+    answer["warnings"] = {"other shapes than the buckets' are refused: " + result.generic_refused};
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace tensormill::cli

@@ -112,7 +112,8 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
                       {"host_steps", metadata.host_steps},
                       {"kernels", metadata.kernels.size()},
                       {"times_ms", as_json(result.times)},
-                      {"pass_times_ms", as_json(result.pass_times)}}
+                      {"pass_times_ms", as_json(result.pass_times)},
+                      {"generic_plan_refused", result.generic_refused}}
                      .dump()
               << std::endl;
     return;

@@ -175,6 +175,8 @@ TEST(Dynamic, AGenericPlanMustGiveTheCheckedShapes) {
   wrong.checks.front().dims = {9, 21};
   const CompileResult result = driver::compile(wrong, host_options(0));
   EXPECT_THAT(result.generic_refused, HasSubstr("no formula"));
+  EXPECT_THAT(package::metadata_from_json(result.metadata_json).options.at("generic_plan"),
+              HasSubstr(result.generic_refused));
 }
 
 }  // namespace

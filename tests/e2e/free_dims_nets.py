@@ -159,8 +159,10 @@ def inputs_of(shapes, dims):
 NETS = {
     "residual": (residual, "x:[N,3,H,W]", [(1, 64, 64), (2, 33, 71), (1, 1, 1), (3, 224, 97)]),
     "inverted_residual": (inverted_residual, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 1, 1), (3, 130, 97)]),
+    "same_padding": (same_padding, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (1, 1, 1), (3, 131, 97)]),
     "round_up_pooling": (round_up_pooling, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
     "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96)]),
+    "pyramid_of_sizes": (pyramid_of_sizes, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 130, 97)]),
     "positions": (positions, "x:[N,T,8] mask:[N,T]", [(1, 1), (1, 2), (3, 17), (2, 97), (1, 509)]),
     "rotary": (rotary, "x:[N,T,8]", [(1, 1), (1, 2), (3, 17), (2, 97)]),
     "text_lines": (text_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320)]),

@@ -38,8 +38,13 @@ private:
 class GraphBuilder {
 public:
   GraphBuilder(ir::Graph& graph, const ModelSource& source, const ModelProto& model, int64_t opset,
-               std::set<std::string> reserved_names)
-      : graph_(graph), source_(source), model_(model), opset_(opset), reserved_(std::move(reserved_names)) {}
+               std::set<std::string> reserved_names, bool is_sample)
+      : graph_(graph),
+        source_(source),
+        model_(model),
+        opset_(opset),
+        reserved_(std::move(reserved_names)),
+        is_sample_(is_sample) {}
 
   /// Converts `node` and binds its outputs; a node that cannot be converted is noted, and those behind it are
   /// left out. `renamed`: the graph's values get new names, since the node may be converted more than once.
@@ -66,6 +71,7 @@ private:
   const ModelProto& model_;
   int64_t opset_;
   std::set<std::string> reserved_;
+  bool is_sample_;
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;

@@ -30,13 +30,14 @@ class NodeContext {
 public:
   NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
               std::vector<ir::ValueId> inputs, const ModelSource& source,
-              const std::set<std::string>& reserved_names);
+              const std::set<std::string>& reserved_names, bool is_sample);
 
   const NodeProto& node() const { return node_; }
   const std::string& label() const { return label_; }  ///< the node's name, or a made one
   int64_t opset() const { return opset_; }
   ir::Graph& graph() { return graph_; }
-  const Digest& source_digest() const;  ///< of the model
+  const Digest& source_digest() const;           ///< of the model
+  bool is_sample() const { return is_sample_; }  ///< ImportOptions::is_sample
 
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return node_.outputs.size(); }
@@ -95,6 +96,7 @@ private:
   std::vector<ir::ValueId> inputs_;
   const ModelSource& source_;
   const std::set<std::string>& reserved_;
+  bool is_sample_;
   ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;
   mutable std::map<ir::ValueId, Tensor> evaluated_;  ///< values that `known` worked out

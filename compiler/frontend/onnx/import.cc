@@ -113,7 +113,8 @@ public:
         options_(options),
         model_(checked_model(source)),
         graph_(ops),
-        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph)) {}
+        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
+                 options.is_sample) {}
 
   ir::Graph run() {
     const std::vector<ErrorDetail> missing = find_unsupported(model_);

@@ -79,6 +79,9 @@ struct ImportOptions {
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;
+  /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
+  /// the same form in every sample, where else it would be listed in constants.
+  bool is_sample = false;
 };
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);
 

@@ -60,7 +60,7 @@ Tensor evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>&
 
 NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
                          std::vector<ir::ValueId> inputs, const ModelSource& source,
-                         const std::set<std::string>& reserved_names)
+                         const std::set<std::string>& reserved_names, bool is_sample)
     : graph_(graph),
       node_(node),
       label_(std::move(label)),
@@ -68,6 +68,7 @@ NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string la
       inputs_(std::move(inputs)),
       source_(source),
       reserved_(reserved_names),
+      is_sample_(is_sample),
       first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
 

@@ -142,7 +142,9 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   }
   const ImportAt import_at = [&](const std::vector<int64_t>& dims) -> std::optional<ir::Graph> {
     try {
-      return import_model(source, bound(options, signature, dims), ops);
+      ImportOptions sample = bound(options, signature, dims);
+      sample.is_sample = true;
+      return import_model(source, sample, ops);
     } catch (const Error& error) {
       // The model does not take these extents; another sample may show it.
       const bool refused = error.code() == ErrorCode::kInvalidModel ||

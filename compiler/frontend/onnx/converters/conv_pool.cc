@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -17,6 +18,7 @@ struct Windows {
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::vector<int64_t> pads;  ///< begins, then ends
+  bool same = false;          ///< pads follow from the extents
 };
 
 void check_length(const NodeContext& context, const char* name, const std::vector<int64_t>& values,
@@ -61,6 +63,7 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     windows.pads = same_pads(spatial, windows, auto_pad == "SAME_UPPER");
+    windows.same = true;
   } else {
     windows.pads = auto_pad == "VALID" ? std::vector<int64_t>(2 * rank, 0)
                                        : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
@@ -70,6 +73,26 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
                   [](int64_t pad) { return pad < 0 || pad > kMaxWindow; }))
     context.invalid("pads must not be negative");
   return windows;
+}
+
+/// x with the windows' pads, which become 0: in a sample, where pads follow from extents. More is padded than
+/// is needed and the rest cut off, so that the nodes are of one form whatever the pads are.
+ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
+  if (!windows.same || !context.is_sample()) return x;
+  const Shape shape = context.type(x).shape;
+  const size_t rank = windows.kernel.size();
+  std::vector<int64_t> pads(2 * shape.size(), 0), starts(shape.size(), 0), extents(shape);
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t wide = windows.kernel[d] * windows.dilations[d] + windows.strides[d];
+    pads[d + 2] = pads[d + 2 + shape.size()] = wide;
+    starts[d + 2] = wide - windows.pads[d];
+    extents[d + 2] += windows.pads[d] + windows.pads[d + rank];
+  }
+  x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
+  windows.pads.assign(2 * rank, 0);
+  return context.add(
+      "slice", {x},
+      {{"starts", starts}, {"extents", extents}, {"steps", std::vector<int64_t>(shape.size(), 1)}});
 }
 
 std::optional<UnsupportedForm> check_auto_pad(const NodeProto& node) {
@@ -214,7 +237,8 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
     context.invalid("kernel_shape is " + to_string(context.ints_attr("kernel_shape", {})) +
                     ", the weights have " + to_string(kernel));
   }
-  const Windows windows = read_windows(context, context.type(x).shape, kernel);
+  Windows windows = read_windows(context, context.type(x).shape, kernel);
+  x = padded_for(context, x, windows, 0);
   std::vector<ir::ValueId> inputs{x, w};
   if (bias != ir::kAbsent) inputs.push_back(bias);
   ir::Attrs attrs{{"strides", windows.strides},
@@ -230,12 +254,15 @@ void convert_conv(NodeContext& context) {
 }
 
 void convert_max_pool(NodeContext& context) {
-  const Windows windows =
+  Windows windows =
       read_windows(context, context.type(context.input(0)).shape, context.required_ints("kernel_shape"));
-  const ir::ValueId pooled = context.add("max_pool", {context.input(0)}, pool_attrs(context, windows));
+  const bool has_indices = context.num_outputs() > 1 && !context.node().outputs[1].empty();
+  const bool padded = !has_indices && is_float(context.type(context.input(0)).dtype);
+  const double lowest = -std::numeric_limits<double>::infinity();
+  const ir::ValueId x = padded ? padded_for(context, context.input(0), windows, lowest) : context.input(0);
+  const ir::ValueId pooled = context.add("max_pool", {x}, pool_attrs(context, windows));
   context.set_output(0, pooled);
-  if (context.num_outputs() > 1 && !context.node().outputs[1].empty())
-    context.set_output(1, pool_indices(context, windows, context.type(pooled).shape));
+  if (has_indices) context.set_output(1, pool_indices(context, windows, context.type(pooled).shape));
 }
 
 void convert_average_pool(NodeContext& context) {

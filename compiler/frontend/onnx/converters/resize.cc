@@ -27,6 +27,7 @@ struct Axis {
   int64_t in = 1;
   int64_t out = 1;
   double scale = 1;
+  bool by_size = false;  ///< scale is out / in
   double roi_start = 0;
   double roi_end = 1;
 };
@@ -107,6 +108,58 @@ Taps make_taps(const Axis& axis, const Options& options) {
   return taps;
 }
 
+/// Whether make_taps can be written as nodes.
+bool has_formula(const Axis& axis, const Options& options) {
+  const bool moves = options.mode == "nearest" ||
+                     (options.mode == "linear" && !options.antialias && !options.exclude_outside);
+  const bool scaled =
+      axis.by_size || axis.scale * static_cast<double>(axis.in) == static_cast<double>(axis.out);
+  return moves && scaled &&
+         (options.coordinates == "half_pixel" || options.coordinates == "pytorch_half_pixel" ||
+          options.coordinates == "align_corners" || options.coordinates == "asymmetric");
+}
+
+/// source_position for all output elements, from extents that are constants of their own: f64 [out].
+ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options) {
+  const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), DType::kFloat64);
+  const ir::ValueId in = c.number(x, static_cast<double>(axis.in));
+  const ir::ValueId out = c.number(x, static_cast<double>(axis.out));
+  if (options.coordinates == "align_corners")
+    return c.div(c.mul(x, c.minus(in, 1)), c.binary("max", c.minus(out, 1), c.number(x, 1)));
+  const ir::ValueId scale = axis.by_size ? c.div(out, in) : c.number(x, axis.scale);
+  if (options.coordinates == "asymmetric") return c.div(x, scale);
+  const ir::ValueId position = c.minus(c.div(c.plus(x, 0.5), scale), 0.5);
+  // The one element of pytorch_half_pixel is the first.
+  return options.coordinates == "half_pixel"
+             ? position
+             : c.mul(position, c.binary("min", c.minus(out, 1), c.number(x, 1)));
+}
+
+/// resize_axis as nodes of one form for every extent.
+ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis,
+                            const Options& options) {
+  const ir::ValueId position = position_nodes(c, axis, options);
+  const ir::ValueId last = c.number(position, static_cast<double>(axis.in - 1));
+  const auto element_of = [&](ir::ValueId at) {
+    return c.cast(c.binary("min", c.binary("max", at, c.number(at, 0)), last), DType::kInt64);
+  };
+  if (options.mode == "nearest") {
+    const bool up = options.nearest == "ceil" || options.nearest == "round_prefer_floor";
+    const double shift = options.nearest == "round_prefer_ceil"    ? 0.5
+                         : options.nearest == "round_prefer_floor" ? -0.5
+                                                                   : 0;
+    return c.gather(x, element_of(c.unary(up ? "ceil" : "floor", c.plus(position, shift))), dim);
+  }
+  Shape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(dim)] = axis.out;
+  const ir::ValueId base = c.unary("floor", position);
+  const ir::ValueId part = c.sub(position, base);
+  const auto tap = [&](ir::ValueId at, ir::ValueId weight) {
+    return c.mul(c.gather(x, element_of(at), dim), c.reshape(c.cast(weight, c.dtype(x)), along));
+  };
+  return c.add(tap(base, c.sub(c.number(part, 1), part)), tap(c.plus(base, 1), part));
+}
+
 /// The taps' weighted sum along `dim`, or the nearest element.
 ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis, const Options& options) {
   const Taps taps = make_taps(axis, options);
@@ -164,7 +217,9 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
     if (axes[d].in == axes[d].out && axes[d].scale == 1 &&
         (!crop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)))
       continue;
-    x = resize_axis(c, x, static_cast<int64_t>(d), axes[d], options);
+    const bool by_nodes = context.is_sample() && has_formula(axes[d], options);
+    x = by_nodes ? resize_by_nodes(c, x, static_cast<int64_t>(d), axes[d], options)
+                 : resize_axis(c, x, static_cast<int64_t>(d), axes[d], options);
     if (!crop) continue;
     const ir::ValueId mask = outside_mask(context, axes.size(), d, axes[d], options);
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
@@ -214,6 +269,7 @@ void set_sizes(const NodeContext& context, std::vector<Axis>& axes, const std::v
     Axis& axis = axes[which[i]];
     axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
     axis.out = sizes[i];
+    axis.by_size = policy == "stretch";
     const bool better = policy == "not_larger" ? axis.scale < common : axis.scale > common;
     if (i == 0 || better) common = axis.scale;
   }
