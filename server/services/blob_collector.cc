@@ -60,6 +60,7 @@ void BlobCollector::work(const std::stop_token& stop) {
         wanted = expire_packages() > 0;
         wanted = catalog_.expire_jobs(options_.job_retention.count()) > 0 || wanted;
         if (options_.uploads != nullptr) wanted = options_.uploads->expire() > 0 || wanted;
+        catalog_.expire_tuning_records(options_.record_expiry.count(), options_.records_kept);
       }
       {
         std::unique_lock lock(mutex_);

@@ -21,6 +21,10 @@ struct CollectorOptions {
   std::chrono::milliseconds package_expiry{std::chrono::hours(24 * 30)};
   /// Jobs that ended so long ago go, but for those whose package is still there.
   std::chrono::milliseconds job_retention{std::chrono::hours(24 * 30)};
+  /// Tuning records that no set has, such as those of jobs that came to nothing, go after this age, but for
+  /// so many of the best of each kernel, which later searches and compiles use.
+  std::chrono::milliseconds record_expiry{std::chrono::hours(24 * 30)};
+  int64_t records_kept = 64;
   /// Finished uploads keep their blobs, and uploads that are too old go; may be null.
   storage::UploadStore* uploads = nullptr;
 };

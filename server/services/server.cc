@@ -150,6 +150,7 @@ struct Server::Parts {
         collector(blobs, catalog,
                   {.package_expiry = settings.package_expiry,
                    .job_retention = settings.job_retention,
+                   .record_expiry = settings.record_expiry,
                    .uploads = &uploads}),
         quota(blobs, uploads, static_cast<uint64_t>(settings.store_quota)),
         store(blobs, catalog, uploads, collector, quota, root),

@@ -189,6 +189,9 @@ public:
   virtual std::optional<TuningSetRow> find_tuning_set(const Digest& id) = 0;
   /// With the records that no other set has; false when absent.
   virtual bool remove_tuning_set(const Digest& id) = 0;
+  /// Removes the records that are older than `age_ms` and in no set, whose job has ended, but for the best
+  /// `kept` of each kernel, target, CPU, number of threads and compiler; returns how many.
+  virtual int64_t expire_tuning_records(int64_t age_ms, int64_t kept) = 0;
 
   /// What is true whenever it is found, such as the kernels of a model under given options; a later value
   /// takes an earlier one's place.

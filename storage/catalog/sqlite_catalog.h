@@ -82,6 +82,7 @@ public:
   bool put_tuning_set(const TuningSetRow& set, const std::vector<TuningRecordRow>& records) override;
   std::optional<TuningSetRow> find_tuning_set(const Digest& id) override;
   bool remove_tuning_set(const Digest& id) override;
+  int64_t expire_tuning_records(int64_t age_ms, int64_t kept) override;
   void put_fact(const std::string& key, const std::string& value) override;
   std::optional<std::string> find_fact(const std::string& key) override;
 

@@ -157,6 +157,19 @@ bool SqliteCatalog::remove_tuning_set(const Digest& id) {
   return removed;
 }
 
+int64_t SqliteCatalog::expire_tuning_records(int64_t age_ms, int64_t kept) {
+  const std::lock_guard lock(mutex_);
+  return db_->run(
+      "DELETE FROM tuning_records WHERE created_ms < now_ms() - ? AND NOT EXISTS(SELECT 1 FROM "
+      "tuning_set_records WHERE record = id) AND job NOT IN (SELECT id FROM jobs WHERE state IN ('queued', "
+      "'running')) AND id NOT IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY task, target, "
+      "cpu, "
+      "threads, generator ORDER BY final DESC, CASE WHEN final <> 0 THEN -seq ELSE time_ns END) AS place "
+      "FROM "
+      "tuning_records WHERE time_ns > 0) WHERE place <= ?)",
+      age_ms, kept);
+}
+
 void SqliteCatalog::put_fact(const std::string& key, const std::string& value) {
   const std::lock_guard lock(mutex_);
   db_->run(

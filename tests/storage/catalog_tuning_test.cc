@@ -110,6 +110,29 @@ TEST_P(CatalogTuningTest, ASetTakesItsOwnRecordsAlong) {
   EXPECT_THAT(lines({}), ElementsAre("loose", "2")) << "the other set keeps 2";
 }
 
+TEST_P(CatalogTuningTest, OldRecordsGoButForTheBestOfTheirKeyAndThoseOfSetsAndLiveJobs) {
+  const auto timed = [](const std::string& task, const std::string& line, int64_t time_ns) {
+    TuningRecordRow row = record(task, line);
+    row.time_ns = time_ns;
+    return row;
+  };
+  TuningRecordRow live = timed("a", "of a live job", 30);
+  live.job = submit("tune");
+  TuningRecordRow final = timed("b", "final", 9);
+  final.final = true;
+  catalog_->put_tuning_records({timed("a", "1st", 10), timed("a", "2nd", 20), timed("a", "3rd", 21),
+                                timed("a", "failed", 0), timed("a", "in a set", 40), live, final,
+                                timed("b", "search", 5), timed("b", "slow search", 6)});
+  catalog_->put_tuning_set({digest("s"), "model", {digest("in a set")}}, {});
+  now_ += 1000;
+  catalog_->put_tuning_records({timed("a", "young", 50)});
+  EXPECT_EQ(catalog_->expire_tuning_records(1001, 2), 0);
+  EXPECT_EQ(catalog_->expire_tuning_records(999, 2), 3);
+  EXPECT_THAT(lines({}), ElementsAre("1st", "2nd", "in a set", "of a live job", "final", "search", "young"));
+  EXPECT_EQ(catalog_->expire_tuning_records(999, 1), 2);
+  EXPECT_THAT(lines({}), ElementsAre("1st", "in a set", "of a live job", "final", "young"));
+}
+
 TEST_P(CatalogTuningTest, AFactIsKeptUntilALaterOne) {
   EXPECT_FALSE(catalog_->find_fact("kernels"));
   catalog_->put_fact("kernels", "[1]");
