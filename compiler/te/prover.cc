@@ -165,7 +165,8 @@ bool Prover::nonpositive(Linear linear, int depth) {
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
-         by_quotient(linear, depth) || by_division(linear, depth);
+         by_quotient(linear, depth) || by_division(linear, depth) || by_remainder(linear, depth) ||
+         by_digits(linear, depth);
 }
 
 /// `linear` with one term replaced by coefficient * value; marked as overflown where the value may wrap.
@@ -204,20 +205,34 @@ bool Prover::by_cases(const Linear& linear, int depth) {
   return false;
 }
 
+/// `linear` with x as c * floordiv(x, c) + floormod(x, c), where `atom` is the latter and stands nowhere yet.
+Linear Prover::with_remainder(const Linear& linear, const Expr& atom) const {
+  if (atom->op != ExprOp::kFloorMod || linear.coefficient_of(atom) != 0) return linear;
+  const int64_t* c = as_int(atom->args[1]);
+  const int64_t times = linear.coefficient_of(atom->args[0]);
+  int64_t scaled = 0;
+  if (c == nullptr || *c <= 0 || times == 0 || __builtin_mul_overflow(times, *c, &scaled)) return linear;
+  Linear result = linear;
+  result.add(atom->args[0], -times);
+  result.add(atom, times);
+  result.add(floordiv(atom->args[0], atom->args[1]), scaled);
+  return result;
+}
+
 /// linear <= k * fact + rest with k > 0 and rest <= 0: chosen so that a term cancels.
 bool Prover::by_facts(const Linear& linear, int depth) {
   for (auto fact = context_.facts_.rbegin(); fact != context_.facts_.rend(); ++fact) {
     const Linear known = to_linear(fact->nonpositive);
     int64_t last = 0;
     for (const Term& term : known.terms) {
-      const int64_t mine = linear.coefficient_of(term.atom);
+      Linear rest = with_remainder(linear, term.atom);
+      const int64_t mine = rest.coefficient_of(term.atom);
       if (mine == 0 || mine == kLowest || (mine > 0) != (term.coefficient > 0) ||
           mine % term.coefficient != 0)
         continue;
       const int64_t times = mine / term.coefficient;
       if (times == last) continue;
       last = times;
-      Linear rest = linear;
       rest.add(known, -times);
       if (nonpositive(std::move(rest), depth - 1)) return true;
     }
@@ -265,6 +280,57 @@ bool Prover::by_division(const Linear& linear, int depth) {
     if (times < 0 && __builtin_mul_overflow(-times, *c - 1, &slack)) continue;
     rest.add_constant(slack);
     if (nonpositive(std::move(rest), depth - 1)) return true;
+  }
+  return false;
+}
+
+/// floormod(x, c) is x - c * floordiv(x, c), where that takes away some of an x that stands beside it.
+bool Prover::by_remainder(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr& atom = linear.terms[i].atom;
+    const int64_t times = linear.terms[i].coefficient;
+    if (atom->op != ExprOp::kFloorMod || times == kLowest) continue;
+    const int64_t* c = as_int(atom->args[1]);
+    int64_t whole = 0;
+    if (c == nullptr || *c <= 0 || __builtin_mul_overflow(-times, *c, &whole)) continue;
+    const Linear dividend = to_linear(atom->args[0]);
+    const auto cancels = [&](const Term& term) {
+      const int64_t mine = linear.coefficient_of(term.atom);
+      return mine != 0 && (mine > 0) != ((term.coefficient > 0) == (times > 0));
+    };
+    if (!is_exact(dividend) || std::none_of(dividend.terms.begin(), dividend.terms.end(), cancels)) continue;
+    Linear rest = linear;
+    rest.take(i);
+    rest.add(dividend, times);
+    rest.add(floordiv(atom->args[0], atom->args[1]), whole);
+    if (nonpositive(std::move(rest), depth - 1)) return true;
+  }
+  return false;
+}
+
+/// floormod(x, d * e) is floormod(x, d) + d * floormod(floordiv(x, d), e), where the latter stands beside it.
+bool Prover::by_digits(const Linear& linear, int depth) {
+  for (size_t i = 0; i < linear.terms.size(); ++i) {
+    const Expr& both = linear.terms[i].atom;
+    const int64_t* c = both->op == ExprOp::kFloorMod ? as_int(both->args[1]) : nullptr;
+    if (c == nullptr || *c <= 0) continue;
+    for (const Term& term : linear.terms) {
+      const Expr& high = term.atom;
+      if (high->op != ExprOp::kFloorMod || high->args[0]->op != ExprOp::kFloorDiv) continue;
+      const int64_t* e = as_int(high->args[1]);
+      const int64_t* d = as_int(high->args[0]->args[1]);
+      if (d == nullptr || e == nullptr || *d <= 0 || *e <= 0 || *c / *d != *e || *c % *d != 0 ||
+          !equal(high->args[0]->args[0], both->args[0])) {
+        continue;
+      }
+      Linear rest = linear;
+      const int64_t times = rest.take(i).coefficient;
+      int64_t scaled = 0;
+      if (__builtin_mul_overflow(times, *d, &scaled)) continue;
+      rest.add(floormod(both->args[0], Expr(*d)), times);
+      rest.add(high, scaled);
+      if (nonpositive(std::move(rest), depth - 1)) return true;
+    }
   }
   return false;
 }

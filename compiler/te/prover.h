@@ -35,10 +35,13 @@ private:
   Range division_range(const Expr& atom) const;
   bool nonpositive(Linear linear, int depth);
   Linear replaced(const Linear& linear, size_t index, const Expr& value) const;
+  Linear with_remainder(const Linear& linear, const Expr& atom) const;
   bool by_cases(const Linear& linear, int depth);
   bool by_facts(const Linear& linear, int depth);
   bool by_quotient(const Linear& linear, int depth);
   bool by_division(const Linear& linear, int depth);
+  bool by_remainder(const Linear& linear, int depth);
+  bool by_digits(const Linear& linear, int depth);
   bool by_check(const Linear& linear, int depth);
   bool compares(ExprOp op, const Expr& a, const Expr& b);
 

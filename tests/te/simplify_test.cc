@@ -105,6 +105,47 @@ TEST(Bounds, ProvesSplitTails) {
   EXPECT_FALSE(clipped.proves(index < 99));
 }
 
+// Rows of two images in one loop, several at a time, with taps that may lie outside of an image: the guard
+// speaks of a row in its image, the flat index of a row of all images.
+TEST(Bounds, ProvesFlatIndicesUnderGuardsOfRemainders) {
+  const Var rows = make_var("rows"), row = make_var("row"), tap = make_var("tap");
+  BoundsContext context;
+  context.bind_extent(rows, 0, 28);
+  context.bind_extent(row, 0, 2);
+  context.bind_extent(tap, 0, 3);
+  const Expr input = Expr(row) + tap + floormod(Expr(rows), 14) * 2 - 1;
+  const Expr index = Expr(row) * 10 + Expr(tap) * 10 + Expr(rows) * 20 - 10;
+  context.assume(input >= 0);
+  context.assume(input < 28);
+  EXPECT_TRUE(context.proves(index >= 0));
+  EXPECT_TRUE(context.proves(index < 560));
+  EXPECT_FALSE(context.proves(index < 550));
+
+  BoundsContext first_tap;  // of one row, written out
+  first_tap.bind_extent(rows, 0, 14);
+  first_tap.assume(floormod(Expr(rows), 7) >= 1);
+  EXPECT_TRUE(first_tap.proves(Expr(rows) * 40 - 40 >= 0));
+  EXPECT_FALSE(first_tap.proves(Expr(rows) * 40 - 41 >= 0));
+}
+
+TEST(Bounds, ProvesFlatIndicesOfRemaindersInDigits) {
+  const Var loop = make_var("loop"), row = make_var("row"), tap = make_var("tap");
+  BoundsContext context;
+  context.bind_extent(loop, 0, 28);
+  context.bind_extent(row, 0, 2);
+  context.bind_extent(tap, 0, 3);
+  const Expr parts = floordiv(Expr(loop), 4), half = floormod(floordiv(Expr(loop), 2), 2);
+  const Expr input = Expr(row) + tap + parts * 4 + floormod(Expr(loop), 2) * 2 - 1;
+  // 10 * input + 280 * half, as it stands when the remainders are joined: 20 of each half are in the first.
+  const Expr index =
+      parts * 40 + Expr(row) * 10 + Expr(tap) * 10 + floormod(Expr(loop), 4) * 20 + half * 240 - 10;
+  context.assume(input >= 0);
+  context.assume(input < 28);
+  EXPECT_TRUE(context.proves(index >= 0));
+  EXPECT_TRUE(context.proves(index < 560));
+  EXPECT_FALSE(context.proves(index < 550));
+}
+
 TEST(Bounds, ProvesSymbolicSplits) {
   const Var n = make_var("n"), m = make_var("m"), outer = make_var("outer"), inner = make_var("inner"),
             k = make_var("k");
