@@ -108,6 +108,12 @@ def kinds_of_values():
     return model
 
 
+def long_raw_data():
+    """Bools, which are always copied, with far more bytes than elements: past any padding."""
+    tensor = TensorProto(name="w", data_type=TensorProto.BOOL, dims=[4], raw_data=b"\1" * 2000)
+    return model_of([helper.make_node("Identity", ["w"], ["y"])], [], [("y", TensorProto.BOOL, [4])], [tensor])
+
+
 def broken(name):
     """A model with one thing wrong."""
     weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
@@ -166,7 +172,8 @@ BROKEN = ["cycle", "made_twice", "short_raw", "short_typed", "negative_extent", 
 
 def seeds():
     models = {"typed": typed_constants(), "narrow_raw": narrow_constants(True), "narrow": narrow_constants(False),
-              "attributes": attributes(), "functions": functions(), "kinds": kinds_of_values()}
+              "attributes": attributes(), "functions": functions(), "kinds": kinds_of_values(),
+              "long_raw": long_raw_data()}
     models |= {name: broken(name) for name in BROKEN}
     for name, model in models.items():
         yield f"{name}.onnx", model.SerializeToString(deterministic=True)
