@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/endpoints/context.h"
+#include "api/endpoints/repeats.h"
 #include "api/http/coding.h"
 #include "api/http/problem.h"
 #include "api/http/rate_limit.h"
@@ -79,7 +80,10 @@ void check_media_type(const http::Request& request, BodyKind kind) {
 class Api : public http::Handler {
 public:
   Api(services::Services services, ApiOptions options)
-      : services_(services), options_(std::move(options)), rates_(options_.max_rate) {
+      : services_(services),
+        options_(std::move(options)),
+        rates_(options_.max_rate),
+        repeats_(*services_.answers) {
     for (std::string& host : options_.allowed_hosts) host = http::to_lower(host);
     rules_ = {options_.allowed_hosts, options_.allowed_origins};
     const std::vector<RouteRow>& rows = all_routes();
@@ -141,7 +145,11 @@ private:
     check_media_type(request, row.body);
     limit_body(request, row.body);
     request.path_parameters = std::move(match.parameters);
-    return row.endpoint(Context{services_, options_, waiting_}, request);
+    const auto call = [&] { return row.endpoint(Context{services_, options_, waiting_}, request); };
+    // PUT and DELETE may be repeated as they are; a job is made in one transaction with its key.
+    const bool repeats = takes_idempotency_key(row) && row.endpoint != submit_job;
+    const auto key = repeats ? idempotency_key(request) : std::nullopt;
+    return key ? repeats_.answer(*key, request, call) : call();
   }
 
   static http::Response no_route(const http::Request& request, const http::Router::Match& match) {
@@ -211,6 +219,7 @@ private:
   http::AccessRules rules_;
   http::Router router_;
   http::RateLimiter rates_;
+  Repeats repeats_;
   std::atomic<int> waiting_{0};
 };
 

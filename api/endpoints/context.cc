@@ -46,6 +46,10 @@ const std::vector<RouteRow>& all_routes() {
   return rows;
 }
 
+bool takes_idempotency_key(const RouteRow& row) {
+  return row.method == "POST" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin);
+}
+
 std::string v2_version_of(const http::Request& request) {
   const auto found = request.path_parameters.find("version");
   return found == request.path_parameters.end() ? "" : found->second;
@@ -62,6 +66,16 @@ const services::DeploymentVersion* find_v2_version(const services::Deployment& m
 
 services::CallContext call_context(const http::Request& request) {
   return {request.request_id, request.caller, request.cancelled};
+}
+
+std::optional<std::string> idempotency_key(const http::Request& request) {
+  const auto key = request.headers.get("Idempotency-Key");
+  if (!key) return std::nullopt;
+  if (key->empty() || key->size() > 128) {
+    throw Error(ErrorCode::kInvalidRequest,
+                "Idempotency-Key has " + std::to_string(key->size()) + " characters, expected 1 to 128");
+  }
+  return std::string(*key);
 }
 
 services::PageQuery page_query(const http::Request& request) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +54,8 @@ struct RouteRow {
 };
 
 const std::vector<RouteRow>& all_routes();
+/// Whether it is a POST that may change something.
+bool takes_idempotency_key(const RouteRow& row);
 
 #define TM_ROUTE(function, method, path, scope, body, query, request, answers, summary) \
   http::Response function(const Context&, http::Request&);
@@ -66,6 +70,8 @@ const services::DeploymentVersion* find_v2_version(const services::Deployment& m
 
 /// Who asks, for the services.
 services::CallContext call_context(const http::Request& request);
+/// The caller's Idempotency-Key, 1 to 128 characters. Throws Error(kInvalidRequest) for another length.
+std::optional<std::string> idempotency_key(const http::Request& request);
 /// limit and cursor. Throws Error(kInvalidRequest).
 services::PageQuery page_query(const http::Request& request);
 /// A page as 200 with a Link field to the next one.

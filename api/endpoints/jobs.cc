@@ -50,18 +50,6 @@ http::Response job_response(const services::Job& job, int status) {
   return response;
 }
 
-services::SubmitOptions submit_options(const http::Request& request) {
-  services::SubmitOptions options;
-  const auto key = request.headers.get("Idempotency-Key");
-  if (!key) return options;
-  if (key->empty() || key->size() > 128) {
-    throw Error(ErrorCode::kInvalidRequest,
-                "Idempotency-Key has " + std::to_string(key->size()) + " characters, expected 1 to 128");
-  }
-  options.idempotency_key = std::string(*key);
-  return options;
-}
-
 services::Submission submit(services::JobService& jobs, const services::JobRequest& body,
                             const services::SubmitOptions& options, const services::CallContext& call) {
   if (const auto* tune = std::get_if<services::TuneRequest>(&body))
@@ -77,7 +65,7 @@ http::Response submit_job(const Context& context, http::Request& request) {
   const services::JobRequest body = schema::read_job_request(http::read_all(*request.body));
   services::JobService& jobs = *context.services.jobs;
   const services::CallContext call = call_context(request);
-  services::Submission submission = submit(jobs, body, submit_options(request), call);
+  services::Submission submission = submit(jobs, body, {idempotency_key(request)}, call);
   const int seconds = preferred_wait(request);
   if (seconds > 0 && !services::is_final(submission.job.state)) {
     const WaitingSlot slot(context.waiting);

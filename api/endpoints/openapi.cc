@@ -40,6 +40,13 @@ Json parameters(const RouteRow& row) {
                     {"required", name == "name"},
                     {"schema", {{"type", query.type}}}});
   }
+  if (takes_idempotency_key(row)) {
+    list.push_back({{"name", "Idempotency-Key"},
+                    {"in", "header"},
+                    {"description", "sent again with it within 24 h, the request changes nothing"},
+                    {"required", false},
+                    {"schema", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}}});
+  }
   return list;
 }
 

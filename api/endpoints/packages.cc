@@ -45,7 +45,8 @@ http::Response delete_package(const Context& context, http::Request& request) {
 }
 
 http::Response import_package(const Context& context, http::Request& request) {
-  const services::ImportedPackage done = context.services.packages->import_package(*request.body);
+  const services::ImportedPackage done =
+      context.services.packages->import_package(*request.body, call_context(request));
   http::Response response =
       http::json_response(schema::print(schema::to_json(done.package)), done.created ? 201 : 200);
   response.headers.set("Location", "/v1/packages/" + done.package.id.text());

@@ -55,16 +55,16 @@ bool has_chunk(const http::Request& request) {
 
 }  // namespace
 
-http::Response begin_upload(const Context& context, http::Request&) {
-  const services::UploadInfo upload = context.services.store->begin_upload();
+http::Response begin_upload(const Context& context, http::Request& request) {
+  const services::UploadInfo upload = context.services.store->begin_upload(call_context(request));
   http::Response response = http::json_response(schema::print(upload_json(upload)), 201);
   set_upload_headers(response, upload);
   return response;
 }
 
 http::Response append_upload(const Context& context, http::Request& request) {
-  const services::UploadInfo upload = context.services.store->append_upload(request.path_parameter("upload"),
-                                                                            chunk_of(request), *request.body);
+  const services::UploadInfo upload = context.services.store->append_upload(
+      request.path_parameter("upload"), chunk_of(request), *request.body, call_context(request));
   http::Response response = http::json_response(schema::print(upload_json(upload)), 202);
   set_upload_headers(response, upload);
   return response;
@@ -86,7 +86,7 @@ http::Response finish_upload(const Context& context, http::Request& request) {
                 "query parameter digest is \"" + std::string(*text) + "\", expected sha256:<64 hex>");
   }
   services::StoreService& store = *context.services.store;
-  if (has_chunk(request)) store.append_upload(id, chunk_of(request), *request.body);
+  if (has_chunk(request)) store.append_upload(id, chunk_of(request), *request.body, call_context(request));
   const services::UploadInfo upload = store.finish_upload(id, *digest);
   http::Response response = http::json_response(schema::print(upload_json(upload)), 201);
   response.headers.set("Location", "/v1/blobs/" + digest->text());
@@ -120,12 +120,16 @@ http::Response collect_garbage(const Context& context, http::Request& request) {
 
 http::Response get_storage(const Context& context, http::Request&) {
   const services::StorageInfo info = context.services.store->storage();
+  Json callers = Json::array();
+  for (const services::CallerUse& use : info.callers)
+    callers.push_back({{"caller", use.caller}, {"live_jobs", use.live_jobs}, {"bytes", use.bytes}});
   return http::json_response(schema::print(
       {{"blobs", {{"count", info.blobs}, {"bytes", info.blob_bytes}, {"referenced", info.referenced_blobs}}},
        {"uploads", {{"count", info.uploads}, {"bytes", info.upload_bytes}}},
        {"quota_bytes", info.quota_bytes},
        {"free_bytes", info.free_bytes},
-       {"rows", info.rows}}));
+       {"rows", info.rows},
+       {"callers", std::move(callers)}}));
 }
 
 }  // namespace tensormill::endpoints

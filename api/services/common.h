@@ -20,10 +20,13 @@
 
 namespace tensormill::services {
 
+/// The submitter while API keys are off.
+inline constexpr const char* kLocalCaller = "local";
+
 /// Who asks, and until when anyone wants the answer.
 struct CallContext {
-  std::string request_id;     ///< goes on every log line
-  std::string submitter;      ///< the key's name, or "local"; identifies one of several submitters of a job
+  std::string request_id;  ///< goes on every log line
+  std::string submitter;   ///< the key's name, or kLocalCaller; identifies one of several submitters of a job
   std::stop_token cancelled;  ///< stops when the client has gone
 };
 

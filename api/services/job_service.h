@@ -145,7 +145,8 @@ class JobService {
 public:
   virtual ~JobService() = default;
   /// Throws Error(kInvalidArgument) with a detail pointing at "/model", "/target" … for what the body names
-  /// and is not there or does not fit, Error(kInvalidTarget), Error(kUnavailable) when the queue is full.
+  /// and is not there or does not fit, Error(kInvalidTarget), Error(kUnavailable) when the queue is full,
+  /// Error(kQuotaExceeded).
   virtual Submission submit_compile(const CompileRequest& request, const SubmitOptions& options,
                                     const CallContext& context) = 0;
   /// As submit_compile; joins live jobs only. With `compile.force` kernels that were tuned before are tuned
@@ -164,7 +165,8 @@ public:
   /// Withdraws one submitter; the last one stops the work, whose processes are gone within 2 s. Throws
   /// Error(kConflict) for a job that is final, but for a cancelled one, which is returned as it is.
   virtual CancelResult cancel(const std::string& id, const CallContext& context) = 0;
-  /// A failed or cancelled job runs again: same id, attempt + 1. Throws Error(kConflict) otherwise.
+  /// A failed or cancelled job runs again: same id, attempt + 1. Throws Error(kConflict) otherwise,
+  /// Error(kQuotaExceeded).
   virtual Job retry(const std::string& id, const CallContext& context) = 0;
   /// Events after `after`, at once when there are any, else after at most `timeout`.
   virtual JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,

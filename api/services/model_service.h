@@ -47,7 +47,8 @@ public:
   /// Streams `bytes` to disk at the pace of the disk, imports in a child process and publishes, or leaves
   /// nothing behind. Errors of `bytes` (limit, stall, disconnect) pass through. Throws Error(kInvalidModel),
   /// Error(kOperatorNotImplemented) with one detail for each node and the readable part of the model in
-  /// extra_json, Error(kNameTaken), Error(kDiskFull). Should check kNameTaken as early as it can.
+  /// extra_json, Error(kNameTaken), Error(kDiskFull), Error(kQuotaExceeded). Should check kNameTaken as early
+  /// as it can.
   virtual ImportResult import_model(const ImportOptions& options, http::BodySource& bytes,
                                     const CallContext& context) = 0;
   /// By creation, newest first.

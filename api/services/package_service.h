@@ -78,8 +78,8 @@ public:
   /// Signed: with this store's signature behind it; Error(kNotSupported) when it has no key.
   virtual Archive archive(const std::string& id, bool is_signed) = 0;
   /// A signed archive, streamed to disk. Throws Error(kForeignCode) unless a trusted store signed these
-  /// bytes, Error(kInvalidPackage), Error(kDiskFull).
-  virtual ImportedPackage import_package(http::BodySource& bytes) = 0;
+  /// bytes, Error(kInvalidPackage), Error(kDiskFull), Error(kQuotaExceeded).
+  virtual ImportedPackage import_package(http::BodySource& bytes, const CallContext& context) = 0;
   /// The text of a stage, as the compile wrote it: of the whole package, kernel by kernel.
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
   /// Throws Error(kInUse) while deployed.

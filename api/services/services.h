@@ -1,6 +1,7 @@
 /// The set of services that the endpoints are written against.
 #pragma once
 
+#include "api/services/answer_service.h"
 #include "api/services/deployment_service.h"
 #include "api/services/info_service.h"
 #include "api/services/job_service.h"
@@ -23,6 +24,7 @@ struct Services {
   StoreService* store = nullptr;
   TuningService* tuning = nullptr;
   KeyService* keys = nullptr;
+  AnswerService* answers = nullptr;
 };
 
 }  // namespace tensormill::services

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/http/body.h"
 #include "api/services/common.h"
@@ -25,6 +26,13 @@ struct UploadChunk {
   std::optional<uint64_t> length;  ///< as announced: Error(kInvalidRequest) for another one
 };
 
+/// What one caller has here.
+struct CallerUse {
+  std::string caller;
+  int64_t live_jobs = 0;  ///< queued and running
+  uint64_t bytes = 0;     ///< of models, packages and uploads
+};
+
 struct StorageInfo {
   uint64_t blobs = 0;
   uint64_t blob_bytes = 0;        ///< as stored
@@ -34,6 +42,7 @@ struct StorageInfo {
   uint64_t quota_bytes = 0;              ///< 0: none
   uint64_t free_bytes = 0;               ///< of the disk
   std::map<std::string, uint64_t> rows;  ///< "models", "packages", "deployments", "queued_jobs" …
+  std::vector<CallerUse> callers;        ///< sorted by caller
 };
 
 struct GcReport {
@@ -50,13 +59,14 @@ struct GcReport {
 class StoreService {
 public:
   virtual ~StoreService() = default;
-  /// Throws Error(kUnavailable) when there are too many, Error(kDiskFull) past the quota.
-  virtual UploadInfo begin_upload() = 0;
+  /// Throws Error(kUnavailable) when there are too many, Error(kDiskFull) past the store's quota,
+  /// Error(kQuotaExceeded) past the caller's.
+  virtual UploadInfo begin_upload(const CallContext& context) = 0;
   virtual UploadInfo get_upload(const std::string& id) = 0;
   /// Streams `bytes` to disk. Throws Error(kRangeNotSatisfiable) when the chunk begins elsewhere than at the
-  /// end of what is kept, Error(kTooLarge), Error(kDiskFull).
-  virtual UploadInfo append_upload(const std::string& id, const UploadChunk& chunk,
-                                   http::BodySource& bytes) = 0;
+  /// end of what is kept, Error(kTooLarge), Error(kDiskFull), Error(kQuotaExceeded).
+  virtual UploadInfo append_upload(const std::string& id, const UploadChunk& chunk, http::BodySource& bytes,
+                                   const CallContext& context) = 0;
   /// The chunks become a blob, kept for 24 h from the upload's begin unless something names it. Throws
   /// Error(kDigestMismatch); then the chunks stay.
   virtual UploadInfo finish_upload(const std::string& id, const Digest& digest) = 0;

@@ -110,6 +110,7 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
     registry.count("http_requests_total",
                    {{"route", route}, {"method", method}, {"code", std::to_string(response.status)}});
     registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count());
+    if (response.status == 429) registry.count("quota_refusals_total", {{"caller", request.caller}});
     const metrics::AnsweredRequest answered = {
         request.request_id,
         request.method,

@@ -36,8 +36,8 @@ storage::CancelOutcome JobQueue::cancel(const std::string& id) {
   return outcome;
 }
 
-JobRow JobQueue::retry(const std::string& id) {
-  JobRow job = catalog_.retry_job(id);
+JobRow JobQueue::retry(const std::string& id, const storage::Submitter& submitter) {
+  JobRow job = catalog_.retry_job(id, submitter);
   changed();
   return job;
 }

@@ -29,7 +29,7 @@ public:
   storage::Submitted submit(const storage::JobSubmission& submission);
   /// As Catalog::cancel_job; a running child is killed at once.
   storage::CancelOutcome cancel(const std::string& id);
-  storage::JobRow retry(const std::string& id);
+  storage::JobRow retry(const std::string& id, const storage::Submitter& submitter);
   /// Throws Error(kNotFound), as do the two below.
   storage::JobRow get(const std::string& id);
   /// Returns when the job is final, after `timeout`, or when `stop` is requested, with the job as it is then.

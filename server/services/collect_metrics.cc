@@ -53,10 +53,19 @@ void collect_deployments(metrics::Registry& registry, services::DeploymentServic
   } while (!page.cursor.empty());
 }
 
+void collect_callers(metrics::Registry& registry, CallerQuota& callers) {
+  registry.clear("caller_live_jobs");
+  registry.clear("caller_bytes");
+  for (const storage::CallerUse& use : callers.uses()) {
+    registry.set("caller_live_jobs", {{"caller", use.caller}}, static_cast<double>(use.live_jobs));
+    registry.set("caller_bytes", {{"caller", use.caller}}, static_cast<double>(use.bytes));
+  }
+}
+
 }  // namespace
 
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
-                     services::DeploymentService& deployments) {
+                     services::DeploymentService& deployments, CallerQuota& callers) {
   registry.set("build_info", {{"version", driver::compiler_build()}}, 1);
   registry.on_collect([&](metrics::Registry& target) {
     target.set("job_queue_depth", {}, static_cast<double>(catalog.count_jobs(storage::JobState::kQueued)));
@@ -68,6 +77,7 @@ void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, sto
     target.set("store_objects", {}, static_cast<double>(stored.size()));
     target.set("process_resident_memory_bytes", {}, resident_bytes());
     collect_deployments(target, deployments);
+    collect_callers(target, callers);
   });
 }
 

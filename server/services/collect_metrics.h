@@ -4,6 +4,7 @@
 
 #include "api/services/services.h"
 #include "server/metrics/registry.h"
+#include "server/services/caller_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -11,6 +12,6 @@ namespace tensormill::server {
 
 /// All that is named must outlive the last Registry::text().
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
-                     services::DeploymentService& deployments);
+                     services::DeploymentService& deployments, CallerQuota& callers);
 
 }  // namespace tensormill::server

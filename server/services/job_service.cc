@@ -148,11 +148,17 @@ storage::ModelRow JobServiceImpl::model_of(const services::CompileRequest& reque
 }
 
 services::Submission JobServiceImpl::submit(storage::JobSubmission submission, const Json& form,
-                                            const services::SubmitOptions& options) {
+                                            const services::SubmitOptions& options,
+                                            const services::CallContext& context) {
+  submission.submitter = callers_.submitter(context.submitter);
   submission.resolved = canonical_json(form);
   submission.action_key = action_key(form);
   submission.max_queued = options_.max_queued;
-  submission.idempotency_key = options.idempotency_key.value_or("");
+  // Keys are a caller's own. Without API keys there is one caller, and the plain key is kept.
+  if (options.idempotency_key) {
+    const bool is_local = context.submitter == services::kLocalCaller;
+    submission.idempotency_key = (is_local ? "" : context.submitter + "/") + *options.idempotency_key;
+  }
   submission.request_hash = Digest::of(submission.resolved + (submission.force ? "!" : "")).text();
   const storage::Submitted submitted = queue_.submit(submission);
   const bool cached = submitted.outcome == storage::SubmitOutcome::kCached;
@@ -163,7 +169,7 @@ services::Submission JobServiceImpl::submit(storage::JobSubmission submission, c
 
 services::Submission JobServiceImpl::submit_compile(const services::CompileRequest& request,
                                                     const services::SubmitOptions& options,
-                                                    const services::CallContext&) {
+                                                    const services::CallContext& context) {
   refuse_unsupported(request);
   const storage::ModelRow model = model_of(request);
   storage::JobSubmission submission;
@@ -173,12 +179,12 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
   submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
-  return submit(std::move(submission), resolve(request, model), options);
+  return submit(std::move(submission), resolve(request, model), options, context);
 }
 
 services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& request,
                                                  const services::SubmitOptions& options,
-                                                 const services::CallContext&) {
+                                                 const services::CallContext& context) {
   services::CompileRequest compile = request.compile;
   compile.tuning_records.reset();
   refuse_unsupported(compile);
@@ -215,12 +221,12 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
                  {"min_repeat_ms", request.min_repeat_ms},
                  {"seed", request.seed},
                  {"again", compile.force}},
-                options);
+                options, context);
 }
 
 services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkRequest& request,
                                                       const services::SubmitOptions& options,
-                                                      const services::CallContext&) {
+                                                      const services::CallContext& context) {
   const auto id = Digest::parse(request.package);
   const auto package = id ? catalog_.find_package(*id) : std::nullopt;
   if (!package) {
@@ -239,7 +245,7 @@ services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkR
                  {"repeat", request.repeat},
                  {"number", request.number},
                  {"threads", request.threads > 0 ? request.threads : records_.default_threads(host_)}},
-                options);
+                options, context);
 }
 
 /// Asks the blobs alone: it runs inside a transaction of the catalog.
@@ -279,8 +285,8 @@ services::CancelResult JobServiceImpl::cancel(const std::string& id, const servi
   return {job_of(outcome.job), stopped};
 }
 
-services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext&) {
-  return job_of(queue_.retry(id));
+services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext& context) {
+  return job_of(queue_.retry(id, callers_.submitter(context.submitter)));
 }
 
 services::JobEvents JobServiceImpl::events(const std::string& id, int64_t after,

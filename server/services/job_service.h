@@ -12,6 +12,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
 #include "server/metrics/registry.h"
+#include "server/services/caller_quota.h"
 #include "server/services/tuning_records.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -25,12 +26,13 @@ struct JobServiceOptions {
 class JobServiceImpl final : public services::JobService {
 public:
   JobServiceImpl(jobs::JobQueue& queue, jobs::WorkerPool& workers, storage::BlobStore& blobs,
-                 storage::Catalog& catalog, TuningRecords& records, metrics::Registry& registry,
-                 target::Target host, JobServiceOptions options)
+                 storage::Catalog& catalog, CallerQuota& callers, TuningRecords& records,
+                 metrics::Registry& registry, target::Target host, JobServiceOptions options)
       : queue_(queue),
         workers_(workers),
         blobs_(blobs),
         catalog_(catalog),
+        callers_(callers),
         records_(records),
         registry_(registry),
         host_(std::move(host)),
@@ -62,13 +64,14 @@ private:
   Json resolve(const services::CompileRequest& request, const storage::ModelRow& model);
   storage::ModelRow model_of(const services::CompileRequest& request);
   services::Submission submit(storage::JobSubmission submission, const Json& form,
-                              const services::SubmitOptions& options);
+                              const services::SubmitOptions& options, const services::CallContext& context);
   bool is_whole(const storage::JobRow& job);
 
   jobs::JobQueue& queue_;
   jobs::WorkerPool& workers_;
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
+  CallerQuota& callers_;
   TuningRecords& records_;
   metrics::Registry& registry_;
   target::Target host_;

@@ -39,7 +39,9 @@ services::ImportResult ModelServiceImpl::import_model(const services::ImportOpti
     if (!upload.blob) throw Error(ErrorCode::kConflict, "upload " + upload.id + " is not finished");
     uploaded.emplace(blobs_.open(*upload.blob));
   }
-  http::BodySource& source = uploaded ? static_cast<http::BodySource&>(*uploaded) : bytes;
+  std::optional<ChargedBody> charged;  // an upload's bytes count already
+  if (!uploaded) charged.emplace(bytes, callers_, context.submitter);
+  http::BodySource& source = uploaded ? static_cast<http::BodySource&>(*uploaded) : *charged;
   services::ImportResult result = import_held(options, source, context);
   collect.succeeded();
   return result;
@@ -72,6 +74,8 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
     facts["format"] = format;
     facts["size"] = size;
     row.facts = canonical_json(facts);
+    row.owner = context.submitter;
+    row.bytes = size;
   }
   return publish(options, row);
 }

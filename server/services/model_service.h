@@ -9,6 +9,7 @@
 #include "compiler/target/target.h"
 #include "runtime/base/json.h"
 #include "server/services/blob_collector.h"
+#include "server/services/caller_quota.h"
 #include "server/services/child_runner.h"
 #include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
@@ -30,13 +31,14 @@ class ModelServiceImpl final : public services::ModelService {
 public:
   ModelServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
                    BlobCollector& collector, storage::UploadStore& uploads, StoreQuota& quota,
-                   ModelServiceOptions options)
+                   CallerQuota& callers, ModelServiceOptions options)
       : blobs_(blobs),
         catalog_(catalog),
         children_(children),
         collector_(collector),
         uploads_(uploads),
         quota_(quota),
+        callers_(callers),
         options_(std::move(options)) {}
 
   services::ImportResult import_model(const services::ImportOptions& options, http::BodySource& bytes,
@@ -61,6 +63,7 @@ private:
   BlobCollector& collector_;
   storage::UploadStore& uploads_;
   StoreQuota& quota_;
+  CallerQuota& callers_;
   ModelServiceOptions options_;
 };
 

@@ -73,20 +73,23 @@ std::string PackageServiceImpl::add_archive(const std::string& path) {
   return row.id.text();
 }
 
-services::ImportedPackage PackageServiceImpl::import_package(http::BodySource& bytes) {
+services::ImportedPackage PackageServiceImpl::import_package(http::BodySource& bytes,
+                                                             const services::CallContext& context) {
   quota_.check(bytes.length().value_or(1));
   const FileDescriptor file = blobs_.env().scratch_file(options_.folder);
   SignedStream stream(file.get());
-  stream.take(bytes);
+  ChargedBody charged(bytes, callers_, context.submitter);
+  stream.take(charged);
   trusted_.check(stream.block(), stream.digest());
   const auto mapped = MappedFile::map(file.get(), "package archive");
   CollectOnFailure cleanup(collector_);
   const storage::BlobHold hold(blobs_);
-  const storage::PackageRow row = store_archive(mapped->bytes().first(stream.size()));
+  storage::PackageRow row = store_archive(mapped->bytes().first(stream.size()));
   if (row.archive != stream.digest()) {
     throw Error(ErrorCode::kInvalidPackage,
                 "the archive is not laid out as this program lays out archives: export it again");
   }
+  row.owner = context.submitter;
   const bool created = catalog_.put_package(row);
   cleanup.succeeded();
   return {get(row.id.text()), created};

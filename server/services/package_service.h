@@ -9,6 +9,7 @@
 
 #include "api/services/package_service.h"
 #include "server/services/blob_collector.h"
+#include "server/services/caller_quota.h"
 #include "server/services/child_runner.h"
 #include "server/services/package_signature.h"
 #include "server/services/store_quota.h"
@@ -27,13 +28,14 @@ struct PackageServiceOptions {
 class PackageServiceImpl final : public services::PackageService {
 public:
   PackageServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ChildRunner& children,
-                     BlobCollector& collector, StoreQuota& quota, const PackageSigner& signer,
-                     const TrustedKeys& trusted, PackageServiceOptions options)
+                     BlobCollector& collector, StoreQuota& quota, CallerQuota& callers,
+                     const PackageSigner& signer, const TrustedKeys& trusted, PackageServiceOptions options)
       : blobs_(blobs),
         catalog_(catalog),
         children_(children),
         collector_(collector),
         quota_(quota),
+        callers_(callers),
         signer_(signer),
         trusted_(trusted),
         options_(std::move(options)) {}
@@ -41,7 +43,8 @@ public:
   services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
   services::PackageInfo get(const std::string& id) override;
   services::Archive archive(const std::string& id, bool is_signed) override;
-  services::ImportedPackage import_package(http::BodySource& bytes) override;
+  services::ImportedPackage import_package(http::BodySource& bytes,
+                                           const services::CallContext& context) override;
   /// An archive of this machine's administrator, who needs no signature; the package's id.
   std::string add_archive(const std::string& path);
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
@@ -59,6 +62,7 @@ private:
   ChildRunner& children_;
   BlobCollector& collector_;
   StoreQuota& quota_;
+  CallerQuota& callers_;
   const PackageSigner& signer_;
   const TrustedKeys& trusted_;
   PackageServiceOptions options_;

@@ -17,8 +17,10 @@
 #include "runtime/base/error.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/worker_pool.h"
+#include "server/services/answers.h"
 #include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
+#include "server/services/caller_quota.h"
 #include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
 #include "server/services/deployment_rows.h"
@@ -123,6 +125,8 @@ std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
           {"limits.records_bytes", settings.max_records_bytes},
           {"limits.tensor_bytes", settings.max_tensor_bytes},
           {"limits.model_bytes", settings.max_model_bytes},
+          {"limits.jobs_per_key", settings.max_jobs_per_key},
+          {"limits.bytes_per_key", settings.max_bytes_per_key},
           {"jobs.queue", settings.job_queue},
           {"jobs.workers", settings.job_workers}};
 }
@@ -153,12 +157,14 @@ struct Server::Parts {
                    .record_expiry = settings.record_expiry,
                    .uploads = &uploads}),
         quota(blobs, uploads, static_cast<uint64_t>(settings.store_quota)),
-        store(blobs, catalog, uploads, collector, quota, root),
-        models(blobs, catalog, children, collector, uploads, quota,
+        callers(catalog, uploads,
+                {settings.max_jobs_per_key, static_cast<uint64_t>(settings.max_bytes_per_key)}),
+        store(blobs, catalog, uploads, collector, quota, callers, root),
+        models(blobs, catalog, children, collector, uploads, quota, callers,
                {settings.max_model_bytes, host, settings.import_timeout, settings.import_memory}),
         signer(settings.signing_key),
         trusted(settings.trusted_keys),
-        packages(blobs, catalog, children, collector, quota, signer, trusted,
+        packages(blobs, catalog, children, collector, quota, callers, signer, trusted,
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp"}),
         deployments(blobs, catalog, *executors, {settings.load_wait}),
         metered_deployments(deployments, registry),
@@ -169,7 +175,8 @@ struct Server::Parts {
         metered_tune(tune, registry),
         benchmark(blobs, catalog, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
-        queue(catalog) {
+        queue(catalog),
+        answers(catalog) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
     if (settings.read_only) add_models(settings.models);
@@ -180,11 +187,11 @@ struct Server::Parts {
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);
-    jobs.emplace(queue, *workers, blobs, catalog, records, registry, host,
+    jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
-    collect_metrics(registry, blobs, catalog, deployments);
+    collect_metrics(registry, blobs, catalog, deployments, callers);
     services = {&info,
                 &targets,
                 &health,
@@ -194,7 +201,8 @@ struct Server::Parts {
                 &metered_deployments,
                 &store,
                 &records,
-                keys ? &*keys : nullptr};
+                keys ? &*keys : nullptr,
+                &answers};
   }
 
   /// They are loaded as deployments of a store are; one that cannot be is failed and says why.
@@ -247,6 +255,7 @@ struct Server::Parts {
   storage::UploadStore uploads;
   BlobCollector collector;
   StoreQuota quota;
+  CallerQuota callers;
   StoreServiceImpl store;
   ModelServiceImpl models;
   PackageSigner signer;
@@ -265,6 +274,7 @@ struct Server::Parts {
   std::optional<jobs::WorkerPool> workers;
   std::optional<JobServiceImpl> jobs;
   std::optional<KeyFile> keys;
+  Answers answers;
   services::Services services;
   std::jthread restorer;
 };

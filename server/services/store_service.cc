@@ -43,9 +43,10 @@ size_t BlobBody::read(std::span<std::byte> buffer) {
   return count;
 }
 
-services::UploadInfo StoreServiceImpl::begin_upload() {
+services::UploadInfo StoreServiceImpl::begin_upload(const services::CallContext& context) {
   quota_.check(1);
-  return info_of(uploads_.begin());
+  if (callers_.room(context.submitter) == 0) callers_.refuse(context.submitter, 1);
+  return info_of(uploads_.begin(context.submitter));
 }
 
 services::UploadInfo StoreServiceImpl::get_upload(const std::string& id) {
@@ -54,11 +55,13 @@ services::UploadInfo StoreServiceImpl::get_upload(const std::string& id) {
 
 services::UploadInfo StoreServiceImpl::append_upload(const std::string& id,
                                                      const services::UploadChunk& chunk,
-                                                     http::BodySource& bytes) {
+                                                     http::BodySource& bytes,
+                                                     const services::CallContext& context) {
   quota_.check(chunk.length.value_or(bytes.length().value_or(1)));
+  ChargedBody charged(bytes, callers_, context.submitter);
   uint64_t taken = 0;
   const auto next = [&](std::span<std::byte> buffer) {
-    const size_t count = bytes.read(buffer);
+    const size_t count = charged.read(buffer);
     taken += count;
     const bool wrong = chunk.length && (taken > *chunk.length || (count == 0 && taken < *chunk.length));
     if (!wrong) return count;
@@ -101,6 +104,8 @@ services::StorageInfo StoreServiceImpl::storage() {
   info.rows = {{"deployments", catalog_.list_deployments().size()},
                {"queued_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kQueued))},
                {"running_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kRunning))}};
+  for (const storage::CallerUse& use : callers_.uses())
+    info.callers.push_back({use.caller, use.live_jobs, use.bytes});
   return info;
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/services/store_service.h"
 #include "server/services/blob_collector.h"
+#include "server/services/caller_quota.h"
 #include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -16,18 +17,19 @@ namespace tensormill::server {
 class StoreServiceImpl final : public services::StoreService {
 public:
   StoreServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, storage::UploadStore& uploads,
-                   BlobCollector& collector, StoreQuota& quota, std::string root)
+                   BlobCollector& collector, StoreQuota& quota, CallerQuota& callers, std::string root)
       : blobs_(blobs),
         catalog_(catalog),
         uploads_(uploads),
         collector_(collector),
         quota_(quota),
+        callers_(callers),
         root_(std::move(root)) {}
 
-  services::UploadInfo begin_upload() override;
+  services::UploadInfo begin_upload(const services::CallContext& context) override;
   services::UploadInfo get_upload(const std::string& id) override;
   services::UploadInfo append_upload(const std::string& id, const services::UploadChunk& chunk,
-                                     http::BodySource& bytes) override;
+                                     http::BodySource& bytes, const services::CallContext& context) override;
   services::UploadInfo finish_upload(const std::string& id, const Digest& digest) override;
   void remove_upload(const std::string& id) override;
   std::shared_ptr<http::Content> blob(const std::string& id) override;
@@ -40,6 +42,7 @@ private:
   storage::UploadStore& uploads_;
   BlobCollector& collector_;
   StoreQuota& quota_;
+  CallerQuota& callers_;
   const std::string root_;
 };
 

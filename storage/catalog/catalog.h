@@ -22,6 +22,12 @@ struct JobClaim {
   std::string owner;
 };
 
+/// Who has a job made.
+struct Submitter {
+  std::string name = {};
+  int64_t max_live = 0;  ///< jobs that this caller may have queued and running; 0: no bound
+};
+
 struct JobSubmission {
   std::string kind;
   std::string subject;
@@ -36,6 +42,7 @@ struct JobSubmission {
   std::string idempotency_key;  ///< "" for none
   std::string request_hash;     ///< of the body that came with the key
   int64_t idempotency_ms = 86'400'000;
+  Submitter submitter = {};  ///< joining a live job takes nothing of its bound
   /// Asked, within the transaction, whether a succeeded job's result is still whole; null: it is when its
   /// package row is there. Must not call the catalog.
   std::function<bool(const JobRow&)> still_whole = nullptr;
@@ -135,8 +142,8 @@ public:
   virtual std::vector<DeploymentRow> list_deployments() = 0;
   virtual bool remove_deployment(const std::string& name) = 0;
 
-  /// Throws Error(kUnavailable) past max_queued, Error(kInvalidArgument) for a used idempotency key with
-  /// another body.
+  /// Throws Error(kUnavailable) past max_queued, Error(kQuotaExceeded) past the submitter's bound,
+  /// Error(kInvalidArgument) for a used idempotency key with another body.
   virtual Submitted submit_job(const JobSubmission& submission) = 0;
   virtual std::optional<JobRow> find_job(const std::string& id) = 0;
   /// Newest first.
@@ -147,8 +154,8 @@ public:
   /// Error(kNotFound).
   virtual CancelOutcome cancel_job(const std::string& id) = 0;
   /// A failed or cancelled job becomes queued again with at least one more attempt. Throws Error(kConflict)
-  /// in other states or when a live job does the same work, Error(kNotFound).
-  virtual JobRow retry_job(const std::string& id) = 0;
+  /// in other states or when a live job does the same work, Error(kNotFound), Error(kQuotaExceeded).
+  virtual JobRow retry_job(const std::string& id, const Submitter& submitter) = 0;
 
   /// The first queued job of these kinds whose time has come, now running, leased to `owner` for `lease_ms`.
   virtual std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
@@ -197,6 +204,14 @@ public:
   /// takes an earlier one's place.
   virtual void put_fact(const std::string& key, const std::string& value) = 0;
   virtual std::optional<std::string> find_fact(const std::string& key) = 0;
+
+  /// Of all callers who have anything, sorted by caller.
+  virtual std::vector<CallerUse> list_uses() = 0;
+  /// Takes the place of an earlier one of the same caller and key; those older than `keep_ms` go.
+  virtual void put_answer(const AnswerRow& answer, int64_t keep_ms) = 0;
+  /// Unless it is older than `keep_ms`.
+  virtual std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
+                                               int64_t keep_ms) = 0;
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;

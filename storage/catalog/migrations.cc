@@ -153,7 +153,23 @@ INSERT INTO counters SELECT 'job_events', COALESCE(MAX(position), 0) FROM job_ev
 CREATE INDEX jobs_by_end ON jobs(state, finished_ms);
 )sql";
 
-constexpr std::array<std::string_view, 3> kMigrations = {kVersion1, kVersion2, kVersion3};
+/// Whose models, packages and jobs they are; answers to requests with an idempotency key.
+constexpr std::string_view kVersion4 = R"sql(
+ALTER TABLE models ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE models ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE packages ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN submitter TEXT NOT NULL DEFAULT '';
+CREATE TABLE answers(
+  caller TEXT NOT NULL,
+  key TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  PRIMARY KEY(caller, key));
+CREATE INDEX answers_by_age ON answers(created_ms);
+)sql";
+
+constexpr std::array<std::string_view, 4> kMigrations = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

@@ -29,6 +29,8 @@ struct ModelRow {
   std::vector<Digest> blobs = {};
   std::string facts = "{}";
   int64_t created_ms = 0;  ///< set by the catalog
+  std::string owner = {};  ///< the caller who brought it first; "" for none
+  uint64_t bytes = 0;      ///< that it counts for its owner
 };
 
 struct NameRow {
@@ -97,6 +99,8 @@ struct PackageRow {
   int64_t created_ms = 0;    ///< set by the catalog
   int64_t last_used_ms = 0;  ///< set by the catalog
   bool pinned = false;
+  std::string owner =
+      {};  ///< the caller it is counted for, with archive_bytes; of a job's the job's submitter
 };
 
 struct DeploymentRow {
@@ -141,6 +145,7 @@ struct JobRow {
   int64_t finished_ms = 0;  ///< 0 before the end
   std::optional<Digest> log = std::nullopt;
   std::optional<Digest> package = std::nullopt;  ///< what it published
+  std::string submitter = {};                    ///< the caller who made it or had it tried again last
 };
 
 struct JobEventRow {
@@ -154,6 +159,21 @@ struct PlacedEventRow {
   int64_t position = 0;  ///< from 1, in order of arrival; never used twice
   std::string job;
   JobEventRow event;
+};
+
+/// What one caller has here.
+struct CallerUse {
+  std::string caller;
+  int64_t live_jobs = 0;  ///< queued and running
+  uint64_t bytes = 0;     ///< of models and packages
+};
+
+/// What a caller's request with an idempotency key was answered.
+struct AnswerRow {
+  std::string caller;
+  std::string key;
+  std::string request_hash;  ///< of the request
+  std::string answer;        ///< opaque
 };
 
 }  // namespace tensormill::storage

@@ -16,7 +16,7 @@ int64_t system_now_ms() {
       .count();
 }
 
-constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms FROM models ";
+constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms, owner, bytes FROM models ";
 
 }  // namespace
 
@@ -30,9 +30,10 @@ SqliteCatalog::SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOpt
 SqliteCatalog::~SqliteCatalog() = default;
 
 bool SqliteCatalog::insert_model(const ModelRow& model) {
-  const int64_t added =
-      db_->run("INSERT INTO models(id, facts, created_ms) VALUES(?, ?, now_ms()) ON CONFLICT(id) DO NOTHING",
-               model.id, model.facts);
+  const int64_t added = db_->run(
+      "INSERT INTO models(id, facts, created_ms, owner, bytes) VALUES(?, ?, now_ms(), ?, ?) "
+      "ON CONFLICT(id) DO NOTHING",
+      model.id, model.facts, model.owner, static_cast<int64_t>(model.bytes));
   if (added == 0) return false;
   for (size_t i = 0; i < model.blobs.size(); ++i) {
     db_->run("INSERT INTO model_blobs(model, position, digest) VALUES(?, ?, ?)", model.id,
@@ -42,7 +43,8 @@ bool SqliteCatalog::insert_model(const ModelRow& model) {
 }
 
 ModelRow SqliteCatalog::read_model(const Statement& row) {
-  ModelRow model{row.digest(1), {}, row.text(2), row.integer(3)};
+  ModelRow model{row.digest(1),  {},          row.text(2),
+                 row.integer(3), row.text(4), static_cast<uint64_t>(row.integer(5))};
   const auto blobs = db_->query("SELECT digest FROM model_blobs WHERE model = ? ORDER BY position", model.id);
   while (blobs->step()) model.blobs.push_back(blobs->digest(0));
   return model;

@@ -60,7 +60,7 @@ public:
   Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
   int64_t count_jobs(JobState state) override;
   CancelOutcome cancel_job(const std::string& id) override;
-  JobRow retry_job(const std::string& id) override;
+  JobRow retry_job(const std::string& id, const Submitter& submitter) override;
 
   std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
                                   int64_t lease_ms) override;
@@ -86,6 +86,10 @@ public:
   void put_fact(const std::string& key, const std::string& value) override;
   std::optional<std::string> find_fact(const std::string& key) override;
 
+  std::vector<CallerUse> list_uses() override;
+  void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
+  std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
+                                       int64_t keep_ms) override;
   std::vector<Digest> referenced_blobs() override;
   std::vector<std::string> check() override;
 
@@ -102,6 +106,7 @@ private:
   std::optional<Submitted> repeat_of(const JobSubmission& submission);
   std::optional<Submitted> reuse_of(const JobSubmission& submission);
   std::string insert_job(const JobSubmission& submission);
+  void check_bound(const Submitter& submitter);
   int64_t insert_tuning_records(const std::vector<TuningRecordRow>& records);
   void add_event(const std::string& job, const JobEventRow& event);
   void add_state_events(const std::string& job, JobState state, int attempt);

@@ -109,7 +109,11 @@ bool SqliteCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
       job_state_name(finish.state), finish.result, finish.error, finish.log, package, finish.resolved,
       finish.action_key, claim.id, static_cast<int64_t>(claim.attempt), claim.owner);
   if (changed == 0) return false;
-  if (finish.package) insert_package(*finish.package);
+  if (finish.package) {
+    PackageRow made = *finish.package;
+    made.owner = require_job(claim.id).submitter;
+    insert_package(made);
+  }
   if (finish.model) {
     insert_model(*finish.model);
     if (finish.model_name) point_name(*finish.model_name, finish.model->id);

@@ -44,6 +44,7 @@ JobRow job_from(const Statement& row) {
   job.finished_ms = row.integer(21);
   job.log = row.optional_digest(22);
   job.package = row.optional_digest(23);
+  job.submitter = row.text(24);
   return job;
 }
 
@@ -95,6 +96,17 @@ std::optional<Submitted> SqliteCatalog::reuse_of(const JobSubmission& submission
   return Submitted{job, SubmitOutcome::kCached};
 }
 
+void SqliteCatalog::check_bound(const Submitter& submitter) {
+  if (submitter.max_live == 0) return;
+  const auto count = db_->query(
+      "SELECT COUNT(*) FROM jobs WHERE submitter = ? AND state IN ('queued', 'running')", submitter.name);
+  count->step();
+  if (count->integer(0) < submitter.max_live) return;
+  throw Error(ErrorCode::kQuotaExceeded, submitter.name + " has " + std::to_string(count->integer(0)) +
+                                             " jobs that wait or run, the limit for one caller is " +
+                                             std::to_string(submitter.max_live));
+}
+
 std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
   if (submission.max_queued > 0) {
     const auto count = db_->query("SELECT COUNT(*) FROM jobs WHERE state = 'queued'");
@@ -105,6 +117,7 @@ std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
                                                std::to_string(submission.max_queued));
     }
   }
+  check_bound(submission.submitter);
   const std::string id = make_uuid7(db_->now_ms());
   const std::optional<std::string> live_key =
       submission.force ? std::nullopt : std::optional(submission.action_key);
@@ -112,12 +125,12 @@ std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
       "INSERT INTO jobs(id, kind, subject, action_key, live_key, state, request, resolved, progress, result, "
       "error, "
       "attempt, max_attempts, priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, "
-      "created_ms, started_ms, finished_ms) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', '', '', 0, ?, ?, 1, "
-      "0, '', "
-      "0, 0, now_ms(), 0, 0)",
+      "created_ms, started_ms, finished_ms, submitter) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', '', '', "
+      "0, "
+      "?, ?, 1, 0, '', 0, 0, now_ms(), 0, 0, ?)",
       id, submission.kind, submission.subject, submission.action_key, live_key, submission.request,
       submission.resolved, static_cast<int64_t>(submission.max_attempts),
-      static_cast<int64_t>(submission.priority));
+      static_cast<int64_t>(submission.priority), submission.submitter.name);
   add_state_events(id, JobState::kQueued, 0);
   return id;
 }
@@ -197,7 +210,7 @@ CancelOutcome SqliteCatalog::cancel_job(const std::string& id) {
   return outcome;
 }
 
-JobRow SqliteCatalog::retry_job(const std::string& id) {
+JobRow SqliteCatalog::retry_job(const std::string& id, const Submitter& submitter) {
   const std::lock_guard lock(mutex_);
   Transaction transaction(*db_);
   const JobRow job = require_job(id);
@@ -207,12 +220,13 @@ JobRow SqliteCatalog::retry_job(const std::string& id) {
   }
   const auto live = db_->query("SELECT id FROM jobs WHERE live_key = ?", job.action_key);
   if (live->step()) throw Error(ErrorCode::kConflict, "job " + live->text(0) + " does the same work");
+  check_bound(submitter);
   db_->run(
       "UPDATE jobs SET state = 'queued', live_key = action_key, error = '', progress = '{}', "
       "cancel_requested = 0, "
-      "submitters = 1, not_before_ms = 0, finished_ms = 0, max_attempts = MAX(max_attempts, attempt + 1) "
-      "WHERE id = ?",
-      id);
+      "submitters = 1, not_before_ms = 0, finished_ms = 0, max_attempts = MAX(max_attempts, attempt + 1), "
+      "submitter = ? WHERE id = ?",
+      submitter.name, id);
   add_state_events(id, JobState::kQueued, job.attempt);
   JobRow retried = require_job(id);
   transaction.commit();

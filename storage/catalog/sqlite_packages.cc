@@ -9,7 +9,7 @@ namespace tensormill::storage {
 namespace {
 
 constexpr std::string_view kPackageColumns =
-    "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned FROM packages ";
+    "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner FROM packages ";
 constexpr std::string_view kDeploymentColumns =
     "SELECT name, desired, versions, updated_ms FROM deployments ";
 
@@ -17,10 +17,10 @@ constexpr std::string_view kDeploymentColumns =
 
 bool SqliteCatalog::insert_package(const PackageRow& package) {
   const int64_t added = db_->run(
-      "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned) "
-      "VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?) ON CONFLICT(id) DO NOTHING",
+      "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner) "
+      "VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?, ?) ON CONFLICT(id) DO NOTHING",
       package.id, package.archive, static_cast<int64_t>(package.archive_bytes), package.facts,
-      static_cast<int64_t>(package.pinned));
+      static_cast<int64_t>(package.pinned), package.owner);
   if (added == 0) {
     db_->run("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
     return false;
@@ -38,7 +38,8 @@ PackageRow SqliteCatalog::read_package(const Statement& row) {
   PackageRow package{row.digest(1),  {},
                      row.digest(2),  static_cast<uint64_t>(row.integer(3)),
                      row.text(4),    row.integer(5),
-                     row.integer(6), row.integer(7) != 0};
+                     row.integer(6), row.integer(7) != 0,
+                     row.text(8)};
   const auto member = db_->query(
       "SELECT name, digest, size FROM package_members WHERE package = ? ORDER BY position", package.id);
   while (member->step()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "runtime/base/error.h"
 #include "storage/catalog/uuid7.h"
@@ -10,6 +11,7 @@ namespace tensormill::storage {
 namespace {
 
 constexpr std::string_view kFinished = "finished";
+constexpr std::string_view kOwner = "owner";
 constexpr size_t kOffsetDigits = 20;
 constexpr size_t kRead = 1 << 16;
 
@@ -26,6 +28,18 @@ bool is_chunk_name(const std::string& name) {
 /// The first 48 bits of a UUIDv7.
 int64_t created_ms(const std::string& id) {
   return static_cast<int64_t>(std::stoull(id.substr(0, 8) + id.substr(9, 4), nullptr, 16));
+}
+
+/// The digest of the blob and, behind a space, its size.
+void read_end(const std::string& text, Upload& upload) {
+  const size_t space = text.find(' ');
+  upload.blob = Digest::parse(text.substr(0, space));
+  if (!upload.blob) throw Error(ErrorCode::kCorrupt, "upload " + upload.id + " ended with a broken digest");
+  if (space == std::string::npos) return;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + space + 1, end, upload.blob_bytes);
+  if (parsed.ec != std::errc() || parsed.ptr != end)
+    throw Error(ErrorCode::kCorrupt, "upload " + upload.id + " ended with a broken size");
 }
 
 Error no_upload(const std::string& id) {
@@ -67,7 +81,7 @@ std::string UploadStore::temporary_path() {
   return root_ + "/tmp/upload-" + std::to_string(next_temporary_++);
 }
 
-Upload UploadStore::begin() {
+Upload UploadStore::begin(const std::string& owner) {
   if (static_cast<int>(list().size()) >= options_.max_uploads) {
     throw Error(ErrorCode::kUnavailable,
                 "there are " + std::to_string(options_.max_uploads) + " uploads already");
@@ -75,7 +89,9 @@ Upload UploadStore::begin() {
   Upload upload;
   upload.id = make_uuid7(now_ms_());
   upload.created_ms = created_ms(upload.id);
+  upload.owner = owner;
   env_.make_folder(folder_of(upload.id));
+  if (!owner.empty()) put_file(upload.id, std::string(kOwner), owner);
   env_.sync_folder(root_ + "/uploads");
   return upload;
 }
@@ -87,15 +103,12 @@ Upload UploadStore::read(const std::string& id) {
   upload.created_ms = created_ms(id);
   const std::string folder = folder_of(id) + "/";
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
-    if (entry.name == kFinished) {
-      upload.blob = Digest::parse(read_all(env_, folder + entry.name));
-      if (!upload.blob) throw Error(ErrorCode::kCorrupt, "upload " + id + " ended with a broken digest");
-      upload.size = 0;
-      return upload;
-    }
+    if (entry.name == kFinished) read_end(read_all(env_, folder + entry.name), upload);
+    if (entry.name == kOwner) upload.owner = read_all(env_, folder + entry.name);
     // Sorted: what does not begin where the one before ended was left by a removal that broke off.
     if (entry.name == chunk_name(upload.size)) upload.size += env_.file_size(folder + entry.name);
   }
+  if (upload.blob) upload.size = 0;
   return upload;
 }
 
@@ -118,6 +131,16 @@ std::vector<Upload> UploadStore::list() {
 void UploadStore::publish(const std::string& temporary, const std::string& id, const std::string& name) {
   env_.rename(temporary, folder_of(id) + "/" + name);
   env_.sync_folder(folder_of(id));
+}
+
+void UploadStore::put_file(const std::string& id, const std::string& name, std::string_view text) {
+  const std::string temporary = temporary_path();
+  {
+    const auto file = env_.open(temporary, OpenMode::kCreateNew);
+    file->write(0, text);
+    file->sync();
+  }
+  publish(temporary, id, name);
 }
 
 Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) {
@@ -178,13 +201,7 @@ Digest UploadStore::finish(const std::string& id, const Digest& expected) {
     }
   }
   const Digest digest = writer->commit();
-  const std::string temporary = temporary_path();
-  {
-    const auto file = env_.open(temporary, OpenMode::kCreateNew);
-    file->write(0, digest.text());
-    file->sync();
-  }
-  publish(temporary, id, std::string(kFinished));
+  put_file(id, std::string(kFinished), digest.text() + " " + std::to_string(upload.size));
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (is_chunk_name(entry.name)) env_.remove_file(folder_of(id) + "/" + entry.name);
   }

@@ -31,6 +31,8 @@ struct Upload {
   uint64_t size = 0;  ///< bytes that are kept; of a finished one 0
   int64_t created_ms = 0;
   std::optional<Digest> blob;  ///< of a finished one
+  uint64_t blob_bytes = 0;     ///< of a finished one: how many bytes its chunks had
+  std::string owner;           ///< who began it; may be ""
 };
 
 /// Fills the buffer with the next bytes; 0 at the end.
@@ -42,7 +44,7 @@ public:
   UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOptions options,
               std::function<int64_t()> now_ms);
 
-  Upload begin();
+  Upload begin(const std::string& owner = "");
   Upload find(const std::string& id);
   /// By id.
   std::vector<Upload> list();
@@ -66,6 +68,7 @@ private:
   std::string folder_of(const std::string& id) const;
   Upload read(const std::string& id);
   std::string temporary_path();
+  void put_file(const std::string& id, const std::string& name, std::string_view text);
   void publish(const std::string& temporary, const std::string& id, const std::string& name);
   void remove_files(const std::string& id);
 

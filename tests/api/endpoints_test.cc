@@ -339,7 +339,7 @@ TEST_F(Endpoints, OpenApiHasEveryRoute) {
   size_t operations = 0;
   for (const auto& [path, methods] : document.at("paths").items()) operations += methods.size();
   EXPECT_EQ(operations, endpoints::all_routes().size());
-  EXPECT_EQ(document["paths"]["/v1/models"]["post"]["parameters"].size(), 4u);
+  EXPECT_EQ(document["paths"]["/v1/models"]["post"]["parameters"].size(), 5u);
   EXPECT_EQ(document.at("components").at("schemas").at("ErrorCode").at("enum").size(),
             all_error_codes().size());
 }

@@ -154,7 +154,7 @@ services::Archive FakePackages::archive(const std::string& id, bool is_signed) {
           get(id).archive_digest};
 }
 
-services::ImportedPackage FakePackages::import_package(http::BodySource& body) {
+services::ImportedPackage FakePackages::import_package(http::BodySource& body, const services::CallContext&) {
   const std::string before = std::exchange(imported, http::read_all(body));
   if (imported == "unsigned") throw Error(ErrorCode::kForeignCode, "the archive is not signed");
   return {package, before.empty()};
@@ -257,7 +257,7 @@ services::UploadInfo FakeStore::get_upload(const std::string& id) {
 }
 
 services::UploadInfo FakeStore::append_upload(const std::string& id, const services::UploadChunk& new_chunk,
-                                              http::BodySource& body) {
+                                              http::BodySource& body, const services::CallContext&) {
   get_upload(id);
   chunk = new_chunk;
   if (chunk.offset && *chunk.offset != bytes.size()) {
@@ -337,9 +337,19 @@ std::shared_ptr<http::ResponseStream> FakeTuning::get(const std::string& id) {
 
 void FakeTuning::remove(const std::string& id) { get(id); }
 
+std::optional<services::KeptAnswer> FakeAnswers::find(const std::string& caller, const std::string& key) {
+  if (on_find) on_find();
+  const auto found = kept.find(caller + "/" + key);
+  return found == kept.end() ? std::nullopt : std::optional(found->second);
+}
+
+void FakeAnswers::put(const std::string& caller, const std::string& key, const services::KeptAnswer& answer) {
+  kept[caller + "/" + key] = answer;
+}
+
 ApiTest::ApiTest() {
-  services_ = {&system_,   &system_,      &system_, &models_, &jobs_,
-               &packages_, &deployments_, &store_,  &tuning_, nullptr};
+  services_ = {&system_,      &system_, &system_, &models_, &jobs_,   &packages_,
+               &deployments_, &store_,  &tuning_, nullptr,  &answers_};
   jobs_.job.id = "0190163d-8694-739b-aea5-966c26f8ad91";
   jobs_.job.kind = "compile";
   packages_.package.id = Digest::of("package");

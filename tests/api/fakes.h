@@ -85,7 +85,8 @@ public:
   services::Page<services::PackageInfo> list(const services::PackageQuery& query) override;
   services::PackageInfo get(const std::string& id) override;
   services::Archive archive(const std::string& id, bool is_signed) override;
-  services::ImportedPackage import_package(http::BodySource& bytes) override;
+  services::ImportedPackage import_package(http::BodySource& bytes,
+                                           const services::CallContext& context) override;
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
   void remove(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
@@ -135,10 +136,10 @@ public:
 
 class FakeStore : public services::StoreService {
 public:
-  services::UploadInfo begin_upload() override { return upload; }
+  services::UploadInfo begin_upload(const services::CallContext&) override { return upload; }
   services::UploadInfo get_upload(const std::string& id) override;
   services::UploadInfo append_upload(const std::string& id, const services::UploadChunk& chunk,
-                                     http::BodySource& bytes) override;
+                                     http::BodySource& bytes, const services::CallContext& context) override;
   services::UploadInfo finish_upload(const std::string& id, const Digest& digest) override;
   void remove_upload(const std::string& id) override { get_upload(id); }
   std::shared_ptr<http::Content> blob(const std::string& id) override;
@@ -166,6 +167,15 @@ public:
 class FakeKeys : public services::KeyService {
 public:
   Key find(std::string_view token) override;
+};
+
+class FakeAnswers : public services::AnswerService {
+public:
+  std::optional<services::KeptAnswer> find(const std::string& caller, const std::string& key) override;
+  void put(const std::string& caller, const std::string& key, const services::KeptAnswer& answer) override;
+
+  std::function<void()> on_find;
+  std::map<std::string, services::KeptAnswer> kept;
 };
 
 /// An answer, read whole.
@@ -205,6 +215,7 @@ protected:
   FakeStore store_;
   FakeTuning tuning_;
   FakeKeys keys_;
+  FakeAnswers answers_;
   services::Services services_;
   endpoints::ApiOptions options_;
   std::unique_ptr<http::Handler> api_;

@@ -215,24 +215,24 @@ TEST_P(CatalogJobsTest, ARunningJobIsAskedToStop) {
 
 TEST_P(CatalogJobsTest, RetryIsTheSameJobOnceMore) {
   const std::string id = submit("k");
-  EXPECT_ERROR(catalog_->retry_job(id), ErrorCode::kConflict);
+  EXPECT_ERROR(catalog_->retry_job(id, {}), ErrorCode::kConflict);
   JobFinish failed;
   failed.state = JobState::kFailed;
   failed.error = "{}";
   catalog_->finish_job(claim(), failed);
-  const JobRow retried = catalog_->retry_job(id);
+  const JobRow retried = catalog_->retry_job(id, {});
   EXPECT_EQ(retried.state, JobState::kQueued);
   EXPECT_EQ(retried.error, "");
   EXPECT_EQ(catalog_->submit_job(submission("k")).job.id, id) << "it can be joined again";
   EXPECT_EQ(claim().attempt, 2);
-  EXPECT_ERROR(catalog_->retry_job("none"), ErrorCode::kNotFound);
+  EXPECT_ERROR(catalog_->retry_job("none", {}), ErrorCode::kNotFound);
 }
 
 TEST_P(CatalogJobsTest, RetryBesideALiveTwinIsAConflict) {
   const std::string id = submit("k");
   catalog_->cancel_job(id);
   submit("k");
-  EXPECT_ERROR(catalog_->retry_job(id), ErrorCode::kConflict);
+  EXPECT_ERROR(catalog_->retry_job(id, {}), ErrorCode::kConflict);
 }
 
 TEST_P(CatalogJobsTest, AReleasedJobComesBackAfterItsBackoffAndFailsAfterTheLastAttempt) {

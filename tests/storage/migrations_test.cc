@@ -42,7 +42,7 @@ TEST(MigrationsTest, ANewerCatalogIsRefusedByName) {
     FAIL() << "a newer catalog was opened";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
-    EXPECT_STREQ(error.what(), "the catalog has version 999, this program knows versions up to 3");
+    EXPECT_STREQ(error.what(), "the catalog has version 999, this program knows versions up to 4");
   }
   EXPECT_EQ(read_number(env, "PRAGMA user_version"), 999);
 }

@@ -126,7 +126,7 @@ struct Told {
 /// An upload from its beginning to its blob; throws when the power goes or an operation fails.
 void play(Env& env, Told& told) {
   Store store(env);
-  told.id = store.uploads.begin().id;
+  told.id = store.uploads.begin("alice").id;
   for (const std::string chunk : {"hello, ", "wide ", "world"}) {
     told.size = store.uploads.append(told.id, told.size, reader_of(chunk)).size;
   }
@@ -154,6 +154,8 @@ std::string check(Env& env, const Told& told) {
     } catch (const Error&) {
       return told.removing ? "" : "the upload is lost";
     }
+    if (upload.owner != "alice" && !told.removing) return "the owner is lost";
+    if (upload.blob && upload.blob_bytes != 17) return "the size is lost";
     if (upload.blob)
       return store.blobs.open(*upload.blob)->text() == "hello, wide world" ? "" : "other bytes";
     if (told.removing) return "";
