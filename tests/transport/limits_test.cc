@@ -219,6 +219,26 @@ TEST_P(Limits, BodiesThatStallHoldUpNobodyElse) {
   for (RawClient& one : stalled) EXPECT_EQ(one.request(" bytes").body, "some bytes");
 }
 
+TEST_P(Limits, FiveHundredIdleAndFiftyStalledConnectionsHoldUpNobody) {
+  options_.workers = 4;
+  options_.queue = 64;
+  start();
+  std::vector<RawClient> idle;
+  for (int i = 0; i < 500; ++i) idle.push_back(connect());
+  std::vector<RawClient> stalled;
+  for (int i = 0; i < 50; ++i) {
+    stalled.push_back(connect());
+    // Every other one stalls in its head.
+    const std::string whole = post("/echo", "Content-Length: 10\r\n", "some");
+    stalled.back().send(i % 2 == 0 ? whole : whole.substr(0, 20));
+  }
+  RawClient client = connect();
+  EXPECT_EQ(client.request(post("/echo", "Content-Length: 4\r\n", "body")).body, "body");
+  EXPECT_EQ(idle.front().request(post("/echo", "Content-Length: 5\r\n", "first")).body, "first");
+  EXPECT_EQ(idle.back().request(post("/echo", "Content-Length: 4\r\n", "last")).body, "last");
+  EXPECT_EQ(stalled.front().request(" bytes").body, "some bytes");
+}
+
 TM_BOTH_ADAPTERS(Limits);
 
 }  // namespace
