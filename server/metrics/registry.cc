@@ -43,6 +43,11 @@ std::string label_text(const Labels& labels) {
   return text;
 }
 
+/// Whether the labels of `series` are those of `prefix`, or these and more.
+bool begins_with(std::string_view series, std::string_view prefix) {
+  return series.starts_with(prefix) && (series.size() == prefix.size() || series[prefix.size()] == ',');
+}
+
 std::string braced(const std::string& labels, const std::string& more = "") {
   const std::string both = labels + (labels.empty() || more.empty() ? "" : ",") + more;
   return both.empty() ? "" : "{" + both + "}";
@@ -104,6 +109,24 @@ void Registry::observe(std::string_view name, const Labels& labels, double value
 void Registry::clear(std::string_view name) {
   const std::lock_guard lock(mutex_);
   family(name).values.clear();
+}
+
+void Registry::forget(const Labels& labels, const std::vector<Labels>& but) {
+  const std::string prefix = label_text(labels);
+  std::vector<std::string> kept;
+  for (const Labels& one : but) kept.push_back(label_text(one));
+  const auto goes = [&](const std::string& series) {
+    return begins_with(series, prefix) && std::none_of(kept.begin(), kept.end(), [&](const std::string& one) {
+             return begins_with(series, one);
+           });
+  };
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, family] : families_) {
+    const bool is_gauge = family.kind == kGauge;
+    std::erase_if(family.values,
+                  [&](const auto& one) { return goes(one.first) && (!is_gauge || one.second == 0); });
+    std::erase_if(family.histograms, [&](const auto& one) { return goes(one.first); });
+  }
 }
 
 void Registry::on_collect(std::function<void(Registry&)> collect) {

@@ -44,6 +44,26 @@ Result metered(metrics::Registry& registry, const std::string& name, const Funct
 
 }  // namespace
 
+services::PutResult MeteredDeployments::put(const std::string& name, const services::DeploymentSpec& spec,
+                                            const services::CallContext& context) {
+  services::PutResult result = inner_.put(name, spec, context);
+  // Versions that went for this one take their series along; errors have no version, the queue is the name's.
+  std::vector<metrics::Labels> kept = {{{"model", name}, {"version", ""}}};
+  for (const services::DeploymentVersion& version : result.deployment.versions) {
+    kept.push_back({{"model", name}, {"version", version.version}});
+  }
+  registry_.forget({{"model", name}}, kept);
+  return result;
+}
+
+void MeteredDeployments::remove(const std::string& name, const std::optional<std::string>& version,
+                                const services::CallContext& context) {
+  inner_.remove(name, version, context);
+  metrics::Labels labels = {{"model", name}};
+  if (version) labels.emplace_back("version", *version);
+  registry_.forget(labels);
+}
+
 services::RunResult MeteredDeployments::infer(const std::string& name, const std::string& version,
                                               services::NamedTensors inputs,
                                               const services::RunOptions& options,

@@ -15,9 +15,7 @@ public:
   MeteredDeployments(services::DeploymentService& inner, metrics::Registry& registry)
       : inner_(inner), registry_(registry) {}
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
-                          const services::CallContext& context) override {
-    return inner_.put(name, spec, context);
-  }
+                          const services::CallContext& context) override;
   services::Page<services::Deployment> list(const services::PageQuery& page) override {
     return inner_.list(page);
   }
@@ -31,9 +29,7 @@ public:
   void unload(const std::string& name) override { inner_.unload(name); }
   void load(const std::string& name) override { inner_.load(name); }
   void remove(const std::string& name, const std::optional<std::string>& version,
-              const services::CallContext& context) override {
-    inner_.remove(name, version, context);
-  }
+              const services::CallContext& context) override;
   services::RunResult infer(const std::string& name, const std::string& version,
                             services::NamedTensors inputs, const services::RunOptions& options,
                             const services::CallContext& context) override;

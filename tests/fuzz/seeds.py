@@ -100,6 +100,7 @@ def package_seeds():
     members = dict(package_members())
     yield "unaligned.tar", tar_of(members.items())
     yield "no_code.tar", tar_of((name, data) for name, data in members.items() if name != "mod.so")
+    yield "renamed_code.tar", tar_of((name.replace("mod.so", "mod.sx"), data) for name, data in members.items())
     yield "more_members.tar", tar_of([*members.items(), ("more", b"")])
     yield "other_abi.tar", tar_of({**members, "metadata.json": members["metadata.json"].replace(
         b'"abi_version":1', b'"abi_version":2')}.items())

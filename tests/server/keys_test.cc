@@ -114,6 +114,31 @@ TEST(Metrics, GaugesThatAreLookedUpAreSetAnew) {
   EXPECT_THAT(registry.text(), Not(HasSubstr("loading")));
 }
 
+TEST(Metrics, SeriesOfWhatIsGoneAreForgotten) {
+  metrics::Registry registry;
+  for (const char* model : {"a", "ab"}) {
+    for (const char* version : {"", "1", "12"}) {
+      registry.count("infer_requests_total", {{"model", model}, {"version", version}, {"outcome", "ok"}});
+      registry.observe("infer_batch_size", {{"model", model}, {"version", version}}, 1);
+    }
+    registry.add("infer_queue_depth", {{"model", model}}, 1);
+  }
+  const std::string of_ab = "infer_requests_total{model=\"ab\",version=\"1\",outcome=\"ok\"} 1\n";
+  registry.forget({{"model", "a"}}, {{{"model", "a"}, {"version", ""}}, {{"model", "a"}, {"version", "12"}}});
+  std::string text = registry.text();
+  EXPECT_THAT(text, Not(HasSubstr("model=\"a\",version=\"1\"")));
+  EXPECT_THAT(text, HasSubstr("infer_batch_size_count{model=\"a\",version=\"12\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr(of_ab));
+  registry.forget({{"model", "a"}});
+  text = registry.text();
+  EXPECT_THAT(text, Not(HasSubstr("model=\"a\",")));
+  EXPECT_THAT(text, HasSubstr("infer_queue_depth{model=\"a\"} 1\n")) << "a request is still in work";
+  EXPECT_THAT(text, HasSubstr(of_ab));
+  registry.add("infer_queue_depth", {{"model", "a"}}, -1);
+  registry.forget({{"model", "a"}});
+  EXPECT_THAT(registry.text(), Not(HasSubstr("model=\"a\"")));
+}
+
 TEST(Metrics, UnknownFamiliesAndWrongKindsAreBugs) {
   metrics::Registry registry;
   EXPECT_THROW(registry.count("no_such_total", {}), InternalError);
