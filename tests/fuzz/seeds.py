@@ -32,6 +32,7 @@ def npz_seeds():
     yield "bools.npy", npy(np.array([0, 1, 2], np.uint8), descr="|b1")
     yield "too_many_bytes.npy", npy(ramp) + b"x"
     yield "huge.npy", npy(ramp, shape=(1 << 40,))
+    yield "no_such_extent.npy", npy(ramp, shape="(99999999999999999999,)")
     yield "no_such_order.npy", npy(ramp, order="Maybe")
     yield "no_such_type.npy", npy(ramp, descr="<c8")
     yield "version9.npy", npy(ramp, 9)

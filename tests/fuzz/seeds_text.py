@@ -78,7 +78,8 @@ def target_seeds():
             "twice": "llvm -mcpu=haswell -mcpu=haswell", "unknown_option": "llvm -x=1", "unknown_kind": "gcc",
             "foreign_kind": "cuda", "unknown_cpu": "llvm -mcpu=z80", "cpu_of_other": "llvm -mtriple=aarch64-linux-gnu -mcpu=haswell",
             "cores": "llvm -num-cores=many", "triple": "llvm -mtriple=riscv64-linux-gnu", "feature": "llvm -mattr=+x",
-            "no_sign": "llvm -mattr=avx", "neon": "llvm -mtriple=aarch64-linux-gnu -mattr=+neon",
+            "no_sign": "llvm -mattr=avx",
+            "more_features": "llvm -mcpu=haswell -mattr=+avx512f,+avx512vnni", "neon": "llvm -mtriple=aarch64-linux-gnu -mattr=+neon",
             "no_neon": "llvm -mtriple=aarch64-linux-gnu -mattr=-neon", "width": "llvm -mcpu=haswell -vector-width=200",
             "wide": "llvm -mcpu=haswell -vector-width=512", "other_host": "llvm -mcpu=native -mtriple=aarch64-linux-gnu"}.items():
         yield f"{name}.txt", text
