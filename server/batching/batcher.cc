@@ -124,9 +124,12 @@ void Batcher::run(Lock& lock, const std::vector<RequestPtr>& batch) {
   for (const RequestPtr& one : batch) {
     if (failure && !one->failure) one->failure = failure;
     one->state_ = Request::State::kDone;
-    one->wake_.notify_one();
   }
   wake_front();
+  // Without the lock, which those who wake take first. The front of the batch is the caller.
+  lock.unlock();
+  for (size_t i = 1; i < batch.size(); ++i) batch[i]->wake_.notify_one();
+  lock.lock();
 }
 
 void Batcher::wake_front() {

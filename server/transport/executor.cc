@@ -17,14 +17,16 @@ void Executor::start_thread_if_needed() {
 }
 
 bool Executor::submit(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_) return false;
-  // Tasks that a thread is about to take do not count as waiting.
-  const size_t free = limit() > running_ ? limit() - running_ : 0;
-  if (tasks_.size() >= free + max_waiting_) return false;
-  tasks_.push_back(std::move(task));
-  start_thread_if_needed();
-  wake_.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return false;
+    // Tasks that a thread is about to take do not count as waiting.
+    const size_t free = limit() > running_ ? limit() - running_ : 0;
+    if (tasks_.size() >= free + max_waiting_) return false;
+    tasks_.push_back(std::move(task));
+    start_thread_if_needed();
+  }
+  wake_.notify_one();  // without the lock, which whoever wakes takes first
   return true;
 }
 
