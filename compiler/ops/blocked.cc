@@ -31,8 +31,8 @@ BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape
 }
 
 const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index, size_t rank,
-                                  const std::string& what) {
-  const ir::ValueType& type = index == 0 ? input_of(context, 0, kFloats) : input_like_first(context, index);
+                                  const std::string& what, DTypeSet allowed) {
+  const ir::ValueType& type = index == 0 ? input_of(context, 0, allowed) : input_like_first(context, index);
   if (type.shape.size() != rank) {
     fail("input " + std::to_string(index) + " (" + what + ") has rank " + std::to_string(type.shape.size()) +
          ", expected " + std::to_string(rank));

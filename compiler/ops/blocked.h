@@ -27,9 +27,10 @@ struct BlockedConv {
 /// The window of `attrs` over the spatial extents [H, W] of the input. Throws Error(kInvalidModel).
 BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
                               int64_t out_blocks, int64_t block);
-/// Input `index` with `rank` dimensions and the dtype of input 0, called `what` in errors.
+/// Input `index` with `rank` dimensions, of a type that is allowed (input 0) or of input 0's, called `what`
+/// in errors.
 const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index, size_t rank,
-                                  const std::string& what);
+                                  const std::string& what, DTypeSet allowed = kFloats);
 /// Fails unless an optional bias (input 2) has the shape [channels].
 void check_bias(const ir::InferContext& context, int64_t channels);
 

@@ -34,29 +34,6 @@ ConvShape read_shape(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
   return shape;
 }
 
-std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const int64_t groups = check_conv_operands(context);
-  const ir::ValueType &x = input(context, 0), &w = input(context, 1);
-  if (w.shape[0] % groups != 0) {
-    fail(std::to_string(w.shape[0]) + " output channels do not divide into " + std::to_string(groups) +
-         " groups");
-  }
-  if (x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1]) {
-    fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
-         std::to_string(w.shape[1]) + " for each of " + std::to_string(groups) + " groups");
-  }
-  if (has_input(context, 2)) {
-    const ir::ValueType& bias = input_like_first(context, 2);
-    if (bias.shape != Shape{w.shape[0]}) {
-      fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(w.shape[0]) + "]");
-    }
-  }
-  const ConvShape shape = read_shape(context.attrs, x.shape, w.shape);
-  Shape out = window_output(shape.window, shape.spatial, false);
-  out.insert(out.begin(), {x.shape[0], w.shape[0]});
-  return {made_type(x.dtype, out)};
-}
-
 /// Where the taps of one convolution fall: offsets into one input channel, or -1 in the padding.
 class TapTable {
 public:
@@ -117,6 +94,29 @@ private:
 
 }  // namespace
 
+std::vector<ir::ValueType> infer_conv(const ir::InferContext& context) {
+  const int64_t groups = check_conv_operands(context);
+  const ir::ValueType &x = input(context, 0), &w = input(context, 1);
+  if (w.shape[0] % groups != 0) {
+    fail(std::to_string(w.shape[0]) + " output channels do not divide into " + std::to_string(groups) +
+         " groups");
+  }
+  if (x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1]) {
+    fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
+         std::to_string(w.shape[1]) + " for each of " + std::to_string(groups) + " groups");
+  }
+  if (has_input(context, 2)) {
+    const ir::ValueType& bias = input_like_first(context, 2);
+    if (bias.shape != Shape{w.shape[0]}) {
+      fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(w.shape[0]) + "]");
+    }
+  }
+  const ConvShape shape = read_shape(context.attrs, x.shape, w.shape);
+  Shape out = window_output(shape.window, shape.spatial, false);
+  out.insert(out.begin(), {x.shape[0], w.shape[0]});
+  return {made_type(x.dtype, out)};
+}
+
 int64_t check_conv_operands(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kFloats);
   const ir::ValueType& w = input_like_first(context, 1);
@@ -176,9 +176,7 @@ void conv_reference(const ir::ReferenceContext& context) {
   store_doubles(out, values);
 }
 
-namespace {
-
-TeOutputs compute(const ir::ComputeContext& context) {
+TeOutputs compute_conv(const ir::ComputeContext& context) {
   const Shape& x = context.input_types[0].shape;
   const Shape& w = context.input_types[1].shape;
   const ir::ValueType& out = context.output_types[0];
@@ -213,8 +211,6 @@ TeOutputs compute(const ir::ComputeContext& context) {
   return {with_channel_bias(context, sums)};
 }
 
-}  // namespace
-
 te::Tensor with_channel_bias(const ir::ComputeContext& context, const te::Tensor& sums) {
   const ir::ValueType& out = context.output_types[0];
   if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
@@ -233,9 +229,9 @@ std::vector<ir::OpDef> conv_ops() {
   def.pattern = ir::Pattern::kComplex;
   def.kernel_class = ir::KernelClass::kConv;
   def.tolerance = 1e-5;
-  def.infer = &infer;
+  def.infer = &infer_conv;
   def.reference = &conv_reference;
-  def.compute = &compute;
+  def.compute = &compute_conv;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "
       "attributes "

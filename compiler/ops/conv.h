@@ -10,6 +10,10 @@ namespace tensormill::ops {
 /// Accumulates in double with the blocked product of gemm.h.
 void conv_reference(const ir::ReferenceContext& context);
 
+/// The type rule of conv, and its tensor expression in the types of its operands.
+std::vector<ir::ValueType> infer_conv(const ir::InferContext& context);
+std::vector<std::shared_ptr<const te::TensorNode>> compute_conv(const ir::ComputeContext& context);
+
 /// The types of a convolution's input 0 and weights: floats of one dtype and rank, 3 to 5. Returns attribute
 /// group, at least 1. Throws as a type rule does.
 int64_t check_conv_operands(const ir::InferContext& context);

@@ -2,6 +2,7 @@
 /// register tile of output columns x channel blocks reads them.
 #include "compiler/ops/blocked.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/words.h"
 
 namespace tensormill::ops {
 
@@ -21,11 +22,12 @@ BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = ranked_input(context, 0, 5, "blocked");
+  const ir::ValueType& x = ranked_input(context, 0, 5, "blocked", kFloatsOrWords);
   const Shape& w = ranked_input(context, 1, 6, "packed weights").shape;
   const int64_t groups = attr_int(context.attrs, "group", 1);
   if (groups < 1) fail("attribute group is " + std::to_string(groups) + ", expected at least 1");
-  if (w[4] != x.shape[4] || w[5] != x.shape[4]) {
+  const int64_t per_element = read_words(context.attrs, x.dtype) ? kBytesPerWord : 1;
+  if (w[4] != x.shape[4] || w[5] != x.shape[4] * per_element) {
     fail("the input has blocks of " + std::to_string(x.shape[4]) + " channels, the weights of " +
          std::to_string(w[4]) + " x " + std::to_string(w[5]));
   }
@@ -37,7 +39,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
          " for each of " + std::to_string(groups) + " groups");
   }
   const int64_t lanes = x.shape[1] * x.shape[4], channels = read_channels(context.attrs, x.shape);
-  if (channels != lanes && (channels < 1 || channels > lanes || groups != 1 || w[2] * w[3] != 1)) {
+  if (channels != lanes &&
+      (channels < 1 || channels > lanes || groups != 1 || w[2] * w[3] != 1 || per_element != 1)) {
     fail("attribute channels is " + std::to_string(channels) + ", expected 1 to " + std::to_string(lanes) +
          " (the input's lanes) with one group and a window of one tap");
   }
@@ -53,7 +56,19 @@ Tensor first_channels(const Tensor& plain, int64_t channels) {
   return result;
 }
 
+/// The words' bytes along the input's channels.
+void reference_of_words(const ir::ReferenceContext& context, void (*evaluate)(const ir::ReferenceContext&)) {
+  const Tensor &x = *context.inputs[0], &w = *context.inputs[1];
+  const Shape &xs = x.shape(), &ws = w.shape();
+  const int64_t block = xs[4] * kBytesPerWord;
+  const Tensor packed =
+      permuted(bytes_of_words(w, true), {0, 1, 2, 3, 4, 6, 5}, {ws[0], ws[1], ws[2], ws[3], block, ws[5]});
+  evaluate_as_integers(context, bytes_of_words(x, false).reshaped({xs[0], xs[1], xs[2], xs[3], block}),
+                       packed, evaluate);
+}
+
 void reference(const ir::ReferenceContext& context) {
+  if (attr_bool(context.attrs, "words", false)) return reference_of_words(context, &reference);
   const Tensor& x = *context.inputs[0];
   const Tensor& w = *context.inputs[1];
   const Shape &xs = x.shape(), &ws = w.shape();
@@ -112,6 +127,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   BlockedConv conv = read_conv(context.attrs, x, w);
   const int64_t groups = attr_int(context.attrs, "group", 1), channels = read_channels(context.attrs, x);
   const te::Tensor input = pick(context, conv);
+  const bool words = attr_bool(context.attrs, "words", false);
   if (channels != x[1] * x[4]) return compute_channels(context, conv, input, channels);
   return blocked_conv_stages(
       context, conv, {w[1], w[2], w[3], w[4]}, 1,
@@ -121,7 +137,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
         const Expr value = te::read(input, {axes[0], block, position.row, position.column, taps[3]});
         const Expr weight =
             te::read(context.inputs[1], {axes[1], taps[0], taps[1], taps[2], taps[3], axes.back()});
-        return widen(value) * widen(weight);
+        return product_of(words, value, weight);
       });
 }
 
@@ -144,7 +160,9 @@ std::vector<ir::OpDef> conv_blocked_ops() {
       "bias; "
       "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), channels "
       "(int, ICb*b; windows of one tap: lanes of x from this one on are not read), exact (bool, 0: as "
-      "conv's)";
+      "conv's), words (bool, 0: x, w, bias and the result are int32; x [N,ICb,H,W,b/4] and w [..,b/4,b] are "
+      "words "
+      "of four bytes along the input channels, unsigned in x, signed in w)";
   return {def};
 }
 

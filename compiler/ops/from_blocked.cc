@@ -10,7 +10,7 @@ std::vector<ir::OpDef> from_blocked_ops();
 namespace {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& x = input_of(context, 0, kNumeric);
   if (x.shape.size() < 3) {
     fail("input 0 has rank " + std::to_string(x.shape.size()) + ", expected at least 3");
   }

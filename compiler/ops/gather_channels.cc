@@ -26,7 +26,7 @@ Source find_source(int64_t lane, const std::vector<Shape>& shapes) {
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& first = input_of(context, 0, kFloats);
+  const ir::ValueType& first = input_of(context, 0, kNumeric);
   if (first.shape.size() < 3) {
     fail("input 0 has rank " + std::to_string(first.shape.size()) + ", expected at least 3");
   }

@@ -1,8 +1,10 @@
 /// matmul_packed: product with a constant matrix that is stored in blocks of columns, as the kernel reads it.
+#include "compiler/ops/blocked.h"
 #include "compiler/ops/gemm.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
+#include "compiler/ops/words.h"
 
 namespace tensormill::ops {
 
@@ -30,7 +32,8 @@ PackedProduct read_product(const ir::Attrs& attrs, const Shape& x, const Shape& 
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& x = input_of(context, 0, kFloatsOrWords);
+  static_cast<void>(read_words(context.attrs, x.dtype));
   const ir::ValueType& w = input_like_first(context, 1);
   if (x.shape.empty()) fail("input 0 has rank 0, expected at least 1");
   if (w.shape.size() != 3)
@@ -57,7 +60,22 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   return {made_type(x.dtype, out)};
 }
 
+/// The words' bytes along x's last dimension and the depth.
+void reference_of_words(const ir::ReferenceContext& context, void (*evaluate)(const ir::ReferenceContext&)) {
+  const Tensor &x = *context.inputs[0], &w = *context.inputs[1];
+  ir::Attrs attrs = context.attrs;
+  if (attrs.has("first")) attrs.set("first", kBytesPerWord * attr_int(attrs, "first"));
+  Shape wide = x.shape();
+  wide.back() *= kBytesPerWord;
+  const Shape& packed = w.shape();
+  const Tensor rows =
+      permuted(bytes_of_words(w, true), {0, 1, 3, 2}, {packed[0], packed[1] * kBytesPerWord, packed[2]});
+  evaluate_as_integers({attrs, context.inputs, context.outputs}, bytes_of_words(x, false).reshaped(wide),
+                       rows, evaluate);
+}
+
 void reference(const ir::ReferenceContext& context) {
+  if (attr_bool(context.attrs, "words", false)) return reference_of_words(context, &reference);
   const Tensor& x = *context.inputs[0];
   const Tensor& w = *context.inputs[1];
   Tensor& out = *context.outputs[0];
@@ -110,13 +128,14 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const PackedProduct p =
       read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
   const Shape blocked = {p.rows, p.blocks, p.block};
+  const bool words = attr_bool(context.attrs, "words", false);
   const te::Tensor sums =
       reduce_safe(context.name + "_sums", te::ReduceOp::kSum, blocked, {p.depth}, compute_dtype(out.dtype),
                   [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
                     std::vector<Expr> at = unflatten(axes[0], p.leading);
                     at.push_back(p.first == 0 ? k[0] : k[0] + Expr(p.first));
-                    return widen(te::read(context.inputs[0], at)) *
-                           widen(te::read(context.inputs[1], {axes[1], k[0], axes[2]}));
+                    return product_of(words, te::read(context.inputs[0], at),
+                                      te::read(context.inputs[1], {axes[1], k[0], axes[2]}));
                   });
   const bool has_bias = context.inputs.size() > 2 && context.inputs[2] != nullptr;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
@@ -147,7 +166,8 @@ std::vector<ir::OpDef> matmul_packed_ops() {
       "j "
       "mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attributes "
       "columns (int, required), first (int: the product is of K columns of x from there on; without it of "
-      "all)";
+      "all), words (bool, 0: x, w, bias and the result are int32; x and w are words of four bytes along K, "
+      "unsigned in x, signed in w)";
   return {def};
 }
 

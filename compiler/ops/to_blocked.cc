@@ -21,7 +21,7 @@ int64_t read_block(const ir::Attrs& attrs) {
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
+  const ir::ValueType& x = input_of(context, 0, kNumeric);
   if (x.shape.size() < 2) {
     fail("input 0 has rank " + std::to_string(x.shape.size()) + ", expected at least 2");
   }

@@ -7,11 +7,10 @@
 #include <cmath>
 #include <map>
 
-#include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
+#include "compiler/passes/constant_value.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::passes {
 
@@ -66,31 +65,6 @@ std::optional<Interval> interval_of(const ir::Graph& graph, ir::ValueId id, int 
   return result;
 }
 
-/// The value where it follows from constants by such steps: fold_constants leaves widened weights alone,
-/// which take four times the bytes. Nothing when a step refuses its data.
-std::optional<Tensor> constant_of(const ir::Graph& graph, ir::ValueId id, int steps = kMostSteps) {
-  const ir::Value& value = graph.value(id);
-  if (value.constant) return *value.constant;
-  const ir::Node* node = producer_of(graph, id);
-  if (node == nullptr || steps == 0 || (node->op != "cast" && node->op != "sub")) return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const ir::ValueId input : node->inputs) {
-    std::optional<Tensor> tensor = constant_of(graph, input, steps - 1);
-    if (!tensor) return std::nullopt;
-    inputs.push_back(std::move(*tensor));
-  }
-  Tensor result = Tensor::zeros(value.type.dtype, value.type.shape);
-  ir::ReferenceContext context{node->attrs, {}, {&result}};
-  for (const Tensor& input : inputs) context.inputs.push_back(&input);
-  try {
-    graph.ops().get(node->op).reference(context);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kTensorData) throw;
-    return std::nullopt;
-  }
-  return result;
-}
-
 bool attr_set(const ir::Node& node, const std::string& name) {
   return node.attrs.has(name) && node.attrs.int_of(name) != 0;
 }
@@ -117,7 +91,7 @@ private:
     if (!x || !y) return;
     const int64_t depth = left[left.size() - (attr_set(node, "transpose_a") && left.size() > 1 ? 2 : 1)];
     const std::optional<Tensor> matrix = right.size() == 2 && !attr_set(node, "transpose_a")
-                                             ? constant_of(graph_, node.inputs[1])
+                                             ? constant_by(graph_, node.inputs[1], {"cast", "sub"})
                                              : std::nullopt;
     if (matrix) {
       const bool transposed = attr_set(node, "transpose_b");

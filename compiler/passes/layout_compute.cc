@@ -16,21 +16,33 @@ Shape image_shape(const Shape& shape) {
   return image;
 }
 
-/// The operator's result on one element a operand; absent operands are null.
-double evaluate_one(const ir::OpDef& def, const ir::Attrs& attrs,
-                    const std::vector<std::optional<double>>& operands) {
+/// One element of an operand.
+struct Element {
+  DType dtype;
+  double value;
+};
+
+/// The operator's result of type `to` on one element a operand; absent operands are null.
+double evaluate_one(const ir::OpDef& def, const ir::Attrs& attrs, DType to,
+                    const std::vector<std::optional<Element>>& operands) {
   std::vector<Tensor> tensors;
-  for (const std::optional<double>& operand : operands) {
-    const float value = static_cast<float>(operand.value_or(0));
-    tensors.push_back(Tensor::from<float>({1}, std::span<const float>(&value, 1)));
+  for (const std::optional<Element>& operand : operands) {
+    tensors.emplace_back(operand ? operand->dtype : to, Shape{1});
+    tensors.back().set_element(0, operand ? operand->value : 0);
   }
-  Tensor result(DType::kFloat32, {1});
+  Tensor result(to, {1});
   ir::ReferenceContext context{attrs, {}, {&result}};
   for (size_t i = 0; i < operands.size(); ++i) {
     context.inputs.push_back(operands[i] ? &tensors[i] : nullptr);
   }
   def.reference(context);
   return result.element_as_double(0);
+}
+
+/// The types of blocked tensors: float32, and what quantized networks have between their products.
+bool flows(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kInt32 || dtype == DType::kUInt8 ||
+         dtype == DType::kInt8;
 }
 
 std::vector<int64_t> with_last(std::vector<int64_t> values, int64_t last) {
@@ -76,7 +88,7 @@ std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int
   if (channels % block() == 0) return 0.0;
   // 0 serves sums and products, 1 quotients.
   for (const double candidate : {0.0, 1.0}) {
-    std::vector<std::optional<double>> values;
+    std::vector<std::optional<Element>> values;
     for (const ir::ValueId input : node.inputs) {
       if (input == ir::kAbsent) {
         values.emplace_back();
@@ -86,9 +98,12 @@ std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int
       const bool scalar = num_elements(type(input).shape) == 1;
       const bool per_channel = !scalar && image_shape(type(input).shape)[1] == channels;
       if (!per_channel && !(scalar && fixed != nullptr)) return std::nullopt;
-      values.emplace_back(scalar ? fixed->element_as_double(0) : fixed != nullptr ? candidate : 0.0);
+      values.push_back(Element{type(input).dtype, scalar             ? fixed->element_as_double(0)
+                                                  : fixed != nullptr ? candidate
+                                                                     : 0.0});
     }
-    if (evaluate_one(graph_.ops().get(node.op), node.attrs, values) == 0.0) return candidate;
+    const DType to = type(node.outputs[0]).dtype;
+    if (evaluate_one(graph_.ops().get(node.op), node.attrs, to, values) == 0.0) return candidate;
   }
   return std::nullopt;
 }
@@ -102,18 +117,18 @@ ir::ValueId LayoutRewriter::masked(ir::ValueId value, int64_t channels,
     for (int64_t lane = 0; lane < channels; ++lane) lanes.set_element_int(lane, 1);
     mask->second = patch_.add_constant("lanes_of_" + std::to_string(channels) + "_channels", lanes);
   }
-  const ir::ValueId zero = patch_.add_constant("zero", Tensor::zeros(DType::kFloat32, {}));
+  const ir::ValueId zero = patch_.add_constant("zero", Tensor::zeros(patch_.value(value).type.dtype, {}));
   return patch_.add_node("where", {mask->second, value, zero}, {}, origins)[0];
 }
 
 bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
   if (node.op == "batch_norm" || node.outputs.size() != 1) return false;
   const ir::ValueType& out = type(node.outputs[0]);
-  if (out.dtype != DType::kFloat32 || out.shape.size() != 4) return false;
+  if (!flows(out.dtype) || out.shape.size() != 4) return false;
   ir::ValueId leading = ir::kAbsent;
   for (const ir::ValueId input : node.inputs) {
     if (input == ir::kAbsent) continue;
-    if (type(input).dtype != DType::kFloat32) return false;
+    if (!flows(type(input).dtype)) return false;
     const Shape& shape = type(input).shape;
     if (leading == ir::kAbsent && has_image(input) && shape[0] == out.shape[0] && shape[1] == out.shape[1])
       leading = input;
@@ -134,7 +149,7 @@ bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
 }
 
 bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
-  if (!has_image(node.inputs[0]) || type(node.inputs[0]).dtype != DType::kFloat32) return false;
+  if (!has_image(node.inputs[0]) || !flows(type(node.inputs[0]).dtype)) return false;
   const auto ints = [&](const std::string& name, size_t count, int64_t fallback) {
     return node.attrs.has(name) ? node.attrs.ints_of(name) : std::vector<int64_t>(count, fallback);
   };

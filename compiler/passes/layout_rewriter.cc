@@ -13,7 +13,7 @@ ir::Graph LayoutRewriter::run() {
 void LayoutRewriter::visit(const ir::Node& node) {
   bool reads_forms = false;
   for (const ir::ValueId input : node.inputs) reads_forms = reads_forms || form(input) != nullptr;
-  if (!reads_forms && node.op != "conv") return;
+  if (!reads_forms && node.op != "conv" && node.op != "conv_integer") return;
   arranger_.set_origins(node.origins);
   if (rewrite(node)) return;
   for (const ir::ValueId input : node.inputs) make_plain(input);
@@ -25,6 +25,7 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   }
   const std::string& op = node.op;
   if (op == "conv") return rewrite_conv(node);
+  if (op == "conv_integer") return rewrite_conv_integer(node);
   if (op == "max_pool" || op == "avg_pool") return rewrite_pool(node);
   if (op == "reduce_mean" || op == "reduce_sum" || op == "reduce_max" || op == "reduce_min")
     return rewrite_reduction(node);

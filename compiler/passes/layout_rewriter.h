@@ -44,6 +44,9 @@ private:
   void rewrite_first(const ir::Node& node);
   void rewrite_depthwise(const ir::Node& node);
   void rewrite_dense(const ir::Node& node, int64_t groups);
+  // ---- layout_conv_integer.cc
+  bool rewrite_conv_integer(const ir::Node& node);
+  ir::ValueId integer_bias(const ir::Node& node);
 
   // ---- layout_compute.cc
   bool rewrite_elementwise(const ir::Node& node);

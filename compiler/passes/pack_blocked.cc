@@ -40,6 +40,41 @@ Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int
   return packed;
 }
 
+Tensor pack_conv_words(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks, int64_t block) {
+  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = w.shape()[2] * w.shape()[3];
+  const int64_t out_blocks = blocks_of(outputs, block), words = block / 4;
+  Tensor packed =
+      Tensor::zeros(DType::kInt32, {out_blocks, in_blocks, w.shape()[2], w.shape()[3], words, block});
+  const int8_t* from = w.values<int8_t>().data();
+  int8_t* to = static_cast<int8_t*>(packed.data());
+  for (int64_t output = 0; output < outputs; ++output) {
+    for (int64_t input = 0; input < inputs; ++input) {
+      const int64_t lane = place[static_cast<size_t>(input)];
+      const int64_t first = output / block * in_blocks + lane / block;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t word = ((first * taps + tap) * words + lane % block / 4) * block + output % block;
+        to[word * 4 + lane % 4] = from[(output * inputs + input) * taps + tap];
+      }
+    }
+  }
+  return packed;
+}
+
+Tensor pack_matrix_words(const Tensor& w, bool transposed, int64_t block) {
+  const int64_t depth = w.shape()[transposed ? 1 : 0], columns = w.shape()[transposed ? 0 : 1];
+  const int64_t blocks = blocks_of(columns, block), words = depth / 4;
+  Tensor packed = Tensor::zeros(DType::kInt32, {blocks, words, block});
+  const int8_t* from = w.values<int8_t>().data();
+  int8_t* to = static_cast<int8_t*>(packed.data());
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t word = (j / block * words + k / 4) * block + j % block;
+      to[word * 4 + k % 4] = from[transposed ? j * depth + k : k * columns + j];
+    }
+  }
+  return packed;
+}
+
 Tensor pack_first_weights(const Tensor& w, int64_t block) {
   const int64_t outputs = w.shape()[0];
   const int64_t reduced = w.shape()[1] * w.shape()[2] * w.shape()[3];

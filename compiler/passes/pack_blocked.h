@@ -13,6 +13,11 @@ namespace tensormill::passes {
 /// more than one group `place` counts within a group and in_blocks is one group's.
 Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks,
                          int64_t block);
+/// As pack_conv_weights of int8, in int32 words of four input lanes: [..., block / 4, block].
+Tensor pack_conv_words(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks, int64_t block);
+/// w [K, N] of int8 (or [N, K] transposed), K a multiple of 4, as words of four rows: [blocks(N), K / 4,
+/// block].
+Tensor pack_matrix_words(const Tensor& w, bool transposed, int64_t block);
 /// w [M, C, KH, KW] as [blocks(M), C, KH, KW, block] for an input that is not blocked.
 Tensor pack_first_weights(const Tensor& w, int64_t block);
 /// w [C, 1, KH, KW] as [blocks, KH, KW, block]; channel c goes to lane place[c].

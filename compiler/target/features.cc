@@ -107,6 +107,7 @@ void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts&
   facts.vector_bits = wide ? 512 : has("avx2") ? 256 : 128;
   facts.vector_registers = wide ? 32 : 16;
   facts.fma = has("fma");
+  facts.dot4 = wide ? has("avx512vnni") : has("avxvnni");
 }
 
 std::string arch_of(std::string_view triple) { return std::string(triple.substr(0, triple.find('-'))); }

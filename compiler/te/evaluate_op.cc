@@ -83,6 +83,8 @@ Scalar evaluate_integer(ExprOp op, DType dtype, const Scalar* args, size_t count
       return of_int(shift_left(dtype, a, b));
     case ExprOp::kShr:
       return of_int(shift_right(dtype, a, b));
+    case ExprOp::kDot4:
+      return of_int(dot_of_bytes(a, b));
     case ExprOp::kEq:
       return of_int(a == b);
     case ExprOp::kNe:

@@ -90,6 +90,8 @@ bool accepts(OpClass op_class, DType dtype) {
       return dtype != DType::kBool;
     case OpClass::kInteger:
       return is_integer(dtype);
+    case OpClass::kWords:
+      return dtype == DType::kInt32;
     case OpClass::kBitwise:
       return !is_float(dtype);
     case OpClass::kFloat:
@@ -271,6 +273,7 @@ TM_BINARY(operator==, kEq)
 TM_BINARY(operator!=, kNe)
 #undef TM_BINARY
 
+Expr dot4(Expr a, Expr b) { return make(ExprOp::kDot4, {std::move(a), std::move(b)}); }
 Expr fma(Expr a, Expr b, Expr c) { return make(ExprOp::kFma, {std::move(a), std::move(b), std::move(c)}); }
 Expr operator-(Expr a) { return make(ExprOp::kNeg, {std::move(a)}); }
 Expr logical_not(Expr a) { return make(ExprOp::kNot, {std::move(a)}); }

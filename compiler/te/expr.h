@@ -118,6 +118,7 @@ Expr load(Buffer buffer, std::vector<Expr> indices, Expr mask = {});
 Expr read(Tensor tensor, std::vector<Expr> indices, int output = 0);
 Expr check_index(Expr index, Expr extent);
 Expr fma(Expr a, Expr b, Expr c);
+Expr dot4(Expr a, Expr b);
 Expr floordiv(Expr a, Expr b);
 Expr floormod(Expr a, Expr b);
 Expr min(Expr a, Expr b);

@@ -73,6 +73,10 @@ void binary(Machine& machine, const Instruction& in) {
   }
 }
 
+struct DotOfBytes {
+  static int64_t of(int64_t a, int64_t b) { return dot_of_bytes(a, b); }
+};
+
 template <typename T>
 void fused_multiply_add(Machine& machine, const Instruction& in) {
   Cell* const cells = machine.cells.data();
@@ -239,6 +243,7 @@ Handler arithmetic_handler(ExprOp op, DType arg_dtype) {
       break;
   }
   if (op_class(op) == OpClass::kLaneReduce) return lane_reduction;
+  if (op == ExprOp::kDot4) return binary<int64_t, DotOfBytes>;
   Handler fast = nullptr;
   if (arg_dtype == DType::kFloat32)
     fast = op == ExprOp::kFma ? fused_multiply_add<float> : fast_handler<float>(op);

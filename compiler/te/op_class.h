@@ -10,6 +10,7 @@ enum class OpClass : uint8_t {
   kConstant,    ///< constants and variables
   kArithmetic,  ///< args of one numeric type, the same result
   kInteger,     ///< args of one integer type, the same result
+  kWords,       ///< args of i32, the same result: four bytes each
   kBitwise,     ///< args of one integer type or bool, the same result
   kCompare,     ///< args of one type, bool result
   kFloat,       ///< args of one float type, the same result; exact or correctly rounded
@@ -32,6 +33,8 @@ constexpr OpClass op_class(ExprOp op) {
     case ExprOp::kShl:
     case ExprOp::kShr:
       return OpClass::kInteger;
+    case ExprOp::kDot4:
+      return OpClass::kWords;
     case ExprOp::kBitAnd:
     case ExprOp::kBitOr:
     case ExprOp::kBitXor:

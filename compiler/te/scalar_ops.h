@@ -38,6 +38,15 @@ inline int64_t signed_floormod(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/// Unsigned bytes of a times signed bytes of b, the four products added.
+inline int64_t dot_of_bytes(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += int64_t{static_cast<uint8_t>(a >> shift)} * int64_t{static_cast<int8_t>(b >> shift)};
+  }
+  return sum;
+}
+
 /// NaN if either is NaN, -0 < +0.
 template <typename T>
 T float_min(T a, T b) {

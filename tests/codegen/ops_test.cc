@@ -159,6 +159,8 @@ bool applies(ExprOp op, DType dtype) {
       return dtype != DType::kBool;
     case OpClass::kInteger:
       return is_integer(dtype);
+    case OpClass::kWords:
+      return dtype == DType::kInt32;
     case OpClass::kBitwise:
       return !is_float(dtype);
     case OpClass::kCompare:

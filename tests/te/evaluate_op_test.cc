@@ -233,12 +233,14 @@ TEST(EvaluateOp, InterpreterAgrees) {
     const ExprOp op = static_cast<ExprOp>(index);
     const OpClass group = op_class(op);
     const bool plain = group == OpClass::kArithmetic || group == OpClass::kInteger ||
-                       group == OpClass::kBitwise || group == OpClass::kCompare || group == OpClass::kFloat;
+                       group == OpClass::kWords || group == OpClass::kBitwise || group == OpClass::kCompare ||
+                       group == OpClass::kFloat;
     if (!plain) continue;
     for (const DTypeInfo& info : all_dtypes()) {
       if (is_narrow(info.dtype)) continue;  // no type of expressions
       const bool fits = group == OpClass::kFloat     ? info.is_float
                         : group == OpClass::kInteger ? is_integer(info.dtype)
+                        : group == OpClass::kWords   ? info.dtype == DType::kInt32
                         : group == OpClass::kBitwise ? !info.is_float
                                                      : info.dtype != DType::kBool;
       if (!fits) continue;

@@ -35,6 +35,7 @@ llvm::Value* KernelEmitter::float_to_integer(DType to, llvm::Value* value) {
   const DTypeInfo& info = dtype_info(to);
   const unsigned bits = static_cast<unsigned>(info.bits);
   llvm::Type* type = like(element_type(to), value);
+  if (bits <= 16) return float_to_short(to, value);
   const double high = std::ldexp(1.0, info.is_signed ? info.bits - 1 : info.bits);
   llvm::Value* converted =
       info.is_signed ? builder_.CreateFPToSI(value, type) : builder_.CreateFPToUI(value, type);
@@ -47,6 +48,21 @@ llvm::Value* KernelEmitter::float_to_integer(DType to, llvm::Value* value) {
       builder_.CreateSelect(builder_.CreateFCmpOGE(value, float_like(value, high)), largest, converted);
   result = builder_.CreateSelect(builder_.CreateFCmpOLT(value, float_like(value, low)), lowest, result);
   return builder_.CreateSelect(builder_.CreateFCmpUNO(value, value), llvm::ConstantInt::get(type, 0), result);
+}
+
+/// To 8 or 16 bits by way of 32, which vectors convert to at once: the value is limited first.
+llvm::Value* KernelEmitter::float_to_short(DType to, llvm::Value* value) {
+  const DTypeInfo& info = dtype_info(to);
+  const int bits = info.is_signed ? info.bits - 1 : info.bits;
+  llvm::Value* low = float_like(value, info.is_signed ? -std::ldexp(1.0, bits) : 0.0);
+  llvm::Value* high = float_like(value, std::ldexp(1.0, bits) - 1);
+  // A NaN becomes the lower limit, which is its result where that is 0.
+  llvm::Value* limited = builder_.CreateSelect(builder_.CreateFCmpOGT(value, low), value, low);
+  limited = builder_.CreateSelect(builder_.CreateFCmpOLT(limited, high), limited, high);
+  llvm::Value* wide = builder_.CreateFPToSI(limited, like(builder_.getInt32Ty(), value));
+  llvm::Value* result = builder_.CreateTrunc(wide, like(element_type(to), value));
+  if (!info.is_signed) return result;
+  return builder_.CreateSelect(builder_.CreateFCmpUNO(value, value), int_like(result, 0), result);
 }
 
 llvm::Value* KernelEmitter::emit_reinterpret(DType from, DType to, llvm::Value* value) {

@@ -74,6 +74,13 @@ llvm::Value* KernelEmitter::emit_new(const te::Expr& expr) {
     case te::ExprOp::kLt:
       if (llvm::Value* mask = emit_lane_limit(node)) return mask;
       break;
+    case te::ExprOp::kAdd:
+      if (llvm::Value* sum = emit_dot4_sum(node)) return sum;
+      break;
+    case te::ExprOp::kDot4: {
+      llvm::Value* a = emit_expr(node.args[0]);
+      return emit_dot4(a, emit_expr(node.args[1]), int_like(a, 0));
+    }
     default:
       break;
   }

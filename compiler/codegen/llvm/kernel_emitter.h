@@ -116,6 +116,10 @@ private:
   llvm::Value* emit_arithmetic(te::ExprOp op, DType dtype, const std::vector<llvm::Value*>& args);
   llvm::Type* value_type(te::Type type);
 
+  // emit_dot4.cc
+  llvm::Value* emit_dot4_sum(const te::ExprNode& node);
+  llvm::Value* emit_dot4(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+
   // emit_integer.cc
   llvm::Value* emit_integer(te::ExprOp op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_division(te::ExprOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
@@ -139,6 +143,7 @@ private:
   llvm::Value* emit_cast(DType from, DType to, llvm::Value* value);
   llvm::Value* emit_reinterpret(DType from, DType to, llvm::Value* value);
   llvm::Value* float_to_integer(DType to, llvm::Value* value);
+  llvm::Value* float_to_short(DType to, llvm::Value* value);
   llvm::Value* widen_float(DType from, llvm::Value* value);  ///< f16 or bf16 to f32
   llvm::Value* narrow_float(DType to, llvm::Value* value);   ///< f32 to f16 or bf16
   llvm::Value* half_to_float_bits(llvm::Value* value);

@@ -15,6 +15,8 @@ struct TargetTraits {
   bool native_min_max = false;  ///< IEEE 754-2019 minimum and maximum as instructions
   bool range = false;           ///< x86's minimum and maximum that tell -0 from +0, of 16 f32
   bool gather = false;          ///< fast gathers of 32- and 64-bit elements
+  bool dot4_512 = false;        ///< x86's sums of four byte products, in 16 lanes
+  bool dot4_256 = false;        ///< the same in 8 and 4 lanes
   std::string cpu;
   std::string features;  ///< LLVM's list, every tracked feature on or off
   std::string triple;

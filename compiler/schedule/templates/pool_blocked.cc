@@ -42,7 +42,8 @@ bool template_pool_blocked(Builder& builder) {
   } else {
     builder.inline_injective();
   }
-  if (builder.readers(windows) != std::vector<std::string>{root} || shape.back() != builder.lanes(windows))
+  if (builder.readers(windows) != std::vector<std::string>{root} || shape.back() > builder.lanes(windows) ||
+      (shape.back() & (shape.back() - 1)) != 0)
     return false;
   if (builder.stage(windows).reduction->source[0]->op == te::ExprOp::kSelect)
     builder.step("guard", {windows});

@@ -45,6 +45,37 @@ void add_blocked(std::vector<Case>& cases) {
   add(cases, op, "no rows", {1, 1, 0, 5, 4}, {1, 1, 1, 1, 4, 4}, kSame);
 }
 
+/// Words of four bytes: blocks of 2 words in, 8 channels out, and so on.
+void add_words(std::vector<Case>& cases) {
+  const auto words = [](ir::Attrs attrs) {
+    attrs.set("words", int64_t{1});
+    return attrs;
+  };
+  const std::string op = "conv_blocked";
+  add(cases, op, "words, 1x1", {1, 2, 5, 7, 4}, {3, 2, 1, 1, 4, 16}, words({}), 48);
+  add(cases, op, "words, 3x3, strided", {2, 2, 9, 6, 2}, {1, 2, 3, 3, 2, 8}, words(kHalf), 8);
+  add(cases, op, "words, grouped", {1, 4, 5, 5, 1}, {6, 2, 3, 3, 1, 4},
+      words({{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}));
+  add(cases, op, "words, 1x1, strided, picked", {1, 2, 7, 9, 4}, {8, 2, 1, 1, 4, 16},
+      words({{"strides", Ints{2, 2}}}));
+  cases.push_back({"matmul_packed",
+                   "words",
+                   words({{"columns", int64_t{21}}}),
+                   {{.shape = {2, 5, 6}}, {.shape = {2, 6, 16}}, {.shape = {21}}}});
+  cases.push_back({"matmul_packed",
+                   "words, part",
+                   words({{"columns", int64_t{8}}, {"first", int64_t{2}}}),
+                   {{.shape = {7, 9}}, {.shape = {1, 4, 8}}}});
+  cases.push_back({"bytes_to_words", "rows", {}, {{.shape = {3, 5, 8}}}});
+  const Operand w = {.shape = {6, 2, 3, 3}, .dtype = DType::kInt8},
+                bias = {.shape = {6}, .dtype = DType::kInt32};
+  cases.push_back({"conv_integer",
+                   "zero point",
+                   {{"pads", Ints{1, 1, 1, 1}}, {"x_zero", int64_t{7}}},
+                   {{.shape = {1, 2, 5, 6}}, w, bias}});
+  cases.push_back({"conv_integer", "grouped", {{"group", int64_t{2}}}, {{.shape = {1, 4, 5, 6}}, w}});
+}
+
 void add_first(std::vector<Case>& cases) {
   const std::string op = "conv_first";
   add(cases, op, "7x7, strided", {1, 3, 19, 23}, {2, 3, 7, 7, 8},
@@ -74,6 +105,7 @@ void add_depthwise(std::vector<Case>& cases) {
 
 void add_blocked_conv_cases(std::vector<Case>& cases) {
   add_blocked(cases);
+  add_words(cases);
   add_first(cases);
   add_depthwise(cases);
 }

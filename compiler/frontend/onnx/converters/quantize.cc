@@ -67,7 +67,9 @@ ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir
   const DType wide = dtype_info(to).bits > 8 ? DType::kFloat64 : c.dtype(x);
   ir::ValueId value = c.cast(c.unary("round", c.div(x, scale)), wide);
   if (zero != ir::kAbsent) value = c.add(value, c.cast(zero, wide));
-  return c.cast(c.clip(value, range.low, range.high), to);
+  // A conversion to a whole type of 8 bits saturates by itself.
+  const bool whole = !is_narrow(to) && dtype_info(to).bits == 8;
+  return c.cast(whole ? value : c.clip(value, range.low, range.high), to);
 }
 
 ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero) {

@@ -1,0 +1,35 @@
+/// What quantized graphs are made of, as the importer writes them: a dequantized value is
+/// (cast(q) - zero) * scale in float32. Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+
+#include "compiler/ir/graph.h"
+
+namespace tensormill::passes {
+
+/// (q - zero) * scale with one zero point and one scale.
+struct Dequantized {
+  ir::ValueId q = ir::kAbsent;  ///< int8 or uint8
+  double zero = 0;
+  float scale = 1;
+};
+std::optional<Dequantized> match_dequantized(const ir::Graph& graph, ir::ValueId value);
+
+/// Constant weights as w * scale, the zero points taken off: w in int8, one scale or one for each index of
+/// `axis`. Nothing where w - zero does not fit int8.
+struct DequantizedWeights {
+  Tensor w;
+  Tensor scale;  ///< float32 [extent of the axis]
+};
+std::optional<DequantizedWeights> match_weights(const ir::Graph& graph, ir::ValueId value, size_t axis);
+
+/// A constant float32 vector [count] that is added to products: q * unit[i] with q of int32 (scale `unit`
+/// within rounding), or any values.
+struct DequantizedBias {
+  std::optional<Tensor> integer;  ///< int32: the multiples of the unit
+  Tensor value;                   ///< float32
+};
+std::optional<DequantizedBias> match_bias(const ir::Graph& graph, ir::ValueId value, const Tensor& unit);
+
+}  // namespace tensormill::passes
