@@ -67,12 +67,15 @@ void add_words(std::vector<Case>& cases) {
                    words({{"columns", int64_t{8}}, {"first", int64_t{2}}}),
                    {{.shape = {7, 9}}, {.shape = {1, 4, 8}}}});
   cases.push_back({"bytes_to_words", "rows", {}, {{.shape = {3, 5, 8}}}});
+  cases.push_back({"bytes_to_words", "one row", {}, {{.shape = {1, 4}}}});
+  cases.push_back({"bytes_to_words", "no rows", {}, {{.shape = {0, 7, 8}}}});
   const Operand w = {.shape = {6, 2, 3, 3}, .dtype = DType::kInt8},
                 bias = {.shape = {6}, .dtype = DType::kInt32};
   cases.push_back({"conv_integer",
                    "zero point",
                    {{"pads", Ints{1, 1, 1, 1}}, {"x_zero", int64_t{7}}},
                    {{.shape = {1, 2, 5, 6}}, w, bias}});
+  cases.push_back({"conv_integer", "empty batch", {}, {{.shape = {0, 2, 5, 6}}, w}});
   cases.push_back({"conv_integer", "grouped", {{"group", int64_t{2}}}, {{.shape = {1, 4, 5, 6}}, w}});
 }
 

@@ -31,6 +31,14 @@ bool has_narrow(const Instance& instance) {
   return is_narrow(instance.dtype) || is_narrow(instance.outputs[0].dtype);
 }
 
+/// Quantized data, whose operators make few graphs with the others.
+bool has_bytes(const Instance& instance) {
+  const std::string& op = instance.source->op;
+  const bool blocked = op == "to_blocked" || op == "from_blocked" || op == "gather_channels";
+  return op == "conv_integer" || op == "bytes_to_words" || instance.source->attrs.has("words") ||
+         (blocked && !is_float(instance.dtype));
+}
+
 std::vector<Instance> listed(const RandomGraphOptions& options) {
   std::vector<Instance> list;
   for (Instance& instance : all_instances()) {
@@ -39,8 +47,8 @@ std::vector<Instance> listed(const RandomGraphOptions& options) {
     list.push_back(std::move(instance));
   }
   // What only moves or converts narrow types comes last: it says little of the other operators.
-  const auto narrow =
-      std::stable_partition(list.begin(), list.end(), [](const Instance& each) { return !has_narrow(each); });
+  const auto narrow = std::stable_partition(
+      list.begin(), list.end(), [](const Instance& each) { return !has_narrow(each) && !has_bytes(each); });
   Random random(options.seed);
   for (size_t i = static_cast<size_t>(narrow - list.begin()); i > 1; --i)
     std::swap(list[i - 1], list[random() % i]);
