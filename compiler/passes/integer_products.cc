@@ -46,8 +46,8 @@ public:
 
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
-      if (node.op == "conv") visit_conv(node);
-      if (node.op == "matmul") visit_matmul(node);
+      if (node.op == "conv") is_exact(node) ? visit_exact_conv(node) : visit_conv(node);
+      if (node.op == "matmul") is_exact(node) ? visit_exact_matmul(node) : visit_matmul(node);
       if (node.op == "div") visit_division(node);
     }
     return patch_.apply();
@@ -217,13 +217,17 @@ private:
            tail_of(node.outputs[0], 0), {1, unit.num_elements(), 1, 1});
   }
 
-  void visit_matmul(const ir::Node& node) {
+  /// Products by a matrix whose rows are taken by fours.
+  bool takes_words(const ir::Node& node) const {
     const Shape& rows = shape(node.inputs[0]);
     const bool transposes_x = node.attrs.has("transpose_a") && node.attrs.int_of("transpose_a") != 0;
-    if (graph_.value(node.outputs[0]).type.dtype != DType::kFloat32 || rows.empty() || rows.back() % 4 != 0 ||
-        rows.back() == 0 || rows.back() > kMostProducts || shape(node.inputs[1]).size() != 2 ||
-        num_elements(shape(node.outputs[0])) == 0 || (rows.size() > 1 && transposes_x))
-      return;
+    return !rows.empty() && rows.back() % 4 == 0 && rows.back() != 0 && rows.back() <= kMostProducts &&
+           shape(node.inputs[1]).size() == 2 && num_elements(shape(node.outputs[0])) != 0 &&
+           !(rows.size() > 1 && transposes_x);
+  }
+
+  void visit_matmul(const ir::Node& node) {
+    if (graph_.value(node.outputs[0]).type.dtype != DType::kFloat32 || !takes_words(node)) return;
     const bool transposed = node.attrs.has("transpose_b") && node.attrs.int_of("transpose_b") != 0;
     const std::optional<Dequantized> x = match_dequantized(graph_, node.inputs[0]);
     const std::optional<DequantizedWeights> w =
@@ -243,6 +247,58 @@ private:
     const ir::ValueId sums = packed_product(node, as_unsigned(x->q), w->w, transposed, &shift);
     finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt, tail,
            {columns});
+  }
+
+  /// Products of integers: in int32, or in a type that holds their sums.
+  bool is_exact(const ir::Node& node) const {
+    return graph_.value(node.outputs[0]).type.dtype == DType::kInt32 ||
+           (node.attrs.has("exact") && node.attrs.int_of("exact") != 0);
+  }
+
+  /// Sums that float32 holds, as the importer writes them, perhaps of a part of the channels.
+  void visit_exact_conv(const ir::Node& node) {
+    if (!takes_blocks(node) || (node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent)) return;
+    const ir::Node* part = match(graph_, node.inputs[0], "slice");
+    const std::optional<Centered> x =
+        match_centered(graph_, part == nullptr ? node.inputs[0] : part->inputs[0]);
+    const std::optional<Tensor> w = x && x->known ? match_int8(graph_, node.inputs[1]) : std::nullopt;
+    if (!w) return;
+    const int64_t zero = *x->known + (graph_.value(x->q).type.dtype == DType::kInt8 ? kToUnsigned : 0);
+    if (zero < 0 || zero > 255) return;
+    ir::ValueId data = as_unsigned(x->q);
+    if (part != nullptr) data = patch_.add_node("slice", {data}, part->attrs, part->origins)[0];
+    ir::Attrs attrs = node.attrs;
+    attrs.set("x_zero", zero);
+    const ir::ValueId weights = patch_.add_constant(graph_.value(node.inputs[1]).name + ".integer", *w);
+    const ir::ValueId sums = patch_.add_node("conv_integer", {data, weights}, attrs, node.origins)[0];
+    patch_.replace(
+        node.outputs[0],
+        patch_.add_node("cast", {sums}, {{"to", graph_.value(node.outputs[0]).type.dtype}}, node.origins)[0]);
+  }
+
+  /// (q - zero) w = q w - zero times the columns' sums, whatever the zero point is.
+  void visit_exact_matmul(const ir::Node& node) {
+    if (graph_.value(node.outputs[0]).type.dtype != DType::kInt32 || !takes_words(node)) return;
+    const bool transposed = node.attrs.has("transpose_b") && node.attrs.int_of("transpose_b") != 0;
+    const std::optional<Centered> x = match_centered(graph_, node.inputs[0]);
+    const std::optional<Tensor> w = x ? match_int8(graph_, node.inputs[1]) : std::nullopt;
+    if (!w) return;
+    const Tensor column_sums = sums_of_columns(*w, transposed);
+    const int64_t columns = column_sums.num_elements();
+    const int64_t moved = graph_.value(x->q).type.dtype == DType::kInt8 ? kToUnsigned : 0;
+    Tensor shift(DType::kInt32, {columns});
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t zero = moved + x->known.value_or(0);
+      shift.set_element_int(j, static_cast<int32_t>(-zero * column_sums.element_as_int(j)));
+    }
+    ir::ValueId sums = packed_product(node, as_unsigned(x->q), *w, transposed, &shift);
+    if (!x->known) {
+      const ir::ValueId all = patch_.add_constant(graph_.value(node.inputs[1]).name + ".sums", column_sums);
+      const ir::ValueId zero = patch_.add_node("reshape", {x->zero}, {{"shape", Shape{1}}}, node.origins)[0];
+      const ir::ValueId product = patch_.add_node("mul", {zero, all}, {}, node.origins)[0];
+      sums = patch_.add_node("sub", {sums, product}, {}, node.origins)[0];
+    }
+    patch_.replace(node.outputs[0], sums);
   }
 
   static Tensor sums_of_columns(const Tensor& w, bool transposed) {

@@ -41,8 +41,8 @@ double evaluate_one(const ir::OpDef& def, const ir::Attrs& attrs, DType to,
 
 /// The types of blocked tensors: float32, and what quantized networks have between their products.
 bool flows(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kInt32 || dtype == DType::kUInt8 ||
-         dtype == DType::kInt8;
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kInt32 ||
+         dtype == DType::kUInt8 || dtype == DType::kInt8;
 }
 
 std::vector<int64_t> with_last(std::vector<int64_t> values, int64_t last) {

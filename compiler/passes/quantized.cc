@@ -56,7 +56,7 @@ std::optional<Tensor> as_int8(const Tensor& values) {
   Tensor result(DType::kInt8, values.shape());
   for (int64_t i = 0; i < values.num_elements(); ++i) {
     const double value = values.element_as_double(i);
-    if (value < -128 || value > 127) return std::nullopt;
+    if (!(value >= -128 && value <= 127) || value != std::floor(value)) return std::nullopt;
     result.set_element_int(i, static_cast<int64_t>(value));
   }
   return result;
@@ -81,6 +81,25 @@ std::optional<Dequantized> match_dequantized(const ir::Graph& graph, ir::ValueId
   if (offset != std::floor(offset) || offset < (is_signed ? -128 : 0) || offset > (is_signed ? 127 : 255))
     return std::nullopt;
   return Dequantized{cast->inputs[0], offset, scale};
+}
+
+std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value) {
+  if (const ir::Node* cast = match_widened(graph, value)) return Centered{cast->inputs[0], ir::kAbsent, 0};
+  const ir::Node* sub = match(graph, value, "sub");
+  const ir::Node* cast = sub == nullptr ? nullptr : match_widened(graph, sub->inputs[0]);
+  if (cast == nullptr || num_elements(graph.value(sub->inputs[1]).type.shape) != 1) return std::nullopt;
+  if (graph.value(sub->inputs[0]).type != graph.value(value).type) return std::nullopt;
+  Centered found{cast->inputs[0], sub->inputs[1], std::nullopt};
+  if (const std::optional<Tensor> zero = constant_of(graph, sub->inputs[1])) {
+    if (std::abs(zero->element_as_double(0)) > 255) return std::nullopt;
+    found.known = static_cast<int64_t>(zero->element_as_double(0));
+  }
+  return found;
+}
+
+std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value) {
+  const std::optional<Tensor> constant = constant_of(graph, value);
+  return constant ? as_int8(*constant) : std::nullopt;
 }
 
 std::optional<DequantizedWeights> match_weights(const ir::Graph& graph, ir::ValueId value, size_t axis) {

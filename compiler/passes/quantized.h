@@ -16,6 +16,17 @@ struct Dequantized {
 };
 std::optional<Dequantized> match_dequantized(const ir::Graph& graph, ir::ValueId value);
 
+/// q - zero in float32 or int32, or q itself, of one zero point that may be known at run time alone.
+struct Centered {
+  ir::ValueId q = ir::kAbsent;        ///< int8 or uint8
+  ir::ValueId zero = ir::kAbsent;     ///< one element of the result's type
+  std::optional<int64_t> known = {};  ///< the zero point, where it is constant
+};
+std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value);
+
+/// Constant integers of any type as int8, where all fit.
+std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value);
+
 /// Constant weights as w * scale, the zero points taken off: w in int8, one scale or one for each index of
 /// `axis`. Nothing where w - zero does not fit int8.
 struct DequantizedWeights {

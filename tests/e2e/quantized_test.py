@@ -128,6 +128,34 @@ class QuantizedTest(unittest.TestCase):
         np.testing.assert_array_equal(ours, expected)
         np.testing.assert_array_equal(peer, expected)
 
+    def test_integer_operators(self):
+        """ConvInteger, QLinearConv and MatMulInteger by a zero point that only the run knows."""
+        x, w = bytes_of(np.uint8, (1, 32, 6, 7)), np.maximum(bytes_of(np.int8, (16, 32, 3, 3)), -127) // 8
+        inputs = ["x", self.constant("w", w), self.constant("zx", np.uint8(17))]
+        self.nodes.append(helper.make_node("ConvInteger", inputs, ["c"], pads=[1] * 4))
+        sums = convolved(x.astype(np.int64) - 17, w, 1, 1)
+        ours, peer = self.run_both(x, "c", sums.shape, np.int32)
+        np.testing.assert_array_equal(ours, sums)
+        np.testing.assert_array_equal(peer, sums)
+
+        self.constants, self.nodes = [], []
+        names = ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy"]
+        values = [np.float32(0.5), np.uint8(17), w, np.float32(0.25), np.int8(0), np.float32(8), np.uint8(99)]
+        for name, value in zip(names[1:], values):
+            self.constant(name, value)
+        self.nodes.append(helper.make_node("QLinearConv", names, ["q"], pads=[1] * 4))
+        expected = requantized(sums, 1 / 64, 99, np.uint8)
+        ours, peer = self.run_both(x, "q", expected.shape, np.uint8)
+        np.testing.assert_array_equal(ours, expected)
+        np.testing.assert_array_equal(peer, expected)
+
+    def test_dynamic_product(self):
+        x, w = RNG.standard_normal((5, 64)).astype(np.float32), bytes_of(np.int8, (64, 40))
+        self.nodes.append(helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]))
+        self.nodes.append(helper.make_node("MatMulInteger", ["q", self.constant("w", w), "z"], ["c"]))
+        ours, peer = self.run_both(x, "c", (5, 40), np.int32)
+        np.testing.assert_array_equal(ours, peer)
+
 
 if __name__ == "__main__":
     unittest.main()
