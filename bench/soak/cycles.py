@@ -7,8 +7,9 @@ import numpy as np
 from soak import memory
 from soak.common import mill, serving
 
-# The first loads fill caches that stay: the catalog's pages, the threads' stacks and arenas.
-WARM_UP = 10
+# The first loads fill what stays: the catalog's pages, and stacks and arenas of all the threads, of which each request
+# meets one.
+WARM_UP = 40
 GROWTH_BAR = 0.03
 MODEL = "squeezenet11"
 

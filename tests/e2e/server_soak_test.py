@@ -12,6 +12,9 @@ from soak import cycles, mixed  # noqa: E402  (found through the line above)
 
 SECONDS = 60
 CYCLES = 100
+# A deployment that stayed after its unloading would be 5 MiB each time, 500 in all. What the allocator's arenas keep, one
+# or two for each thread, comes and goes by a few MiB.
+ALLOWED_GROWTH_KIB = 10 * 1024
 
 
 class SoakTest(unittest.TestCase):
@@ -24,7 +27,7 @@ class SoakTest(unittest.TestCase):
     def test_memory_comes_back_after_unloading(self):
         done = cycles.run(CYCLES)
         self.assertEqual(done.wrong, [])
-        self.assertLessEqual(done.growth, cycles.GROWTH_BAR, f"{done.before} KiB before, {done.after} KiB after")
+        self.assertLess(done.after - done.before, ALLOWED_GROWTH_KIB)
 
 
 if __name__ == "__main__":

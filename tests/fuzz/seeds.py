@@ -140,6 +140,7 @@ def jpeg_claiming(width, height):
 def picture_seeds():
     jpeg, png = ((CORPUS / f"picture/rgb.{kind}").read_bytes() for kind in ("jpg", "png"))
     yield "large.jpg", jpeg_claiming(2000, 2000)
+    yield "largest.jpg", jpeg_claiming(65500, 65500)
     yield "cut.jpg", jpeg[:len(jpeg) * 3 // 4]
     yield "no_frame.jpg", b"\xff\xd8\xff\xd9"
     yield "cut.png", png[:len(png) * 3 // 4]
