@@ -22,6 +22,7 @@
 #include "runtime/base/error.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
+#include "runtime/package/trim.h"
 
 namespace tensormill::driver {
 
@@ -356,6 +357,7 @@ private:
     metadata_.triple = options_.target.triple;
     metadata_.cpu_features = options_.target.required_features();
     package::describe_ports(set, metadata_.inputs, metadata_.outputs);
+    free_trimmed_extents(plan);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
     if (!result_.generic_refused.empty())
@@ -372,6 +374,16 @@ private:
     for (const package::Step& step : plan.steps) {
       metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
       metadata_.flops += step.flops;
+    }
+  }
+
+  /// Outputs whose extent depends on data have a dim without a name.
+  void free_trimmed_extents(const package::ExecPlan& plan) {
+    for (const package::Step& step : plan.steps) {
+      const std::optional<package::Trim> trim = package::trim_of(plan, step);
+      for (size_t i = 0; trim && i < plan.outputs.size(); ++i) {
+        if (plan.outputs[i].buffer == trim->buffer) metadata_.outputs[i].shape[trim->axis] = std::string();
+      }
     }
   }
 

@@ -294,6 +294,9 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
     std::vector<ir::ValueId> inputs;
+    if (is_host_node(graph, node))
+      throw Error(ErrorCode::kNotSupported,
+                  "node \"" + name_of(node) + "\" has a result whose extent depends on data");
     if (!is_view(graph, node)) form.nests[i] = split_nests(kernel_of(graph, node, inputs).program);
   }
   return form;

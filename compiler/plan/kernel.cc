@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/ir/storage.h"
+#include "compiler/ops/host_steps.h"
 #include "compiler/plan/in_place.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
@@ -155,13 +156,17 @@ Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::V
   return make_kernel(region);
 }
 
+bool is_host_node(const ir::Graph& graph, const ir::Node& node) {
+  return node.region == nullptr && ops::is_host_step(graph.ops().get(node.op));
+}
+
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;
   const ir::Storage storage(graph);
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
-    if (storage.is_view(static_cast<ir::NodeId>(i))) continue;
+    if (storage.is_view(static_cast<ir::NodeId>(i)) || is_host_node(graph, node)) continue;
     const Region region = region_of(graph, node);
     Kernel kernel = make_kernel(region);
     const auto [found, is_new] = by_key.emplace(kernel.key, result.kernels.size());

@@ -36,8 +36,11 @@ struct KernelCall {
 
 struct Kernels {
   std::vector<Kernel> kernels;    ///< in the order of first use
-  std::vector<KernelCall> calls;  ///< in node order; nodes that are views have none
+  std::vector<KernelCall> calls;  ///< in node order; views and host steps have none
 };
+
+/// A node that the host computes: it has no kernel.
+bool is_host_node(const ir::Graph& graph, const ir::Node& node);
 
 Kernels extract_kernels(const ir::Graph& graph);
 /// The kernel of one node; `inputs` are set to the graph's values in the kernel's parameter order.

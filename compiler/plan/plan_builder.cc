@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/ir/storage.h"
+#include "compiler/ops/host_steps.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -30,7 +31,12 @@ public:
     size_t call = 0;
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       if (storage_.is_view(static_cast<ir::NodeId>(i))) continue;
-      add_step(graph_.nodes()[i], kernels_.calls[call++]);
+      const ir::Node& node = graph_.nodes()[i];
+      if (is_host_node(graph_, node)) {
+        add_host_step(node);
+      } else {
+        add_step(node, kernels_.calls[call++]);
+      }
     }
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const int32_t buffer = buffer_for(graph_.outputs()[i]);
@@ -90,6 +96,22 @@ private:
     for (int64_t extent : target.shape) port.shape.emplace_back(extent);
     port.buffer = buffer;
     return port;
+  }
+
+  void add_host_step(const ir::Node& node) {
+    package::Step step;
+    step.kind = package::StepKind::kHost;
+    step.name = node.op + "_" + std::to_string(result_.plan.steps.size());
+    step.function = node.op;
+    step.attributes = ops::host_attributes(node.attrs);
+    for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
+    for (const ir::ValueId output : node.outputs) {
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(buffer_for(output));
+    }
+    for (const int32_t arg : step.args) step.bytes += result_.plan.buffers[static_cast<size_t>(arg)].bytes;
+    step.origins = node.origins;
+    result_.plan.steps.push_back(std::move(step));
   }
 
   void add_step(const ir::Node& node, const KernelCall& call) {

@@ -52,15 +52,17 @@ void run_host_step(const ExecPlan& plan, const Step& step, host_ops::HostFunctio
                    const std::vector<void*>& buffers) {
   std::vector<TensorView> inputs;
   std::vector<void*> outputs;
+  std::vector<size_t> bytes;
   for (size_t i = 0; i < step.args.size(); ++i) {
     const Buffer& buffer = plan.buffers[static_cast<size_t>(step.args[i])];
     if (std::find(step.outputs.begin(), step.outputs.end(), static_cast<int32_t>(i)) != step.outputs.end()) {
       outputs.push_back(buffers[i]);
+      bytes.push_back(static_cast<size_t>(buffer.bytes));
     } else {
       inputs.push_back({buffer.dtype, buffer.shape, buffers[i]});
     }
   }
-  function({inputs, outputs, step.attributes});
+  function({inputs, outputs, bytes, step.attributes});
 }
 
 }  // namespace
@@ -106,6 +108,7 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   if (workspace) worker_workspace_ = std::move(*workspace);
   bound_plan_ = std::move(plan);
   bound_.clear();
+  data_shapes_->clear();
   for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
 }
 
@@ -170,7 +173,7 @@ void* GraphExecutor::address(int32_t buffer) const {
 
 void GraphExecutor::bind(size_t step_index) {
   const Step& step = plan().steps[step_index];
-  Bound bound{&step, bound_plan_->kernels[step_index], nullptr, {}, nullptr};
+  Bound bound{&step, bound_plan_->kernels[step_index], nullptr, {}, nullptr, package::trim_of(plan(), step)};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
   if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
@@ -242,6 +245,11 @@ int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel,
   }
   if (step.kind == StepKind::kHost) {
     run_host_step(plan(), step, bound.host, bound.buffers);
+    if (bound.trim) {
+      Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
+      shape[bound.trim->axis] = *static_cast<const int64_t*>(bound.buffers[1]);
+      (*data_shapes_)[bound.trim->buffer] = std::move(shape);
+    }
     return TM_OK;
   }
   const tm_call call{.abi_version = TM_ABI_VERSION,
@@ -382,6 +390,8 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
 TensorView GraphExecutor::output(size_t index) const {
   TM_CHECK(index < outputs().size(), "output " + std::to_string(index));
   const Port& port = outputs()[index];
+  const auto found = data_shapes_->find(port.buffer);
+  if (found != data_shapes_->end()) return {port.dtype, found->second, address(port.buffer)};
   return {port.dtype, plan().buffers[static_cast<size_t>(port.buffer)].shape, address(port.buffer)};
 }
 

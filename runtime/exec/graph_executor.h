@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
 #include "runtime/package/package_reader.h"
+#include "runtime/package/trim.h"
 #include "runtime/parallel/thread_pool.h"
 
 namespace tensormill::parallel {
@@ -101,6 +104,7 @@ private:
     host_ops::HostFunction host;
     std::vector<void*> buffers;
     void* shared_workspace;
+    std::optional<package::Trim> trim;  ///< of a host step that says an output's extent
   };
 
   struct Stretch;
@@ -129,6 +133,8 @@ private:
   memory::Arena arena_;
   memory::Arena worker_workspace_;
   std::vector<Bound> bound_;
+  /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
+  std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;
 };
 

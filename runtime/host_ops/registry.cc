@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "runtime/host_ops/data_steps.h"
+
 namespace tensormill::host_ops {
 
 namespace {

@@ -1,6 +1,6 @@
 /// Steps that cannot be kernels: results whose shape depends on data, sequences, control flow. Each is one
-/// function and one row of host_ops.def; the table is empty until the first such operator arrives.
-/// Thread-safety: pure functions; a host step must be callable from several threads.
+/// function and one row of host_ops.def;/// Thread-safety: pure functions; a host step must be callable from
+/// several threads.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@ namespace tensormill::host_ops {
 
 struct HostCall {
   std::span<const TensorView> inputs;
-  std::span<void* const> outputs;  ///< storage of the plan's sizes
-  std::string_view attributes;     ///< JSON text, or ""
+  std::span<void* const> outputs;
+  std::span<const size_t> output_bytes;  ///< of each; a function that needs another size throws
+  std::string_view attributes;           ///< JSON text, or ""
 };
 
 using HostFunction = void (*)(const HostCall& call);

@@ -54,6 +54,9 @@ public:
   std::vector<int64_t> known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
   const Tensor& known_value(ir::ValueId value, const char* what) const;
+  bool is_known(size_t index) const;
+  /// Throws ValueRequired when an extent of the operand may depend on data.
+  void require_fixed_shape(size_t index) const;
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
   int64_t int_attr(const char* name, int64_t fallback) const;

@@ -5,6 +5,7 @@
 #include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
 
@@ -128,6 +129,7 @@ public:
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
     set_outputs();
+    if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
     return std::move(graph_);
   }
 
@@ -213,6 +215,19 @@ private:
     std::string message = "values that must be known while the model is imported depend on inputs:";
     std::vector<ErrorDetail> details;
     for (const auto& [input, what] : builder_.required()) {
+      message += " \"" + input + "\" (" + what + ");";
+      details.push_back({input, what});
+    }
+    message.pop_back();
+    throw Error(ErrorCode::kShapeRequired, message, std::move(details));
+  }
+
+  [[noreturn]] static void throw_mixed(const MixedExtent& mixed) {
+    const std::string what = "an operand of node \"" + mixed.node +
+                             "\", whose extent depends on data and which is not computed element by element";
+    std::string message = "values that must be known while the model is imported depend on inputs:";
+    std::vector<ErrorDetail> details;
+    for (const std::string& input : mixed.inputs) {
       message += " \"" + input + "\" (" + what + ");";
       details.push_back({input, what});
     }

@@ -1,4 +1,5 @@
 #include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
@@ -99,6 +100,17 @@ const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
   std::vector<std::string> inputs = graph_inputs(graph_, values);
   if (!inputs.empty()) throw ValueRequired{what, std::move(inputs)};
   return evaluated_.emplace(id, evaluate_constant(graph_, values)).first->second;
+}
+
+bool NodeContext::is_known(size_t index) const {
+  const ir::Value& value = graph_.value(input(index));
+  return value.known || value.constant || graph_inputs(graph_, ancestors(graph_, input(index))).empty();
+}
+
+void NodeContext::require_fixed_shape(size_t index) const {
+  if (is_known(index) || !has_data_extent(graph_, input(index))) return;
+  throw ValueRequired{"operand, whose shape depends on data,",
+                      graph_inputs(graph_, ancestors(graph_, input(index)))};
 }
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {

@@ -1,4 +1,5 @@
-// Operators whose result has an extent that depends on data: evaluated where that data is known.
+// Operators whose result has an extent that depends on data: evaluated where that data is known, else a host
+// step.
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "runtime/host_ops/select.h"
 
@@ -22,6 +23,14 @@ void convert_non_max_suppression(NodeContext& context) {
   selection.iou_threshold = known_number(context, 3, "iou_threshold", 0);
   if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
   selection.center_form = context.int_attr("center_point_box", 0) != 0;
+  if (!context.is_known(0) || !context.is_known(1)) {
+    ir::Attrs attrs{{"max_per_class", selection.max_per_class},
+                    {"iou_threshold", selection.iou_threshold},
+                    {"center_form", int64_t{selection.center_form}}};
+    if (selection.score_threshold) attrs.set("score_threshold", *selection.score_threshold);
+    context.set_output(0, context.add_many("select_boxes", {context.input(0), context.input(1)}, attrs)[0]);
+    return;
+  }
   const Tensor& boxes = context.known(0, "boxes");
   const Tensor& scores = context.known(1, "scores");
   context.set_output(0, context.constant(host_ops::select_boxes(boxes, scores, selection)));

@@ -83,11 +83,15 @@ void convert_top_k(NodeContext& context) {
 
 void convert_compress(NodeContext& context) {
   Compose c(context);
-  const Tensor& condition = context.known(1, "condition");
   const bool flat = !context.has_attr("axis");
   const ir::ValueId x =
       flat ? c.reshape(context.input(0), {num_elements(c.shape(context.input(0)))}) : context.input(0);
   const int64_t axis = flat ? 0 : context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  if (!context.is_known(1)) {
+    context.set_output(0, context.add_many("compress", {x, context.input(1)}, {{"axis", axis}})[0]);
+    return;
+  }
+  const Tensor& condition = context.known(1, "condition");
   std::vector<int64_t> kept;
   for (int64_t i = 0; i < condition.num_elements(); ++i) {
     if (condition.element_as_int(i) != 0) kept.push_back(i);
@@ -96,8 +100,12 @@ void convert_compress(NodeContext& context) {
   context.set_output(0, c.gather(x, c.ints(kept, {count}), axis));
 }
 
-// The positions of what is not zero, of a value that is known.
+// The positions of what is not zero.
 void convert_non_zero(NodeContext& context) {
+  if (!context.is_known(0)) {
+    context.set_output(0, context.add_many("find_nonzero", {context.input(0)})[0]);
+    return;
+  }
   const Tensor& x = context.known(0, "X");
   const Shape shape = x.shape().empty() ? Shape{1} : x.shape();
   std::vector<std::vector<int64_t>> found(shape.size());

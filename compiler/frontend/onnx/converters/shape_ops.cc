@@ -97,6 +97,7 @@ void convert_range(NodeContext& context) {
 }
 
 void convert_shape(NodeContext& context) {
+  context.require_fixed_shape(0);
   const Shape& shape = context.type(context.input(0)).shape;
   const int64_t rank = static_cast<int64_t>(shape.size());
   const auto bound = [&](const char* name, int64_t fallback) {
@@ -109,6 +110,7 @@ void convert_shape(NodeContext& context) {
 }
 
 void convert_size(NodeContext& context) {
+  context.require_fixed_shape(0);
   Tensor size(DType::kInt64, {});
   size.set_element_int(0, num_elements(context.type(context.input(0)).shape));
   context.set_output(0, context.constant(std::move(size)));

@@ -1,0 +1,27 @@
+/// Results whose extent depends on data, such as NonZero's: graphs hold them at the largest extent that
+/// shapes allow, with a count. What is computed from them element by element has the same count, and outputs
+/// of the graph are trimmed to it. Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace tensormill::frontend::onnx {
+
+/// The node that mixes elements of such an axis with what may not be there, and the graph's inputs on whose
+/// values it depends.
+struct MixedExtent {
+  std::string node;
+  std::vector<std::string> inputs;
+};
+
+/// Trims the graph's outputs; nothing else changes. Returns what cannot be told.
+std::optional<MixedExtent> trim_outputs(ir::Graph& graph);
+
+/// Whether an extent of `value` may depend on data.
+bool has_data_extent(const ir::Graph& graph, ir::ValueId value);
+
+}  // namespace tensormill::frontend::onnx

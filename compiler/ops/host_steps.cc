@@ -1,0 +1,122 @@
+/// find_nonzero, compress, select_boxes, trim: results whose extent depends on data, at the largest extent
+/// that the inputs' shapes allow.
+#include "compiler/ops/host_steps.h"
+
+#include <algorithm>
+
+#include "compiler/ops/reference_util.h"
+#include "compiler/ops/type_rules.h"
+#include "runtime/base/json.h"
+#include "runtime/host_ops/registry.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> host_step_ops();
+
+namespace {
+
+void run_host(std::string_view name, const ir::ReferenceContext& context) {
+  std::vector<TensorView> inputs;
+  for (const Tensor* input : context.inputs)
+    inputs.push_back({input->dtype(), input->shape(), input->data()});
+  std::vector<void*> outputs;
+  std::vector<size_t> bytes;
+  for (Tensor* output : context.outputs) {
+    outputs.push_back(output->data());
+    bytes.push_back(output->num_bytes());
+  }
+  const std::string attributes = host_attributes(context.attrs);
+  host_ops::find_host_op(name)({inputs, outputs, bytes, attributes});
+}
+
+ir::ValueType count_type() { return made_type(DType::kInt64, {1}); }
+
+std::vector<ir::ValueType> infer_nonzero(const ir::InferContext& context) {
+  const Shape& shape = input_of(context, 0, kAnyType).shape;
+  const int64_t rank = std::max<int64_t>(1, static_cast<int64_t>(shape.size()));
+  return {made_type(DType::kInt64, {rank, num_elements(shape)}), count_type()};
+}
+
+std::vector<ir::ValueType> infer_compress(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const ir::ValueType& condition = input_of(context, 1, kBools);
+  if (condition.shape.size() != 1) fail("the condition has shape " + to_string(condition.shape));
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  Shape out = x.shape;
+  out[axis] = std::min(out[axis], condition.shape[0]);
+  return {made_type(x.dtype, out), count_type()};
+}
+
+std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
+  const Shape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const Shape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
+  const bool fits = boxes.size() == 3 && scores.size() == 3 && boxes[2] == 4 && boxes[0] == scores[0] &&
+                    boxes[1] == scores[2];
+  if (!fits)
+    fail("boxes are " + to_string(boxes) + ", scores " + to_string(scores) +
+         "; expected [batch,n,4] and [batch,classes,n]");
+  static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
+  static_cast<void>(attr_int(context.attrs, "center_form"));
+  const int64_t kept = std::clamp<int64_t>(attr_int(context.attrs, "max_per_class"), 0, boxes[1]);
+  return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
+}
+
+std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  if (!(input(context, 1) == count_type())) fail("input 1 is no count");
+  normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  return {made_type(x.dtype, x.shape)};
+}
+
+ir::OpDef host_op(std::string_view name, int inputs,
+                  std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
+                  void (*reference)(const ir::ReferenceContext&), std::string_view doc) {
+  ir::OpDef def;
+  def.name = name;
+  def.min_inputs = def.max_inputs = inputs;
+  def.infer = infer;
+  def.reference = reference;
+  def.doc = doc;
+  return def;
+}
+
+}  // namespace
+
+std::optional<size_t> data_axis(const ir::Node& node) {
+  if (node.op == "find_nonzero") return 1;
+  if (node.op == "select_boxes") return 0;
+  if (node.op == "compress") return static_cast<size_t>(node.attrs.int_of("axis"));
+  return std::nullopt;
+}
+
+std::string host_attributes(const ir::Attrs& attrs) {
+  Json json = Json::object();
+  for (const auto& [name, value] : attrs.all()) {
+    if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
+    if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
+  }
+  return canonical_json(json);
+}
+
+std::vector<ir::OpDef> host_step_ops() {
+  return {
+      host_op(
+          "find_nonzero", 1, &infer_nonzero,
+          [](const ir::ReferenceContext& context) { run_host("find_nonzero", context); },
+          "positions (i64 [rank, elements]) of the elements that are not zero, and their count (i64 [1])"),
+      host_op(
+          "compress", 2, &infer_compress,
+          [](const ir::ReferenceContext& context) { run_host("compress", context); },
+          "slices of x along attribute axis (int) where the condition (bool [m]) holds, and their count"),
+      host_op(
+          "select_boxes", 2, &infer_boxes,
+          [](const ir::ReferenceContext& context) { run_host("select_boxes", context); },
+          "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
+          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
+          "iou_threshold, score_threshold (floats; the latter optional)"),
+      host_op(
+          "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
+          "the first `count` (input 1) elements of x along attribute axis (int), close together")};
+}
+
+}  // namespace tensormill::ops

@@ -1,0 +1,132 @@
+#include "runtime/host_ops/data_steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/host_ops/select.h"
+
+namespace tensormill::host_ops {
+
+namespace {
+
+/// The plan may be a stranger's: Error(kInvalidPackage) unless the call has these operands.
+void expect(const HostCall& call, size_t inputs, size_t outputs) {
+  if (call.inputs.size() != inputs || call.outputs.size() != outputs)
+    throw Error(ErrorCode::kInvalidPackage, "a host step has another number of operands");
+}
+
+/// Output `index`, which has `count` elements of `bytes` each.
+void* storage(const HostCall& call, size_t index, size_t count, size_t bytes) {
+  if (call.output_bytes[index] != count * bytes)
+    throw Error(ErrorCode::kInvalidPackage, "output " + std::to_string(index) + " of a host step has " +
+                                                std::to_string(call.output_bytes[index]) + " bytes, not " +
+                                                std::to_string(count * bytes));
+  return call.outputs[index];
+}
+int64_t* integers(const HostCall& call, size_t index, int64_t count) {
+  return static_cast<int64_t*>(storage(call, index, static_cast<size_t>(count), sizeof(int64_t)));
+}
+
+Tensor copied(const TensorView& view) {
+  Tensor tensor(view.dtype, view.shape);
+  if (tensor.num_bytes() != 0) std::memcpy(tensor.data(), view.data, tensor.num_bytes());
+  return tensor;
+}
+
+bool is_nonzero(const Tensor& x, int64_t at) {
+  return is_float(x.dtype()) ? x.element_as_double(at) != 0 : x.element_as_int(at) != 0;
+}
+
+/// An axis of a shape: [outer, extent, inner bytes] in memory.
+struct Rows {
+  size_t outer = 1, extent = 1;
+  size_t bytes;  ///< behind the axis
+
+  Rows(const TensorView& view, size_t axis) : bytes(dtype_bytes(view.dtype)) {
+    TM_CHECK(axis < view.shape.size(), "axis " + std::to_string(axis) + " of " + to_string(view.shape));
+    for (size_t d = 0; d < axis; ++d) outer *= static_cast<size_t>(view.shape[d]);
+    extent = static_cast<size_t>(view.shape[axis]);
+    for (size_t d = axis + 1; d < view.shape.size(); ++d) bytes *= static_cast<size_t>(view.shape[d]);
+  }
+};
+
+size_t axis_of(const HostCall& call) { return parse_json(call.attributes).at("axis").get<size_t>(); }
+
+}  // namespace
+
+void find_nonzero(const HostCall& call) {
+  expect(call, 1, 2);
+  const Tensor x = copied(call.inputs[0]);
+  const Shape shape = x.shape().empty() ? Shape{1} : x.shape();
+  const int64_t elements = x.num_elements();
+  const int64_t entries = static_cast<int64_t>(shape.size()) * elements;
+  int64_t* rows = integers(call, 0, entries);
+  std::fill_n(rows, entries, 0);
+  int64_t count = 0;
+  for (int64_t i = 0; i < elements; ++i) {
+    if (!is_nonzero(x, i)) continue;
+    int64_t rest = i;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
+      rows[static_cast<int64_t>(d) * elements + count] = rest % shape[d];
+    ++count;
+  }
+  *integers(call, 1, 1) = count;
+}
+
+void compress(const HostCall& call) {
+  expect(call, 2, 2);
+  const Rows rows(call.inputs[0], axis_of(call));
+  const TensorView& condition = call.inputs[1];
+  if (condition.dtype != DType::kBool || condition.shape.size() != 1)
+    throw Error(ErrorCode::kInvalidPackage, "the condition is no vector of bool");
+  const auto* kept = static_cast<const uint8_t*>(condition.data);
+  const size_t conditions = static_cast<size_t>(condition.shape[0]);
+  const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
+  const size_t capacity = std::min(rows.extent, conditions);
+  auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * capacity, rows.bytes));
+  for (size_t outer = 0; outer < rows.outer; ++outer) {
+    size_t to = 0;
+    for (size_t i = 0; i < capacity; ++i) {
+      if (kept[i] == 0) continue;
+      std::memcpy(target + (outer * capacity + to++) * rows.bytes,
+                  source + (outer * rows.extent + i) * rows.bytes, rows.bytes);
+    }
+    std::fill_n(target + (outer * capacity + to) * rows.bytes, (capacity - to) * rows.bytes, std::byte{0});
+  }
+  *integers(call, 1, 1) = std::count_if(kept, kept + capacity, [](uint8_t keep) { return keep != 0; });
+}
+
+void select_boxes_step(const HostCall& call) {
+  expect(call, 2, 2);
+  const Json attributes = parse_json(call.attributes);
+  BoxSelection selection;
+  selection.max_per_class = attributes.at("max_per_class").get<int64_t>();
+  selection.iou_threshold = attributes.at("iou_threshold").get<double>();
+  if (attributes.contains("score_threshold"))
+    selection.score_threshold = attributes.at("score_threshold").get<double>();
+  selection.center_form = attributes.at("center_form").get<int64_t>() != 0;
+  const Tensor rows = select_boxes(copied(call.inputs[0]), copied(call.inputs[1]), selection);
+  const Shape& scores = call.inputs[1].shape;
+  const int64_t entries =
+      scores[0] * scores[1] * 3 * std::clamp<int64_t>(selection.max_per_class, 0, scores[2]);
+  int64_t* target = integers(call, 0, entries);
+  std::fill_n(target, entries, 0);
+  if (rows.num_bytes() != 0) std::memcpy(target, rows.data(), rows.num_bytes());
+  *integers(call, 1, 1) = rows.shape()[0];
+}
+
+void trim(const HostCall& call) {
+  expect(call, 2, 1);
+  const Rows rows(call.inputs[0], axis_of(call));
+  const auto count = static_cast<size_t>(*static_cast<const int64_t*>(call.inputs[1].data));
+  TM_CHECK(count <= rows.extent, "a count past its axis");
+  const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
+  auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
+  const size_t bytes = count * rows.bytes;
+  for (size_t outer = 0; outer < rows.outer && bytes != 0; ++outer)
+    std::memcpy(target + outer * bytes, source + outer * rows.extent * rows.bytes, bytes);
+}
+
+}  // namespace tensormill::host_ops

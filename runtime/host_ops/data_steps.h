@@ -1,0 +1,21 @@
+/// Host steps whose results have an extent that depends on data. Such a result is stored in a buffer of the
+/// largest extent that the inputs' shapes allow, zeros behind what is there, and its last output, an i64 of
+/// one element, says how much that is. Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/host_ops/registry.h"
+
+namespace tensormill::host_ops {
+
+/// x -> i64 [max(1, rank), elements of x]: a column for each element that is not zero, in row-major order.
+void find_nonzero(const HostCall& call);
+/// x, bool condition [m] -> the slices of x along attribute "axis" where the condition holds.
+void compress(const HostCall& call);
+/// boxes, scores -> rows of select_boxes; attributes max_per_class, iou_threshold, score_threshold (if
+/// any) and center_form.
+void select_boxes_step(const HostCall& call);
+/// x, i64 count [1] -> the first `count` elements of x along attribute "axis", close together; what is behind
+/// them in the buffer is unspecified. The executor takes the count for the output's extent.
+void trim(const HostCall& call);
+
+}  // namespace tensormill::host_ops

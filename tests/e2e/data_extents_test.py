@@ -1,0 +1,90 @@
+"""Results whose extent depends on data, from inputs of a run."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import mill
+import numpy as np
+from free_dims_models import Builder
+from onnx import TensorProto, helper
+
+
+def model(builder, outputs):
+    """`outputs`: (name, type) pairs."""
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in builder.inputs]
+    results = [helper.make_tensor_value_info(n, t, None) for n, t in outputs]
+    graph = helper.make_graph(builder.nodes, "g", inputs, results, builder.constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    made.ir_version = 8
+    return made.SerializeToString()
+
+
+def bright_points():
+    """The coordinates and values of the elements above a threshold."""
+    b = Builder([("x", [6, 7])])
+    found = b.add("NonZero", [b.add("Greater", ["x", np.float32(0.4)])])
+    points = b.add("Transpose", [found], perm=[1, 0])
+    values = b.add("Mul", [b.add("GatherND", ["x", points]), np.float32(2)])
+    return model(b, [(found, TensorProto.INT64), (points, TensorProto.INT64), (values, TensorProto.FLOAT)])
+
+
+def detections():
+    """Boxes that stay after suppression, with their scores."""
+    b = Builder([("boxes", [1, 40, 4]), ("scores", [1, 3, 40])])
+    kept = b.add("NonMaxSuppression", ["boxes", "scores", b.ints(5), np.asarray([0.4], np.float32), np.asarray([0.1], np.float32)])
+    column = b.add("Squeeze", [b.add("Slice", [kept, b.ints(2), b.ints(3), b.ints(1)]), b.ints(1)])
+    chosen = b.add("Gather", [b.add("Squeeze", ["boxes", b.ints(0)]), column], axis=0)
+    return model(b, [(kept, TensorProto.INT64), (chosen, TensorProto.FLOAT)])
+
+
+def kept_columns():
+    b = Builder([("x", [5, 8]), ("w", [8])])
+    kept = b.add("Compress", ["x", b.add("Greater", ["w", np.float32(0)])], axis=1)
+    return model(b, [(b.add("Neg", [kept]), TensorProto.FLOAT)])
+
+
+def sum_of_found():
+    """A sum over what is found: no element for itself."""
+    b = Builder([("x", [4])])
+    total = b.add("ReduceSum", [b.add("NonZero", ["x"]), b.ints(1)])
+    return model(b, [(total, TensorProto.INT64)])
+
+
+class DataExtents(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path, self.package = self.folder / "model.onnx", self.folder / "module.tar"
+
+    def check(self, made, inputs, stem):
+        self.path.write_bytes(made)
+        feed, expected = mill.reference(self.path, inputs, stem)
+        for level in (0, 3):
+            mill.check_program(self, "compile", self.path, "--opt-level", level, "-o", self.package)
+            actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
+            self.assertEqual(mill.compare.compare_sets(actual, expected, 1e-6), [], stem)
+
+    def test_points_boxes_and_columns(self):
+        rng = np.random.default_rng(4)
+
+        def some(*shape):
+            return rng.uniform(-1, 1, shape).astype(np.float32)
+
+        self.check(bright_points(), {"x": some(6, 7)}, "data.points")
+        self.check(bright_points(), {"x": np.full((6, 7), 0.1, np.float32)}, "data.no_points")
+        corners = some(1, 40, 2)
+        boxes = np.concatenate([corners, corners + np.abs(some(1, 40, 2))], axis=2)
+        self.check(detections(), {"boxes": boxes, "scores": some(1, 3, 40)}, "data.boxes")
+        self.check(kept_columns(), {"x": some(5, 8), "w": some(8)}, "data.columns")
+
+    def test_what_is_no_element_for_itself_is_refused(self):
+        self.path.write_bytes(sum_of_found())
+        done = mill.run_program("compile", self.path, "-o", self.package)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("reducesum", done.stderr.lower())
+
+
+if __name__ == "__main__":
+    unittest.main()
