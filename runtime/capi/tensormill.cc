@@ -233,6 +233,8 @@ int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tenso
     const tensormill::TensorView view = executor->executor.output(index);
     tensor->dtype = static_cast<tm_dtype>(view.dtype);
     tensor->rank = static_cast<int32_t>(view.shape.size());
+    // Bound dims and data decide about it anew in every run.
+    executor->output_shapes[index] = view.shape;
     tensor->shape = executor->output_shapes[index].data();
     tensor->data = view.data;
     tensor->bytes = static_cast<size_t>(tensormill::num_bytes(view.shape, view.dtype));
