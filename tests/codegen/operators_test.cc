@@ -5,7 +5,6 @@
 #include <set>
 
 #include "compiler/lower/lower.h"
-#include "compiler/ops/ops.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/te/interpret.h"
 #include "tests/codegen/support.h"
@@ -61,13 +60,7 @@ TEST_P(Operators, MachineCodeAgreesWithInterpreterAndReference) {
   EXPECT_FALSE(seen.empty());
 }
 
-std::vector<std::string> operator_names() {
-  std::vector<std::string> names;
-  for (const ir::OpDef& def : ops::standard_ops().all()) names.emplace_back(def.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Operators, Operators, testing::ValuesIn(operator_names()),
+INSTANTIATE_TEST_SUITE_P(Operators, Operators, testing::ValuesIn(ops_cases::operator_names()),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 }  // namespace

@@ -1,7 +1,6 @@
 /// The tensor expression of every operator against its reference, on all cases and dtypes.
 #include <gtest/gtest.h>
 
-#include "compiler/ops/ops.h"
 #include "compiler/te/interpret.h"
 #include "tests/ops/cases/cases.h"
 
@@ -29,13 +28,7 @@ TEST_P(Evaluate, AgreesWithTheReference) {
   EXPECT_GT(checked, 0);
 }
 
-std::vector<std::string> operator_names() {
-  std::vector<std::string> names;
-  for (const ir::OpDef& def : ops::standard_ops().all()) names.emplace_back(def.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Operators, Evaluate, testing::ValuesIn(operator_names()),
+INSTANTIATE_TEST_SUITE_P(Operators, Evaluate, testing::ValuesIn(ops_cases::operator_names()),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 }  // namespace

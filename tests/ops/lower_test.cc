@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "compiler/lower/lower.h"
-#include "compiler/ops/ops.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/te/interpret.h"
 #include "runtime/base/error.h"
@@ -72,13 +71,7 @@ TEST_P(Lower, EveryPassKeepsTheValues) {
   EXPECT_GT(checked, 0);
 }
 
-std::vector<std::string> operator_names() {
-  std::vector<std::string> names;
-  for (const ir::OpDef& def : ops::standard_ops().all()) names.emplace_back(def.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Operators, Lower, testing::ValuesIn(operator_names()),
+INSTANTIATE_TEST_SUITE_P(Operators, Lower, testing::ValuesIn(ops_cases::operator_names()),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 /// Many stages of all kinds in one kernel, as fusion makes them.

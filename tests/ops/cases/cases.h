@@ -36,6 +36,9 @@ struct Case {
   std::vector<Operand> operands;
 };
 
+/// The operators that have a tensor expression: those without are computed by host steps.
+std::vector<std::string> operator_names();
+
 /// All cases, in a fixed order.
 const std::vector<Case>& all_cases();
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "compiler/ops/host_steps.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
@@ -120,6 +121,14 @@ bool repeats(const Case& each, DType dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> operator_names() {
+  std::vector<std::string> names;
+  for (const ir::OpDef& def : ops::standard_ops().all()) {
+    if (!ops::is_host_step(def)) names.emplace_back(def.name);
+  }
+  return names;
+}
 
 std::vector<Instance> all_instances() {
   std::vector<Instance> instances;
