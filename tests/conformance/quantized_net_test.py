@@ -1,6 +1,7 @@
 """Networks of quantized convolutions in both forms that exporters write, against numpy: integer sums are exact, so that
 results are those of the standard's text, bit for bit. (ONNX Runtime is no judge here: its 8-bit products saturate in 16
-bits on some CPUs.)"""
+bits on some CPUs.) Between QuantizeLinear and DequantizeLinear the text's arithmetic is that of float32, which is exact,
+and so the same in any order, where all scales are powers of two."""
 
 import unittest
 
@@ -52,9 +53,10 @@ class Network:
     def step(self, scale, zero):
         return [self.constant(np.float32(scale), FLOAT), self.constant(np.uint8(zero), UINT8)]
 
-    def weights(self, outputs, inputs, kernel):
+    def weights(self, outputs, inputs, kernel, powers_of_two=False):
         w = RANDOM.integers(-127, 128, (outputs, inputs, kernel, kernel)).astype(np.int8)
-        scales = (0.01 * RANDOM.uniform(0.5, 1.5, outputs)).astype(np.float32)
+        scales = 2.0 ** RANDOM.integers(-8, -5, outputs) if powers_of_two else 0.01 * RANDOM.uniform(0.5, 1.5, outputs)
+        scales = scales.astype(np.float32)
         return [self.constant(w, INT8), self.constant(scales, FLOAT), self.constant(np.zeros(outputs, np.int8), INT8)]
 
     def quantized(self, x, scale, zero):
@@ -103,21 +105,21 @@ class QuantizedNets(PeerCase):
 
     def test_residual_blocks_between_quantize_and_dequantize(self):
         net = Network(x=floats(1, 16, 12, 12))
-        grid = net.step(0.05, 128)
+        grid = net.step(2**-4, 128)
         value = net.dequantized(net.quantized("x", *grid), *grid)
         for _ in range(2):
             branch = value
             for last in (False, True):
-                w = net.dequantized(*net.weights(16, 16, 3), axis=0)
+                w = net.dequantized(*net.weights(16, 16, 3, powers_of_two=True), axis=0)
                 sums = convolved(net.value[branch].astype(np.float64), net.value[w].astype(np.float64), 1)
                 branch = net.node("Conv", [branch, w], sums.astype(np.float32), pads=[1, 1, 1, 1])
                 if not last:
                     branch = net.node("Relu", [branch], np.maximum(net.value[branch], 0))
-                step = net.step(0.6, 128 if last else 0)
+                step = net.step(0.5, 128 if last else 0)
                 branch = net.dequantized(net.quantized(branch, *step), *step)
             value = net.node("Add", [branch, value], net.value[branch] + net.value[value])
             value = net.node("Relu", [value], np.maximum(net.value[value], 0))
-            step = net.step(0.8, 0)
+            step = net.step(1, 0)
             quantized = net.quantized(value, *step)
             value = net.dequantized(quantized, *step)
         self.check_network(net, quantized)
