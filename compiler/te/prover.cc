@@ -59,6 +59,8 @@ Range cast_range(DType from) {
                         : between(0, (one << info.bits) - 1);
 }
 
+bool is_remainder(const Term& term) { return term.atom->op == ExprOp::kFloorMod; }
+
 }  // namespace
 
 Range Prover::linear_range(const Linear& linear) const {
@@ -164,9 +166,10 @@ bool Prover::nonpositive(Linear linear, int depth) {
   const Range range = linear_range(linear);
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
+  met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
   return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
-         by_quotient(linear, depth) || by_division(linear, depth) || by_remainder(linear, depth) ||
-         by_digits(linear, depth);
+         by_quotient(linear, depth) || by_division(linear, depth) ||
+         (remainders_ && (by_remainder(linear, depth) || by_digits(linear, depth)));
 }
 
 /// `linear` with one term replaced by coefficient * value; marked as overflown where the value may wrap.
@@ -196,6 +199,7 @@ bool Prover::by_cases(const Linear& linear, int depth) {
       if_false.assume(logical_not(atom->args[0]));
       Prover first(if_true), second(if_false);
       first.steps_ = second.steps_ = steps_ / 2;
+      first.remainders_ = second.remainders_ = remainders_;
       if (first.nonpositive(replaced(linear, i, atom->args[1]), depth - 1) &&
           second.nonpositive(replaced(linear, i, atom->args[2]), depth - 1)) {
         return true;
@@ -223,9 +227,10 @@ Linear Prover::with_remainder(const Linear& linear, const Expr& atom) const {
 bool Prover::by_facts(const Linear& linear, int depth) {
   for (auto fact = context_.facts_.rbegin(); fact != context_.facts_.rend(); ++fact) {
     const Linear known = to_linear(fact->nonpositive);
+    met_remainder_ |= std::any_of(known.terms.begin(), known.terms.end(), is_remainder);
     int64_t last = 0;
     for (const Term& term : known.terms) {
-      Linear rest = with_remainder(linear, term.atom);
+      Linear rest = remainders_ ? with_remainder(linear, term.atom) : linear;
       const int64_t mine = rest.coefficient_of(term.atom);
       if (mine == 0 || mine == kLowest || (mine > 0) != (term.coefficient > 0) ||
           mine % term.coefficient != 0)
@@ -354,8 +359,16 @@ bool Prover::compares(ExprOp op, const Expr& a, const Expr& b) {
     Linear difference = x;
     difference.add(y, -1);
     difference.add_constant(margin);
+    met_remainder_ = false;
     steps_ = kMaxSteps;
-    return nonpositive(difference);
+    if (nonpositive(difference)) return true;
+    if (!met_remainder_) return false;
+    // The rules for remainders open many more ways, most of which lead nowhere: a search of their own.
+    remainders_ = true;
+    steps_ = kMaxSteps;
+    const bool proven = nonpositive(difference);
+    remainders_ = false;
+    return proven;
   };
   switch (op) {
     case ExprOp::kLt:

@@ -47,6 +47,8 @@ private:
 
   const BoundsContext& context_;
   int steps_ = kMaxSteps;
+  bool remainders_ = false;     ///< whether the rules for remainders are used
+  bool met_remainder_ = false;  ///< whether they might have helped
 };
 
 /// A vector expression seen as a scalar over its lane number.
