@@ -76,6 +76,40 @@ UploadStore::UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOpt
 
 std::string UploadStore::folder_of(const std::string& id) const { return root_ + "/uploads/" + id; }
 
+/// A file that goes with this, unless it is published.
+class UploadStore::Temporary {
+public:
+  explicit Temporary(UploadStore& store)
+      : store_(store), path_(store.temporary_path()), file_(store.env_.open(path_, OpenMode::kCreateNew)) {}
+  ~Temporary() {
+    file_.reset();
+    if (is_published_) return;
+    try {
+      store_.env_.remove_file(path_);
+    } catch (const Error&) {
+      // The clean-up at the next start removes it; what led here is the error to report.
+    }
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  void write(uint64_t offset, std::string_view bytes) { file_->write(offset, bytes); }
+  /// Durable when it returns.
+  void publish(const std::string& id, const std::string& name) {
+    file_->sync();
+    file_.reset();
+    store_.env_.rename(path_, store_.folder_of(id) + "/" + name);
+    is_published_ = true;
+    store_.env_.sync_folder(store_.folder_of(id));
+  }
+
+private:
+  UploadStore& store_;
+  const std::string path_;
+  std::unique_ptr<EnvFile> file_;
+  bool is_published_ = false;
+};
+
 std::string UploadStore::temporary_path() {
   const std::lock_guard lock(mutex_);
   return root_ + "/tmp/upload-" + std::to_string(next_temporary_++);
@@ -91,8 +125,17 @@ Upload UploadStore::begin(const std::string& owner) {
   upload.created_ms = created_ms(upload.id);
   upload.owner = owner;
   env_.make_folder(folder_of(upload.id));
-  if (!owner.empty()) put_file(upload.id, std::string(kOwner), owner);
-  env_.sync_folder(root_ + "/uploads");
+  try {
+    if (!owner.empty()) put_file(upload.id, std::string(kOwner), owner);
+    env_.sync_folder(root_ + "/uploads");
+  } catch (const Error&) {
+    try {
+      remove_files(upload.id);
+    } catch (const Error&) {
+      // An upload that nobody knows of goes when it is too old.
+    }
+    throw;
+  }
   return upload;
 }
 
@@ -128,19 +171,10 @@ std::vector<Upload> UploadStore::list() {
   return uploads;
 }
 
-void UploadStore::publish(const std::string& temporary, const std::string& id, const std::string& name) {
-  env_.rename(temporary, folder_of(id) + "/" + name);
-  env_.sync_folder(folder_of(id));
-}
-
 void UploadStore::put_file(const std::string& id, const std::string& name, std::string_view text) {
-  const std::string temporary = temporary_path();
-  {
-    const auto file = env_.open(temporary, OpenMode::kCreateNew);
-    file->write(0, text);
-    file->sync();
-  }
-  publish(temporary, id, name);
+  Temporary file(*this);
+  file.write(0, text);
+  file.publish(id, name);
 }
 
 Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) {
@@ -152,33 +186,19 @@ Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset
                                                      ", upload " + id + " has " +
                                                      std::to_string(upload.size) + " bytes");
   }
-  const std::string temporary = temporary_path();
+  Temporary chunk(*this);
   uint64_t taken = 0;
-  try {
-    const auto file = env_.open(temporary, OpenMode::kCreateNew);
-    std::array<std::byte, kRead> buffer;
-    while (const size_t count = next(buffer)) {
-      if (upload.size + taken + count > options_.max_bytes) {
-        throw Error(ErrorCode::kTooLarge,
-                    "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");
-      }
-      file->write(taken, std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
-      taken += count;
+  std::array<std::byte, kRead> buffer;
+  while (const size_t count = next(buffer)) {
+    if (upload.size + taken + count > options_.max_bytes) {
+      throw Error(ErrorCode::kTooLarge,
+                  "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");
     }
-    file->sync();
-  } catch (const std::exception&) {
-    try {
-      env_.remove_file(temporary);
-    } catch (const Error&) {
-      // The clean-up at the next start removes it; the error that led here is the one to report.
-    }
-    throw;
+    chunk.write(taken, std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
+    taken += count;
   }
-  if (taken == 0) {
-    env_.remove_file(temporary);
-    return upload;
-  }
-  publish(temporary, id, chunk_name(upload.size));
+  if (taken == 0) return upload;
+  chunk.publish(id, chunk_name(upload.size));
   upload.size += taken;
   return upload;
 }

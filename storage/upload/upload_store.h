@@ -64,12 +64,12 @@ public:
 private:
   /// One writer of one upload.
   class Turn;
+  class Temporary;
 
   std::string folder_of(const std::string& id) const;
   Upload read(const std::string& id);
   std::string temporary_path();
   void put_file(const std::string& id, const std::string& name, std::string_view text);
-  void publish(const std::string& temporary, const std::string& id, const std::string& name);
   void remove_files(const std::string& id);
 
   Env& env_;
