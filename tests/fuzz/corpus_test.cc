@@ -11,7 +11,7 @@ namespace tensormill::fuzz {
 namespace {
 
 /// Of all files of a target together, so that a larger corpus does not take longer; of each at least 20.
-constexpr int kMutations = 2500;
+constexpr int kMutations = 800;
 constexpr size_t kMaxFileBytes = 16 << 10;
 
 std::vector<std::string> corpus_of(std::string_view target) {
