@@ -189,7 +189,7 @@ Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset
   Temporary chunk(*this);
   uint64_t taken = 0;
   std::array<std::byte, kRead> buffer;
-  while (const size_t count = next(buffer)) {
+  for (size_t count = next(buffer); count != 0; count = next(buffer)) {
     if (upload.size + taken + count > options_.max_bytes) {
       throw Error(ErrorCode::kTooLarge,
                   "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");

@@ -15,7 +15,7 @@ using Ints = std::vector<int64_t>;
 
 /// Small differences of the operands stay small differences of the result.
 bool is_smooth(const Instance& instance) {
-  static const std::set<std::string> kRough = {
+  static const std::set<std::string> rough = {
       "floor",     "ceil", "round",      "sign",    "is_nan",        "is_inf",  "mod",
       "equal",     "less", "less_equal", "greater", "greater_equal", "arg_max", "arg_min",
       "arg_top_k", "div",  "reciprocal", "one_hot", "instance_norm"};
@@ -24,7 +24,7 @@ bool is_smooth(const Instance& instance) {
     const DType to = instance.outputs[0].dtype;
     return !is_narrow(to) && (!is_float(from) || is_float(to));
   }
-  return !is_float(from) || kRough.count(instance.source->op) == 0;
+  return !is_float(from) || rough.count(instance.source->op) == 0;
 }
 
 bool has_narrow(const Instance& instance) {
