@@ -215,10 +215,12 @@ Digest UploadStore::finish(const std::string& id, const Digest& expected) {
   std::array<std::byte, kRead> buffer;
   for (uint64_t size = 0; size < upload.size;) {
     const auto chunk = env_.open(folder_of(id) + "/" + chunk_name(size), OpenMode::kRead);
-    for (uint64_t offset = 0; const size_t count = chunk->read(offset, buffer); offset += count) {
+    uint64_t offset = 0;
+    for (size_t count = chunk->read(0, buffer); count != 0; count = chunk->read(offset, buffer)) {
       writer->write(std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
-      size += count;
+      offset += count;
     }
+    size += offset;
   }
   const Digest digest = writer->commit();
   put_file(id, std::string(kFinished), digest.text() + " " + std::to_string(upload.size));
