@@ -260,6 +260,21 @@ TEST_F(ChildProcessTest, TheWallsHold) {
   }
 }
 
+TEST_F(ChildProcessTest, APriorityIsLoweredAndNeverRaised) {
+  const auto of_child = [&](const char* parent, const char* wanted) {
+    ChildSpec low = spec("child-low-parent", {parent, wanted});
+    low.limits.nice = 0;
+    low.limits.confine = false;
+    low.limits.open_files = 0;
+    const ChildOutcome outcome = run(low);
+    EXPECT_EQ(outcome.end, ChildEnd::kOk) << outcome.error->what();
+    return outcome.result;
+  };
+  EXPECT_EQ(of_child("15", "5"), "15");
+  EXPECT_EQ(of_child("15", "0"), "15");
+  EXPECT_EQ(of_child("15", "17"), "17");
+}
+
 TEST_F(ChildProcessTest, AChildWithoutFilesOpensNone) {
   ChildSpec closed = spec("child-walls");
   closed.limits.files = false;

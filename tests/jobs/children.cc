@@ -2,7 +2,10 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +52,28 @@ std::string report(ChildChannel& channel, Arguments arguments) {
     channel.progress(Json{{"stage", "passes"}, {"done", i}, {"total", count}}.dump());
   }
   return "{}";
+}
+
+std::string priority(ChildChannel&, Arguments) { return std::to_string(::getpriority(PRIO_PROCESS, 0)); }
+
+/// A parent that runs below what it asks for its child, and may not raise anybody; the child's priority.
+std::string low_parent(ChildChannel&, Arguments arguments) {
+  const rlimit none{0, 0};
+  if (::setrlimit(RLIMIT_NICE, &none) != 0 || ::prctl(PR_CAPBSET_DROP, CAP_SYS_NICE) != 0) {
+    // Without the privilege to drop it there is none to raise with.
+    TM_CHECK(errno == EPERM, "capabilities cannot be dropped");
+  }
+  if (::setpriority(PRIO_PROCESS, 0, std::stoi(arguments[0])) != 0) throw_errno(errno, "setpriority");
+  ChildSpec spec;
+  spec.command = "child-priority";
+  spec.limits.nice = std::stoi(arguments[1]);
+  ChildProcess child(spec);
+  while (true) {
+    const auto outcome = child.poll(std::chrono::seconds(60), [](const std::string&, const std::string&) {});
+    if (!outcome) continue;
+    if (outcome->error) throw Error(*outcome->error);
+    return outcome->result;
+  }
 }
 
 std::string hang(ChildChannel& channel, Arguments) {
@@ -165,6 +190,8 @@ void run_test_child(const std::string& command, int argc, char** argv) {
       {"child-dying-parent", dying_parent},
       {"child-walls", try_walls},
       {"child-publish", publish_for_ever},
+      {"child-priority", priority},
+      {"child-low-parent", low_parent},
   };
   const auto body = bodies.find(command);
   if (body != bodies.end()) run_child(argc, argv, body->second);
