@@ -1,16 +1,16 @@
-"""Load on servers of its own, for long: soak [mixed|kills|cycles] [--seconds N] [--rounds N] [--cycles N].
+"""Load on servers of its own, for long: soak [mixed|kills|cycles|faults] [--seconds N] [--rounds N] [--cycles N].
 
 Prints a table of figures and bars, and stops with 1 when a bar is missed or anything was wrong."""
 
 import argparse
 import time
 
-from soak import cycles, kills, mixed
+from soak import cycles, faults, kills, mixed
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles"), help="one of the three; all without it")
+    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles", "faults"), help="one of the four; all without it")
     parser.add_argument("--seconds", type=float, default=600, help="of mixed load")
     parser.add_argument("--rounds", type=int, default=200, help="kill -9")
     parser.add_argument("--cycles", type=int, default=1000, help="of load, infer and unload")
@@ -43,10 +43,15 @@ def cycle_rows(count):
             (f"{count} cycles: wrong answers", f"{len(done.wrong)}", "0", not done.wrong)], done.wrong
 
 
+def fault_rows(_):
+    wrong = faults.run()
+    return [("a failing disk at every change of every operation: wrong", f"{len(wrong)}", "0", not wrong)], wrong
+
+
 def main(argv):
     options, rows, problems = parse(argv), [], []
     parts = {"mixed": (mixed_rows, options.seconds), "kills": (kill_rows, options.rounds),
-             "cycles": (cycle_rows, options.cycles)}
+             "cycles": (cycle_rows, options.cycles), "faults": (fault_rows, 0)}
     for name, (part, much) in parts.items():
         if options.part not in (None, name):
             continue

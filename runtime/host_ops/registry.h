@@ -1,6 +1,6 @@
 /// Steps that cannot be kernels: results whose shape depends on data, sequences, control flow. Each is one
-/// function and one row of host_ops.def;/// Thread-safety: pure functions; a host step must be callable from
-/// several threads.
+/// function and one row of host_ops.def.
+/// Thread-safety: they are pure functions and may be called from several threads at once.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace tensormill::host_ops {
 
 struct HostCall {
   std::span<const TensorView> inputs;
-  std::span<void* const> outputs;
+  std::span<void* const> outputs;        ///< storage of the sizes that the memory plan gives
   std::span<const size_t> output_bytes;  ///< of each; a function that needs another size throws
   std::string_view attributes;           ///< JSON text, or ""
 };
