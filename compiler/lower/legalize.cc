@@ -9,6 +9,7 @@
 #include "compiler/lower/passes.h"
 #include "compiler/lower/range_rewriter.h"
 #include "compiler/schedule/naming.h"
+#include "compiler/te/rewrite_args.h"
 
 namespace tensormill::lower {
 
@@ -110,18 +111,9 @@ private:
   Expr legalize(const Expr& expr) {
     if (expr->args.empty()) return expr;
     if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(legalize(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = expr;
-    if (is_vector_math(expr->op)) {
-      result = legalize_math(expr->op, args, use_fma_);
-    } else if (changed) {
-      result = te::with_args(expr, std::move(args), expr->mask);
-    }
+    te::RewrittenArgs rewritten = te::rewrite_args(expr, [this](const Expr& part) { return legalize(part); });
+    Expr result = is_vector_math(expr->op) ? legalize_math(expr->op, rewritten.args, use_fma_)
+                                           : std::move(rewritten).of(expr);
     if (const Expr fused = exact_product(result)) result = fused;
     done_.emplace(expr.get(), result);
     return result;

@@ -5,6 +5,7 @@
 
 #include "compiler/lower/passes.h"
 #include "compiler/lower/range_rewriter.h"
+#include "compiler/te/rewrite_args.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::lower {
@@ -72,17 +73,12 @@ private:
 
   Expr flatten_loads(const Expr& expr) {
     if (expr->args.empty() && expr->op != te::ExprOp::kLoad) return expr;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(flatten_loads(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    const Expr mask = expr->mask ? flatten_loads(expr->mask) : Expr();
-    if (expr->op != te::ExprOp::kLoad) return changed ? te::with_args(expr, std::move(args), mask) : expr;
-    Expr index = flat_index(expr->buffer, args);
-    if (index->type.lanes > 1) index = vector_index(expr->buffer, args);
-    return te::load(flat(expr->buffer), {index}, mask);
+    te::RewrittenArgs rewritten =
+        te::rewrite_args(expr, [this](const Expr& part) { return flatten_loads(part); });
+    if (expr->op != te::ExprOp::kLoad) return std::move(rewritten).of(expr);
+    Expr index = flat_index(expr->buffer, rewritten.args);
+    if (index->type.lanes > 1) index = vector_index(expr->buffer, rewritten.args);
+    return te::load(flat(expr->buffer), {index}, rewritten.mask);
   }
 
   // A ramp in one dimension only stays a ramp.

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "compiler/te/rewrite_args.h"
+
 namespace tensormill::schedule {
 
 using te::Expr;
@@ -33,13 +35,7 @@ private:
   Expr rewrite(const Expr& expr) {
     if (expr->args.empty()) return expr;
     if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(rewrite(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr result = changed ? te::with_args(expr, std::move(args), expr->mask) : expr;
+    Expr result = te::rewrite_args(expr, [this](const Expr& part) { return rewrite(part); }).of(expr);
     if (uses_[expr.get()] > 1 && worth_a_name(result)) {
       const te::Var name = te::make_var("t", result->type.dtype, result->type.lanes);
       lets_.emplace_back(name, result);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/te/rewrite_args.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -180,15 +181,7 @@ public:
     }
     if (expr->args.empty() && !expr->mask) return expr;
     if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(run(arg));
-      changed = changed || !args.back().same_as(arg);
-    }
-    Expr mask = expr->mask ? run(expr->mask) : Expr();
-    changed = changed || (mask && !mask.same_as(expr->mask));
-    Expr result = changed ? te::with_args(expr, std::move(args), mask) : expr;
+    Expr result = te::rewrite_args(expr, [this](const Expr& part) { return run(part); }).of(expr);
     done_.emplace(expr.get(), result);
     return result;
   }

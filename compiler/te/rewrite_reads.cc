@@ -1,5 +1,7 @@
 #include "compiler/te/rewrite_reads.h"
 
+#include "compiler/te/rewrite_args.h"
+
 namespace tensormill::te {
 
 Expr ReadRewriter::run(const Expr& expr) {
@@ -10,18 +12,9 @@ Expr ReadRewriter::run(const Expr& expr) {
 Expr ReadRewriter::rewrite(const Expr& expr) {
   if (expr->args.empty() && expr->op != ExprOp::kRead) return expr;
   if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
-  std::vector<Expr> args;
-  bool changed = false;
-  for (const Expr& arg : expr->args) {
-    args.push_back(rewrite(arg));
-    changed = changed || !args.back().same_as(arg);
-  }
-  Expr result = expr;
-  if (expr->op == ExprOp::kRead) {
-    result = replace_(expr, args);
-  } else if (changed) {
-    result = with_args(expr, std::move(args), expr->mask);
-  }
+  RewrittenArgs rewritten = rewrite_args(expr, [this](const Expr& part) { return rewrite(part); });
+  const Expr result =
+      expr->op == ExprOp::kRead ? replace_(expr, rewritten.args) : std::move(rewritten).of(expr);
   done_.emplace(expr.get(), result);
   return result;
 }

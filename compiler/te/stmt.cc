@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "compiler/te/rewrite_args.h"
+
 #include "runtime/base/error.h"
 
 namespace tensormill::te {
@@ -148,19 +150,7 @@ bool equal(const Stmt& a, const Stmt& b) {
 
 Expr Rewriter::rewrite(const Expr& expr) {
   if (expr->args.empty() && !expr->mask) return expr;
-  bool changed = false;
-  std::vector<Expr> args;
-  args.reserve(expr->args.size());
-  for (const Expr& arg : expr->args) {
-    args.push_back(rewrite(arg));
-    changed |= !args.back().same_as(arg);
-  }
-  Expr mask;
-  if (expr->mask) {
-    mask = rewrite(expr->mask);
-    changed |= !mask.same_as(expr->mask);
-  }
-  return changed ? with_args(expr, std::move(args), std::move(mask)) : expr;
+  return rewrite_args(expr, [this](const Expr& part) { return rewrite(part); }).of(expr);
 }
 
 namespace {
