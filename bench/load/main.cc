@@ -1,8 +1,8 @@
-// bench_load PORT PATH BODY.bin CLIENTS SECONDS TAIL [HEADER...]: keep-alive clients, each a thread with a
-// socket of its own, that send the same POST again and again and check every answer: status 200 and a body
-// that ends in the last TAIL bytes of the first answer's. One line of JSON: requests, seconds, latency
-// percentiles, and, where the answer has a Server-Timing with a compute part, the percentiles of what is
-// around it.
+// bench_load PORT PATH BODY.bin CLIENTS SECONDS TAIL [--cpu-of=PID] [HEADER...]: keep-alive clients, each a
+// thread with a socket of its own, that send the same POST again and again and check every answer: status 200
+// and a body that ends in the last TAIL bytes of the first answer's. One line of JSON: requests, seconds,
+// latency percentiles, and, where the answer has a Server-Timing with a compute part, the percentiles of what
+// is around it; with --cpu-of the CPU seconds of that process meanwhile.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <string>
@@ -32,6 +34,7 @@ struct Plan {
   int clients = 1;
   double seconds = 1;
   size_t tail = 0;
+  std::string cpu_of;  ///< a process
 };
 
 struct Answer {
@@ -133,6 +136,17 @@ std::string percentiles(std::vector<double> values) {
   return "{\"p50\":" + at(0.5) + ",\"p90\":" + at(0.9) + ",\"p99\":" + at(0.99) + "}";
 }
 
+/// CPU seconds of the threads that a process has now. Those of /proc/PID/stat come in ticks of 10 ms.
+double cpu_seconds(const std::string& pid) {
+  uint64_t total = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
+    uint64_t ns = 0;
+    // A thread that has just ended has no file any more.
+    if (std::ifstream(task.path() / "schedstat") >> ns) total += ns;
+  }
+  return static_cast<double>(total) * 1e-9;
+}
+
 int load(const Plan& plan) {
   Client first(plan.port);
   const Answer model = first.exchange(plan.request);
@@ -142,6 +156,8 @@ int load(const Plan& plan) {
   }
   const std::string expected = tail_of(model.body, plan.tail);
   Results results;
+  // The first request, which is in no batch with others, is not of the load.
+  const double cpu_before = plan.cpu_of.empty() ? 0 : cpu_seconds(plan.cpu_of);
   const Clock::time_point start = Clock::now();
   const auto end =
       start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(plan.seconds));
@@ -153,7 +169,9 @@ int load(const Plan& plan) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   std::cout << "{\"requests\":" << results.latency_ms.size() << ",\"seconds\":" << seconds
             << ",\"wrong\":" << results.wrong << ",\"latency_ms\":" << percentiles(results.latency_ms)
-            << ",\"around_compute_ms\":" << percentiles(results.around_ms) << "}" << std::endl;
+            << ",\"around_compute_ms\":" << percentiles(results.around_ms);
+  if (!plan.cpu_of.empty()) std::cout << ",\"cpu_seconds\":" << cpu_seconds(plan.cpu_of) - cpu_before;
+  std::cout << "}" << std::endl;
   return results.wrong == 0 ? 0 : 1;
 }
 
@@ -162,7 +180,8 @@ int load(const Plan& plan) {
 
 int main(int argc, char** argv) {
   if (argc < 7) {
-    std::cerr << "usage: bench_load PORT PATH BODY.bin CLIENTS SECONDS TAIL [HEADER...]" << std::endl;
+    std::cerr << "usage: bench_load PORT PATH BODY.bin CLIENTS SECONDS TAIL [--cpu-of=PID] [HEADER...]"
+              << std::endl;
     return 2;
   }
   try {
@@ -174,7 +193,15 @@ int main(int argc, char** argv) {
     plan.tail = std::stoull(argv[6]);
     plan.request = "POST " + std::string(argv[2]) +
                    " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
-    for (int i = 7; i < argc; ++i) plan.request += std::string(argv[i]) + "\r\n";
+    for (int i = 7; i < argc; ++i) {
+      const std::string argument = argv[i];
+      const std::string option = "--cpu-of=";
+      if (argument.starts_with(option)) {
+        plan.cpu_of = argument.substr(option.size());
+      } else {
+        plan.request += argument + "\r\n";
+      }
+    }
     plan.request += "\r\n" + body;
     return tensormill::bench::load(plan);
   } catch (const std::exception& error) {

@@ -24,7 +24,6 @@ import serving  # noqa: E402  (found through the line above)
 LOAD = ROOT / "build/bin/bench_load"
 PEER = ROOT / "bench/peer/ort_server.js"
 RESULTS = ROOT / "bench/results"
-TICKS = os.sysconf("SC_CLK_TCK")
 OVERHEAD_BAR_MS, THROUGHPUT_BAR, CPU_BAR = 1.0, 2.0, 1.05
 
 
@@ -33,12 +32,6 @@ def parse(argv):
     parser.add_argument("--quick", action="store_true", help="shorter rounds: for a first look")
     parser.add_argument("--only", choices=("overhead", "throughput", "cpu"), help="one of the three figures")
     return parser.parse_args(argv)
-
-
-def cpu_seconds(pid):
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def load(port, path, body, clients, seconds, tail, *headers):
@@ -121,9 +114,8 @@ class Bench:
         body, header = v2_body(self.folder, name, tensor)
         pid, ratios, floors = self.server.process.pid, [], []
         for _ in range(self.rounds):
-            before = cpu_seconds(pid)
-            done = load(self.server.port, "/v2/models/batched/infer", body, 8, self.seconds, 16, header)
-            served = (cpu_seconds(pid) - before) / done["requests"]
+            done = load(self.server.port, "/v2/models/batched/infer", body, 8, self.seconds, 16, header, f"--cpu-of={pid}")
+            served = done["cpu_seconds"] / done["requests"]
             alone = executor_cpu(archive) / 8
             ratios.append(served / alone)
             floors.append(1 + socket_cpu(body.stat().st_size, 4300) / alone)

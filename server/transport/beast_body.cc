@@ -1,6 +1,10 @@
 #include "server/transport/beast_body.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <boost/asio/post.hpp>
+#include <cerrno>
 #include <cstring>
 #include <future>
 #include <utility>
@@ -19,6 +23,7 @@ size_t BeastBody::read(std::span<std::byte> buffer) {
   if (buffer.empty()) return 0;
   const auto connection = connection_.lock();
   if (!connection) throw Error(ErrorCode::kInvalidRequest, "the connection is closed");
+  if (connection->body_is_read_here()) return connection->read_body_here(buffer);
   // Shared, because the strand may still be in set_value() when this thread has its answer. The error crosses
   // as a value and is thrown here.
   auto result = std::make_shared<std::promise<Connection::BodyRead>>();
@@ -129,12 +134,21 @@ void Connection::wait_for_body(asio::mutable_buffer target) {
 
 /// A client that sends a byte now and then would hold a worker for ever. Only the time that was spent waiting
 /// for it counts, not that of a slow handler.
-bool Connection::body_is_too_slow(size_t count) {
-  body_received_ += count;
-  body_waited_ += std::chrono::steady_clock::now() - body_wait_start_;
+bool Connection::body_is_too_slow() const {
   const double seconds = std::chrono::duration<double>(body_waited_).count();
   return body_waited_ > state_.options.body_timeout &&
          static_cast<double>(body_received_) < seconds * static_cast<double>(state_.options.min_body_rate);
+}
+
+Error Connection::slow_body() const {
+  return Error(
+      ErrorCode::kRequestTimeout,
+      "the body comes with less than " + std::to_string(state_.options.min_body_rate) + " bytes a second");
+}
+
+Error Connection::silent_body() const {
+  return Error(ErrorCode::kRequestTimeout,
+               "no byte of the body came for " + std::to_string(state_.options.body_timeout.count()) + " ms");
 }
 
 void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
@@ -147,20 +161,89 @@ void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
     } else {
       buffer_.commit(count);
     }
-    if (!body_is_too_slow(count)) return continue_body();
+    body_received_ += count;
+    body_waited_ += std::chrono::steady_clock::now() - body_wait_start_;
+    if (!body_is_too_slow()) return continue_body();
     framing_broken_ = true;
-    return finish_body_read(Error(
-        ErrorCode::kRequestTimeout,
-        "the body comes with less than " + std::to_string(state_.options.min_body_rate) + " bytes a second"));
+    return finish_body_read(slow_body());
   }
   framing_broken_ = true;
   if (timed_out_) {
-    return finish_body_read(
-        Error(ErrorCode::kRequestTimeout,
-              "no byte of the body came for " + std::to_string(state_.options.body_timeout.count()) + " ms"));
+    return finish_body_read(silent_body());
   }
   if (exchange_) exchange_->stop.request_stop();
   finish_body_read(Error(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
+}
+
+/// Without a change of threads: what has come is copied once, from the socket to where the handler wants it.
+size_t Connection::read_body_here(std::span<std::byte> buffer) {
+  if (body_error_) throw Error(*std::exchange(body_error_, std::nullopt));
+  const uint64_t left = *body_length_ - body_taken_;
+  buffer = buffer.first(static_cast<size_t>(std::min<uint64_t>(buffer.size(), left)));
+  size_t filled = 0;
+  take_buffered(buffer, filled);
+  try {
+    while (filled < buffer.size()) {
+      if (!take_from_socket(buffer, filled)) wait_for_bytes();
+    }
+  } catch (const Error& error) {
+    if (filled == 0) throw;
+    // What came before the error is not lost.
+    body_error_ = error;
+  }
+  if (body_is_done()) body_complete_.store(true, std::memory_order_release);
+  return filled;
+}
+
+/// Moves what came with the head, or behind the part of the body before.
+void Connection::take_buffered(std::span<std::byte> buffer, size_t& filled) {
+  const size_t count = std::min(buffer_.size(), buffer.size());
+  if (count == 0) return;
+  std::memcpy(buffer.data(), buffer_.data().data(), count);
+  buffer_.consume(count);
+  continue_expected_ = false;
+  filled += count;
+  body_taken_ += count;
+}
+
+/// False when nothing is there.
+bool Connection::take_from_socket(std::span<std::byte> buffer, size_t& filled) {
+  const ssize_t count =
+      ::recv(socket_.native_handle(), buffer.data() + filled, buffer.size() - filled, MSG_DONTWAIT);
+  if (count > 0) {
+    continue_expected_ = false;
+    filled += static_cast<size_t>(count);
+    body_taken_ += static_cast<uint64_t>(count);
+    body_received_ += static_cast<uint64_t>(count);
+    return true;
+  }
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (exchange_->stop.stop_requested()) fail_body(Error(ErrorCode::kUnavailable, "the connection is closed"));
+  exchange_->stop.request_stop();
+  fail_body(Error(ErrorCode::kInvalidRequest, "the connection ended in the middle of the body"));
+}
+
+void Connection::wait_for_bytes() {
+  const int fd = socket_.native_handle();
+  if (std::exchange(continue_expected_, false)) {
+    // It fits into the socket's buffer, which is empty now. A failed write shows again in the read that
+    // follows.
+    ::send(fd, kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+  // Clients that are slow, or say nothing more, do not keep the others from the workers.
+  const Executor::Away away(state_.workers);
+  body_wait_start_ = std::chrono::steady_clock::now();
+  pollfd entry{fd, POLLIN, 0};
+  const int ready = ::poll(&entry, 1, static_cast<int>(state_.options.body_timeout.count()));
+  if (ready < 0 && errno != EINTR) throw_errno(errno, "poll of a connection");
+  body_waited_ += std::chrono::steady_clock::now() - body_wait_start_;
+  if (ready == 0) fail_body(silent_body());
+  if (body_is_too_slow()) fail_body(slow_body());
+}
+
+void Connection::fail_body(Error error) {
+  framing_broken_ = true;
+  throw Error(std::move(error));
 }
 
 size_t Connection::body_filled() const {

@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kHeadRead = 64 * 1024;
 /// Room for chunk headers and body bytes beside a head.
 constexpr size_t kBufferSlack = 128 * 1024;
+/// When a request is taken to be long enough to look whether its client is still there.
+constexpr std::chrono::milliseconds kWatchAfter{50};
 
 /// Size of the head at the front of `bytes`, with its empty line; 0 when it is not complete. A bare LF LF
 /// ends it as well, so that the check of the raw head can refuse it at once.
@@ -89,6 +91,11 @@ void Connection::close() {
   timer_.cancel();
   if (exchange_) exchange_->stop.request_stop();
   ErrorCodeIo ignored;
+  if (exchange_ && body_read_here_) {
+    // The handler's thread may be at the descriptor, which finish() closes.
+    socket_.shutdown(Socket::shutdown_both, ignored);
+    return;
+  }
   socket_.close(ignored);
 }
 
@@ -100,7 +107,10 @@ void Connection::arm_timer(std::chrono::milliseconds duration) {
   if (!timer_at_ || *timer_at_ > *deadline_) wait_for_timer();
 }
 
-void Connection::disarm_timer() { deadline_.reset(); }
+void Connection::disarm_timer() {
+  deadline_.reset();
+  watch_is_due_ = false;
+}
 
 void Connection::wait_for_timer() {
   timer_at_ = deadline_;
@@ -110,6 +120,7 @@ void Connection::wait_for_timer() {
     self->timer_at_.reset();
     if (!self->deadline_) return;
     if (*self->deadline_ > std::chrono::steady_clock::now()) return self->wait_for_timer();
+    if (self->watch_is_due_) return self->watch_later();
     self->timed_out_ = true;
     ErrorCodeIo ignored;
     self->socket_.cancel(ignored);
@@ -125,6 +136,7 @@ void Connection::next_request() {
   framing_broken_ = false;
   continue_expected_ = false;
   body_length_.reset();
+  body_read_here_ = false;
   http_1_1_ = true;
   continue_head();
 }
@@ -206,6 +218,8 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   body_error_.reset();
   body_received_ = 0;
   body_waited_ = {};
+  body_read_here_ = false;
+  body_complete_.store(false, std::memory_order_relaxed);
   const auto method = message.method_string();
   const auto target = message.target();
   request.method.assign(method.data(), method.size());
@@ -220,7 +234,11 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
     request.body = std::make_shared<BeastBody>(weak_from_this(), framing.content_length);
     continue_expected_ =
         http_1_1_ && http::equals_ignoring_case(request.headers.get("Expect").value_or(""), "100-continue");
-    if (body_length_ && buffer_.size() >= *body_length_) take_buffered_body(request);
+    if (body_length_ && buffer_.size() >= *body_length_) {
+      take_buffered_body(request);
+    } else {
+      body_read_here_ = body_length_ && !stream_.is_secure();
+    }
   }
   return exchange;
 }
@@ -238,6 +256,8 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   const http::Lane lane = state_.handler->lane(exchange->request.method, exchange->request.target);
   if (lane == http::Lane::kDirect && body_is_done() && state_.take_thread()) return run_here(exchange);
   Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
+  // From submit() on the body may be the handler's.
+  const bool complete = body_is_done();
   const bool accepted = executor.submit([self = shared_from_this(), exchange] {
     exchange->response = self->state_.handler->handle(exchange->request);
     asio::post(self->socket_.get_executor(), [self, exchange] { self->finish(exchange); });
@@ -247,7 +267,18 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
                                  http::request_id_for(exchange->request.headers));
     return finish(exchange);
   }
-  if (body_is_done()) watch_for_disconnect(exchange);
+  if (complete) return watch_for_disconnect(exchange);
+  if (body_read_here_) watch_later();
+}
+
+/// Most answers are there before it is worth a look at the client.
+void Connection::watch_later() {
+  if (exchange_ && body_complete_.load(std::memory_order_acquire)) {
+    disarm_timer();
+    return watch_for_disconnect(exchange_);
+  }
+  arm_timer(kWatchAfter);
+  watch_is_due_ = true;
 }
 
 void Connection::run_here(const std::shared_ptr<Exchange>& exchange) {

@@ -5,6 +5,7 @@
 /// by posting: read_body() and finish() are the only ways in.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -61,6 +62,12 @@ public:
   Executor& workers() { return state_.workers; }
   /// Fills `buffer`, which must stay valid until `done` is called on the strand; any thread.
   void read_body(std::span<std::byte> buffer, BodyCallback done);
+  /// Whether the handler's thread takes the body from the socket itself: in the clear, of known length. Then
+  /// read_body_here() is called, by that thread alone and until the handler returns.
+  bool body_is_read_here() const { return body_read_here_; }
+  /// Fills `buffer` and waits for what it takes; less only at the end of the body. Throws as
+  /// BodySource::read.
+  size_t read_body_here(std::span<std::byte> buffer);
 
 private:
   using Parser = beast::http::request_parser<beast::http::buffer_body>;
@@ -81,6 +88,7 @@ private:
   void arm_timer(std::chrono::milliseconds duration);
   void disarm_timer();
   void wait_for_timer();
+  void watch_later();
   void close();
 
   // beast_body.cc: bodies
@@ -89,7 +97,13 @@ private:
   void continue_known_body();
   void wait_for_body(asio::mutable_buffer target);
   void on_body_bytes(ErrorCodeIo error, size_t count);
-  bool body_is_too_slow(size_t count);
+  bool body_is_too_slow() const;
+  Error slow_body() const;
+  Error silent_body() const;
+  void take_buffered(std::span<std::byte> buffer, size_t& filled);
+  bool take_from_socket(std::span<std::byte> buffer, size_t& filled);
+  void wait_for_bytes();
+  [[noreturn]] void fail_body(Error error);
   bool parse_body_bytes();
   void finish_body_read(std::optional<Error> error);
   size_t body_filled() const;
@@ -123,6 +137,7 @@ private:
   bool draining_ = false;
   bool closed_ = false;
   bool watching_ = false;
+  bool watch_is_due_ = false;  ///< at deadline_ the client is to be watched; nothing is waited for
   std::string peer_;
   bool peer_is_loopback_ = false;
 
@@ -143,6 +158,10 @@ private:
   size_t body_filled_ = 0;           ///< of body_buffer_, when the length is known
   std::optional<Error> body_error_;  ///< for the read after the one that had bytes before it
   BodyCallback body_done_;
+  /// Set while no handler runs. While one runs and it is true, what is above belongs to the handler's thread,
+  /// and the socket stays open.
+  bool body_read_here_ = false;
+  std::atomic<bool> body_complete_{false};  ///< the handler's thread has taken all of it
 
   http::Response response_;
   bool close_after_ = false;

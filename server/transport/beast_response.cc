@@ -22,9 +22,11 @@ std::string chunk(const std::string& piece) {
 }  // namespace
 
 void Connection::finish(const std::shared_ptr<Exchange>& exchange) {
+  body_read_here_ = false;
+  if (watch_is_due_) disarm_timer();
   if (closed_) {
     exchange_.reset();
-    return;
+    return close();
   }
   if (watching_) {
     ErrorCodeIo ignored;
