@@ -29,6 +29,37 @@ std::optional<size_t> header_length(const http::Request& request) {
   return value;
 }
 
+/// The JSON in front of tensors.
+std::string read_json_part(http::BodySource& body, size_t size) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  const uint64_t announced = body.length().value_or(size);
+  std::string json;
+  while (json.size() < size) {
+    const size_t before = json.size();
+    json.resize(std::min(size, before + std::max(kPiece, before)));
+    const size_t count =
+        announced < size ? 0 : body.read(std::as_writable_bytes(std::span(json).subspan(before)));
+    json.resize(before + count);
+    if (count > 0) continue;
+    const uint64_t there = announced < size ? announced : before;
+    throw Error(ErrorCode::kInvalidRequest, std::string(kHeaderLength) + " is " + std::to_string(size) +
+                                                ", the body has " + std::to_string(there) + " bytes");
+  }
+  return json;
+}
+
+/// The tensors behind the JSON, where the model's run takes them from when it has such a place.
+http::TensorBody read_raw_part(const Context& context, http::Request& request, const std::string& version,
+                               size_t json_size) {
+  if (const std::optional<uint64_t> length = request.body->length()) {
+    const auto size = static_cast<size_t>(*length - std::min<uint64_t>(*length, json_size));
+    std::shared_ptr<void> room =
+        context.services.deployments->input_room(request.path_parameter("model"), version, size);
+    if (room) return http::read_tensor_body(*request.body, std::move(room), size);
+  }
+  return http::read_tensor_body(*request.body, json_size);
+}
+
 Json tensors_json(const std::vector<services::TensorSpec>& specs) {
   Json list = Json::array();
   for (const services::TensorSpec& spec : specs) {
@@ -103,15 +134,18 @@ http::Response get_v2_model_ready(const Context& context, http::Request& request
 http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const std::optional<size_t> json_size = header_length(request);
-  const http::TensorBody body = http::read_tensor_body(*request.body, json_size.value_or(0));
   const std::string version = v2_version_of(request);
+  const std::string json =
+      json_size ? read_json_part(*request.body, *json_size) : http::read_all(*request.body);
+  http::TensorBody raw;
+  if (json_size) raw = read_raw_part(context, request, version, *json_size);
   V2Request asked;
   if (json_size == size_t{0}) {
     const services::Deployment model = context.services.deployments->get(name);
     const services::DeploymentVersion* shown = find_v2_version(model, version);
-    asked = read_v2_raw_request(body, shown == nullptr ? model.inputs : shown->inputs);
+    asked = read_v2_raw_request(raw, shown == nullptr ? model.inputs : shown->inputs);
   } else {
-    asked = read_v2_request(body, json_size);
+    asked = read_v2_request(json, raw);
   }
   services::RunOptions options;
   options.timeout = asked.timeout;

@@ -99,9 +99,8 @@ Tensor tensor_of(DType dtype, const Shape& shape, const http::TensorBody& body, 
   return tensor;
 }
 
-/// `raw`: what of the body no input before this one took. The JSON of a body has room for no more elements
-/// than it has bytes.
-Tensor read_input(const Json& input, const http::TensorBody& body, std::string_view& raw,
+/// `raw`: what of the body no input before this one took. JSON has room for no more elements than bytes.
+Tensor read_input(const Json& input, size_t json_size, const http::TensorBody& body, std::string_view& raw,
                   const std::string& where) {
   const std::string type = text_of(input, "datatype", where, true);
   if (type == "BYTES") refuse(ErrorCode::kNotSupported, where, "datatype BYTES is not supported");
@@ -125,7 +124,7 @@ Tensor read_input(const Json& input, const http::TensorBody& body, std::string_v
     raw.remove_prefix(bytes);
     return tensor;
   }
-  if (static_cast<uint64_t>(num_elements(shape)) > body.size) {
+  if (static_cast<uint64_t>(num_elements(shape)) > json_size) {
     refuse(ErrorCode::kInvalidTensor, where, "data has fewer elements than the shape");
   }
   Tensor tensor = Tensor::zeros(*dtype, shape);
@@ -272,16 +271,10 @@ void print_classes(const V2Output& want, const Tensor& tensor, bool has_batch,
 
 }  // namespace
 
-V2Request read_v2_request(const http::TensorBody& bytes, std::optional<size_t> json_size) {
-  const std::string_view body = bytes.text();
-  if (json_size && *json_size > body.size()) {
-    throw Error(ErrorCode::kInvalidRequest, "Inference-Header-Content-Length is " +
-                                                std::to_string(*json_size) + ", the body has " +
-                                                std::to_string(body.size()) + " bytes");
-  }
-  const Json json = parse_json(body.substr(0, json_size.value_or(body.size())));
+V2Request read_v2_request(std::string_view text, const http::TensorBody& body) {
+  const Json json = parse_json(text);
   if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "the request is no object");
-  std::string_view raw = json_size ? body.substr(*json_size) : std::string_view();
+  std::string_view raw = body.text();
   V2Request request;
   request.id = text_of(json, "id", "request", false);
   read_parameters(json, request);
@@ -290,7 +283,7 @@ V2Request read_v2_request(const http::TensorBody& bytes, std::optional<size_t> j
   for (const Json& input : *inputs) {
     if (!input.is_object()) throw Error(ErrorCode::kInvalidArgument, "request: an input is no object");
     const std::string name = text_of(input, "name", "input", true);
-    request.inputs.emplace_back(name, read_input(input, bytes, raw, "input \"" + name + "\""));
+    request.inputs.emplace_back(name, read_input(input, text.size(), body, raw, "input \"" + name + "\""));
   }
   if (!raw.empty()) {
     throw Error(ErrorCode::kInvalidTensor,

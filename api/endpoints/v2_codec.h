@@ -36,11 +36,11 @@ struct V2Response {
   bool binary = false;
 };
 
-/// Tensors that stand aligned in the body share its memory. `json_size`: the value of
-/// Inference-Header-Content-Length, when there is one. Throws Error(kInvalidJson), Error(kInvalidArgument) or
-/// Error(kInvalidTensor) naming the input, Error(kNotSupported) for BYTES, which no package takes, for
-/// sequences and for parameters that are the server's own ("triton_…").
-V2Request read_v2_request(const http::TensorBody& body, std::optional<size_t> json_size);
+/// `raw`: what stands behind the JSON; tensors that are aligned there share its memory. Throws
+/// Error(kInvalidJson), Error(kInvalidArgument) or Error(kInvalidTensor) naming the input,
+/// Error(kNotSupported) for BYTES, which no package takes, for sequences and for parameters that are the
+/// server's own ("triton_…").
+V2Request read_v2_request(std::string_view json, const http::TensorBody& raw);
 /// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
 /// 1. Throws Error(kInvalidTensor).
 V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs);

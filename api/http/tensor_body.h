@@ -16,8 +16,10 @@ struct TensorBody {
   std::string_view text() const { return {reinterpret_cast<const char*>(data), size}; }
 };
 
-/// The whole body. The byte at `lead` (behind a JSON header of that many bytes) is aligned as a tensor's
-/// first one is, and as many bytes are readable after the last one as after a tensor's.
-TensorBody read_tensor_body(BodySource& body, size_t lead);
+/// What is left of a body of which `taken` bytes were read: aligned as a tensor is, and with as many readable
+/// bytes after it.
+TensorBody read_tensor_body(BodySource& body, size_t taken = 0);
+/// The next bytes of a body to where they shall be: less than `size` only at the body's end.
+TensorBody read_tensor_body(BodySource& body, std::shared_ptr<void> room, size_t size);
 
 }  // namespace tensormill::http

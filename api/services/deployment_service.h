@@ -137,6 +137,12 @@ public:
   /// Whether an inference with the default version ends within about a millisecond, as far as those before it
   /// tell: such a request may run where nothing else waits for long. False for a name that is not there.
   virtual bool is_quick(const std::string& name) = 0;
+  /// Memory for `bytes` bytes of the only input of one row, from which a run that several share can take them
+  /// without a copy. Null where there is none, and where infer() will throw: any other memory will do.
+  virtual std::shared_ptr<void> input_room(const std::string& /*name*/, const std::string& /*version*/,
+                                           size_t /*bytes*/) {
+    return nullptr;
+  }
   /// Of one version, or of all that are loaded when `version` is "". Error(kUnavailable) for one that is not.
   virtual std::vector<InferStatistics> statistics(const std::string& name, const std::string& version) = 0;
   /// Takes all versions out of memory after their last request and keeps the rows, so that they stay out over

@@ -19,10 +19,11 @@ import numpy as np
 from onnx import TensorProto
 
 from soak import memory
-from soak.common import DIGITS, LOAD, SHAPES, made_models, serving
+from soak.common import DIGITS, LOAD, SHAPES, made_models, mill, serving
 
 FAST_CLIENTS = 5
 PAIRS = 5
+NET = "squeezenet11"
 WINDOW_S = 10.0
 SAMPLE_EVERY_S = 5.0
 RATIO_BAR = 3.0
@@ -58,7 +59,16 @@ class Mixed:
         self.package = server.compile("digits", SHAPES)
         self.require(server.deploy("digits", self.package, version="1"), 201)
         self.expected = [self.logits(server.run(self.package, {"image": image})) for image in self.images]
-        (self.folder / "image.npz").write_bytes(serving.npz({"image": self.images[0]}))
+        self.deploy_net()
+
+    def deploy_net(self):
+        """What the fast clients ask: a network whose run takes milliseconds, with pictures of 600 KB."""
+        path = mill.generated(NET)
+        inputs = mill.alive.random_inputs(mill.alive.onnx.load(str(path)), seed=1)
+        self.require(self.server.upload("net", path.read_bytes()), 200, 201)
+        package = self.server.compile("net", {name: list(value.shape) for name, value in inputs.items()})
+        self.require(self.server.deploy("net", package), 201)
+        (self.folder / "picture.npz").write_bytes(serving.npz(inputs))
 
     def require(self, answer, *statuses):
         if answer.status not in statuses:
@@ -169,7 +179,7 @@ class Mixed:
 
     def fast_window(self, seconds):
         """p99 in milliseconds of bench_load's clients."""
-        command = [LOAD, str(self.server.port), "/v1/deployments/digits/infer", str(self.folder / "image.npz"),
+        command = [LOAD, str(self.server.port), "/v1/deployments/net/infer", str(self.folder / "picture.npz"),
                    str(FAST_CLIENTS), str(seconds), str(WHOLE), "Content-Type: application/x-npz"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:

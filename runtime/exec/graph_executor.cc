@@ -107,6 +107,7 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   if (arena) arena_ = std::move(*arena);
   if (workspace) worker_workspace_ = std::move(*workspace);
   bound_plan_ = std::move(plan);
+  lent_.clear();
   bound_.clear();
   data_shapes_->clear();
   for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
@@ -168,7 +169,28 @@ void* GraphExecutor::address(int32_t buffer) const {
   }
   const int64_t offset = bound_plan_->memory.offsets[static_cast<size_t>(buffer)];
   TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
+  const int32_t root_id = root_buffer(plan, buffer);
+  if (const auto lent = lent_.find(root_id); lent != lent_.end()) {
+    return lent->second + (offset - bound_plan_->memory.offsets[static_cast<size_t>(root_id)]);
+  }
   return arena_.data() + offset;
+}
+
+void GraphExecutor::lend_input(size_t index, void* data) {
+  TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
+  const int32_t input = inputs()[index].buffer;
+  if (data != nullptr) {
+    lent_[input] = static_cast<std::byte*>(data);
+    input_set_[index] = true;
+  } else if (lent_.erase(input) == 0) {
+    return;
+  }
+  for (Bound& bound : bound_) {
+    for (size_t i = 0; i < bound.buffers.size(); ++i) {
+      const int32_t buffer = bound.step->args[i];
+      if (root_buffer(plan(), buffer) == input) bound.buffers[i] = address(buffer);
+    }
+  }
 }
 
 void GraphExecutor::bind(size_t step_index) {

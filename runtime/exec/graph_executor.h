@@ -82,6 +82,10 @@ public:
   void set_input(size_t index, const TensorView& tensor);
   /// The input's own storage, to decode into; counts as set.
   std::span<std::byte> input_bytes(size_t index);
+  /// Runs read input `index`, which counts as set, at `data` instead of in the input's own storage: as many
+  /// bytes, aligned and padded as a tensor's, that stay there and are not written. Null: its own storage
+  /// again, with the values of before. Binding other dims also ends it.
+  void lend_input(size_t index, void* data);
   /// Inputs keep their values over runs; this forgets that they are set.
   void clear_inputs();
 
@@ -136,6 +140,7 @@ private:
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;
+  std::map<int32_t, std::byte*> lent_;  ///< by the buffer of the input
 };
 
 }  // namespace tensormill::exec

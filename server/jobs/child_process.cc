@@ -19,6 +19,7 @@
 
 #include "runtime/base/json.h"
 #include "server/jobs/child_main.h"
+#include "server/jobs/confine.h"
 
 namespace tensormill::jobs {
 namespace {
@@ -105,6 +106,8 @@ ChildProcess::ChildProcess(const ChildSpec& spec)
   auto [channel_read, channel_write] = make_pipe();
   if (::fcntl(channel_read.get(), F_SETFL, O_NONBLOCK) != 0) throw_errno(errno, "cannot set up a pipe");
   spawn(spec, life_line_read.get(), channel_write.get());
+  // The child would do so too, but a tenth of a second of loading and relocating later.
+  lower_priority(pid_, spec.limits.nice);
   life_line_ = std::move(life_line_write);
   channel_ = std::move(channel_read);
   pidfd_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));

@@ -39,15 +39,6 @@ void set_limits(const ChildLimits& limits) {
   if (limits.open_files != 0) set_limit(RLIMIT_NOFILE, limits.open_files, "open files");
 }
 
-/// Never raises it, which takes a privilege: where the server itself runs below `nice` the child stays there.
-void lower_priority(int nice) {
-  errno = 0;
-  const int present = ::getpriority(PRIO_PROCESS, 0);
-  if (errno != 0) throw_errno(errno, "cannot read the priority");
-  if (nice > present && ::setpriority(PRIO_PROCESS, 0, nice) != 0)
-    throw_errno(errno, "cannot lower the priority");
-}
-
 /// What no child needs. io_uring is here because it does file and socket work past any filter.
 constexpr int kForbidden[] = {SCMP_SYS(socket),
                               SCMP_SYS(socketpair),
@@ -173,11 +164,20 @@ bool load_landlock() {
 
 }  // namespace
 
+void lower_priority(pid_t process, int nice) {
+  errno = 0;
+  const int present = ::getpriority(PRIO_PROCESS, static_cast<id_t>(process));
+  if (errno == ESRCH) return;
+  if (errno != 0) throw_errno(errno, "cannot read the priority");
+  if (nice <= present || ::setpriority(PRIO_PROCESS, static_cast<id_t>(process), nice) == 0) return;
+  if (errno != ESRCH) throw_errno(errno, "cannot lower the priority");
+}
+
 Confinement confine(const ChildLimits& limits) {
   Confinement result;
   // Signals sent by the kernel itself pass the filter below.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) throw_errno(errno, "cannot tie the child to its parent");
-  lower_priority(limits.nice);
+  lower_priority(0, limits.nice);
   set_limits(limits);
   result.memory_limit = limits.data_bytes != 0 && !kSanitized;
   if (!limits.confine) return result;

@@ -2,6 +2,8 @@
 /// Thread-safety: call once, while the process has no thread that must stay outside.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,11 @@ struct Confinement {
   bool seccomp = false;
   bool landlock = false;
 };
+
+/// Gives `process` (0: the caller) that nice value unless it has a higher one already: raising a priority
+/// takes a privilege, and where the server itself runs below `nice` its children stay there. A process that
+/// has ended is left alone.
+void lower_priority(pid_t process, int nice);
 
 /// Sets the resource limits, no core dumps, low priority, death with the parent, no_new_privs, a seccomp
 /// filter (no sockets, no programs, no new processes, no tracing, no privileges: EPERM) and, with Landlock,

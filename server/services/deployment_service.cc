@@ -29,15 +29,20 @@ DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::require(const std::string
   return entry;
 }
 
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::find_version(const Entry& entry,
+                                                                      const std::string& version) {
+  for (const auto& [number, candidate] : entry.versions) {
+    if (version.empty() ? number == entry.default_version : candidate->spec.version == version) {
+      return candidate;
+    }
+  }
+  return nullptr;
+}
+
 DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::require_ready(const std::string& name,
                                                                        const std::string& version) {
   const EntryPtr entry = require(name);
-  VersionPtr found;
-  for (const auto& [number, candidate] : entry->versions) {
-    if (version.empty() ? number == entry->default_version : candidate->spec.version == version) {
-      found = candidate;
-    }
-  }
+  VersionPtr found = find_version(*entry, version);
   if (!found && version.empty())
     found = entry->versions.empty() ? entry->loading : entry->versions.rbegin()->second;
   if (!found) {
@@ -217,6 +222,13 @@ void DeploymentServiceImpl::remove(const std::string& name, const std::optional<
   const std::unique_lock lock(mutex_);
   live_[name].swap(gone);
   live_.erase(name);
+}
+
+std::shared_ptr<void> DeploymentServiceImpl::input_room(const std::string& name, const std::string& version,
+                                                        size_t bytes) {
+  const EntryPtr entry = find(name);
+  const VersionPtr found = entry ? find_version(*entry, version) : nullptr;
+  return found && found->package ? found->package->input_room(bytes) : nullptr;
 }
 
 services::RunResult DeploymentServiceImpl::infer(const std::string& name, const std::string& version,

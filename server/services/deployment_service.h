@@ -54,6 +54,8 @@ public:
   services::Deployment get(const std::string& name) override;
   bool has(const std::string& name) override;
   bool is_quick(const std::string& name) override;
+  std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
+                                   size_t bytes) override;
   std::vector<services::InferStatistics> statistics(const std::string& name,
                                                     const std::string& version) override;
   void unload(const std::string& name) override;
@@ -94,6 +96,8 @@ private:
 
   EntryPtr find(const std::string& name);
   EntryPtr require(const std::string& name);
+  /// Null when it is not there; `version` "": the default one.
+  static VersionPtr find_version(const Entry& entry, const std::string& version);
   VersionPtr require_ready(const std::string& name, const std::string& version);
   void set(const std::string& name, EntryPtr entry);
   void store(const std::string& name, const Entry& entry);

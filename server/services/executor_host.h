@@ -30,6 +30,8 @@ public:
   /// As services::DeploymentService::infer.
   virtual services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
                                   const services::CallContext& context) = 0;
+  /// As services::DeploymentService::input_room.
+  virtual std::shared_ptr<void> input_room(size_t /*bytes*/) { return nullptr; }
   virtual services::InferStatistics statistics() const = 0;
   /// As services::DeploymentService::is_quick.
   virtual bool is_quick() const = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "runtime/base/error.h"
 #include "server/services/batch_rows.h"
@@ -35,6 +36,12 @@ void free_first_dims(std::vector<services::TensorSpec>& specs) {
   }
 }
 
+/// At its end the executor reads its own memory again.
+struct LentInput {
+  exec::GraphExecutor& executor;
+  ~LentInput() { executor.lend_input(0, nullptr); }
+};
+
 }  // namespace
 
 struct InProcessPackage::InferRequest final : batching::Request {
@@ -64,6 +71,24 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
+  make_slabs();
+}
+
+void InProcessPackage::make_slabs() {
+  // Copies of small rows cost less than what keeps account of them.
+  constexpr size_t kLeastRow = size_t{32} << 10;
+  const Variant& largest = instances_.front().back();
+  const std::vector<package::Port>& ports = largest.executor->inputs();
+  if (ports.size() != 1 || largest.rows < options_.max_batch) return;
+  const auto bytes = static_cast<size_t>(num_bytes(concrete_shape(ports.front().shape), ports.front().dtype));
+  row_bytes_ = bytes / static_cast<size_t>(largest.rows);
+  if (row_bytes_ < kLeastRow || row_bytes_ % kTensorAlignment != 0) return;
+  // For each instance one that runs and one that fills, and one more for those whose bodies come slowly.
+  slabs_.emplace(row_bytes_, largest.rows, options_.max_batch, 2 * options_.instances + 1);
+}
+
+std::shared_ptr<void> InProcessPackage::input_room(size_t bytes) {
+  return slabs_ && bytes == row_bytes_ ? slabs_->take() : nullptr;
 }
 
 InProcessPackage::Instance InProcessPackage::make_instance(
@@ -210,19 +235,45 @@ void InProcessPackage::run_together(exec::GraphExecutor& executor, const std::ve
   }
   const exec::RunOptions options = run_options(deadline, cancel);
   if (!batched()) return run_single(executor, *batch.front(), options);
-  std::vector<const std::vector<Tensor>*> rows;
-  for (const InferRequest* request : batch) rows.push_back(&request->ordered);
-  gather_rows(executor, rows);
+  const std::vector<int64_t> rows = place_rows(executor, batch);
+  const LentInput guard{executor};
   const Clock::time_point gathered = Clock::now();
   const services::Timing timing = measured_run(executor, batch.front()->options, pool_, options);
   const Clock::time_point computed = Clock::now();
-  int64_t first = 0;
-  for (InferRequest* request : batch) {
-    request->result.outputs = scatter_rows(executor, first, request->rows);
-    request->result.timing = timing;
-    first += request->rows;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    batch[i]->result.outputs = scatter_rows(executor, rows[i], batch[i]->rows);
+    batch[i]->result.timing = timing;
   }
   count(batch, gathered, computed);
+}
+
+std::vector<int64_t> InProcessPackage::place_rows(exec::GraphExecutor& executor,
+                                                  const std::vector<InferRequest*>& batch) {
+  std::vector<int64_t> rows;
+  if (slabs_) {
+    std::vector<const void*> inputs;
+    for (const InferRequest* request : batch) inputs.push_back(request->ordered.front().data());
+    if (std::byte* const slab = slabs_->close(inputs)) {
+      for (const void* input : inputs) {
+        const ptrdiff_t offset = static_cast<const std::byte*>(input) - slab;
+        rows.push_back(offset / static_cast<ptrdiff_t>(row_bytes_));
+      }
+      const size_t filled = row_bytes_ * batch.size();
+      const size_t whole = executor.input_bytes(0).size();
+      if (filled < whole) std::memset(slab + filled, 0, whole - filled);
+      executor.lend_input(0, slab);
+      return rows;
+    }
+  }
+  std::vector<const std::vector<Tensor>*> tensors;
+  int64_t next = 0;
+  for (const InferRequest* request : batch) {
+    tensors.push_back(&request->ordered);
+    rows.push_back(next);
+    next += request->rows;
+  }
+  gather_rows(executor, tensors);
+  return rows;
 }
 
 void InProcessPackage::run_single(exec::GraphExecutor& executor, InferRequest& request,

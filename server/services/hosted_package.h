@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "runtime/package/package_reader.h"
 #include "server/batching/batcher.h"
 #include "server/services/executor_host.h"
+#include "server/services/row_slabs.h"
 
 namespace tensormill::server {
 
@@ -25,6 +27,7 @@ public:
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
   services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
                           const services::CallContext& context) override;
+  std::shared_ptr<void> input_room(size_t bytes) override;
   services::InferStatistics statistics() const override;
   bool is_quick() const override;
 
@@ -49,6 +52,9 @@ private:
   exec::GraphExecutor& executor_for(int instance, int64_t rows);
   void run_batch(int instance, std::span<const batching::RequestPtr> batch);
   void run_together(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
+  void make_slabs();
+  /// The rows of the batch to where the executor reads them; the row of each request.
+  std::vector<int64_t> place_rows(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
   void run_single(exec::GraphExecutor& executor, InferRequest& request, const exec::RunOptions& options);
   void count(const std::vector<InferRequest*>& batch, batching::Clock::time_point gathered,
              batching::Clock::time_point computed);
@@ -61,6 +67,8 @@ private:
   std::vector<services::TensorSpec> inputs_;
   std::vector<services::TensorSpec> outputs_;
   std::vector<Instance> instances_;
+  size_t row_bytes_ = 0;           ///< of a row of slabs_
+  std::optional<RowSlabs> slabs_;  ///< where requests that share runs have one large input
   batching::Batcher batcher_;
   std::atomic<int64_t> usual_ns_{0};  ///< moving average of a request's time here, waiting included
   mutable std::mutex statistics_mutex_;

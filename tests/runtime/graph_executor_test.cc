@@ -46,6 +46,24 @@ TEST(GraphExecutor, RunsKernelsOverTheArena) {
   EXPECT_EQ(executor.copy_output(0).shape(), (Shape{4, 8}));
 }
 
+TEST(GraphExecutor, ReadsAnInputThatIsLentWhereItLies) {
+  parallel::ThreadPool pool(1);
+  GraphExecutor executor(load_archive(relu_add_archive().bytes()));
+  const std::vector<float> own = ramp(32);
+  executor.set_input("x", {DType::kFloat32, {4, 8}, own.data()});
+  std::vector<float> other(32, 3.0f);
+  Tensor lent = Tensor::from<float>({4, 8}, other);
+  executor.lend_input(0, lent.data());
+  executor.run(pool);
+  expect_relu_add(executor.output("y"), other);
+  other[5] = lent.values<float>()[5] = 70.0f;
+  executor.run(pool);
+  expect_relu_add(executor.output("y"), other);
+  executor.lend_input(0, nullptr);
+  executor.run(pool);
+  expect_relu_add(executor.output("y"), own);
+}
+
 TEST(GraphExecutor, BuffersAreAlignedAndPadded) {
   const auto loaded = load_archive(relu_add_archive(3).bytes());
   GraphExecutor executor(loaded);
