@@ -2,7 +2,8 @@
 /// at their pace, writes responses, lingers, and starts over.
 ///
 /// All state belongs to the connection's strand (the socket's executor). Handlers run elsewhere and reach it
-/// by posting: read_body() and finish() are the only ways in.
+/// by posting: read_body() and finish() are the only ways in, but for read_body_here(), which owns the body's
+/// state while the handler runs.
 #pragma once
 
 #include <atomic>
