@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -99,11 +100,86 @@ Tensor tensor_of(DType dtype, const Shape& shape, const http::TensorBody& body, 
   return tensor;
 }
 
+/// The next `size` bytes of what no input before this one took.
+std::string_view take(std::string_view& raw, uint64_t size, const std::string& where) {
+  if (raw.size() < size)
+    refuse(ErrorCode::kInvalidTensor, where,
+           "binary_data_size is " + std::to_string(size) + ", and " + std::to_string(raw.size()) +
+               " bytes are left in the body");
+  const std::string_view own = raw.substr(0, size);
+  raw.remove_prefix(size);
+  return own;
+}
+
+void check_count(const Shape& shape, size_t count, const std::string& where) {
+  if (static_cast<int64_t>(count) != num_elements(shape))
+    refuse(
+        ErrorCode::kInvalidTensor, where,
+        "data has " + std::to_string(count) + " elements, the shape " + std::to_string(num_elements(shape)));
+}
+
+/// Strings, each with its length in 4 bytes before it, low byte first.
+std::vector<std::string_view> binary_texts(const Shape& shape, std::string_view bytes,
+                                           const std::string& where) {
+  std::vector<std::string_view> texts;
+  while (!bytes.empty()) {
+    uint32_t size = 0;
+    for (size_t i = 0; i < 4 && i < bytes.size(); ++i)
+      size |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    if (bytes.size() < 4 || bytes.size() - 4 < size)
+      refuse(ErrorCode::kInvalidTensor, where,
+             "string " + std::to_string(texts.size()) + " ends behind the input's bytes");
+    texts.push_back(bytes.substr(4, size));
+    bytes.remove_prefix(4 + size_t{size});
+  }
+  check_count(shape, texts.size(), where);
+  return texts;
+}
+
+void collect_texts(const Json& data, std::vector<std::string_view>& texts, const std::string& where) {
+  for (const Json& value : data) {
+    if (value.is_array()) {
+      collect_texts(value, texts, where);
+    } else if (value.is_string()) {
+      texts.push_back(value.get_ref<const std::string&>());
+    } else {
+      refuse(
+          ErrorCode::kInvalidTensor, where,
+          "element " + std::to_string(texts.size()) + " is " + value.dump().substr(0, 40) + ", not a string");
+    }
+  }
+}
+
+std::vector<std::string_view> json_texts(const Shape& shape, const Json& data, const std::string& where) {
+  std::vector<std::string_view> texts;
+  collect_texts(data, texts, where);
+  check_count(shape, texts.size(), where);
+  return texts;
+}
+
+/// The texts as a tensor. All get the width of the longest, which must not make much of a small body.
+Tensor strings_tensor(const Shape& shape, const std::vector<std::string_view>& texts, size_t body,
+                      const std::string& where) {
+  constexpr uint64_t kGrowth = 256;
+  uint64_t longest = 1;
+  for (const std::string_view text : texts) longest = std::max<uint64_t>(longest, text.size());
+  if (longest * texts.size() > kGrowth * body)
+    refuse(ErrorCode::kTooLarge, where,
+           "strings of up to " + std::to_string(longest) + " bytes take " +
+               std::to_string(longest * texts.size()) + " in a tensor, more than " + std::to_string(kGrowth) +
+               " times the body");
+  try {
+    return text_tensor(shape, texts);
+  } catch (Error& error) {
+    error.add_context(where);
+    throw;
+  }
+}
+
 /// `raw`: what of the body no input before this one took. JSON has room for no more elements than bytes.
 Tensor read_input(const Json& input, size_t json_size, const http::TensorBody& body, std::string_view& raw,
                   const std::string& where) {
   const std::string type = text_of(input, "datatype", where, true);
-  if (type == "BYTES") refuse(ErrorCode::kNotSupported, where, "datatype BYTES is not supported");
   const auto dtype = dtype_from_v2_name(type);
   if (!dtype) refuse(ErrorCode::kInvalidArgument, where, "datatype \"" + type + "\" is not known");
   const Shape shape = shape_of(input, where);
@@ -111,6 +187,12 @@ Tensor read_input(const Json& input, size_t json_size, const http::TensorBody& b
   const Json* data = member(input, "data", where, &Json::is_array);
   if ((size != nullptr) == (data != nullptr)) {
     refuse(ErrorCode::kInvalidArgument, where, "needs either data or the parameter binary_data_size");
+  }
+  if (*dtype == kString) {
+    const std::vector<std::string_view> texts =
+        size != nullptr ? binary_texts(shape, take(raw, size->get<uint64_t>(), where), where)
+                        : json_texts(shape, *data, where);
+    return strings_tensor(shape, texts, json_size + body.size, where);
   }
   // What is announced must be there before memory is taken for it.
   const auto bytes = static_cast<uint64_t>(num_bytes(shape, *dtype));
@@ -138,7 +220,15 @@ Tensor read_input(const Json& input, size_t json_size, const http::TensorBody& b
   return tensor;
 }
 
+std::vector<std::string> texts_of(const Tensor& tensor) {
+  const Texts texts({tensor.dtype(), tensor.shape(), tensor.data()});
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < texts.count(); ++i) all.emplace_back(texts[i]);
+  return all;
+}
+
 Json data_json(const Tensor& tensor, const std::string& name) {
+  if (tensor.dtype() == kString) return texts_of(tensor);
   Json data = Json::array();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (is_float(tensor.dtype())) {
@@ -206,12 +296,27 @@ void read_output(const Json& output, V2Request& request) {
   request.outputs.push_back(std::move(wanted));
 }
 
+/// Adds strings in binary form, each with its length before it; returns how many bytes that are.
+size_t append_texts(const std::vector<std::string>& texts, std::string& raw) {
+  const size_t before = raw.size();
+  for (const std::string& text : texts) {
+    const auto size = static_cast<uint32_t>(text.size());
+    for (int shift = 0; shift < 32; shift += 8) raw += static_cast<char>(size >> shift & 0xff);
+    raw += text;
+  }
+  return raw.size() - before;
+}
+
 /// Adds one output to the JSON and what is binary to `raw`.
 void print_tensor(const V2Output& want, const Tensor& tensor, Json& output, std::string& raw) {
   output["datatype"] = dtype_v2_name(tensor.dtype());
-  output["shape"] = tensor.shape();
+  output["shape"] = shown_shape(tensor.dtype(), tensor.shape());
   if (!want.binary) {
     output["data"] = data_json(tensor, want.name);
+    return;
+  }
+  if (tensor.dtype() == kString) {
+    output["parameters"] = {{"binary_data_size", append_texts(texts_of(tensor), raw)}};
     return;
   }
   output["parameters"] = {{"binary_data_size", tensor.num_bytes()}};
@@ -259,14 +364,7 @@ void print_classes(const V2Output& want, const Tensor& tensor, bool has_batch,
     output["data"] = texts;
     return;
   }
-  size_t bytes = 0;
-  for (const std::string& text : texts) {
-    const auto size = static_cast<uint32_t>(text.size());
-    for (int shift = 0; shift < 32; shift += 8) raw += static_cast<char>(size >> shift & 0xff);
-    raw += text;
-    bytes += 4 + text.size();
-  }
-  output["parameters"] = {{"binary_data_size", bytes}};
+  output["parameters"] = {{"binary_data_size", append_texts(texts, raw)}};
 }
 
 }  // namespace
@@ -302,6 +400,9 @@ V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<se
                     std::to_string(inputs.size()) + " inputs");
   }
   const services::TensorSpec& spec = inputs.front();
+  if (spec.dtype == kString)
+    throw Error(ErrorCode::kInvalidArgument,
+                "input \"" + spec.name + "\" has strings: a body of them needs JSON");
   DimShape dims = spec.shape;
   if (!dims.empty() && std::holds_alternative<std::string>(dims.front())) dims.front() = Dim(int64_t{1});
   const Shape shape = concrete_shape(dims);
@@ -334,6 +435,9 @@ V2Response print_v2_response(const V2Request& request, std::string_view model, b
       refuse(ErrorCode::kInvalidArgument, "output \"" + want.name + "\"", "is not there");
     Json output = {{"name", want.name}};
     if (want.classes > 0) {
+      if (found->second.dtype() == kString)
+        refuse(ErrorCode::kInvalidArgument, "output \"" + want.name + "\"",
+               "has strings, which have no classes");
       print_classes(want, found->second, has_batch, result.labels.get(), output, raw);
     } else {
       print_tensor(want, found->second, output, raw);

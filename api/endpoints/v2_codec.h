@@ -38,8 +38,7 @@ struct V2Response {
 
 /// `raw`: what stands behind the JSON; tensors that are aligned there share its memory. Throws
 /// Error(kInvalidJson), Error(kInvalidArgument) or Error(kInvalidTensor) naming the input,
-/// Error(kNotSupported) for BYTES, which no package takes, for sequences and for parameters that are the
-/// server's own ("triton_…").
+/// Error(kNotSupported) for sequences and for parameters that are the server's own ("triton_…").
 V2Request read_v2_request(std::string_view json, const http::TensorBody& raw);
 /// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
 /// 1. Throws Error(kInvalidTensor).

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "api/http/time.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::schema {
 namespace {
@@ -32,6 +33,11 @@ Json number_json(double value) {
 
 Json tensor_json(const Tensor& tensor) {
   Json data = Json::array();
+  if (tensor.dtype() == kString) {
+    const Texts texts({tensor.dtype(), tensor.shape(), tensor.data()});
+    for (int64_t i = 0; i < texts.count(); ++i) data.push_back(texts[i]);
+    return {{"dtype", "string"}, {"shape", texts.shape()}, {"data", std::move(data)}};
+  }
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (is_float(tensor.dtype())) {
       data.push_back(number_json(tensor.element_as_double(i)));

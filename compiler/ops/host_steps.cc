@@ -1,21 +1,19 @@
-/// find_nonzero, compress, select_boxes, trim: results whose extent depends on data, at the largest extent
-/// that the inputs' shapes allow.
+/// find_nonzero, compress, select_boxes, distinct, trim: results whose extent depends on data, at the largest
+/// extent that the inputs' shapes allow.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/json.h"
-#include "runtime/host_ops/registry.h"
 
 namespace tensormill::ops {
 
 std::vector<ir::OpDef> host_step_ops();
 
-namespace {
-
-void run_host(std::string_view name, const ir::ReferenceContext& context) {
+void run_host(host_ops::HostFunction function, const ir::ReferenceContext& context) {
   std::vector<TensorView> inputs;
   for (const Tensor* input : context.inputs)
     inputs.push_back({input->dtype(), input->shape(), input->data()});
@@ -26,7 +24,13 @@ void run_host(std::string_view name, const ir::ReferenceContext& context) {
     bytes.push_back(output->num_bytes());
   }
   const std::string attributes = host_attributes(context.attrs);
-  host_ops::find_host_op(name)({inputs, outputs, bytes, attributes});
+  function({inputs, outputs, bytes, attributes});
+}
+
+namespace {
+
+void run_host(std::string_view name, const ir::ReferenceContext& context) {
+  ops::run_host(host_ops::find_host_op(name), context);
 }
 
 ir::ValueType count_type() { return made_type(DType::kInt64, {1}); }
@@ -61,6 +65,14 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
   return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
 }
 
+std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
+  const ir::ValueType& x = input(context, 0);
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  static_cast<void>(attr_int(context.attrs, "sorted"));
+  const ir::ValueType each = made_type(DType::kInt64, {x.shape[axis]});
+  return {made_type(x.dtype, x.shape), each, each, each, count_type()};
+}
+
 std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   if (!(input(context, 1) == count_type())) fail("input 1 is no count");
@@ -82,11 +94,20 @@ ir::OpDef host_op(std::string_view name, int inputs,
 
 }  // namespace
 
-std::optional<size_t> data_axis(const ir::Node& node) {
-  if (node.op == "find_nonzero") return 1;
-  if (node.op == "select_boxes") return 0;
-  if (node.op == "compress") return static_cast<size_t>(node.attrs.int_of("axis"));
-  return std::nullopt;
+std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
+  const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
+  if (node.op == "find_nonzero") return {1, std::nullopt};
+  if (node.op == "select_boxes") return {0, std::nullopt};
+  if (node.op == "compress" || node.op == "normalize_text") return {axis(), std::nullopt};
+  if (node.op == "split_text") return {axis(), std::nullopt, std::nullopt};
+  if (node.op == "distinct") return {axis(), 0, std::nullopt, 0, std::nullopt};
+  return {};
+}
+
+bool is_element_step(std::string_view op) {
+  constexpr std::array<std::string_view, 6> kSteps = {"equal_text", "find_text",         "join_text",
+                                                      "match_text", "numbers_from_text", "text_from_numbers"};
+  return std::find(kSteps.begin(), kSteps.end(), op) != kSteps.end();
 }
 
 std::string host_attributes(const ir::Attrs& attrs) {
@@ -94,6 +115,7 @@ std::string host_attributes(const ir::Attrs& attrs) {
   for (const auto& [name, value] : attrs.all()) {
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
+    if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;
   }
   return canonical_json(json);
 }
@@ -114,6 +136,13 @@ std::vector<ir::OpDef> host_step_ops() {
           "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
           "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
           "iou_threshold, score_threshold (floats; the latter optional)"),
+      host_op(
+          "distinct", 1, &infer_distinct,
+          [](const ir::ReferenceContext& context) { run_host("distinct", context); },
+          "the distinct slices of x along attribute axis (int), where each stands first, which of them each "
+          "slice "
+          "is, how often each is there (i64 [extent]), and their count; attribute sorted (int): in rising "
+          "order"),
       host_op(
           "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
           "the first `count` (input 1) elements of x along attribute axis (int), close together")};

@@ -4,16 +4,24 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/ir/op_def.h"
+#include "runtime/host_ops/registry.h"
 
 namespace tensormill::ops {
 
 inline bool is_host_step(const ir::OpDef& def) { return def.compute == nullptr; }
 
-/// Where a result of `node` has an extent that depends on data: the axis; the node's last output counts it.
-/// Nothing for other operators.
-std::optional<size_t> data_axis(const ir::Node& node);
+/// Host steps whose result has at each position what the operands have there: input 0 at least.
+bool is_element_step(std::string_view op);
+
+/// By output of `node`: the axis whose extent depends on data, if any; the node's last output counts them all.
+/// Empty for other operators.
+std::vector<std::optional<size_t>> data_axes(const ir::Node& node);
+
+/// Runs a host step on the tensors of a reference evaluation.
+void run_host(host_ops::HostFunction function, const ir::ReferenceContext& context);
 
 /// The attributes as the host step reads them: JSON text.
 std::string host_attributes(const ir::Attrs& attrs);

@@ -34,7 +34,7 @@ struct LongNames {
   std::string_view v2_name;
 };
 
-constexpr std::array<LongNames, 21> kLongNames = {{
+constexpr std::array<LongNames, 22> kLongNames = {{
     {DType::kFloat32, "float32", "FP32"},
     {DType::kFloat64, "float64", "FP64"},
     {DType::kFloat16, "float16", "FP16"},

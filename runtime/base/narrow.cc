@@ -56,6 +56,7 @@ double decode_narrow(DType dtype, uint8_t bits) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   if (dtype == kInt4) return static_cast<int>((bits & 15u) ^ 8u) - 8;
   if (dtype == kUInt4) return bits & 15u;
+  if (dtype == kString) return bits;
   if (dtype == kFloat8E8M0) return bits == 255 ? kNan : std::ldexp(1.0, bits - 127);
   const NarrowFloat& format = narrow_float(dtype);
   const bool negative = ((bits >> format.sign_bit) & 1u) != 0;

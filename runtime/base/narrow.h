@@ -23,7 +23,7 @@ inline constexpr uint8_t kFirstNarrow = static_cast<uint8_t>(DType::kBool) + 1;
 #include "runtime/base/narrow.def"
 #undef TM_NARROW
 
-/// Whether the type is a float8 variant, or has 4 bits.
+/// Whether the type is a float8 variant, has 4 bits, or is that of strings' bytes.
 constexpr bool is_narrow(DType dtype) { return dtype > DType::kBool; }
 /// Bits that the values of a type have.
 inline int value_bits(DType dtype) {
@@ -38,6 +38,7 @@ constexpr DType storage_dtype(DType dtype) {
 /// of any kind, since numpy has no names for these types.
 constexpr bool dtype_fits(DType wanted, DType given) {
   if (wanted == given) return true;
+  if (wanted == kString || given == kString) return false;
   const bool is_byte = is_narrow(given) || given == DType::kUInt8 || given == DType::kInt8;
   return is_narrow(wanted) && is_byte;
 }

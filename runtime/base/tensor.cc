@@ -158,6 +158,10 @@ void Tensor::set_element_int(int64_t index, int64_t value) {
     store(data_, index, static_cast<uint8_t>(dtype_ == kInt4 ? (low ^ 8) - 8 : low));
     return;
   }
+  if (dtype_ == kString) {
+    store(data_, index, static_cast<uint8_t>(value));
+    return;
+  }
   switch (dtype_) {
     case DType::kInt8:
     case DType::kUInt8:

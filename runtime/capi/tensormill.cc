@@ -94,7 +94,7 @@ void require(const T* pointer, const char* name) {
 }
 
 tensormill::TensorView view_of(const tm_tensor& tensor) {
-  if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_BOOL) {
+  if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_STRING) {
     throw Error(ErrorCode::kInvalidArgument,
                 "dtype " + std::to_string(static_cast<int>(tensor.dtype)) + " is unknown");
   }

@@ -52,7 +52,9 @@ typedef enum {
   TM_FLOAT8_E8M0FNU = 17,
   TM_FLOAT4_E2M1FN = 18,
   TM_INT4 = 19,
-  TM_UINT4 = 20
+  TM_UINT4 = 20,
+  /* UTF-8; the last axis holds the bytes of each string, zeros behind them. */
+  TM_STRING = 21
 } tm_dtype;
 
 /* A tensor in row-major order; it owns nothing. */

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
-#include "runtime/base/narrow.h"
+#include "runtime/base/text.h"
 #include "runtime/memory/planner.h"
 #include "runtime/parallel/kernel_parallel.h"
 
@@ -29,8 +29,14 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return text;
 }
 
+/// The model's nodes that a step came from.
+std::string origins_text(const Step& step) {
+  if (step.origins.empty()) return "step \"" + step.name + "\"";
+  return (step.origins.size() == 1 ? "node " : "nodes ") + quoted_list(step.origins);
+}
+
 std::string type_text(DType dtype, const Shape& shape) {
-  return std::string(dtype_long_name(dtype)) + " " + to_string(shape);
+  return std::string(dtype_long_name(dtype)) + " " + to_string(shown_shape(dtype, shape));
 }
 
 int64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
@@ -153,7 +159,7 @@ void GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[index].name + "\" is " +
                                                type_text(tensor.dtype, tensor.shape) + ", expected " +
                                                std::string(dtype_long_name(inputs()[index].dtype)) + " " +
-                                               to_string(declared));
+                                               to_string(shown_shape(inputs()[index].dtype, declared)));
   }
   bind_dims(dims);
 }
@@ -234,10 +240,23 @@ void GraphExecutor::set_input(std::string_view name, const TensorView& tensor) {
 void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   const Port& port = inputs()[index];
+  if (port.dtype != kString || tensor.dtype != kString || tensor.shape.empty())
+    return set_fitted(index, tensor);
+  try {
+    const Tensor fitted = fitted_text(tensor, std::get<int64_t>(port.shape.back()));
+    set_fitted(index, {fitted.dtype(), fitted.shape(), fitted.data()});
+  } catch (Error& error) {
+    error.add_context("input \"" + port.name + "\"");
+    throw;
+  }
+}
+
+void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
+  const Port& port = inputs()[index];
   const Buffer& buffer = plan().buffers[static_cast<size_t>(port.buffer)];
   if (package_->package().plans().is_dynamic() && tensor.shape != buffer.shape) {
     bind_shape(index, tensor);
-    return set_input(index, tensor);
+    return set_fitted(index, tensor);
   }
   if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
@@ -266,7 +285,12 @@ int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel,
     return TM_OK;
   }
   if (step.kind == StepKind::kHost) {
-    run_host_step(plan(), step, bound.host, bound.buffers);
+    try {
+      run_host_step(plan(), step, bound.host, bound.buffers);
+    } catch (Error& error) {
+      error.add_context(origins_text(step));
+      throw;
+    }
     if (bound.trim) {
       Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
       shape[bound.trim->axis] = *static_cast<const int64_t*>(bound.buffers[1]);
@@ -294,11 +318,8 @@ void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t er
   if (code != TM_INDEX_OUT_OF_RANGE) {
     throw InternalError("kernel " + step.function + " returned " + std::to_string(code));
   }
-  const std::string where = step.origins.empty()
-                                ? "step \"" + step.name + "\""
-                                : (step.origins.size() == 1 ? "node " : "nodes ") + quoted_list(step.origins);
-  throw Error(ErrorCode::kTensorData,
-              where + ": an index is outside its axis, at element " + std::to_string(error_index));
+  throw Error(ErrorCode::kTensorData, origins_text(step) + ": an index is outside its axis, at element " +
+                                          std::to_string(error_index));
 }
 
 /// What the workers of a run know of the steps that they go through side by side. Worker 0 alone writes where

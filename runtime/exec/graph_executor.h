@@ -77,7 +77,8 @@ public:
   size_t output_index(std::string_view name) const;
 
   /// Copies. A shape that binds free dims to other values does so, as bind_dims. Throws Error(kInvalidTensor)
-  /// with both sides for an unknown name, another dtype or a shape that the model does not take.
+  /// with both sides for an unknown name, another dtype or a shape that the model does not take, or a string
+  /// that is longer than the input's or no UTF-8; strings may have another width than the input's.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
   /// The input's own storage, to decode into; counts as set.
@@ -112,6 +113,8 @@ private:
   };
 
   struct Stretch;
+  /// Strings have the port's width.
+  void set_fitted(size_t index, const TensorView& tensor);
 
   void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);

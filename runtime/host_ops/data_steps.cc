@@ -117,6 +117,30 @@ void select_boxes_step(const HostCall& call) {
   *integers(call, 1, 1) = rows.shape()[0];
 }
 
+void distinct_step(const HostCall& call) {
+  expect(call, 1, 5);
+  const size_t axis = axis_of(call);
+  const Rows rows(call.inputs[0], axis);
+  const bool sorted = parse_json(call.attributes).at("sorted").get<int64_t>() != 0;
+  const Distinct found = distinct(copied(call.inputs[0]), axis, sorted);
+  const int64_t extent = static_cast<int64_t>(rows.extent);
+  const size_t bytes = static_cast<size_t>(found.values.shape()[axis]) * rows.bytes;
+  auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
+  const auto* source = static_cast<const std::byte*>(found.values.data());
+  for (size_t outer = 0; outer < rows.outer; ++outer) {
+    std::byte* row = target + outer * rows.extent * rows.bytes;
+    std::copy_n(source + outer * bytes, bytes, row);
+    std::fill(row + bytes, row + rows.extent * rows.bytes, std::byte{0});
+  }
+  size_t index = 1;
+  for (const Tensor* list : {&found.first, &found.inverse, &found.counts}) {
+    int64_t* out = integers(call, index++, extent);
+    std::fill_n(out, extent, 0);
+    std::copy_n(list->values<int64_t>().begin(), list->num_elements(), out);
+  }
+  *integers(call, 4, 1) = found.values.shape()[axis];
+}
+
 void trim(const HostCall& call) {
   expect(call, 2, 1);
   const Rows rows(call.inputs[0], axis_of(call));

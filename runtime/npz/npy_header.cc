@@ -1,10 +1,12 @@
 #include "runtime/npz/npy_header.h"
 
 #include <bit>
+#include <charconv>
 #include <optional>
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/npz/npz.h"
 
 namespace tensormill::npz {
@@ -31,6 +33,7 @@ public:
     skip_space();
     if (at_ != text_.size()) fail("text after the dict");
     if (!has_descr_ || !has_order_ || !has_shape_) fail("descr, fortran_order or shape is missing");
+    if (header_.dtype == kString) header_.shape.push_back(text_bytes_);
     return header_;
   }
 
@@ -91,6 +94,7 @@ private:
     const char order = descr.front();
     const std::string_view type = descr.substr(1);
     if (type.front() == 'O') fail("pickled objects are not read");
+    if (type.front() == 'U' || type.front() == 'S') return read_text(order, type);
     for (const DTypeInfo& info : all_dtypes()) {
       if (info.numpy != type) continue;
       const bool known = order == '<' || order == '>' || order == '=' || order == '|';
@@ -100,6 +104,20 @@ private:
       return;
     }
     fail("dtype \"" + std::string(descr) + "\" is not supported");
+  }
+
+  /// "U12" is 12 code points of 4 bytes, "S12" 12 bytes.
+  void read_text(char order, std::string_view type) {
+    header_.dtype = kString;
+    header_.wide_text = type.front() == 'U';
+    header_.swap_bytes = header_.wide_text && order == '>';
+    int64_t length = 0;
+    const char* end = type.data() + type.size();
+    const auto parsed = std::from_chars(type.data() + 1, end, length);
+    const bool known = order == '<' || order == '>' || order == '=' || order == '|';
+    if (!known || parsed.ec != std::errc() || parsed.ptr != end || length < 1 || length > (int64_t{1} << 40))
+      fail("dtype \"" + std::string(1, order) + std::string(type) + "\" is not supported");
+    text_bytes_ = header_.wide_text ? 4 * length : length;
   }
 
   void read_order() {
@@ -146,6 +164,7 @@ private:
   std::string_view text_;
   size_t at_ = 0;
   NpyHeader header_;
+  int64_t text_bytes_ = 0;
   bool has_descr_ = false;
   bool has_order_ = false;
   bool has_shape_ = false;
@@ -155,11 +174,16 @@ private:
 
 NpyHeader parse_npy_dict(std::string_view dict) { return DictParser(dict).parse(); }
 
-std::string npy_header(DType dtype, const Shape& shape, size_t prefix) {
+std::string npy_header(DType dtype, const Shape& all, size_t prefix) {
   const DTypeInfo& info = dtype_info(dtype);
+  const Shape shape = shown_shape(dtype, all);
   const bool no_order = info.bits == 8 || dtype == DType::kBFloat16;
   std::string dict = "{'descr': '";
-  dict += (no_order ? "|" : "<") + std::string(info.numpy);
+  if (dtype == kString) {
+    dict += "<U" + std::to_string(all.back() / 4);
+  } else {
+    dict += (no_order ? "|" : "<") + std::string(info.numpy);
+  }
   dict += "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i) {
     dict += std::to_string(shape[i]);

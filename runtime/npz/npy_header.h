@@ -15,6 +15,8 @@ inline constexpr size_t kMaxNpyHeader = 65536;
 
 struct NpyHeader {
   DType dtype = DType::kFloat32;
+  /// Strings: 4 bytes a code point ("U"), or UTF-8 ("S"); the shape's last extent is the bytes of one.
+  bool wide_text = false;
   bool swap_bytes = false;
   bool fortran_order = false;
   Shape shape;

@@ -1,6 +1,6 @@
 /// numpy's .npz archives and .npy arrays: what numpy.savez and savez_compressed write (stored or deflate,
 /// zip64 on reading, .npy 1.0 to 3.0, C or Fortran order, both byte orders). Never pickle. bf16 is numpy's
-/// '|V2'.
+/// '|V2'. Strings are '<U' (read as UTF-8, runtime/base/text.h) or, on reading, '|S' of UTF-8.
 ///
 /// The input is untrusted: every offset is checked, duplicate names are refused, and a member inflates to
 /// exactly what its .npy header announces, which is checked against the limits before anything is allocated.
@@ -78,7 +78,7 @@ struct NamedView {
 std::string write_npz(const std::vector<NamedView>& tensors);
 std::string write_npz(const std::vector<NamedTensor>& tensors);
 /// The bytes of a .npy file up to the data, padded so that `prefix` bytes before it and the header end at a
-/// multiple of 64.
+/// multiple of 64. Strings: the last extent is 4 bytes a code point.
 std::string npy_header(DType dtype, const Shape& shape, size_t prefix = 0);
 
 }  // namespace tensormill::npz

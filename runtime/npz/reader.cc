@@ -3,6 +3,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/npz/npy_header.h"
 #include "runtime/npz/npz.h"
 #include "runtime/npz/zip.h"
@@ -62,18 +63,45 @@ void transpose_fortran(const std::byte* source, std::byte* target, const Shape& 
   }
 }
 
+/// Code points of 4 bytes, zeros behind them, become UTF-8, in place: that is never longer.
+void encode_text(std::span<std::byte> bytes, const NpyHeader& header, size_t width) {
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    const std::span<std::byte> own = bytes.subspan(at, width);
+    if (!header.wide_text) {
+      const std::string_view text(reinterpret_cast<const char*>(own.data()), width);
+      if (!is_utf8(text))
+        throw Error(ErrorCode::kInvalidTensor, "string " + std::to_string(at / width) + " is not UTF-8");
+      continue;
+    }
+    std::u32string points(width / 4, U'\0');
+    std::memcpy(points.data(), own.data(), width);
+    while (points.ends_with(U'\0')) points.pop_back();
+    std::string text;
+    for (const char32_t point : points) append_utf8(text, point);
+    std::fill(own.begin(), own.end(), std::byte{0});
+    std::memcpy(own.data(), text.data(), text.size());
+  }
+}
+
+/// Bytes of one element: of a number or a string.
+size_t element_bytes(const NpyHeader& header) {
+  return header.dtype == kString ? static_cast<size_t>(header.shape.back()) : dtype_bytes(header.dtype);
+}
+
 template <typename Stream>
 void read_data(Stream& stream, const NpyHeader& header, std::span<std::byte> target) {
-  const size_t width = dtype_bytes(header.dtype);
-  if (header.fortran_order && header.shape.size() > 1) {
+  const size_t width = element_bytes(header);
+  const Shape shape = shown_shape(header.dtype, header.shape);
+  if (header.fortran_order && shape.size() > 1) {
     const std::shared_ptr<void> scratch = allocate_aligned(target.size());
     stream.read({static_cast<std::byte*>(scratch.get()), target.size()});
-    transpose_fortran(static_cast<const std::byte*>(scratch.get()), target.data(), header.shape, width);
+    transpose_fortran(static_cast<const std::byte*>(scratch.get()), target.data(), shape, width);
   } else {
     stream.read(target);
   }
   stream.finish();
-  if (header.swap_bytes) swap_bytes(target, width);
+  if (header.swap_bytes) swap_bytes(target, header.dtype == kString ? 4 : width);
+  if (header.dtype == kString) encode_text(target, header, width);
   if (header.dtype == DType::kBool) {
     for (std::byte& value : target) value = value == std::byte{0} ? std::byte{0} : std::byte{1};
   }
@@ -191,7 +219,7 @@ std::optional<TensorView> Reader::view(size_t index) const {
   const bool fortran = member.header.fortran_order && member.header.shape.size() > 1;
   const bool aligned = reinterpret_cast<uintptr_t>(data) % dtype_bytes(member.header.dtype) == 0;
   if (member.zip.deflated || fortran || member.header.swap_bytes || !aligned ||
-      member.header.dtype == DType::kBool) {
+      member.header.dtype == DType::kBool || member.header.dtype == kString) {
     return std::nullopt;
   }
   const auto* bytes = reinterpret_cast<const Bytef*>(member.zip.data.data());

@@ -1,8 +1,11 @@
 #include <zlib.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/npz/npz.h"
 
 namespace tensormill::npz {
@@ -30,6 +33,24 @@ void put_common(std::string& out, bool zip64) {
   put(out, 0, 2);
   put(out, 0, 2);
   put(out, kDate1980, 2);
+}
+
+/// Strings as code points of 4 bytes, as many each as the longest has, at least 1.
+Tensor wide_text(const TensorView& view) {
+  const Texts texts(view);
+  std::vector<std::u32string> all;
+  size_t longest = 1;
+  for (int64_t i = 0; i < texts.count(); ++i) {
+    all.push_back(code_points(texts[i]));
+    longest = std::max(longest, all.back().size());
+  }
+  Shape shape = texts.shape();
+  shape.push_back(static_cast<int64_t>(4 * longest));
+  Tensor wide = Tensor::zeros(kString, std::move(shape));
+  auto* target = static_cast<char*>(wide.data());
+  for (size_t i = 0; i < all.size(); ++i)
+    std::memcpy(target + 4 * longest * i, all[i].data(), 4 * all[i].size());
+  return wide;
 }
 
 Written write_member(std::string& out, const std::string& name, const TensorView& tensor) {
@@ -128,7 +149,14 @@ std::string write_npz(const std::vector<NamedView>& tensors) {
   std::string out;
   out.reserve(total);
   std::vector<Written> members;
-  for (const NamedView& item : tensors) members.push_back(write_member(out, item.name, item.tensor));
+  for (const NamedView& item : tensors) {
+    if (item.tensor.dtype == kString) {
+      const Tensor wide = wide_text(item.tensor);
+      members.push_back(write_member(out, item.name, {wide.dtype(), wide.shape(), wide.data()}));
+    } else {
+      members.push_back(write_member(out, item.name, item.tensor));
+    }
+  }
   const uint64_t start = out.size();
   for (const Written& member : members) write_central(out, member);
   write_end(out, members.size(), start);

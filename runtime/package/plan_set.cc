@@ -4,6 +4,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/package/json_fields.h"
 
 namespace tensormill::package {
@@ -299,12 +300,14 @@ void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::ve
   const ExecPlan& first = plans.front().plan;
   for (size_t i = 0; i < first.inputs.size(); ++i) {
     const Port& port = first.inputs[i];
-    inputs.push_back({port.name, port.dtype, set.is_dynamic() ? set.input_shapes[i] : port.shape});
+    inputs.push_back({port.name, port.dtype,
+                      shown_shape(port.dtype, set.is_dynamic() ? set.input_shapes[i] : port.shape)});
   }
   for (size_t i = 0; i < first.outputs.size(); ++i) {
     TensorInfo info{first.outputs[i].name, first.outputs[i].dtype, {}};
     for (size_t d = 0; d < first.outputs[i].shape.size(); ++d)
       info.shape.push_back(described_dim(set, plans, i, d));
+    info.shape = shown_shape(info.dtype, std::move(info.shape));
     outputs.push_back(std::move(info));
   }
 }

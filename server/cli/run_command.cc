@@ -12,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/base/median.h"
+#include "runtime/base/narrow.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/npz/npz.h"
 #include "runtime/package/package_reader.h"
@@ -58,7 +59,10 @@ void bind_shapes(const std::vector<std::optional<Tensor>>& given, const RunArgum
   }
   for (const auto& [name, shape] : parse_input_shapes(arguments.input_shapes)) {
     const size_t index = executor.input_index(name);
-    const Tensor zeros = Tensor::zeros(executor.inputs()[index].dtype, concrete_shape(shape));
+    const DType dtype = executor.inputs()[index].dtype;
+    Shape extents = concrete_shape(shape);
+    if (dtype == kString) extents.push_back(1);
+    const Tensor zeros = Tensor::zeros(dtype, std::move(extents));
     executor.set_input(index, {zeros.dtype(), zeros.shape(), zeros.data()});
   }
 }

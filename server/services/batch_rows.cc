@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
-#include "runtime/base/narrow.h"
+#include "runtime/base/text.h"
 #include "server/services/run_package.h"
 
 namespace tensormill::server {
@@ -26,16 +26,28 @@ void check_row(const package::Port& port, const Tensor& tensor, int64_t max_rows
                                                std::string(dtype_long_name(port.dtype)));
   }
   const Shape& shape = tensor.shape();
-  if (!shape.empty() && shape.front() >= 1 && shape.front() <= max_rows &&
+  const bool has_rows = port.dtype != kString || shape.size() > 1;
+  if (has_rows && !shape.empty() && shape.front() >= 1 && shape.front() <= max_rows &&
       shape == rows_shape(port, shape.front())) {
     return;
   }
-  Shape expected = concrete_shape(port.shape);
-  expected.erase(expected.begin());
+  Shape expected = shown_shape(port.dtype, concrete_shape(port.shape));
+  if (!expected.empty()) expected.erase(expected.begin());
   std::string rest;
   for (const int64_t extent : expected) rest += "," + std::to_string(extent);
-  throw Error(ErrorCode::kInvalidTensor, quoted(port) + " has shape " + to_string(shape) + ", expected [1.." +
+  throw Error(ErrorCode::kInvalidTensor, quoted(port) + " has shape " +
+                                             to_string(shown_shape(port.dtype, shape)) + ", expected [1.." +
                                              std::to_string(max_rows) + rest + "]");
+}
+
+/// Gives strings the width of the input's.
+void fit_strings(const package::Port& port, Tensor& tensor) {
+  try {
+    tensor = fitted_text({tensor.dtype(), tensor.shape(), tensor.data()}, concrete_shape(port.shape).back());
+  } catch (Error& error) {
+    error.add_context(quoted(port));
+    throw;
+  }
 }
 
 /// Fills input `index` with seeded values; row 0 and the last one come from `seed`, the others from `other`.
@@ -66,7 +78,7 @@ int64_t batch_dim(const exec::GraphExecutor& executor) {
   int64_t rows = -1;
   for (const auto* ports : {&executor.inputs(), &executor.outputs()}) {
     for (const package::Port& port : *ports) {
-      const Shape shape = concrete_shape(port.shape);
+      const Shape shape = shown_shape(port.dtype, concrete_shape(port.shape));
       const int64_t first = shape.empty() ? 0 : shape.front();
       if (rows >= 0 && first != rows) return 0;
       rows = first;
@@ -84,6 +96,7 @@ std::vector<Tensor> ordered_rows(const exec::GraphExecutor& executor, services::
   for (auto& [name, tensor] : inputs) {
     const size_t index = executor.input_index(name);
     if (given[index]) throw Error(ErrorCode::kInvalidTensor, quoted(ports[index]) + " is given twice");
+    if (ports[index].dtype == kString && tensor.dtype() == kString) fit_strings(ports[index], tensor);
     check_row(ports[index], tensor, max_rows);
     if (rows != 0 && tensor.shape().front() != rows) {
       throw Error(ErrorCode::kInvalidTensor, quoted(ports[index]) + " has " +

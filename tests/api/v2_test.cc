@@ -94,6 +94,28 @@ TEST_F(V2, HeaderLengthsAreChecked) {
   refused(infer(json, raw_.substr(1)));
 }
 
+TEST_F(V2, StringsAreBytes) {
+  const std::string json =
+      R"({"inputs":[{"name":"x","shape":[2,1],"datatype":"BYTES","data":[["pear"],["\u20ac"]]}]})";
+  const Answer answer = infer(json);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.json().at("outputs").at(0).dump(),
+            R"({"data":["pear","€"],"datatype":"BYTES","name":"x","shape":[2,1]})");
+  const auto head = [](size_t bytes) {
+    return R"({"inputs":[{"name":"x","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":)" +
+           std::to_string(bytes) + R"(}}],"parameters":{"binary_data_output":true}})";
+  };
+  const std::string raw("\x04\x00\x00\x00pear\x00\x00\x00\x00", 12);
+  const Answer binary = infer(head(12), raw);
+  EXPECT_EQ(binary.status, 200) << binary.body;
+  EXPECT_TRUE(binary.body.ends_with(raw));
+  EXPECT_NE(binary.body.find("\"binary_data_size\":12"), std::string::npos);
+  // A length past the end, no UTF-8, one string for two, one string that is much longer than the others.
+  refused(infer(head(8), raw.substr(0, 7) + "\xff"));
+  refused(infer(head(10), std::string("\x04\x00\x00\x00pea\xff\x00\x00", 10)));
+  refused(infer(head(8), std::string("\x04\x00\x00\x00pear", 8)));
+}
+
 TEST_F(V2, ClassificationNamesTheBest) {
   const std::string wish = R"(],"outputs":[{"name":"x","parameters":{"classification":2}}]})";
   const Answer answer = infer("{\"inputs\":[" + json_input_ + wish);
@@ -148,7 +170,10 @@ TEST_F(V2, WhatIsHostileIsRefused) {
       R"({"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":-1}})",
       R"({"name":"x","shape":[3],"datatype":"FP32","parameters":{"shared_memory_region":"r"}})"};
   for (const std::string& input : inputs) refused(infer("{\"inputs\":[" + input + "]}"));
-  refused(infer(R"({"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","data":["a"]}]})"), 501);
+  for (const char* data : {R"(["a"])", R"(["a",1])", R"(["a","b","c"])", R"(["a","b\u0000"])"}) {
+    refused(infer(R"({"inputs":[{"name":"x","shape":[2],"datatype":"BYTES","data":)" + std::string(data) +
+                  "}]}"));
+  }
   refused(infer("{\"inputs\":" + std::string(200, '[') + std::string(200, ']') + "}"));
   refused(infer("{\"inputs\":[" + json_input_ + R"(],"outputs":[{"name":"x"},{"name":"x"}]})"));
   refused(infer("{\"inputs\":[" + json_input_ + "],\"inputs\":[]}"));

@@ -44,6 +44,16 @@ def kept_columns():
     return model(b, [(b.add("Neg", [kept]), TensorProto.FLOAT)])
 
 
+def distinct_values(axis=None, **options):
+    """The distinct elements or columns, twice each, with all that Unique says of them."""
+    b = Builder([("x", [3, 5])])
+    if axis is not None:
+        options["axis"] = axis
+    b.nodes.append(helper.make_node("Unique", ["x"], ["values", "first", "inverse", "counts"], **options))
+    return model(b, [(b.add("Mul", ["values", np.float32(2)]), TensorProto.FLOAT)] +
+                 [(name, TensorProto.INT64) for name in ("first", "inverse", "counts")])
+
+
 def sum_of_found():
     """A sum over what is found: no element for itself."""
     b = Builder([("x", [4])])
@@ -78,6 +88,12 @@ class DataExtents(unittest.TestCase):
         boxes = np.concatenate([corners, corners + np.abs(some(1, 40, 2))], axis=2)
         self.check(detections(), {"boxes": boxes, "scores": some(1, 3, 40)}, "data.boxes")
         self.check(kept_columns(), {"x": some(5, 8), "w": some(8)}, "data.columns")
+
+    def test_distinct_values(self):
+        x = np.array([[1, 3, 1, 3, 2], [0, 5, 0, 5, 0], [2, 2, 2, 2, 2]], np.float32)
+        for stem, made in (("flat", distinct_values()), ("first", distinct_values(sorted=0)), ("columns", distinct_values(1)),
+                           ("unsorted", distinct_values(1, sorted=0)), ("rows", distinct_values(0))):
+            self.check(made, {"x": x}, f"data.unique.{stem}")
 
     def test_what_is_no_element_for_itself_is_refused(self):
         self.path.write_bytes(sum_of_found())

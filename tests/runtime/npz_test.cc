@@ -87,6 +87,7 @@ std::string deflated_zip(const std::vector<std::pair<std::string, std::string>>&
 TEST(Npz, RoundTripsEveryDtypeAndShape) {
   std::vector<NamedTensor> tensors;
   for (const DTypeInfo& info : all_dtypes()) {
+    if (info.dtype == kString) continue;  // text_test.cc
     for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{2, 3, 5}, Shape{4, 0, 2}}) {
       tensors.push_back({std::string(info.name) + to_string(shape), ramp(info.dtype, shape)});
     }

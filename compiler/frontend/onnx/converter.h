@@ -66,8 +66,11 @@ public:
   /// Throws Error(kInvalidModel) when a required attribute is missing.
   int64_t required_int(const char* name) const;
   std::vector<int64_t> required_ints(const char* name) const;
+  /// A type of numbers or bools.
   DType dtype_attr(const char* name) const;
+  /// A tensor of no strings.
   Tensor tensor_attr(const char* name) const;
+  Tensor any_tensor_attr(const char* name) const;
   [[noreturn]] void invalid(const std::string& what) const;
   [[noreturn]] void unsupported(std::string attribute, std::string reason) const;
   /// `axis` in [0, rank), from one that may be negative.
@@ -88,6 +91,8 @@ public:
   /// name of the model is one value.
   void set_output(size_t index, ir::ValueId value);
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
+  /// What the row of onnx_ops.def makes of the node for these operands, none of which holds strings.
+  std::vector<ir::ValueId> results_of_row(const std::vector<ir::ValueId>& operands);
 
 private:
   std::string temporary_name();
@@ -118,6 +123,8 @@ struct OpRow {
   FormCheck check;
 };
 const std::vector<OpRow>& op_rows();
+/// The converter of text_ops.def for operands that hold strings, or null.
+Converter find_text_op(std::string_view domain, std::string_view op);
 /// The row for the operator at the opset of the standard operators, or null.
 const OpRow* find_op(std::string_view domain, std::string_view op, int64_t opset);
 bool is_known_op(std::string_view domain, std::string_view op);

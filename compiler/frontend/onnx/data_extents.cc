@@ -149,12 +149,11 @@ private:
       count = known->count;
       axes.back() = known->axis;
     }
-    const std::optional<size_t> own = ops::data_axis(node);
-    if (own && !count && mixes == nullptr) {
-      axes_[static_cast<size_t>(node.outputs[0])] = DataAxis{*own, node.outputs.back()};
-      return;
+    const std::vector<std::optional<size_t>> own = ops::data_axes(node);
+    for (size_t i = 0; i < own.size() && !count && mixes == nullptr; ++i) {
+      if (own[i]) axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*own[i], node.outputs.back()};
     }
-    if (own && count) mixes = &node;
+    if (!own.empty() && count) mixes = &node;
     if (mixes == nullptr && count) mixes = follow(node, axes, *count) ? nullptr : &node;
     if (mixes == nullptr) return;
     for (const ir::ValueId output : node.outputs) mixed_[output] = mixes;
@@ -167,6 +166,12 @@ private:
       const Shape& to = graph_.value(node.outputs[0]).type.shape;
       result = {reshaped_axis(graph_.value(node.inputs[0]).type.shape, *axes[0], to)};
       if (!result[0]) return false;
+    } else if (ops::is_host_step(def)) {
+      if (!ops::is_element_step(node.op) || !axes[0]) return false;
+      for (size_t i = 1; i < axes.size(); ++i) {
+        if (axes[i] && *axes[i] != *axes[0]) return false;
+      }
+      result = {axes[0]};
     } else {
       const auto found = NodeAxes(graph_, node, axes).run();
       if (!found) return false;
@@ -188,14 +193,14 @@ private:
 bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {
   for (const ir::ValueId id : ancestors_of(graph, value)) {
     const ir::NodeId producer = graph.value(id).producer;
-    if (producer != ir::kAbsent && ops::data_axis(graph.node(producer))) return true;
+    if (producer != ir::kAbsent && !ops::data_axes(graph.node(producer)).empty()) return true;
   }
   return false;
 }
 
 std::optional<MixedExtent> trim_outputs(ir::Graph& graph) {
   const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                               [](const ir::Node& node) { return ops::data_axis(node).has_value(); });
+                               [](const ir::Node& node) { return !ops::data_axes(node).empty(); });
   if (!any) return std::nullopt;
   const Tracker tracker(graph);
   std::vector<ir::ValueId> outputs = graph.outputs();

@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -161,7 +162,9 @@ private:
       // An initializer that is listed as an input is a default that nothing overrides here.
       if (initializers.count(input.name) != 0) continue;
       if (input.is_tensor) {
-        bind(input.name, add_input(input.name, {*dtype_of(input.elem_type), binder.shape_of(input)}));
+        ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
+        if (type.dtype == kString) type.shape.push_back(kTextWidth);
+        bind(input.name, add_input(input.name, type));
       } else {
         add_structured_input(input);
       }
@@ -202,7 +205,9 @@ private:
   }
 
   ir::ValueId add_bound(const std::string& name, const ir::ValueType& type, const Tensor& value) {
-    if (value.dtype() != type.dtype || value.shape() != type.shape) {
+    const bool is_text = type.dtype == kString && value.dtype() == kString;
+    const Shape shape = is_text ? shown_shape(kString, type.shape) : type.shape;
+    if (value.dtype() != type.dtype || shown_shape(value.dtype(), value.shape()) != shape) {
       throw Error(ErrorCode::kInvalidArgument,
                   "input_values give \"" + name + "\" " +
                       ir::to_string(ir::ValueType{value.dtype(), value.shape()}) + ", the model has " +

@@ -3,6 +3,7 @@
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -156,11 +157,18 @@ std::vector<int64_t> NodeContext::required_ints(const char* name) const {
 DType NodeContext::dtype_attr(const char* name) const {
   const int64_t code = required_int(name);
   const std::optional<DType> dtype = dtype_of(static_cast<int32_t>(code));
-  if (!dtype) unsupported(name, "element type " + data_type_name(static_cast<int32_t>(code)));
+  if (!dtype || *dtype == kString)
+    unsupported(name, "element type " + data_type_name(static_cast<int32_t>(code)));
   return *dtype;
 }
 
 Tensor NodeContext::tensor_attr(const char* name) const {
+  Tensor tensor = any_tensor_attr(name);
+  if (tensor.dtype() == kString) unsupported(name, "strings are not implemented");
+  return tensor;
+}
+
+Tensor NodeContext::any_tensor_attr(const char* name) const {
   const AttributeProto* attribute = node_.find(name);
   if (attribute == nullptr || !attribute->t) invalid("attribute " + std::string(name) + " is not a tensor");
   check_tensor(*attribute->t, source_);
@@ -219,6 +227,18 @@ ir::ValueId NodeContext::scalar_like(ir::ValueId value, double number) {
 
 ir::ValueId NodeContext::reshape(ir::ValueId value, Shape shape) {
   return add("reshape", {value}, {{"shape", std::move(shape)}});
+}
+
+std::vector<ir::ValueId> NodeContext::results_of_row(const std::vector<ir::ValueId>& operands) {
+  const OpRow* row = find_op(node_.domain, node_.op_type, opset_);
+  if (row == nullptr) unsupported("opset", "the operator is not implemented at this opset");
+  NodeProto own = node_;
+  for (size_t i = 0; i < own.outputs.size(); ++i) {
+    if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
+  }
+  NodeContext inner(graph_, own, label_, opset_, operands, source_, reserved_, is_sample_);
+  row->convert(inner);
+  return inner.outputs();
 }
 
 void NodeContext::set_output(size_t index, ir::ValueId value) {

@@ -24,6 +24,14 @@ const OpRow* find_op(std::string_view domain, std::string_view op, int64_t opset
   return found == op_rows().end() ? nullptr : &*found;
 }
 
+Converter find_text_op(std::string_view domain, std::string_view op) {
+#define TM_TEXT_OP(row_domain, row_op, convert) \
+  if (domain == row_domain && op == row_op) return &convert;
+#include "compiler/frontend/onnx/text_ops.def"
+#undef TM_TEXT_OP
+  return nullptr;
+}
+
 bool is_known_op(std::string_view domain, std::string_view op) {
   return std::any_of(op_rows().begin(), op_rows().end(),
                      [&](const OpRow& row) { return row.domain == domain && row.op == op; });

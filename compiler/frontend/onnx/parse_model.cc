@@ -342,7 +342,7 @@ const std::array<DataTypeRow, 25>& data_types() {
       {5, "INT16", DType::kInt16},
       {6, "INT32", DType::kInt32},
       {7, "INT64", DType::kInt64},
-      {8, "STRING", {}},
+      {8, "STRING", kString},
       {9, "BOOL", DType::kBool},
       {10, "FLOAT16", DType::kFloat16},
       {11, "DOUBLE", DType::kFloat64},

@@ -6,6 +6,7 @@
 
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -168,6 +169,8 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     variants.input_shapes.push_back(found != signature.shapes.end()
                                         ? found->second
                                         : DimShape(value.type.shape.begin(), value.type.shape.end()));
+    if (found != signature.shapes.end() && value.type.dtype == kString)
+      variants.input_shapes.back().emplace_back(value.type.shape.back());
     // A dim that stays without a name was bound: the graph says to what.
     DimShape& shape = variants.input_shapes.back();
     for (size_t d = 0; d < shape.size(); ++d) {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -106,6 +107,13 @@ void check_content(const TensorProto& tensor, const ModelSource& source) {
       throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " has a negative extent");
   }
   const DType dtype = checked_dtype(tensor);
+  if (dtype == kString) {
+    if (tensor.raw_data || tensor.external)
+      throw Error(ErrorCode::kInvalidModel, "strings stand in no bytes of their own");
+    check_count(tensor, static_cast<int64_t>(tensor.string_data.size()), num_elements(tensor.dims));
+    text_tensor(tensor.dims, tensor.string_data);
+    return;
+  }
   const int64_t bytes = stored_count(num_bytes(tensor.dims, dtype), dtype);
   if (const std::optional<Bytes> raw = raw_bytes(tensor, source)) {
     if (static_cast<int64_t>(raw->view.size()) != bytes) {
@@ -169,6 +177,7 @@ void check_tensor(const TensorProto& tensor, const ModelSource& source) {
 
 Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
   const DType dtype = checked_dtype(tensor);
+  if (dtype == kString) return text_tensor(tensor.dims, tensor.string_data);
   const std::optional<Bytes> raw = raw_bytes(tensor, source);
   if (!raw) return read_typed(tensor, dtype);
   // Elements are read through typed spans, so only aligned data stays where it is. Bools are normalized to 0

@@ -1,6 +1,8 @@
 // Operators whose result has an extent that depends on data: evaluated where that data is known, else a host
 // step.
-#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/text.h"
+#include "runtime/base/text.h"
 #include "runtime/host_ops/select.h"
 
 namespace tensormill::frontend::onnx {
@@ -36,17 +38,33 @@ void convert_non_max_suppression(NodeContext& context) {
   context.set_output(0, context.constant(host_ops::select_boxes(boxes, scores, selection)));
 }
 
+// Without an axis, the elements in one row; of strings, the rows of a table.
 void convert_unique(NodeContext& context) {
-  std::optional<size_t> axis;
-  if (context.has_attr("axis"))
-    axis = static_cast<size_t>(
-        context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0))));
-  const Tensor& x = context.known(0, "X");
-  host_ops::Distinct result = host_ops::distinct(x, axis, context.int_attr("sorted", 1) != 0);
-  context.set_output(0, context.constant(std::move(result.values)));
-  context.set_output(1, context.constant(std::move(result.first)));
-  context.set_output(2, context.constant(std::move(result.inverse)));
-  context.set_output(3, context.constant(std::move(result.counts)));
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const Shape shape = shown_shape(c.dtype(x), c.shape(x));
+  const bool flat = !context.has_attr("axis");
+  int64_t axis = 0;
+  if (flat) {
+    Shape row{num_elements(shape)};
+    if (is_text(context, x)) row.push_back(c.shape(x).back());
+    x = c.reshape(x, row);
+  } else {
+    axis = context.normalize_axis(context.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
+  }
+  const int64_t sorted = context.int_attr("sorted", 1);
+  if (context.is_known(0)) {
+    host_ops::Distinct result =
+        host_ops::distinct(context.known_value(x, "X"), static_cast<size_t>(axis), sorted != 0);
+    context.set_output(0, context.constant(std::move(result.values)));
+    context.set_output(1, context.constant(std::move(result.first)));
+    context.set_output(2, context.constant(std::move(result.inverse)));
+    context.set_output(3, context.constant(std::move(result.counts)));
+    return;
+  }
+  const std::vector<ir::ValueId> results =
+      context.add_many("distinct", {x}, {{"axis", axis}, {"sorted", sorted}});
+  for (size_t i = 0; i < 4; ++i) context.set_output(i, results[i]);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -149,6 +149,9 @@ void convert_clip(NodeContext& context) {
 namespace {
 
 void cast_to(NodeContext& context, DType to) {
+  if (to == kString) return context.set_output(0, text_of_numbers(context, context.input(0)));
+  if (is_text(context, context.input(0)))
+    return context.set_output(0, numbers_of_text(context, context.input(0), to));
   ir::Attrs attrs{{"to", to}};
   if (is_narrow(to) && is_float(to)) {
     attrs.set("saturate", context.int_attr("saturate", 1));
@@ -159,7 +162,10 @@ void cast_to(NodeContext& context, DType to) {
 
 }  // namespace
 
-void convert_cast(NodeContext& context) { cast_to(context, context.dtype_attr("to")); }
+void convert_cast(NodeContext& context) {
+  constexpr int64_t kStringType = 8;  // TensorProto.DataType
+  cast_to(context, context.required_int("to") == kStringType ? kString : context.dtype_attr("to"));
+}
 
 void convert_cast_like(NodeContext& context) { cast_to(context, context.type(context.input(1)).dtype); }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
-#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -60,17 +60,20 @@ std::vector<Grams> read_grams(const NodeContext& context, const std::vector<int6
 // Counts of the pool's n-grams, whose elements may stand up to max_skip_count further apart.
 void convert_tf_idf_vectorizer(NodeContext& context) {
   Compose c(context);
-  if (!context.has_attr("pool_int64s")) context.unsupported("pool_strings", "is not implemented");
+  const bool is_strings = is_text(context, context.input(0));
+  const SortedTexts sorted = sorted_texts(text_values(context, "pool_strings"));
+  const V elements = is_strings ? found_text(context, context.input(0), sorted) : context.input(0);
   const std::vector<int64_t> columns = context.required_ints("ngram_indexes");
-  const std::vector<Grams> all = read_grams(context, context.required_ints("pool_int64s"));
+  const std::vector<Grams> all =
+      read_grams(context, is_strings ? sorted.place : context.required_ints("pool_int64s"));
   const int64_t skips = context.required_int("max_skip_count");
   const std::string mode = context.string_attr("mode", "TF");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") context.invalid("mode is \"" + mode + "\"");
-  const Shape shape = c.shape(context.input(0));
+  const Shape shape = c.shape(elements);
   if (shape.empty() || shape.size() > 2)
     context.invalid("X has shape " + to_string(shape) + ", expected rank 1 or 2");
   const int64_t rows = shape.size() == 2 ? shape[0] : 1;
-  const V x = c.reshape(c.cast(context.input(0), DType::kInt64), {rows, shape.back()});
+  const V x = c.reshape(c.cast(elements, DType::kInt64), {rows, shape.back()});
   int64_t width = 0;
   for (int64_t column : columns) {
     if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));

@@ -51,28 +51,18 @@ V post_transformed(NodeContext& context, V scores) {
   context.unsupported("post_transform", "value \"" + name + "\" is not implemented");
 }
 
-std::vector<int64_t> integer_labels(const NodeContext& context, const char* name, const char* strings) {
-  if (context.has_attr(strings) && !context.node().find(strings)->strings.empty())
-    context.unsupported(strings, "labels that are strings are not implemented");
-  std::vector<int64_t> labels = context.ints_attr(name, {});
-  if (labels.empty()) context.invalid(std::string("attribute ") + name + " is missing");
-  return labels;
-}
-
-void set_class_outputs(NodeContext& context, V scores, const std::vector<int64_t>& labels) {
+void set_class_outputs(NodeContext& context, V scores, const ClassLabels& labels) {
   Compose c(context);
-  const V best = c.arg_max(scores, 1, false);
-  const V table = c.ints(labels, {static_cast<int64_t>(labels.size())});
-  context.set_output(0, c.gather(table, best, 0));
+  context.set_output(0, c.gather(labels.table, c.arg_max(scores, 1, false), 0));
   context.set_output(1, post_transformed(context, scores));
 }
 
-void set_binary_outputs(NodeContext& context, V score, const std::vector<int64_t>& labels, double threshold,
+void set_binary_outputs(NodeContext& context, V score, const ClassLabels& labels, double threshold,
                         bool complement) {
   Compose c(context);
   const V flat = c.squeeze(score, 1);
   const V positive = c.binary("greater", flat, c.number(flat, threshold));
-  context.set_output(0, c.where(positive, c.ints({labels[1]}, {}), c.ints({labels[0]}, {})));
+  context.set_output(0, c.gather(labels.table, c.cast(positive, DType::kInt64), 0));
   const bool logistic = context.string_attr("post_transform", "NONE") == "LOGISTIC";
   const V second = logistic ? context.add("sigmoid", {score}) : score;
   const V first = logistic || complement ? c.sub(c.number(second, 1), second) : c.unary("neg", second);
@@ -139,40 +129,6 @@ void convert_array_feature_extractor(NodeContext& context) {
   context.set_output(0, rank == 1 ? c.unsqueeze(result, 0) : result);
 }
 
-void convert_ml_one_hot(NodeContext& context) {
-  Compose c(context);
-  const std::vector<int64_t> categories = integer_labels(context, "cats_int64s", "cats_strings");
-  const V x = c.cast(context.input(0), DType::kInt64);
-  const V table = c.ints(categories, {static_cast<int64_t>(categories.size())});
-  const V hot = c.binary("equal", c.unsqueeze(x, context.rank(x)), table);
-  context.set_output(0, c.cast(hot, DType::kFloat32));
-}
-
-// Numbers to numbers by a table; what is not in it becomes the default.
-void convert_label_encoder(NodeContext& context) {
-  Compose c(context);
-  const V x = context.input(0);
-  const bool from_ints = context.has_attr("keys_int64s"), to_ints = context.has_attr("values_int64s");
-  if ((!from_ints && !context.has_attr("keys_floats")) || (!to_ints && !context.has_attr("values_floats")))
-    context.unsupported("keys_strings", "labels that are strings are not implemented");
-  const std::vector<int64_t> int_keys = context.ints_attr("keys_int64s", {}),
-                             int_values = context.ints_attr("values_int64s", {});
-  const std::vector<double> float_keys = float_values(context, "keys_floats"),
-                            floats = float_values(context, "values_floats");
-  const int64_t count = static_cast<int64_t>(from_ints ? int_keys.size() : float_keys.size());
-  if (count == 0 || count != static_cast<int64_t>(to_ints ? int_values.size() : floats.size()))
-    context.invalid("there are " + std::to_string(count) + " keys, and another number of values");
-  const V keys = from_ints ? c.ints(int_keys, {count}) : c.doubles(DType::kFloat32, float_keys, {count});
-  const V values = to_ints ? c.ints(int_values, {count}) : c.doubles(DType::kFloat32, floats, {count});
-  const int64_t axis = context.rank(x);
-  const V seen = c.unsqueeze(c.cast(x, from_ints ? DType::kInt64 : DType::kFloat32), axis);
-  const V equal = c.cast(c.binary("equal", seen, keys), DType::kInt32);
-  const V known = c.cast(c.reduce("reduce_max", equal, {axis}, false), DType::kBool);
-  const V fallback = to_ints ? c.ints({context.int_attr("default_int64", -1)}, {})
-                             : c.number(values, context.float_attr("default_float", -0.0));
-  context.set_output(0, c.where(known, c.gather(values, c.arg_max(equal, axis, false), 0), fallback));
-}
-
 namespace {
 
 /// X W' + b for coefficients [outputs,F].
@@ -198,17 +154,17 @@ void convert_linear_regressor(NodeContext& context) {
 
 void convert_linear_classifier(NodeContext& context) {
   Compose c(context);
-  const std::vector<int64_t> labels = integer_labels(context, "classlabels_ints", "classlabels_strings");
+  const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
   const int64_t columns = c.shape(rows_of(context, 0))[1];
   const int64_t weights = static_cast<int64_t>(float_values(context, "coefficients").size());
   const V scores = linear_scores(context, columns == 0 ? 0 : weights / columns);
   const int64_t outputs = c.shape(scores)[1];
-  if (outputs == 1 && labels.size() == 2) {
+  if (outputs == 1 && labels.count == 2) {
     set_binary_outputs(context, scores, labels, 0, true);
-  } else if (outputs == static_cast<int64_t>(labels.size())) {
+  } else if (outputs == labels.count) {
     set_class_outputs(context, scores, labels);
   } else {
-    context.invalid(std::to_string(outputs) + " rows of coefficients for " + std::to_string(labels.size()) +
+    context.invalid(std::to_string(outputs) + " rows of coefficients for " + std::to_string(labels.count) +
                     " labels");
   }
 }
@@ -289,9 +245,9 @@ std::vector<double> pair_weights(const NodeContext& context, const std::vector<i
 }
 
 /// The label that most decisions [N,pairs] between two classes are for, the first of equals.
-V elected(NodeContext& context, V decisions, const std::vector<int64_t>& labels) {
+V elected(NodeContext& context, V decisions, const ClassLabels& labels) {
   Compose c(context);
-  const int64_t classes = static_cast<int64_t>(labels.size()), pairs = c.shape(decisions)[1];
+  const int64_t classes = labels.count, pairs = c.shape(decisions)[1];
   std::vector<double> first(static_cast<size_t>(pairs * classes), 0), second = first;
   int64_t pair = 0;
   for (int64_t i = 0; i < classes; ++i) {
@@ -304,7 +260,7 @@ V elected(NodeContext& context, V decisions, const std::vector<int64_t>& labels)
   const V votes =
       c.add(c.matmul(won, c.doubles(DType::kFloat32, first, {pairs, classes})),
             c.matmul(c.sub(c.number(won, 1), won), c.doubles(DType::kFloat32, second, {pairs, classes})));
-  return c.gather(c.ints(labels, {classes}), c.arg_max(votes, 1, false), 0);
+  return c.gather(labels.table, c.arg_max(votes, 1, false), 0);
 }
 
 }  // namespace
@@ -313,7 +269,7 @@ V elected(NodeContext& context, V decisions, const std::vector<int64_t>& labels)
 // one.
 void convert_svm_classifier(NodeContext& context) {
   Compose c(context);
-  const std::vector<int64_t> labels = integer_labels(context, "classlabels_ints", "classlabels_strings");
+  const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
   const std::vector<int64_t> counts = context.ints_attr("vectors_per_class", {});
   if (!float_values(context, "prob_a").empty())
     context.unsupported("prob_a", "probabilities are not implemented");
@@ -321,8 +277,8 @@ void convert_svm_classifier(NodeContext& context) {
     context.unsupported("vectors_per_class", "a form without support vectors is not implemented");
   if (context.string_attr("post_transform", "NONE") != "NONE")
     context.unsupported("post_transform", "is not implemented");
-  if (counts.size() != labels.size() || counts.size() < 2 || counts.size() > 4096)
-    context.invalid(std::to_string(labels.size()) + " labels for " + std::to_string(counts.size()) +
+  if (static_cast<int64_t>(counts.size()) != labels.count || counts.size() < 2 || counts.size() > 4096)
+    context.invalid(std::to_string(labels.count) + " labels for " + std::to_string(counts.size()) +
                     " classes");
   int64_t vectors = 0;
   for (const int64_t count : counts) {

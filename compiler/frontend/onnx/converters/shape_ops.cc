@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/text.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -26,16 +27,14 @@ std::optional<std::vector<int64_t>> axes_of(const NodeContext& context) {
 }  // namespace
 
 std::optional<UnsupportedForm> check_constant(const NodeProto& node, int64_t) {
-  for (const char* form : {"sparse_value", "value_string", "value_strings"}) {
-    if (node.find(form) != nullptr) return UnsupportedForm{form, "is not implemented"};
-  }
-  return std::nullopt;
+  if (node.find("sparse_value") == nullptr) return std::nullopt;
+  return UnsupportedForm{"sparse_value", "is not implemented"};
 }
 
 void convert_constant(NodeContext& context) {
   const AttributeProto* floats = context.node().find("value_floats");
   if (context.has_attr("value")) {
-    context.set_output(0, context.constant(context.tensor_attr("value")));
+    context.set_output(0, context.constant(context.any_tensor_attr("value")));
   } else if (floats != nullptr) {
     context.set_output(0, context.constant(Tensor::from<float>({static_cast<int64_t>(floats->floats.size())},
                                                                floats->floats)));
@@ -49,6 +48,11 @@ void convert_constant(NodeContext& context) {
     context.set_output(0, context.constant(std::move(tensor)));
   } else if (context.has_attr("value_ints")) {
     context.set_output(0, context.constant(int64_tensor(context.ints_attr("value_ints", {}))));
+  } else if (context.has_attr("value_string")) {
+    context.set_output(0, context.constant(text_tensor(
+                              {}, std::vector<std::string>{context.string_attr("value_string", "")})));
+  } else if (context.has_attr("value_strings")) {
+    context.set_output(0, text_constant(context, text_values(context, "value_strings")));
   } else {
     context.invalid("a constant without a value");
   }

@@ -225,11 +225,10 @@ void convert_tree_ensemble_regressor(NodeContext& context) {
 }
 
 void convert_tree_ensemble_classifier(NodeContext& context) {
-  const std::vector<int64_t> labels = integer_labels(context, "classlabels_int64s", "classlabels_strings");
+  const ClassLabels labels = class_labels(context, "classlabels_int64s", "classlabels_strings");
   const std::vector<int64_t> ids = context.required_ints("class_ids");
-  const bool one_column = labels.size() == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
-  const V sums =
-      leaf_sums(context, "class", one_column ? 1 : static_cast<int64_t>(labels.size()), one_column);
+  const bool one_column = labels.count == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
+  const V sums = leaf_sums(context, "class", one_column ? 1 : labels.count, one_column);
   if (!one_column) {
     set_class_outputs(context, sums, labels);
     return;

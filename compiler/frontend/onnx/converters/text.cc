@@ -1,0 +1,199 @@
+// Operators on strings: what their elements become, and where they move.
+#include "compiler/frontend/onnx/converters/text.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "runtime/base/text.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// Positions that an operator moves in place of strings stand in the graph.
+constexpr int64_t kMaxPositions = int64_t{1} << 20;
+
+Shape strings_shape(const NodeContext& context, V x) { return shown_shape(kString, context.type(x).shape); }
+
+/// first, first + 1 ... in the shape.
+V positions(NodeContext& context, Shape shape, int64_t first) {
+  const int64_t count = num_elements(shape);
+  if (count > kMaxPositions)
+    context.unsupported("operand",
+                        "more than " + std::to_string(kMaxPositions) + " strings are not implemented");
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return Compose(context).ints(values, std::move(shape));
+}
+
+/// The strings as rows of one table, all of one width.
+V pool_of(NodeContext& context, const std::vector<V>& texts) {
+  Compose c(context);
+  int64_t width = 1;
+  for (const V x : texts) width = std::max(width, context.type(x).shape.back());
+  std::vector<V> parts;
+  for (const V x : texts) {
+    const Shape shape = context.type(x).shape;
+    V rows = c.reshape(x, {num_elements(strings_shape(context, x)), shape.back()});
+    if (shape.back() < width) {
+      const std::vector<int64_t> pads{0, 0, 0, width - shape.back()};
+      rows = context.add("pad", {rows}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+    }
+    parts.push_back(rows);
+  }
+  return parts.size() == 1 ? parts[0] : c.concat(parts, 0);
+}
+
+V gathered(NodeContext& context, V pool, V at) {
+  Compose c(context);
+  if (num_elements(c.shape(at)) != 0) return c.gather(pool, at, 0);
+  Shape empty = c.shape(at);
+  empty.push_back(c.shape(pool).back());
+  return context.constant(Tensor(kString, std::move(empty)));
+}
+
+V expanded(NodeContext& context, V x, const Shape& shape) {
+  const Shape own = strings_shape(context, x);
+  if (own == shape) return x;
+  return gathered(context, pool_of(context, {x}), Compose(context).expand(positions(context, own, 0), shape));
+}
+
+/// Both strings in the shape that they broadcast to.
+std::pair<V, V> broadcast(NodeContext& context) {
+  const V a = context.input(0), b = context.input(1);
+  const Shape shape = broadcast_shapes(strings_shape(context, a), strings_shape(context, b));
+  return {expanded(context, a, shape), expanded(context, b, shape)};
+}
+
+/// The operands, positions of their strings in place of those that hold any; `pool` gets the strings'
+/// operands.
+std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool) {
+  std::vector<V> operands;
+  int64_t first = 0;
+  for (size_t i = 0; i < context.num_inputs(); ++i) {
+    const V x = context.optional_input(i);
+    operands.push_back(x);
+    if (x == ir::kAbsent || !is_text(context, x)) continue;
+    const Shape shape = strings_shape(context, x);
+    operands.back() = positions(context, shape, first);
+    first += num_elements(shape);
+    pool.push_back(x);
+  }
+  return operands;
+}
+
+}  // namespace
+
+bool is_text(const NodeContext& context, V value) { return context.type(value).dtype == kString; }
+
+std::vector<std::string> text_values(const NodeContext& context, const char* name) {
+  const AttributeProto* found = context.node().find(name);
+  if (found == nullptr) return {};
+  return {found->strings.begin(), found->strings.end()};
+}
+
+V text_constant(NodeContext& context, const std::vector<std::string>& texts) {
+  return context.constant(text_tensor({static_cast<int64_t>(texts.size())}, texts));
+}
+
+V text_of_numbers(NodeContext& context, V x) {
+  if (is_text(context, x)) return x;
+  const DType dtype = context.type(x).dtype;
+  if (is_narrow(dtype)) x = Compose(context).cast(x, is_float(dtype) ? DType::kFloat32 : DType::kInt32);
+  return context.add("text_from_numbers", {x});
+}
+
+V numbers_of_text(NodeContext& context, V x, DType to) {
+  const DType read = !is_narrow(to) ? to : is_float(to) ? DType::kFloat32 : DType::kInt32;
+  const V numbers = context.add("numbers_from_text", {x}, {{"to", std::string(dtype_name(read))}});
+  return Compose(context).cast(numbers, to);
+}
+
+SortedTexts sorted_texts(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> order;
+  for (const std::string& text : texts) order.emplace(text, 0);
+  SortedTexts sorted;
+  for (auto& [text, place] : order) {
+    place = static_cast<int64_t>(sorted.keys.size());
+    sorted.keys.push_back(text);
+  }
+  for (const std::string& text : texts) sorted.place.push_back(order.at(text));
+  return sorted;
+}
+
+V found_text(NodeContext& context, V x, const SortedTexts& texts) {
+  return context.add("find_text", {x, text_constant(context, texts.keys)});
+}
+
+// What the operator does to the positions of strings is done to the strings.
+void convert_text_moves(NodeContext& context) {
+  std::vector<V> texts;
+  const std::vector<V> operands = positions_of_operands(context, texts);
+  const V pool = pool_of(context, texts);
+  const std::vector<V> moved = context.results_of_row(operands);
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] != ir::kAbsent) context.set_output(i, gathered(context, pool, moved[i]));
+  }
+}
+
+// Positions stay as they are: the strings in the shape that the positions get.
+void convert_text_reshape(NodeContext& context) {
+  const V x = context.input(0);
+  std::vector<V> texts;
+  Shape shape = context.type(context.results_of_row(positions_of_operands(context, texts)).at(0)).shape;
+  shape.push_back(context.type(x).shape.back());
+  context.set_output(0, context.reshape(x, std::move(shape)));
+}
+
+void convert_text_shape(NodeContext& context) {
+  context.require_fixed_shape(0);
+  std::vector<V> texts;
+  context.set_output(0, context.results_of_row(positions_of_operands(context, texts)).at(0));
+}
+
+void convert_text_equal(NodeContext& context) {
+  if (!is_text(context, context.input(0)) || !is_text(context, context.input(1)))
+    context.invalid("strings are compared with numbers");
+  const auto [a, b] = broadcast(context);
+  context.set_output(0, context.add("equal_text", {a, b}));
+}
+
+void convert_regex_full_match(NodeContext& context) {
+  context.set_output(
+      0, context.add("match_text", {context.input(0)}, {{"pattern", context.string_attr("pattern", "")}}));
+}
+
+void convert_string_concat(NodeContext& context) {
+  const auto [a, b] = broadcast(context);
+  context.set_output(0, context.add("join_text", {a, b}));
+}
+
+void convert_string_split(NodeContext& context) {
+  const V x = context.input(0);
+  const ir::Attrs attrs{{"delimiter", context.string_attr("delimiter", "")},
+                        {"maxsplit", context.int_attr("maxsplit", -1)},
+                        {"axis", context.rank(x) - 1}};
+  const std::vector<V> results = context.add_many("split_text", {x}, attrs);
+  context.set_output(0, results[0]);
+  context.set_output(1, results[1]);
+}
+
+void convert_string_normalizer(NodeContext& context) {
+  const V x = context.input(0);
+  const std::string change = context.string_attr("case_change_action", "NONE");
+  if (change != "NONE" && change != "LOWER" && change != "UPPER")
+    context.invalid("case_change_action is \"" + change + "\"");
+  const ir::Attrs attrs{{"case", int64_t{change == "NONE"    ? 0
+                                         : change == "LOWER" ? 1
+                                                             : 2}},
+                        {"case_sensitive", context.int_attr("is_case_sensitive", 0)},
+                        {"axis", context.rank(x) - 2}};
+  const V words = text_constant(context, text_values(context, "stopwords"));
+  context.set_output(0, context.add_many("normalize_text", {x, words}, attrs)[0]);
+}
+
+}  // namespace tensormill::frontend::onnx

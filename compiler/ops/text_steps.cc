@@ -1,0 +1,139 @@
+/// equal_text, match_text, find_text, join_text, split_text, normalize_text, text_from_numbers,
+/// numbers_from_text: strings, by host steps.
+#include "runtime/host_ops/text_steps.h"
+
+#include <algorithm>
+
+#include "compiler/ops/host_steps.h"
+#include "compiler/ops/type_rules.h"
+#include "runtime/base/text.h"
+#include "runtime/host_ops/pattern.h"
+
+namespace tensormill::ops {
+
+std::vector<ir::OpDef> text_step_ops();
+
+namespace {
+
+/// Input `index`, which holds strings.
+const ir::ValueType& text_input(const ir::InferContext& context, size_t index) {
+  const ir::ValueType& type = input_of(context, index, set_of(kString));
+  if (type.shape.empty() || type.shape.back() < 1) fail("strings of shape " + to_string(type.shape));
+  return type;
+}
+
+Shape strings_shape(const ir::ValueType& type) { return shown_shape(type.dtype, type.shape); }
+
+/// The shape of inputs 0 and 1, which is the same.
+Shape common_shape(const ir::InferContext& context) {
+  const Shape a = strings_shape(text_input(context, 0)), b = strings_shape(text_input(context, 1));
+  if (a != b) fail("strings of shapes " + to_string(a) + " and " + to_string(b));
+  return a;
+}
+
+ir::ValueType text_type(Shape shape, int64_t width) {
+  shape.push_back(width);
+  return made_type(kString, std::move(shape));
+}
+
+std::vector<ir::ValueType> infer_from_numbers(const ir::InferContext& context) {
+  return {text_type(input_of(context, 0, kNumeric | kBools).shape, host_ops::kNumberWidth)};
+}
+
+std::vector<ir::ValueType> infer_to_numbers(const ir::InferContext& context) {
+  const std::string name = attr_string(context.attrs, "to", "");
+  const std::optional<DType> to = dtype_from_name(name);
+  if (!to || (set_of(*to) & kAnyType) == 0) fail("attribute to is \"" + name + "\"");
+  return {made_type(*to, strings_shape(text_input(context, 0)))};
+}
+
+std::vector<ir::ValueType> infer_equal(const ir::InferContext& context) {
+  return {made_type(DType::kBool, common_shape(context))};
+}
+
+std::vector<ir::ValueType> infer_match(const ir::InferContext& context) {
+  static_cast<void>(host_ops::Pattern(attr_string(context.attrs, "pattern", "")));
+  return {made_type(DType::kBool, strings_shape(text_input(context, 0)))};
+}
+
+std::vector<ir::ValueType> infer_find(const ir::InferContext& context) {
+  if (strings_shape(text_input(context, 1)).size() != 1) fail("keys of another rank than 1");
+  return {made_type(DType::kInt64, strings_shape(text_input(context, 0)))};
+}
+
+std::vector<ir::ValueType> infer_join(const ir::InferContext& context) {
+  const Shape shape = common_shape(context);
+  return {text_type(shape, text_input(context, 0).shape.back() + text_input(context, 1).shape.back())};
+}
+
+/// Attribute axis is the last one of the strings; what is done with data extents needs no types then.
+void check_axis(const ir::InferContext& context, const Shape& strings) {
+  const int64_t axis = attr_int(context.attrs, "axis");
+  if (axis != static_cast<int64_t>(strings.size()) - 1) fail("attribute axis is " + std::to_string(axis));
+}
+
+std::vector<ir::ValueType> infer_split(const ir::InferContext& context) {
+  const ir::ValueType& x = text_input(context, 0);
+  const auto delimiter = static_cast<int64_t>(attr_string(context.attrs, "delimiter", "").size());
+  const Shape shape = strings_shape(x);
+  Shape parts = shape;
+  parts.push_back(host_ops::max_parts(x.shape.back(), delimiter, attr_int(context.attrs, "maxsplit")));
+  check_axis(context, parts);
+  return {text_type(parts, x.shape.back()), made_type(DType::kInt64, shape), made_type(DType::kInt64, {1})};
+}
+
+std::vector<ir::ValueType> infer_normalize(const ir::InferContext& context) {
+  const ir::ValueType& x = text_input(context, 0);
+  Shape shape = strings_shape(x);
+  if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape[0] != 1))
+    fail("strings of shape " + to_string(shape) + ", expected [c] or [1,c]");
+  if (strings_shape(text_input(context, 1)).size() != 1) fail("stop words of another rank than 1");
+  check_axis(context, shape);
+  static_cast<void>(attr_int(context.attrs, "case"));
+  static_cast<void>(attr_int(context.attrs, "case_sensitive"));
+  shape.back() = std::max<int64_t>(shape.back(), 1);
+  return {text_type(shape, x.shape.back()), made_type(DType::kInt64, {1})};
+}
+
+template <host_ops::HostFunction function>
+void reference(const ir::ReferenceContext& context) {
+  run_host(function, context);
+}
+
+template <host_ops::HostFunction function>
+ir::OpDef text_op(std::string_view name, int inputs,
+                  std::vector<ir::ValueType> (*infer)(const ir::InferContext&), std::string_view doc) {
+  ir::OpDef def;
+  def.name = name;
+  def.min_inputs = def.max_inputs = inputs;
+  def.infer = infer;
+  def.reference = &reference<function>;
+  def.doc = doc;
+  return def;
+}
+
+}  // namespace
+
+std::vector<ir::OpDef> text_step_ops() {
+  return {
+      text_op<&host_ops::text_from_numbers>("text_from_numbers", 1, &infer_from_numbers,
+                                            "the decimal forms of numbers"),
+      text_op<&host_ops::numbers_from_text>("numbers_from_text", 1, &infer_to_numbers,
+                                            "the numbers that strings say, of attribute to (a type's name)"),
+      text_op<&host_ops::equal_text>("equal_text", 2, &infer_equal, "whether strings are the same (bool)"),
+      text_op<&host_ops::find_text>("find_text", 2, &infer_find,
+                                    "positions (i64) of strings in sorted keys [k]; k for what is not there"),
+      text_op<&host_ops::match_text>("match_text", 1, &infer_match,
+                                     "whether strings match attribute pattern (string) whole (bool)"),
+      text_op<&host_ops::join_text>("join_text", 2, &infer_join, "strings, each with another behind it"),
+      text_op<&host_ops::split_text>(
+          "split_text", 1, &infer_split,
+          "parts [...,most] of strings, how many each has (i64) and the largest "
+          "count; attributes delimiter (string; empty: white space), maxsplit (int)"),
+      text_op<&host_ops::normalize_text>(
+          "normalize_text", 2, &infer_normalize,
+          "the strings [c] or [1,c] that are no stop words [s], and their "
+          "count; attributes case (0: kept, 1: lower, 2: upper), case_sensitive")};
+}
+
+}  // namespace tensormill::ops

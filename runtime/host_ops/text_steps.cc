@@ -1,0 +1,254 @@
+#include "runtime/host_ops/text_steps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
+#include "runtime/host_ops/pattern.h"
+#include "runtime/host_ops/text_case.h"
+
+namespace tensormill::host_ops {
+
+namespace {
+
+/// The plan may be a stranger's: Error(kInvalidPackage) for what no compiler writes.
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorCode::kInvalidPackage, std::string("a host step on strings has ") + what);
+}
+
+void expect(const HostCall& call, size_t inputs, size_t outputs) {
+  require(call.inputs.size() == inputs && call.outputs.size() == outputs, "another number of operands");
+}
+
+Texts texts_of(const HostCall& call, size_t index) {
+  const TensorView& view = call.inputs[index];
+  require(view.dtype == kString && !view.shape.empty() && view.shape.back() > 0,
+          "an operand without strings");
+  return Texts(view);
+}
+
+template <typename T>
+T* storage(const HostCall& call, size_t index, int64_t count) {
+  require(call.output_bytes[index] == static_cast<size_t>(count) * sizeof(T), "a result of another size");
+  return static_cast<T*>(call.outputs[index]);
+}
+
+/// Strings of one width; a string that is too long is a bug of the compiler, or of a stranger's plan.
+class TextWriter {
+public:
+  TextWriter(const HostCall& call, size_t index, int64_t count)
+      : data_(static_cast<char*>(call.outputs[index])), count_(count) {
+    const auto bytes = static_cast<int64_t>(call.output_bytes[index]);
+    require(count == 0 ? bytes == 0 : bytes % count == 0, "a result of another size");
+    width_ = count == 0 ? 0 : bytes / count;
+    if (bytes != 0) std::memset(data_, 0, static_cast<size_t>(bytes));
+  }
+
+  void put(int64_t index, std::string_view text) {
+    require(index < count_ && static_cast<int64_t>(text.size()) <= width_, "a result of another size");
+    text.copy(data_ + index * width_, text.size());
+  }
+
+private:
+  char* data_;
+  int64_t count_, width_ = 0;
+};
+
+Tensor numbers_of(const TensorView& view) {
+  return Tensor(view.dtype, view.shape, nullptr, const_cast<void*>(view.data));
+}
+
+template <typename T>
+std::string float_text(T value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
+  // An exponent where numpy writes one.
+  const T size = std::abs(value);
+  const bool is_plain = value == 0 || (size >= T(1e-4) && size < T(1e16));
+  char text[64];
+  const auto format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
+  return {text, std::to_chars(text, text + sizeof text, value, format).ptr};
+}
+
+std::string number_text(const Tensor& x, int64_t index) {
+  if (x.dtype() == DType::kFloat64) return float_text(x.element_as_double(index));
+  if (is_float(x.dtype())) return float_text(static_cast<float>(x.element_as_double(index)));
+  if (x.dtype() == DType::kUInt64) return std::to_string(static_cast<uint64_t>(x.element_as_int(index)));
+  return std::to_string(x.element_as_int(index));
+}
+
+/// Whether all of `text` is a number of the type.
+template <typename T>
+bool parse_whole(std::string_view text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  return parsed.ptr == end && parsed.ec == std::errc();
+}
+
+/// Stores what `text` says; false when that is no number.
+bool store_number(Tensor& out, int64_t index, std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-' && text[1] != '+') text.remove_prefix(1);
+  if (text.empty()) {
+    out.set_element_int(index, 0);
+    return true;
+  }
+  int64_t integer = 0;
+  uint64_t natural = 0;
+  float single = 0;
+  double real = 0;
+  if (!is_float(out.dtype()) && text.find_first_of(".eEnNiI") == std::string_view::npos) {
+    // Beyond 64 bits nothing is an integer of any type.
+    const bool is_integer = parse_whole(text, integer);
+    if (!is_integer && !parse_whole(text, natural)) return false;
+    out.set_element_int(index, is_integer ? integer : static_cast<int64_t>(natural));
+    return true;
+  }
+  // Directly to float: a detour through double would round twice.
+  const bool is_single = out.dtype() == DType::kFloat32;
+  if (is_single ? !parse_whole(text, single) : !parse_whole(text, real)) return false;
+  out.set_element(index, is_single ? static_cast<double>(single) : real);
+  return true;
+}
+
+}  // namespace
+
+int64_t max_parts(int64_t width, int64_t delimiter_bytes, int64_t limit) {
+  const int64_t most = delimiter_bytes == 0 ? (width + 1) / 2 : width / delimiter_bytes + 1;
+  return limit < 0 || limit >= most ? most : limit + 1;
+}
+
+void text_from_numbers(const HostCall& call) {
+  expect(call, 1, 1);
+  const Tensor x = numbers_of(call.inputs[0]);
+  TextWriter out(call, 0, x.num_elements());
+  for (int64_t i = 0; i < x.num_elements(); ++i) out.put(i, number_text(x, i));
+}
+
+void numbers_from_text(const HostCall& call) {
+  expect(call, 1, 1);
+  const Texts texts = texts_of(call, 0);
+  const auto dtype = dtype_from_name(parse_json(call.attributes).at("to").get<std::string>());
+  require(dtype && *dtype != kString, "no type of numbers");
+  Tensor out(*dtype, texts.shape(), nullptr, call.outputs[0]);
+  require(call.output_bytes[0] == out.num_bytes(), "a result of another size");
+  for (int64_t i = 0; i < texts.count(); ++i) {
+    if (!store_number(out, i, texts[i]))
+      throw Error(ErrorCode::kTensorData, "string " + std::to_string(i) + ", \"" +
+                                              std::string(texts[i].substr(0, 40)) + "\", is no number");
+  }
+}
+
+void equal_text(const HostCall& call) {
+  expect(call, 2, 1);
+  const Texts a = texts_of(call, 0), b = texts_of(call, 1);
+  require(a.shape() == b.shape(), "operands of two shapes");
+  auto* out = storage<uint8_t>(call, 0, a.count());
+  for (int64_t i = 0; i < a.count(); ++i) out[i] = a[i] == b[i] ? 1 : 0;
+}
+
+void match_text(const HostCall& call) {
+  expect(call, 1, 1);
+  const Texts x = texts_of(call, 0);
+  const Pattern pattern(parse_json(call.attributes).at("pattern").get<std::string>());
+  auto* out = storage<uint8_t>(call, 0, x.count());
+  for (int64_t i = 0; i < x.count(); ++i) out[i] = pattern.matches(x[i]) ? 1 : 0;
+}
+
+void find_text(const HostCall& call) {
+  expect(call, 2, 1);
+  const Texts x = texts_of(call, 0), keys = texts_of(call, 1);
+  auto* out = storage<int64_t>(call, 0, x.count());
+  for (int64_t i = 0; i < x.count(); ++i) {
+    int64_t low = 0, high = keys.count();
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (keys[middle] < x[i]) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    out[i] = low < keys.count() && keys[low] == x[i] ? low : keys.count();
+  }
+}
+
+void join_text(const HostCall& call) {
+  expect(call, 2, 1);
+  const Texts a = texts_of(call, 0), b = texts_of(call, 1);
+  require(a.shape() == b.shape(), "operands of two shapes");
+  TextWriter out(call, 0, a.count());
+  for (int64_t i = 0; i < a.count(); ++i) out.put(i, std::string(a[i]) + std::string(b[i]));
+}
+
+namespace {
+
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view delimiter, int64_t limit) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  const bool by_space = delimiter.empty();
+  const auto skip_space = [&] { text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size())); };
+  std::vector<std::string_view> parts;
+  if (by_space) skip_space();
+  if (by_space && text.empty()) return parts;
+  while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+    const size_t end = by_space ? text.find_first_of(kSpace) : text.find(delimiter);
+    if (end == std::string_view::npos) break;
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(by_space ? end : end + delimiter.size());
+    if (by_space) skip_space();
+    if (by_space && text.empty()) return parts;
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+}  // namespace
+
+void split_text(const HostCall& call) {
+  expect(call, 1, 3);
+  const Texts x = texts_of(call, 0);
+  const Json attributes = parse_json(call.attributes);
+  const std::string delimiter = attributes.at("delimiter").get<std::string>();
+  const int64_t limit = attributes.at("maxsplit").get<int64_t>();
+  const int64_t most = max_parts(x.width(), static_cast<int64_t>(delimiter.size()), limit);
+  TextWriter out(call, 0, x.count() * most);
+  auto* counts = storage<int64_t>(call, 1, x.count());
+  int64_t largest = 0;
+  for (int64_t i = 0; i < x.count(); ++i) {
+    const std::vector<std::string_view> parts = parts_of(x[i], delimiter, limit);
+    counts[i] = static_cast<int64_t>(parts.size());
+    largest = std::max(largest, counts[i]);
+    for (int64_t k = 0; k < counts[i]; ++k) out.put(i * most + k, parts[static_cast<size_t>(k)]);
+  }
+  *storage<int64_t>(call, 2, 1) = largest;
+}
+
+void normalize_text(const HostCall& call) {
+  expect(call, 2, 2);
+  const Texts x = texts_of(call, 0), words = texts_of(call, 1);
+  const Json attributes = parse_json(call.attributes);
+  const int64_t change = attributes.at("case").get<int64_t>();
+  const bool sensitive = attributes.at("case_sensitive").get<int64_t>() != 0;
+  const auto compared = [&](std::string_view text) {
+    return sensitive ? std::string(text) : lower_case(text);
+  };
+  std::set<std::string> stops;
+  for (int64_t i = 0; i < words.count(); ++i) stops.insert(compared(words[i]));
+  TextWriter out(call, 0, std::max<int64_t>(x.count(), 1));
+  int64_t kept = 0;
+  for (int64_t i = 0; i < x.count(); ++i) {
+    if (stops.count(compared(x[i])) != 0) continue;
+    out.put(kept++, change == 0 ? std::string(x[i]) : change == 1 ? lower_case(x[i]) : upper_case(x[i]));
+  }
+  // Nothing left is one empty string.
+  *storage<int64_t>(call, 1, 1) = std::max<int64_t>(kept, 1);
+}
+
+}  // namespace tensormill::host_ops
