@@ -23,7 +23,9 @@ PowerRounding rounding_of(const ir::Attrs& attrs) {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   static_cast<void>(attr_bool(context.attrs, "saturate", true));
   static_cast<void>(rounding_of(context.attrs));
-  return {made_type(attr_dtype(context.attrs, "to"), input(context, 0).shape)};
+  const DType from = input(context, 0).dtype, to = attr_dtype(context.attrs, "to");
+  if (from == kString || to == kString) fail("strings are not cast");
+  return {made_type(to, input(context, 0).shape)};
 }
 
 /// An integer as the nearest value of a float dtype.

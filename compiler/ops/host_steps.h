@@ -16,8 +16,8 @@ inline bool is_host_step(const ir::OpDef& def) { return def.compute == nullptr; 
 /// Host steps whose result has at each position what the operands have there: input 0 at least.
 bool is_element_step(std::string_view op);
 
-/// By output of `node`: the axis whose extent depends on data, if any; the node's last output counts them all.
-/// Empty for other operators.
+/// By output of `node`: the axis whose extent depends on data, if any; the node's last output counts them
+/// all. Empty for other operators.
 std::vector<std::optional<size_t>> data_axes(const ir::Node& node);
 
 /// Runs a host step on the tensors of a reference evaluation.
