@@ -78,6 +78,11 @@ class MlOps(PeerCase):
         self.check_ml("TreeEnsembleRegressor", [x], **tree_nodes(FOREST), n_targets=2, target_ids=[0] * 5 + [1] * 5,
                       target_treeids=2 * trees, target_nodeids=2 * nodes,
                       target_weights=[0.5, 1.0, -0.5, 2.0, 0.25, 1.5, 2.0, 3.0, -1.0, 0.5], base_values=[0.125, 0.25])
+        for aggregate in ("MIN", "MAX", "AVERAGE"):
+            for transform in ("NONE", "SOFTMAX", "SOFTMAX_ZERO"):
+                self.check_ml("TreeEnsembleRegressor", [x], **tree_nodes(FOREST), n_targets=2, target_ids=[0, 0, 0, 0, 0, 1],
+                              target_treeids=trees + [0], target_nodeids=nodes + [4], aggregate_function=aggregate,
+                              target_weights=[0.5, 1.0, -0.5, 2.0, 0.25, -1.5], post_transform=transform)
         common = {**tree_nodes(FOREST), "class_treeids": trees, "class_nodeids": nodes}
         self.check_ml("TreeEnsembleClassifier", [x], 2, **common, classlabels_int64s=[3, 5, 8], class_ids=[0, 1, 2, 1, 2],
                       class_weights=[0.5, 0.75, 0.25, 0.5, 0.25])

@@ -44,10 +44,22 @@ std::vector<double> float_values(const NodeContext& context, const char* name) {
 }
 
 V post_transformed(NodeContext& context, V scores) {
-  const std::string name = context.string_attr("post_transform", "NONE");
+  return transformed(context, scores, context.string_attr("post_transform", "NONE"));
+}
+
+V transformed(NodeContext& context, V scores, const std::string& name) {
+  Compose c(context);
   if (name == "NONE") return scores;
   if (name == "LOGISTIC") return context.add("sigmoid", {scores});
   if (name == "SOFTMAX") return context.add("softmax", {scores}, {{"axis", int64_t{1}}});
+  if (name == "SOFTMAX_ZERO") {
+    // Scores of zero stay what they are, and do not take part.
+    const V zero = c.number(scores, 0), is_zero = c.binary("equal", scores, zero);
+    const V largest = c.reduce("reduce_max", scores, {1}, true);
+    const V powers = c.where(is_zero, zero, c.unary("exp", c.sub(scores, largest)));
+    const V sum = c.reduce("reduce_sum", powers, {1}, true);
+    return c.where(is_zero, zero, c.div(powers, sum));
+  }
   context.unsupported("post_transform", "value \"" + name + "\" is not implemented");
 }
 

@@ -181,7 +181,53 @@ V tree_rows(NodeContext& context) {
   return c.dtype(x) == DType::kFloat64 ? x : c.cast(x, DType::kFloat32);
 }
 
-/// Sums of the leaves' weights [N,columns]; `kind` is "target" or "class".
+/// What trees' weights become: their sum, mean, least or largest.
+enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
+
+/// Weights of the nodes [nodes,columns] in which only some stand.
+class WeightTable {
+public:
+  WeightTable(int64_t nodes, int64_t columns, Aggregate aggregate)
+      : nodes_(nodes), columns_(columns), aggregate_(aggregate) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    none_ = aggregate == Aggregate::kMin ? kInfinity : aggregate == Aggregate::kMax ? -kInfinity : 0;
+    values_.assign(static_cast<size_t>(nodes * columns), none_);
+  }
+
+  void add(int64_t node, int64_t column, double weight) {
+    double& own = values_[static_cast<size_t>(node * columns_ + column)];
+    own = aggregate_ == Aggregate::kMin   ? std::min(own, weight)
+          : aggregate_ == Aggregate::kMax ? std::max(own, weight)
+                                          : own + weight;
+  }
+
+  /// Of the leaves [N,trees]: [N,columns]; 0 in a column of which no leaf has a weight.
+  V aggregated(NodeContext& context, V leaves, DType dtype) const {
+    Compose c(context);
+    const V parts = c.gather(c.doubles(dtype, values_, {nodes_, columns_}), leaves, 0);
+    static constexpr const char* kReductions[] = {"reduce_mean", "reduce_sum", "reduce_min", "reduce_max"};
+    const V result = c.reduce(kReductions[static_cast<size_t>(aggregate_)], parts, {1}, false);
+    if (none_ == 0) return result;
+    return c.where(c.binary("equal", result, c.number(result, none_)), c.number(result, 0), result);
+  }
+
+private:
+  int64_t nodes_, columns_;
+  Aggregate aggregate_;
+  double none_ = 0;
+  std::vector<double> values_;
+};
+
+Aggregate aggregate_of(const NodeContext& context) {
+  const std::string name = context.string_attr("aggregate_function", "SUM");
+  if (name == "AVERAGE") return Aggregate::kAverage;
+  if (name == "SUM") return Aggregate::kSum;
+  if (name == "MIN") return Aggregate::kMin;
+  if (name == "MAX") return Aggregate::kMax;
+  context.invalid("aggregate_function is \"" + name + "\"");
+}
+
+/// Sums of the leaves' weights [N,columns], or what aggregate_function says; `kind` is "target" or "class".
 V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool one_column) {
   Compose c(context);
   const V x = tree_rows(context);
@@ -195,19 +241,13 @@ V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool
   if (context.product(forest.size(), columns) > kMaxWeights)
     context.unsupported(kind + "_weights",
                         "more than " + std::to_string(kMaxWeights) + " are not implemented");
-  std::vector<double> table(static_cast<size_t>(forest.size() * columns), 0);
+  WeightTable table(forest.size(), columns, aggregate_of(context));
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t column = one_column ? 0 : ids[i];
     if (column < 0 || column >= columns) context.invalid(kind + "_ids has " + std::to_string(ids[i]));
-    table[static_cast<size_t>(number_of(context, forest, trees[i], nodes[i]) * columns + column)] +=
-        weights[i];
+    table.add(number_of(context, forest, trees[i], nodes[i]), column, weights[i]);
   }
-  const std::string aggregate = context.string_attr("aggregate_function", "SUM");
-  if (aggregate != "SUM" && aggregate != "AVERAGE")
-    context.unsupported("aggregate_function", "value \"" + aggregate + "\" is not implemented");
-  const V leaves = reached_leaves(context, forest, x);
-  const V parts = c.gather(c.doubles(DType::kFloat32, table, {forest.size(), columns}), leaves, 0);
-  V sums = c.reduce(aggregate == "SUM" ? "reduce_sum" : "reduce_mean", parts, {1}, false);
+  V sums = table.aggregated(context, reached_leaves(context, forest, x), DType::kFloat32);
   std::vector<double> base = float_values(context, "base_values");
   if (one_column && base.size() == 2) base.erase(base.begin());
   if (!base.empty() && base.size() != 1 && static_cast<int64_t>(base.size()) != columns)
@@ -338,19 +378,19 @@ void convert_tree_ensemble(NodeContext& context) {
   if (columns < 1 || context.product(forest.size(), columns) > kMaxWeights)
     context.unsupported("n_targets",
                         "more than " + std::to_string(kMaxWeights) + " weights are not implemented");
-  constexpr int64_t kSum = 1;
-  if (context.int_attr("aggregate_function", kSum) > kSum)
-    context.unsupported("aggregate_function", "the least and the largest are not implemented");
-  if (context.int_attr("post_transform", 0) != 0) context.unsupported("post_transform", "is not implemented");
-  std::vector<double> table(static_cast<size_t>(forest.size() * columns), 0);
+  const int64_t aggregate = context.int_attr("aggregate_function", static_cast<int64_t>(Aggregate::kSum)),
+                transform = context.int_attr("post_transform", 0);
+  constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
+  if (aggregate < 0 || aggregate > static_cast<int64_t>(Aggregate::kMax) || transform < 0 || transform > 4)
+    context.invalid("aggregate_function is " + std::to_string(aggregate) + ", post_transform " +
+                    std::to_string(transform));
+  WeightTable table(forest.size(), columns, static_cast<Aggregate>(aggregate));
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= columns) context.invalid("leaf_targetids has " + std::to_string(ids[i]));
-    table[static_cast<size_t>((inner + static_cast<int64_t>(i)) * columns + ids[i])] = weights[i];
+    table.add(inner + static_cast<int64_t>(i), ids[i], weights[i]);
   }
-  const V parts =
-      c.gather(c.doubles(c.dtype(x), table, {forest.size(), columns}), reached_leaves(context, forest, x), 0);
-  const bool sums = context.int_attr("aggregate_function", kSum) == kSum;
-  context.set_output(0, c.reduce(sums ? "reduce_sum" : "reduce_mean", parts, {1}, false));
+  const V scores = table.aggregated(context, reached_leaves(context, forest, x), c.dtype(x));
+  context.set_output(0, transformed(context, scores, kTransforms[static_cast<size_t>(transform)]));
 }
 
 }  // namespace tensormill::frontend::onnx
