@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "runtime/base/narrow.h"
+
 namespace tensormill::ops_cases {
 
 // The other tables, by kind of operator.
