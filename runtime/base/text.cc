@@ -46,6 +46,12 @@ Tensor made_tensor(Shape shape, const std::vector<Text>& texts) {
     check_text(texts[i], i);
     width = std::max(width, texts[i].size());
   }
+  // One long string makes all of them wide.
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  if (width > kMostBytes / std::max<size_t>(texts.size(), 1))
+    throw Error(ErrorCode::kInvalidTensor,
+                std::to_string(texts.size()) + " strings of up to " + std::to_string(width) +
+                    " bytes are more than a tensor holds, " + std::to_string(kMostBytes));
   shape.push_back(static_cast<int64_t>(width));
   Tensor tensor = Tensor::zeros(kString, std::move(shape));
   auto* target = static_cast<char*>(tensor.data());

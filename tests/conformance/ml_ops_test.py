@@ -114,6 +114,11 @@ class MlOps(PeerCase):
                       target_treeids=trees, target_nodeids=nodes, target_weights=[0.5, 1.0, -0.5, 2.0, 0.25],
                       nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 1, 0, 0])
 
+    def test_cells_of_boxes(self):
+        boxes = np.array([[0, 0, 0, 6, 8], [1, 2, 1, 5, 7], [1, 3, 3, 3, 3], [0, -4, -9, -2, -3], [0, 1, 2, 30, 40]], np.float32)
+        for scale in (1.0, 0.6):
+            self.check("MaxRoiPool", [floats(2, 3, 9, 7), boxes], domain="", pooled_shape=[3, 2], spatial_scale=scale)
+
     def test_maps_are_the_matrix_of_scores(self):
         x = floats(3, 2)
         graph = helper.make_graph([helper.make_node("ZipMap", ["x"], ["y"], domain=ML, classlabels_int64s=[0, 1])], "zip",

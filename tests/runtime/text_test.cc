@@ -50,6 +50,9 @@ TEST(Text, TensorsAreAsWideAsTheirLongestString) {
   EXPECT_THROW(fitted_text(view_of(tensor), 4), Error);
   EXPECT_THROW(text_tensor({1}, std::vector<std::string>{"\xff"}), Error);
   EXPECT_THROW(text_tensor({1}, std::vector<std::string>{std::string("a\0", 2)}), Error);
+  std::vector<std::string> many(4097);
+  many.back().assign(size_t{1} << 20, 'x');
+  EXPECT_THROW(text_tensor({4097}, many), Error);
   EXPECT_EQ(text_tensor({0}, std::vector<std::string>{}).shape(), (Shape{0, 1}));
 }
 
