@@ -128,12 +128,15 @@ class Bench:
 def executor_cpu(archive):
     """CPU seconds of one run: the difference between many and few, so that loading does not count."""
     def spent(runs):
-        before = os.times()
-        subprocess.run([str(mill.PROGRAM), "run", str(archive), "--threads", "1", "--repeat", str(runs)], check=True,
-                       stdout=subprocess.DEVNULL)
-        after = os.times()
-        return after.children_user + after.children_system - before.children_user - before.children_system
-    return (spent(24) - spent(4)) / 20
+        command = [str(mill.PROGRAM), "run", str(archive), "--threads", "1", "--repeat", str(runs)]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as program:
+            # In microseconds, where os.times() counts ticks of 10 ms.
+            _, status, usage = os.wait4(program.pid, 0)
+            program.returncode = os.waitstatus_to_exitcode(status)
+        if program.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {program.returncode}")
+        return usage.ru_utime + usage.ru_stime
+    return (spent(34) - spent(4)) / 30
 
 
 def socket_cpu(size_in, size_out, rounds=300):
