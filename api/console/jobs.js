@@ -80,8 +80,8 @@ function jobProgress(job, view) {
 
 function taskTable(tasks) {
   const failures = (task) => Object.entries(task.failures || {}).map(([cause, count]) => cause + ' × ' + count).join(', ');
-  return table(['kernel', 'calls', 'trials', 'default', 'best', 'GFLOP/s', 'failed'], tasks.map((task) =>
-    [task.name, task.calls, task.reused ? 'reused' : task.trials, ms(task.default_ms), ms(task.best_ms),
+  return table(['kernel', 'algorithm', 'calls', 'trials', 'default', 'best', 'GFLOP/s', 'failed'], tasks.map((task) =>
+    [task.name, task.algorithm || '—', task.calls, task.reused ? 'reused' : task.trials, ms(task.default_ms), ms(task.best_ms),
       typeof task.gflops === 'number' ? task.gflops.toFixed(1) : '—', failures(task)].map(
       (cell) => (typeof cell === 'number' ? String(cell) : cell))), '');
 }

@@ -119,6 +119,9 @@ private:
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
+    if (!options_.algorithms.empty())
+      pipeline.context.algorithms = LayerProbe(imported, pipeline).options_for(options_.algorithms);
+    pipeline.context.algorithms.mark = true;
     ir::GraphPrinter printer;
     if (dumps("relay")) result_.dumps["relay"] += "# imported" + title + "\n" + printer.print(imported);
     auto start = std::chrono::steady_clock::now();
@@ -414,7 +417,22 @@ private:
         }
       }
     }
+    describe_algorithms();
     for (package::KernelInfo& info : generic_infos) metadata_.kernels.push_back(std::move(info));
+  }
+
+  /// Of a kernel that computes several layers, "records" where one of them is chosen by records.
+  void describe_algorithms() {
+    for (const ShapedCalls& shaped : shaped_) {
+      std::map<ir::NodeId, size_t> kernel_of;
+      for (const plan::KernelCall& call : shaped.kernels.calls)
+        kernel_of[call.node] = shaped.shared[call.kernel];
+      for (const LayerNode& layer : layer_nodes(*shaped.graph)) {
+        package::KernelInfo& info = metadata_.kernels[kernel_of.at(layer.node)];
+        info.algorithm = layer.algorithm;
+        if (info.algorithm_reason != "records") info.algorithm_reason = layer.chosen_by;
+      }
+    }
   }
 
   const ir::Variants& variants_;

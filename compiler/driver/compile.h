@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/driver/layers.h"
 #include "compiler/ir/variants.h"
 #include "compiler/plan/plan_builder.h"
 #include "compiler/target/target.h"
@@ -45,6 +46,7 @@ struct CompileOptions {
   /// Tuned schedules by the kernel's key (hex), and why the others have none.
   std::map<std::string, TunedSchedule> schedules;
   std::string schedules_reason = "no records given";
+  LayerAlgorithms algorithms;   ///< what records say of layers that have several
   std::set<std::string> dumps;  ///< of relay, te, tir, ll, asm
   int threads = 1;              ///< never changes the result
 };

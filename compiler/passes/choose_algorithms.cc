@@ -1,6 +1,7 @@
 // The algorithm of each blocked convolution, by an analytic model of the CPU: 3x3 of stride 1 becomes minimal
 // filtering F(4,3) or F(2,3) where that is faster, where its transformed weights (4 and 16/9 times as many)
-// fit a budget over all layers, and where f32 stays accurate on the layer's own weights.
+// fit a budget over all layers, and where f32 stays accurate on the layer's own weights. What was measured
+// (AlgorithmOptions::instead) takes the place of the model's choice, within the same budget and accuracy.
 #include <algorithm>
 #include <cmath>
 
@@ -141,18 +142,58 @@ double constant_bytes(const ir::Graph& graph) {
   return bytes;
 }
 
+/// Puts what was measured in the place of the rule's choices, first where weights shrink; by layer, whether
+/// that was done. What the budget does not hold stays with the rule.
+std::vector<bool> replace_measured(const std::vector<Layer>& layers, double budget,
+                                   const std::map<int64_t, std::map<int64_t, int64_t>>& instead,
+                                   std::vector<int64_t>& tiles) {
+  const auto bytes_of = [&](size_t i, int64_t tile) {
+    return weight_bytes(layers[i], tile == 0 ? 9 : (tile + 2) * (tile + 2)) - weight_bytes(layers[i], 9);
+  };
+  for (size_t i = 0; i < layers.size(); ++i) budget -= bytes_of(i, tiles[i]);
+  std::vector<bool> measured(layers.size());
+  for (const bool shrinking : {true, false}) {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const auto layer = instead.find(static_cast<int64_t>(i));
+      if (measured[i] || layer == instead.end()) continue;
+      const auto found = layer->second.find(tiles[i]);
+      if (found == layer->second.end()) continue;
+      const double more = bytes_of(i, found->second) - bytes_of(i, tiles[i]);
+      if (shrinking ? more > 0 : more > budget) continue;
+      budget -= more;
+      tiles[i] = found->second;
+      measured[i] = true;
+    }
+  }
+  return measured;
+}
+
 /// The layer by F(tile,3) in the graph, or nothing where that is not accurate.
-bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64_t tile) {
+bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64_t tile,
+             const ir::Attrs& marks) {
   const ir::Node& node = graph.node(layer.node);
   const ir::Value& weights = graph.value(node.inputs[1]);
   Tensor transformed = ops::winograd_weights(*weights.constant, tile, layer.group);
   if (!(winograd_error(*weights.constant, transformed, tile) <= kMaxError)) return false;
   std::vector<ir::ValueId> inputs = node.inputs;
   inputs[1] = patch.add_constant(weights.name + ".winograd", std::move(transformed));
-  ir::Attrs attrs = {{"tile", tile}};
+  ir::Attrs attrs = marks;
+  attrs.set("tile", tile);
   if (node.attrs.has("pads")) attrs.set("pads", node.attrs.ints_of("pads"));
   patch.replace(node.outputs[0], patch.add_node("conv_winograd", inputs, attrs, node.origins)[0]);
   return true;
+}
+
+ir::Attrs marks_of(size_t layer, bool measured) {
+  return {{"layer", static_cast<int64_t>(layer)}, {"chosen_by", std::string(measured ? "records" : "rule")}};
+}
+
+/// The direct form as it stands, with marks.
+void mark_direct(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, const ir::Attrs& marks) {
+  const ir::Node& node = graph.node(layer.node);
+  ir::Attrs attrs = node.attrs;
+  for (const auto& [name, value] : marks.all()) attrs.set(name, value);
+  patch.replace(node.outputs[0], patch.add_node(node.op, node.inputs, attrs, node.origins)[0]);
 }
 
 }  // namespace
@@ -164,14 +205,19 @@ ir::Graph choose_algorithms(const ir::Graph& graph, const PassContext& context) 
     const ir::NodeId id = static_cast<ir::NodeId>(i);
     if (fits(graph, graph.node(id))) layers.push_back(layer_of(graph, id));
   }
-  const std::vector<int64_t> tiles =
-      choose_tiles(layers, (kMaxWeights - 1) * constant_bytes(graph), context.facts);
+  const AlgorithmOptions& options = context.algorithms;
+  const double budget = (kMaxWeights - 1) * constant_bytes(graph);
+  std::vector<int64_t> tiles(layers.size(), options.everywhere.value_or(0));
+  if (!options.everywhere) tiles = choose_tiles(layers, budget, context.facts);
+  std::vector<bool> measured(layers.size());
+  if (!options.everywhere) measured = replace_measured(layers, budget, options.instead, tiles);
   ir::Patch patch(graph, "choose_algorithms");
   for (size_t i = 0; i < layers.size(); ++i) {
+    const ir::Attrs marks = options.mark ? marks_of(i, measured[i]) : ir::Attrs();
     // The smaller tile has the smaller factors.
-    for (int64_t tile = tiles[i]; tile >= 2; tile -= 2) {
-      if (rewrite(graph, patch, layers[i], tile)) break;
-    }
+    int64_t tile = tiles[i];
+    while (tile >= 2 && !rewrite(graph, patch, layers[i], tile, marks)) tile -= 2;
+    if (tile < 2 && options.mark) mark_direct(graph, patch, layers[i], marks);
   }
   return patch.apply();
 }

@@ -18,12 +18,18 @@ const std::vector<PassInfo>& all_passes() {
 ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vector<std::string>& ran,
                        const PassObserver& observer) {
   const std::vector<PassInfo>& rows = all_passes();
+  const auto find = [&](const std::string& name) {
+    return std::find_if(rows.begin(), rows.end(), [&](const PassInfo& row) { return row.name == name; });
+  };
   for (const std::string& name : options.disabled) {
-    const bool known =
-        std::any_of(rows.begin(), rows.end(), [&](const PassInfo& row) { return row.name == name; });
-    if (!known) throw Error(ErrorCode::kInvalidArgument, "no pass \"" + name + "\" to disable");
+    if (find(name) == rows.end())
+      throw Error(ErrorCode::kInvalidArgument, "no pass \"" + name + "\" to disable");
   }
-  for (const PassInfo& row : rows) {
+  const auto first = options.first.empty() ? rows.begin() : find(options.first);
+  if (first == rows.end())
+    throw Error(ErrorCode::kInvalidArgument, "no pass \"" + options.first + "\" to start from");
+  for (auto at = first; at != rows.end(); ++at) {
+    const PassInfo& row = *at;
     if (options.context.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0)
       continue;
     graph = row.run(graph, options.context);

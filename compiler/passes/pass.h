@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,10 +15,24 @@
 
 namespace tensormill::passes {
 
-/// What a pass may look at besides the graph. Layouts, packing and algorithms follow from the target's facts.
+/// Where choose_algorithms leaves its analytic rule. Its layers are the convolutions that it has a choice
+/// for, numbered in the order of the graph that it gets; an algorithm is the tile of minimal filtering, 0 the
+/// direct form.
+struct AlgorithmOptions {
+  /// Nodes of layers get the attributes "layer" (the number) and "chosen_by" ("rule" or "records").
+  bool mark = false;
+  /// All layers by this one where it is accurate, whatever their weights take.
+  std::optional<int64_t> everywhere = {};
+  /// By layer: what takes the place of which of the rule's choices.
+  std::map<int64_t, std::map<int64_t, int64_t>> instead = {};
+};
+
+/// What a pass may look at besides the graph. Layouts, packing and algorithms follow from the target's facts
+/// where nothing else is said.
 struct PassContext {
   target::CpuFacts facts;
   int opt_level = 3;
+  AlgorithmOptions algorithms = {};
 };
 
 struct PassInfo {
@@ -34,13 +50,15 @@ const std::vector<PassInfo>& all_passes();
 
 struct PipelineOptions {
   PassContext context;
-  std::set<std::string> disabled;
+  std::set<std::string> disabled = {};
+  std::string first = {};  ///< rows before this one are left out
 };
 /// Sees the graph after each pass that ran.
 using PassObserver = std::function<void(std::string_view pass, const ir::Graph& graph)>;
 
 /// Runs the rows of the level that are not disabled; names of those that ran are appended to `ran`. Throws
-/// Error(kInvalidArgument) for an unknown name in `disabled`, InternalError when a pass breaks the graph.
+/// Error(kInvalidArgument) for an unknown name in `disabled` or `first`, InternalError when a pass breaks the
+/// graph.
 ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vector<std::string>& ran,
                        const PassObserver& observer = {});
 

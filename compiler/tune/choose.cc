@@ -17,6 +17,23 @@ bool is_better(const Record& a, const Record& b) {
   return a.median_seconds() < b.median_seconds();
 }
 
+constexpr double kBeyondNoise = 0.99;  // of a record's time: what takes its place must reach it
+
+using Algorithms = std::map<std::string, const Record*>;
+
+// The algorithm that takes the place of `rule`.
+std::string best_instead_of(const Algorithms& algorithms, const std::string& rule) {
+  const Record& own = *algorithms.at(rule);
+  std::string best = rule;
+  double bar = own.median_seconds() * kBeyondNoise;
+  for (const auto& [algorithm, record] : algorithms) {
+    if (record->final != own.final || !(record->median_seconds() < bar)) continue;
+    best = algorithm;
+    bar = record->median_seconds();
+  }
+  return best;
+}
+
 }  // namespace
 
 std::map<std::string, driver::TunedSchedule> choose_schedules(const std::vector<Record>& records,
@@ -35,6 +52,27 @@ std::map<std::string, driver::TunedSchedule> choose_schedules(const std::vector<
     if (place == nullptr || is_better(record, *place)) place = &record;
   }
   for (const auto& [key, record] : best) result[key] = {record->schedule, record->id(), ""};
+  return result;
+}
+
+driver::LayerAlgorithms choose_algorithms(const std::vector<Record>& records, const target::Target& target,
+                                          const std::string& codegen) {
+  const std::string canonical = target.canonical();
+  std::map<std::string, Algorithms> layers;
+  for (const Record& record : records) {
+    if (!why_not(record, canonical, codegen).empty()) continue;
+    const bool named = !record.layer.empty();
+    const std::string algorithm = named ? record.algorithm : driver::algorithm_name(0);
+    if (!driver::algorithm_tile(algorithm)) continue;
+    const Record*& place = layers[named ? record.layer : record.task_key][algorithm];
+    if (place == nullptr || is_better(record, *place)) place = &record;
+  }
+  driver::LayerAlgorithms result;
+  for (const auto& [layer, algorithms] : layers) {
+    for (const auto& [rule, record] : algorithms) {
+      if (algorithms.size() > 1) result[layer][rule] = best_instead_of(algorithms, rule);
+    }
+  }
   return result;
 }
 

@@ -1,4 +1,4 @@
-/// From records to the schedules of a compile. Thread-safety: pure functions.
+/// From records to the schedules and algorithms of a compile. Thread-safety: pure functions.
 #pragma once
 
 #include <map>
@@ -17,5 +17,12 @@ namespace tensormill::tune {
 std::map<std::string, driver::TunedSchedule> choose_schedules(const std::vector<Record>& records,
                                                               const target::Target& target,
                                                               const std::string& codegen);
+
+/// For each layer of which more than one algorithm has usable records, what takes the place of each of them:
+/// the fastest one by the records that choose_schedules takes, or itself where nothing is more than 1 %
+/// faster. Times are compared of one kind, of records measured in turns with others, or of single trials. A
+/// record that names no layer is of the direct form of its own kernel's layer.
+driver::LayerAlgorithms choose_algorithms(const std::vector<Record>& records, const target::Target& target,
+                                          const std::string& codegen);
 
 }  // namespace tensormill::tune

@@ -18,6 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFinalShare = 0.1;    // of a time budget, kept for measuring the best again
 constexpr size_t kFinalists = 3;       // beside the default
 constexpr double kBeyondNoise = 0.99;  // of the default's time: what a finalist has to reach
+constexpr double kRivalBar = 1.05;     // of the default algorithm's best: worth a final measurement
 // Code past this is no candidate worth its compile time: everything unrolled.
 constexpr double kMaxStatements = 20000;
 
@@ -34,13 +35,32 @@ double count_statements(const te::Stmt& stmt) {
 }  // namespace
 
 struct TuneSession::Candidate {
+  TaskState* state = nullptr;
   Point point;
   driver::BuiltKernel built;
   std::vector<float> features;
   Measurement outcome;
   double build_seconds = 0;
   double run_seconds = 0;
+
+  /// The middle one of its samples; infinity where it failed.
+  double seconds() const {
+    const bool measured = outcome.error == TrialError::kNone && !outcome.seconds.empty();
+    return measured ? median(outcome.seconds) : kInfinity;
+  }
 };
+
+/// Behind `candidates`: the task's best by single trials, of those below `bar`.
+void TuneSession::add_finalists(TaskState& state, double bar, std::vector<Candidate>& candidates) {
+  std::vector<Trial> order = state.trials;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
+  for (size_t i = 0; i < std::min(order.size(), kFinalists) && order[i].seconds < bar; ++i) {
+    candidates.emplace_back();
+    candidates.back().state = &state;
+    candidates.back().point = order[i].point;
+  }
+}
 
 TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, TuneOptions options,
                          const codegen::Backend& backend, Measurer& measurer, TuneHooks hooks)
@@ -55,6 +75,7 @@ TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, 
     state.task = std::move(task);
     tasks_.push_back(std::move(state));
   }
+  form_groups(tasks_);
   // Spaces refer to the kernels, which stand still from here on.
   for (size_t i = 0; i < tasks_.size(); ++i) {
     tasks_[i].space = std::make_unique<Space>(tasks_[i].task.kernel, target_, options_.sketches);
@@ -116,7 +137,8 @@ void TuneSession::run() {
     if (may_go_on() && !std::isfinite(state.default_seconds)) try_batch(state, {state.space->analytic()});
   }
   search();
-  for (TaskState& state : tasks_) finish(state);
+  if (options_.final_rounds == 0) return;
+  for (size_t group = 0; group < count_groups(tasks_); ++group) finish_group(group);
 }
 
 void TuneSession::search() {
@@ -136,8 +158,10 @@ void TuneSession::search() {
 
 void TuneSession::select(const TaskState& state) {
   if (selected_ == &state) return;
-  reference_ = make_reference(state.task);
-  measurer_.set_task(state.task, reference_);
+  if (selected_ != nullptr && selected_->group != state.group) references_.clear();
+  auto found = references_.find(&state);
+  if (found == references_.end()) found = references_.emplace(&state, make_reference(state.task)).first;
+  measurer_.set_task(state.task, found->second);
   selected_ = &state;
 }
 
@@ -172,7 +196,10 @@ Measurement TuneSession::measure(Candidate& candidate, const MeasureOptions& opt
 
 void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   std::vector<Candidate> candidates(points.size());
-  for (size_t i = 0; i < points.size(); ++i) candidates[i].point = std::move(points[i]);
+  for (size_t i = 0; i < points.size(); ++i) {
+    candidates[i].state = &state;
+    candidates[i].point = std::move(points[i]);
+  }
   select(state);
   {
     std::atomic<size_t> next{0};
@@ -206,43 +233,82 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   if (hooks_.progress) hooks_.progress(*this);
 }
 
-void TuneSession::finish(TaskState& state) {
-  if (!std::isfinite(state.default_seconds) || state.best_seconds >= state.default_seconds) return;
-  std::vector<Trial> order = state.trials;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-  std::vector<Candidate> candidates(1);
-  candidates[0].point = state.space->analytic();
-  for (const Trial& trial : order) {
-    if (candidates.size() > kFinalists || trial.seconds >= state.default_seconds) break;
-    candidates.emplace_back();
-    candidates.back().point = trial.point;
+void TuneSession::finish_group(size_t group) {
+  std::vector<TaskState*> run, rivals;
+  for (TaskState& state : tasks_) {
+    if (state.group == group) (state.task.calls > 0 ? run : rivals).push_back(&state);
   }
-  select(state);
-  for (Candidate& candidate : candidates) build(candidate, state.task.kernel);
+  if (run.empty()) {
+    run.push_back(rivals.front());
+    rivals.erase(rivals.begin());
+  }
+  for (TaskState* state : run) {
+    finish(*state, rivals);
+    rivals.clear();
+  }
+}
+
+void TuneSession::finish(TaskState& state, const std::vector<TaskState*>& rivals) {
+  if (!std::isfinite(state.default_seconds)) return;
+  std::vector<Candidate> candidates(1);
+  candidates[0].state = &state;
+  candidates[0].point = state.space->analytic();
+  add_finalists(state, state.default_seconds, candidates);
+  const size_t own = candidates.size();
+  for (TaskState* rival : rivals) add_finalists(*rival, state.best_seconds * kRivalBar, candidates);
+  if (candidates.size() == 1) return;
+  for (Candidate& candidate : candidates) build(candidate, candidate.state->task.kernel);
+  measure_in_turns(candidates, false);
+  state.default_seconds = candidates[0].seconds();
+  for (TaskState* rival : rivals) rival->rejected = true;
+  const size_t best = faster_than(candidates, 0, {1, own});
+  state.best_seconds = candidates[best].seconds();
+  if (!std::isfinite(state.best_seconds)) return;
+  keep(candidates[best]);
+  const size_t winner = faster_than(candidates, best, {own, candidates.size()});
+  if (winner == best) return;
+  TaskState& rival = *candidates[winner].state;
+  rival.best_seconds = candidates[winner].seconds();
+  rival.rejected = false;
+  keep(candidates[winner]);
+}
+
+/// The fastest of a range of candidates that is faster than `than` by more than noise, and with cold caches
+/// too; `than` where there is none.
+size_t TuneSession::faster_than(const std::vector<Candidate>& candidates, size_t than,
+                                std::pair<size_t, size_t> range) {
+  std::vector<size_t> order;
+  for (size_t i = range.first; i < range.second; ++i) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return candidates[a].seconds() < candidates[b].seconds(); });
+  for (const size_t i : order) {
+    if (!(candidates[i].seconds() < candidates[than].seconds() * kBeyondNoise)) break;
+    std::vector<Candidate> two = {candidates[i], candidates[than]};
+    for (Candidate& candidate : two) candidate.outcome = {};
+    measure_in_turns(two, true);
+    if (two[0].seconds() < two[1].seconds()) return i;
+  }
+  return than;
+}
+
+/// A sample of each, round after round.
+void TuneSession::measure_in_turns(std::vector<Candidate>& candidates, bool cold) {
   MeasureOptions once = options_.measure;
   once.repeat = 1;
+  once.flush_cache = cold || once.flush_cache;
   for (int round = 0; round < options_.final_rounds; ++round) {
     for (Candidate& candidate : candidates) {
       if (candidate.outcome.error != TrialError::kNone) continue;
+      select(*candidate.state);
       const Measurement sample = measure(candidate, once);
       candidate.outcome.error = sample.error;
       for (double seconds : sample.seconds) candidate.outcome.seconds.push_back(seconds);
     }
   }
-  const auto seconds_of = [](const Candidate& candidate) {
-    const bool measured = candidate.outcome.error == TrialError::kNone && !candidate.outcome.seconds.empty();
-    return measured ? median(candidate.outcome.seconds) : kInfinity;
-  };
-  state.default_seconds = seconds_of(candidates[0]);
-  size_t best = 0;
-  for (size_t i = 1; i < candidates.size(); ++i) {
-    const double bar = best == 0 ? state.default_seconds * kBeyondNoise : seconds_of(candidates[best]);
-    if (seconds_of(candidates[i]) < bar) best = i;
-  }
-  state.best_seconds = seconds_of(candidates[best]);
-  if (!std::isfinite(state.best_seconds)) return;
-  Record record = record_of(state, candidates[best]);
+}
+
+void TuneSession::keep(const Candidate& candidate) {
+  Record record = record_of(*candidate.state, candidate);
   record.final = true;
   hooks_.record(record);
   if (hooks_.progress) hooks_.progress(*this);
@@ -254,6 +320,8 @@ Record TuneSession::record_of(const TaskState& state, const Candidate& candidate
   record.task = state.task.name;
   record.args = state.task.args;
   record.task_key = state.task.key();
+  record.layer = state.task.layer;
+  record.algorithm = state.task.algorithm;
   record.index = candidate.point.index;
   record.knobs = candidate.point.knobs;
   record.schedule = schedule::print(candidate.point.schedule);
@@ -278,11 +346,21 @@ double TuneSession::default_latency() const {
   return sum;
 }
 
+std::vector<double> TuneSession::best_of_groups() const {
+  std::vector<double> best(count_groups(tasks_), kInfinity);
+  for (const TaskState& state : tasks_) {
+    const double seconds = std::min(state.best_seconds, state.default_seconds);
+    if (!state.rejected) best[state.group] = std::min(best[state.group], seconds);
+  }
+  return best;
+}
+
 double TuneSession::best_latency() const {
+  const std::vector<double> best = best_of_groups();
   double sum = 0;
   for (const TaskState& state : tasks_) {
     if (std::isfinite(state.default_seconds))
-      sum += std::min(state.best_seconds, state.default_seconds) * static_cast<double>(state.task.calls);
+      sum += best[state.group] * static_cast<double>(state.task.calls);
   }
   return sum;
 }

@@ -1,10 +1,13 @@
 /// One tuning run over a model's tasks: measures each default, gives batches of trials to the task that
 /// promises most, writes every trial as a record before the next, and at last measures the best of each task
-/// again in turns with its default. What is slower than the default is not taken.
-/// Thread-safety: a session belongs to one thread; it builds candidates on several.
+/// again in turns with its default. What is slower than the default is not taken, with warm caches or with
+/// cold ones: alone in a loop, weights stay in a cache that a whole model's do not. Tasks of one layer are
+/// measured in turns together. Thread-safety: a session belongs to one thread; it builds candidates on
+/// several.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -26,7 +29,7 @@ struct TuneOptions {
   size_t batch = 8;  ///< candidates that are built before they are measured
   int build_threads = 1;
   double build_timeout_seconds = 10;
-  int final_rounds = 7;  ///< of measuring finalists and default in turns
+  int final_rounds = 7;  ///< of measuring finalists and default in turns; 0: they are not measured again
   MeasureOptions measure;
   std::string cpu;      ///< target::cpu_fingerprint of the machine that measures
   std::string codegen;  ///< driver::compiler_build
@@ -72,7 +75,13 @@ private:
   void build(Candidate& candidate, const plan::Kernel& kernel) const;
   Measurement measure(Candidate& candidate, const MeasureOptions& options);
   void learn(const std::vector<Record>& records);
-  void finish(TaskState& state);
+  static void add_finalists(TaskState& state, double bar, std::vector<Candidate>& candidates);
+  void finish_group(size_t group);
+  void finish(TaskState& state, const std::vector<TaskState*>& rivals);
+  void measure_in_turns(std::vector<Candidate>& candidates, bool cold);
+  size_t faster_than(const std::vector<Candidate>& candidates, size_t than, std::pair<size_t, size_t> range);
+  void keep(const Candidate& candidate);
+  std::vector<double> best_of_groups() const;
   Record record_of(const TaskState& state, const Candidate& candidate) const;
 
   target::Target target_;
@@ -83,7 +92,7 @@ private:
   std::unique_ptr<CostModel> model_;
   std::vector<TaskState> tasks_;
   const TaskState* selected_ = nullptr;
-  driver::KernelReference reference_;  ///< of the selected task
+  std::map<const TaskState*, driver::KernelReference> references_;  ///< of tasks in the selected one's group
   int64_t trials_ = 0;
   double start_ = 0;
   double build_seconds_ = 0;

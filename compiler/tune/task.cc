@@ -1,8 +1,10 @@
 #include "compiler/tune/task.h"
 
 #include <charconv>
+#include <map>
 #include <set>
 
+#include "compiler/driver/layers.h"
 #include "compiler/passes/pass.h"
 #include "runtime/base/error.h"
 
@@ -40,17 +42,19 @@ size_t parse_place(const std::string& text, size_t count) {
   return place;
 }
 
-}  // namespace
-
-std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
+passes::PipelineOptions pipeline_of(const target::Target& target, int opt_level) {
   passes::PipelineOptions pipeline;
   pipeline.context = {target.facts, opt_level};
-  std::vector<std::string> ran;
-  const ir::Graph optimized =
-      passes::run_pipeline(graph, pipeline, ran, [](std::string_view, const ir::Graph&) {});
+  return pipeline;
+}
+
+/// The tasks of an optimized graph whose layers have these keys.
+std::vector<Task> tasks_of(const ir::Graph& optimized, const std::vector<std::string>& layers) {
   plan::Kernels kernels = plan::extract_kernels(optimized);
   std::vector<Task> tasks(kernels.kernels.size());
+  std::map<ir::NodeId, size_t> kernel_of;
   for (const plan::KernelCall& call : kernels.calls) {
+    kernel_of[call.node] = call.kernel;
     Task& task = tasks[call.kernel];
     if (++task.calls > 1) continue;
     for (ir::ValueId input : call.inputs) {
@@ -59,9 +63,36 @@ std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& ta
       task.constants.push_back(constant ? *constant : Tensor());
     }
   }
+  for (const driver::LayerNode& node : driver::layer_nodes(optimized)) {
+    Task& task = tasks[kernel_of.at(node.node)];
+    task.layer = layers[static_cast<size_t>(node.layer)];
+    task.algorithm = node.algorithm;
+  }
   for (size_t i = 0; i < tasks.size(); ++i) {
     tasks[i].kernel = std::move(kernels.kernels[i]);
     describe(tasks[i]);
+  }
+  return tasks;
+}
+
+}  // namespace
+
+std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
+  std::vector<std::string> ran;
+  return tasks_of(passes::run_pipeline(graph, pipeline_of(target, opt_level), ran), {});
+}
+
+std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
+  const driver::LayerProbe probe(graph, pipeline_of(target, opt_level));
+  std::vector<Task> tasks;
+  std::set<std::string> known;
+  for (const ir::Graph& optimized : probe.all_graphs()) {
+    const bool is_rule = tasks.empty();
+    for (Task& task : tasks_of(optimized, probe.keys())) {
+      if (!known.insert(task.key()).second || (!is_rule && task.layer.empty())) continue;
+      if (!is_rule) task.calls = 0;
+      tasks.push_back(std::move(task));
+    }
   }
   return tasks;
 }

@@ -17,13 +17,19 @@ struct Task {
   std::vector<char> is_constant;  ///< by input
   std::string name;               ///< the kernel's operators: its symbol without the key
   std::string args;               ///< "f32[1,64,56,56] f32[64] -> f32[1,64,56,56]"
-  int64_t calls = 0;              ///< how often the model runs it: its weight
-  int64_t bytes = 0;              ///< of all parameters
+  int64_t calls = 0;              ///< how often the model runs it untuned: its weight
+  /// Of a convolution that has several algorithms: the layer's key (driver/layers.h) and which one this is.
+  /// Tasks of one layer stand in for each other; without calls are those that the analytic rule leaves out.
+  std::string layer;
+  std::string algorithm;
+  int64_t bytes = 0;  ///< of all parameters
   const std::string key() const { return kernel.key.hex(); }
 };
 
 /// The graph's kernels after the passes of `opt_level`, in the order of their first use.
 std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
+/// These, and behind them the kernels of each layer's other algorithms, where they are accurate.
+std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
 
 /// Inputs and expected outputs of the task's trials, its own constants among them.
 driver::KernelReference make_reference(const Task& task);

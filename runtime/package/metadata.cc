@@ -38,13 +38,18 @@ std::vector<TensorInfo> tensors_from_json(JsonFields& fields, std::string_view k
 Json kernels_to_json(const std::vector<KernelInfo>& kernels) {
   Json result = Json::array();
   for (const KernelInfo& kernel : kernels) {
-    result.push_back({{"symbol", kernel.symbol},
-                      {"task_key", kernel.task_key},
-                      {"template", kernel.template_name},
-                      {"tuning_record", kernel.tuning_record},
-                      {"tuning_reason", kernel.tuning_reason},
-                      {"verified", kernel.verified},
-                      {"origins", kernel.origins}});
+    Json item = {{"symbol", kernel.symbol},
+                 {"task_key", kernel.task_key},
+                 {"template", kernel.template_name},
+                 {"tuning_record", kernel.tuning_record},
+                 {"tuning_reason", kernel.tuning_reason},
+                 {"verified", kernel.verified},
+                 {"origins", kernel.origins}};
+    if (!kernel.algorithm.empty()) {
+      item["algorithm"] = kernel.algorithm;
+      item["algorithm_reason"] = kernel.algorithm_reason;
+    }
+    result.push_back(std::move(item));
   }
   return result;
 }
@@ -60,6 +65,11 @@ std::vector<KernelInfo> kernels_from_json(JsonFields& fields) {
     kernel.template_name = item.text("template");
     kernel.tuning_record = item.text("tuning_record");
     kernel.tuning_reason = item.text("tuning_reason");
+    if (item.has("algorithm")) {
+      kernel.algorithm = item.text("algorithm");
+      if (kernel.algorithm.empty()) throw_invalid(item.pointer_to("algorithm"), "expected a name");
+      kernel.algorithm_reason = item.text("algorithm_reason");
+    }
     kernel.verified = item.text("verified");
     kernel.origins = item.texts("origins", kMaxList);
     item.finish();

@@ -39,6 +39,9 @@ struct KernelInfo {
   std::string tuning_reason;  ///< why there is none: "no records given", "steps no longer apply", or ""
   std::string verified;       ///< "full", "sample", "none", "not_run"
   std::vector<std::string> origins;
+  /// Of a convolution that has several: "direct", "F(2,3)", "F(4,3)"; else "".
+  std::string algorithm = {};
+  std::string algorithm_reason = {};  ///< what chose it: "rule" (the analytic model), "records"; or ""
 };
 
 struct MemberInfo {

@@ -35,8 +35,9 @@ driver::CompileOptions options_from(const Json& request) {
   request.at("dumps").get_to(options.dumps);
   request.at("threads").get_to(options.threads);
   const auto schedules = MappedFile::map(kSchedulesFd, "schedules");
-  const Json rows = parse_json(schedules->text());
-  for (const auto& [kernel, tuned] : rows.items()) {
+  const Json tuned_json = parse_json(schedules->text());
+  tuned_json.at("algorithms").get_to(options.algorithms);
+  for (const auto& [kernel, tuned] : tuned_json.at("schedules").items()) {
     options.schedules[kernel] = {tuned[0].get<std::string>(), tuned[1].get<std::string>(),
                                  tuned[2].get<std::string>()};
   }

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "compiler/driver/layers.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
@@ -72,7 +73,7 @@ frontend::onnx::ImportOptions import_options(const Json& request) {
   return options;
 }
 
-/// What the keys of all variants' kernels are after the passes.
+/// What the keys of all variants' kernels are after the passes, with any algorithm of each layer.
 std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& request) {
   passes::PipelineOptions pipeline;
   const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
@@ -80,9 +81,10 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
   request.at("disabled_pass").get_to(pipeline.disabled);
   std::set<std::string> keys;
   for (const ir::ShapedGraph& variant : variants.graphs) {
-    std::vector<std::string> ran;
-    const plan::Kernels kernels = plan::extract_kernels(passes::run_pipeline(variant.graph, pipeline, ran));
-    for (const plan::Kernel& kernel : kernels.kernels) keys.insert(kernel.key.hex());
+    const driver::LayerProbe probe(variant.graph, pipeline);
+    for (const ir::Graph& graph : probe.all_graphs()) {
+      for (const plan::Kernel& kernel : plan::extract_kernels(graph).kernels) keys.insert(kernel.key.hex());
+    }
   }
   return {keys.begin(), keys.end()};
 }

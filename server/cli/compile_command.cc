@@ -133,9 +133,10 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
 }
 
 void use_records(const std::string& path, driver::CompileOptions& options) {
-  options.schedules = in_context(path, [&] {
-    return tune::choose_schedules(tune::parse_records(read_file(path)), options.target,
-                                  driver::compiler_build());
+  in_context(path, [&] {
+    const std::vector<tune::Record> records = tune::parse_records(read_file(path));
+    options.schedules = tune::choose_schedules(records, options.target, driver::compiler_build());
+    options.algorithms = tune::choose_algorithms(records, options.target, driver::compiler_build());
   });
   options.schedules_reason = "no record of the kernel";
 }

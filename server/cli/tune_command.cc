@@ -48,7 +48,7 @@ std::vector<tune::Task> tasks_of(const TuneArguments& arguments, const target::T
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
   const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
   const ir::Graph graph = frontend::onnx::import_model(source, import, ops::standard_ops());
-  return tune::extract_tasks(graph, target, 3);
+  return tune::extract_all_tasks(graph, target, 3);
 }
 
 /// Each task with its default's time, which is measured: all trials go to the defaults.
@@ -56,6 +56,7 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
                bool json) {
   options.trials = static_cast<int64_t>(tasks.size());
   options.time_budget_seconds = 0;
+  options.final_rounds = 0;
   tune::TuneHooks hooks;
   hooks.clock = &now;
   hooks.record = [](const tune::Record&) {};
@@ -75,6 +76,8 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
          {"name", task.name},
          {"args", task.args},
          {"key", task.key()},
+         {"layer", task.layer},
+         {"algorithm", task.algorithm},
          {"calls", task.calls},
          {"flops", task.kernel.flops},
          {"bytes", task.bytes},
@@ -86,13 +89,14 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
     std::cout << list.dump() << std::endl;
     return 0;
   }
-  std::cout << "task  calls    MFLOP    MiB  default ms  share %    points  what\n";
+  std::cout << "task  calls    MFLOP    MiB  default ms  share %    points  algorithm  what\n";
   for (const Json& row : list) {
     std::cout << std::setw(4) << row["task"].get<size_t>() << std::setw(7) << row["calls"].get<int64_t>()
               << std::fixed << std::setprecision(1) << std::setw(9) << row["flops"].get<double>() / 1e6
               << std::setw(7) << row["bytes"].get<double>() / (1 << 20) << std::setprecision(4)
               << std::setw(12) << row["default_ms"].get<double>() << std::setprecision(1) << std::setw(9)
-              << row["share"].get<double>() * 100 << std::setw(10) << row["points"].get<uint64_t>() << "  "
+              << row["share"].get<double>() * 100 << std::setw(10) << row["points"].get<uint64_t>()
+              << std::setw(11) << row["algorithm"].get<std::string>() << "  "
               << row["name"].get<std::string>() << "  " << row["args"].get<std::string>() << "\n";
   }
   return 0;
@@ -154,6 +158,9 @@ Json report_of(const tune::TuneSession& session) {
     const double flops = static_cast<double>(state.task.kernel.flops);
     tasks.push_back({{"name", state.task.name},
                      {"key", state.task.key()},
+                     {"layer", state.task.layer},
+                     {"algorithm", state.task.algorithm},
+                     {"rejected", state.rejected},
                      {"calls", state.task.calls},
                      {"trials", state.attempts},
                      {"default_ms", state.default_seconds * 1e3},
@@ -171,13 +178,14 @@ Json report_of(const tune::TuneSession& session) {
 }
 
 void print_report(const Json& report) {
-  std::cout << " calls  trials  default ms    best ms  GFLOP/s  what\n" << std::fixed;
+  std::cout << " calls  trials  default ms    best ms  GFLOP/s  algorithm  what\n" << std::fixed;
   for (const Json& task : report["tasks"]) {
     if (task["trials"] == 0) continue;
     std::cout << std::setw(6) << task["calls"].get<int64_t>() << std::setw(8) << task["trials"].get<int64_t>()
               << std::setprecision(4) << std::setw(12) << task["default_ms"].get<double>() << std::setw(11)
               << task["best_ms"].get<double>() << std::setprecision(1) << std::setw(9)
-              << task["gflops"].get<double>() << "  " << task["name"].get<std::string>() << "\n";
+              << task["gflops"].get<double>() << std::setw(11) << task["algorithm"].get<std::string>() << "  "
+              << task["name"].get<std::string>() << "\n";
     for (const auto& [cause, what] : task["failures"].items())
       std::cout << "        " << what["count"] << " x " << cause << ": " << what["first"].get<std::string>()
                 << "\n";

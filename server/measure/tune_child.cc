@@ -89,6 +89,14 @@ Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector
   known.records = tune::parse_records(MappedFile::map(kKnownFd, "known records")->text());
   answer.at("own").get_to(known.own);
   answer.at("done").get_to(known.done);
+  // The algorithms of a layer are measured against each other, so all of them are done or none.
+  std::set<std::string> open_layers;
+  for (const tune::Task& task : tasks) {
+    if (!task.layer.empty() && !known.done.contains(task.key())) open_layers.insert(task.layer);
+  }
+  for (const tune::Task& task : tasks) {
+    if (open_layers.contains(task.layer)) known.done.erase(task.key());
+  }
   return known;
 }
 
@@ -147,7 +155,7 @@ std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Tar
   std::vector<tune::Task> tasks;
   std::set<std::string> seen;
   for (const ir::ShapedGraph& variant : variants.graphs) {
-    for (tune::Task& task : tune::extract_tasks(variant.graph, target, opt_level)) {
+    for (tune::Task& task : tune::extract_all_tasks(variant.graph, target, opt_level)) {
       if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
     }
   }

@@ -20,6 +20,8 @@ Json task_json(const tune::TaskState& state) {
   }
   return {{"task", state.task.key()},
           {"name", state.task.name},
+          {"layer", state.task.layer},
+          {"algorithm", state.task.algorithm},
           {"calls", state.task.calls},
           {"trials", state.attempts},
           {"reused", false},
@@ -56,6 +58,8 @@ Json reused_task(const tune::Task& task, const target::Target& target,
   if (std::isfinite(final)) best = final;
   return {{"task", task.key()},
           {"name", task.name},
+          {"layer", task.layer},
+          {"algorithm", task.algorithm},
           {"calls", task.calls},
           {"trials", 0},
           {"reused", true},

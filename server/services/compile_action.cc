@@ -14,13 +14,14 @@ target::Target target_of(const Json& resolved) {
 }
 
 /// [] where no kernel has a record: the same work as without any.
-Json chosen_json(const Schedules& schedules) {
-  if (schedules.empty()) return Json::array();
+Json chosen_json(const Tuned& tuned) {
+  if (tuned.schedules.empty()) return Json::array();
   Json kernels = Json::object();
-  for (const auto& [kernel, tuned] : schedules) {
-    kernels[kernel] = tuned.reason.empty() ? Json{{"record", tuned.record}} : Json{{"reason", tuned.reason}};
-  }
-  return {{"kernels", std::move(kernels)}};
+  for (const auto& [kernel, one] : tuned.schedules)
+    kernels[kernel] = one.reason.empty() ? Json{{"record", one.record}} : Json{{"reason", one.reason}};
+  Json chosen = {{"kernels", std::move(kernels)}};
+  if (!tuned.algorithms.empty()) chosen["algorithms"] = tuned.algorithms;
+  return chosen;
 }
 
 std::string kernels_key(Json resolved) {
@@ -58,13 +59,14 @@ void settle_records(TuningRecords& records, Json& resolved, const std::vector<st
       kernels.empty() ? Json::array() : chosen_json(records.choose(from, target_of(resolved), kernels));
 }
 
-Schedules schedules_of(TuningRecords& records, Json& resolved) {
-  Schedules schedules;
+Tuned tuned_of(TuningRecords& records, Json& resolved) {
+  Tuned all;
   Json& chosen = resolved.at("tuning_records");
-  if (!chosen.contains("kernels")) return schedules;
+  if (!chosen.contains("kernels")) return all;
+  if (chosen.contains("algorithms")) chosen.at("algorithms").get_to(all.algorithms);
   const target::Target target = target_of(resolved);
   for (const auto& [kernel, what] : chosen.at("kernels").items()) {
-    driver::TunedSchedule& tuned = schedules[kernel];
+    driver::TunedSchedule& tuned = all.schedules[kernel];
     if (what.contains("reason")) {
       what.at("reason").get_to(tuned.reason);
       continue;
@@ -72,7 +74,7 @@ Schedules schedules_of(TuningRecords& records, Json& resolved) {
     tuned = records.find(kernel, what.at("record").get<std::string>(), target);
     if (!tuned.reason.empty()) what = {{"reason", tuned.reason}};
   }
-  return schedules;
+  return all;
 }
 
 void remember_kernels(storage::Catalog& catalog, const Json& resolved, std::vector<std::string> kernels) {

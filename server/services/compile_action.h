@@ -1,7 +1,8 @@
 /// The resolved form of a compilation, over which its action key is: model, canonical target, options, and
 /// for each kernel that has one the record that is used. `tuning_records` of the form is [] for none,
-/// {"kernels":{KEY:{"record":ID} or {"reason":TEXT}}}, or, as long as nobody has seen the model's kernels
-/// under these options, {"pending":{"from":"auto" or a set's id,"state":DIGEST}}.
+/// {"kernels":{KEY:{"record":ID} or {"reason":TEXT}},"algorithms":{LAYER:{RULE:ALGORITHM}}} (the second
+/// member where records decide about a layer: driver::LayerAlgorithms), or, as long as nobody has seen the
+/// model's kernels under these options, {"pending":{"from":"auto" or a set's id,"state":DIGEST}}.
 /// Thread-safety: pure functions of their arguments and the catalog.
 #pragma once
 
@@ -25,9 +26,11 @@ void resolve_records(TuningRecords& records, storage::Catalog& catalog,
 bool has_pending_records(const Json& resolved);
 /// Replaces what is pending, now that the kernels are known.
 void settle_records(TuningRecords& records, Json& resolved, const std::vector<std::string>& kernels);
-/// The schedules that a settled form names. A record that is gone is replaced in the form by the reason.
-Schedules schedules_of(TuningRecords& records, Json& resolved);
-/// Keeps the kernels of this model under these options for later submissions.
+/// The schedules and algorithms that a settled form names. A record that is gone is replaced in the form by
+/// the reason.
+Tuned tuned_of(TuningRecords& records, Json& resolved);
+/// Keeps the keys of all kernels that this model may have under these options, those of its layers' other
+/// algorithms too, for later submissions.
 void remember_kernels(storage::Catalog& catalog, const Json& resolved, std::vector<std::string> kernels);
 
 }  // namespace tensormill::server

@@ -11,11 +11,11 @@ storage::JobFinish CompileRunner::run(jobs::JobContext& context) {
   const bool pending = has_pending_records(resolved);
   const std::vector<std::string> kernels = import_graph(tools_, context, resolved, graph, pending);
   if (pending) settle_records(tools_.records, resolved, kernels);
-  const Schedules schedules = schedules_of(tools_.records, resolved);
+  const Tuned tuned = tuned_of(tools_.records, resolved);
   const PackageFiles files(context.folder());
-  const std::string times = compile_graph(tools_, context, resolved, graph, schedules, files);
+  const std::string times = compile_graph(tools_, context, resolved, graph, tuned, files);
   context.progress(R"({"stage":"publish","done":0,"total":1})");
-  remember_kernels(tools_.catalog, resolved, kernels_of(files));
+  if (pending) remember_kernels(tools_.catalog, resolved, kernels);
   storage::JobFinish finish;
   finish.package = store_package(tools_.blobs, context, files);
   context.progress(R"({"stage":"publish","done":1,"total":1})");

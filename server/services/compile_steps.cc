@@ -71,11 +71,11 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
   return spec;
 }
 
-/// The schedules as the child reads them: they may be long, so they are no argument.
-std::string schedules_text(const Schedules& schedules) {
+/// What records say as the child reads it: it may be long, so it is no argument.
+std::string tuned_text(const Tuned& tuned) {
   Json rows = Json::object();
-  for (const auto& [kernel, tuned] : schedules) rows[kernel] = {tuned.steps, tuned.record, tuned.reason};
-  return rows.dump();
+  for (const auto& [kernel, one] : tuned.schedules) rows[kernel] = {one.steps, one.record, one.reason};
+  return Json{{"schedules", std::move(rows)}, {"algorithms", tuned.algorithms}}.dump();
 }
 
 jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& resolved,
@@ -141,17 +141,9 @@ std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContex
 }
 
 std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
-                          const GraphFiles& graph, const Schedules& schedules, const PackageFiles& files) {
-  const FileDescriptor tuned = memory_file("schedules", schedules_text(schedules));
-  return context.run_child(compile_spec(tools.options, resolved, graph, files, tuned.get()));
-}
-
-std::vector<std::string> kernels_of(const PackageFiles& files) {
-  const auto text = MappedFile::map(files.metadata.get(), "metadata.json");
-  std::vector<std::string> kernels;
-  for (const package::KernelInfo& kernel : package::metadata_from_json(text->text()).kernels)
-    kernels.push_back(kernel.task_key);
-  return kernels;
+                          const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files) {
+  const FileDescriptor text = memory_file("schedules", tuned_text(tuned));
+  return context.run_child(compile_spec(tools.options, resolved, graph, files, text.get()));
 }
 
 storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,

@@ -45,15 +45,14 @@ struct PackageFiles {
   FileDescriptor metadata, plan, code, params, dumps;
 };
 
-/// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels when
-/// `kernels` asks for them. Throws Error(kNotFound) when the model was removed.
+/// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels
+/// when `kernels` asks for them, its layers' other algorithms among them. Throws Error(kNotFound) when the
+/// model was removed.
 std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
                                       const Json& resolved, GraphFiles& files, bool kernels = false);
 /// The compile child turns the bundle into a package; returns its times as JSON.
 std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
-                          const GraphFiles& graph, const Schedules& schedules, const PackageFiles& files);
-/// Keys of the package's kernels.
-std::vector<std::string> kernels_of(const PackageFiles& files);
+                          const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files);
 /// All blobs of the package, durable; the row that names them.
 storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,
                                   const PackageFiles& files);

@@ -20,9 +20,9 @@ constexpr const char* kCompileStage = R"({"stage":"compile","done":0,"total":2})
 /// A compiled package on its way.
 struct Compiled {
   Compiled(const CompileTools& tools, jobs::JobContext& context, const Json& form, const GraphFiles& graph,
-           const Schedules& schedules)
+           const Tuned& tuned)
       : files(context.folder()) {
-    compile_graph(tools, context, form, graph, schedules, files);
+    compile_graph(tools, context, form, graph, tuned, files);
   }
   std::vector<int> members() const {
     return {files.metadata.get(), files.plan.get(), files.code.get(), files.params.get()};
@@ -85,7 +85,7 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   settle_records(tools_.records, form, search.kernels());
   context.progress(kCompileStage);
   Compiled before(tools_, context, form, graph, {});
-  Compiled after(tools_, context, form, graph, schedules_of(tools_.records, form));
+  Compiled after(tools_, context, form, graph, tuned_of(tools_.records, form));
   compare(context, pool_, before, after, resolved.at("threads").get<int>(), benchmark_);
   const double before_ms = median(before.runs_ms);
   const double after_ms = median(after.runs_ms);

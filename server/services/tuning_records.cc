@@ -142,30 +142,31 @@ std::shared_ptr<http::ResponseStream> TuningRecords::get(const std::string& id) 
 
 void TuningRecords::remove(const std::string& id) { catalog_.remove_tuning_set(require_set(catalog_, id)); }
 
-Schedules TuningRecords::choose(const std::string& from, const target::Target& target,
-                                const std::vector<std::string>& kernels) {
+Tuned TuningRecords::choose(const std::string& from, const target::Target& target,
+                            const std::vector<std::string>& kernels) {
   const std::string compiler = driver::compiler_build();
   storage::TuningFilter filter;
   filter.tasks = kernels;
   filter.target = target.canonical();
   filter.generator = compiler;
   const int threads = default_threads(target);
+  Tuned tuned;
   if (from == "auto") {
     filter.cpu = cpu_;
     filter.with_imported = false;
-    return tune::choose_schedules(parsed(catalog_.best_tuning_records(filter, threads)), target, compiler);
+  } else {
+    // What cannot be used has its reason from one of its records.
+    storage::TuningFilter all;
+    all.tasks = kernels;
+    all.set = filter.set = require_set(catalog_, from);
+    tuned.schedules =
+        tune::choose_schedules(parsed(catalog_.best_tuning_records(all, threads)), target, compiler);
   }
-  storage::TuningFilter all;
-  all.tasks = kernels;
-  all.set = filter.set = require_set(catalog_, from);
-  // What cannot be used has its reason from one of its records.
-  Schedules schedules =
-      tune::choose_schedules(parsed(catalog_.best_tuning_records(all, threads)), target, compiler);
-  for (auto& [kernel, schedule] :
-       tune::choose_schedules(parsed(catalog_.best_tuning_records(filter, threads)), target, compiler)) {
-    schedules[kernel] = std::move(schedule);
-  }
-  return schedules;
+  const std::vector<tune::Record> best = parsed(catalog_.best_tuning_records(filter, threads));
+  for (auto& [kernel, schedule] : tune::choose_schedules(best, target, compiler))
+    tuned.schedules[kernel] = std::move(schedule);
+  tuned.algorithms = tune::choose_algorithms(best, target, compiler);
+  return tuned;
 }
 
 driver::TunedSchedule TuningRecords::find(const std::string& kernel, const std::string& record,

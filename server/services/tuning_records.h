@@ -15,8 +15,11 @@
 
 namespace tensormill::server {
 
-/// What records say of kernels, by the kernel's key.
-using Schedules = std::map<std::string, driver::TunedSchedule>;
+/// What records say of kernels, by the kernel's key, and of layers that have several algorithms.
+struct Tuned {
+  std::map<std::string, driver::TunedSchedule> schedules;
+  driver::LayerAlgorithms algorithms;
+};
 
 class TuningRecords final : public services::TuningService {
 public:
@@ -34,8 +37,8 @@ public:
 
   /// What the best records measured here ("auto"), or those of a set (its id), say of `kernels`; of all
   /// kernels when that is empty. Throws Error(kNotFound) for a set that is not there.
-  Schedules choose(const std::string& from, const target::Target& target,
-                   const std::vector<std::string>& kernels);
+  Tuned choose(const std::string& from, const target::Target& target,
+               const std::vector<std::string>& kernels);
   /// The schedule behind a record's id (tune::Record::id); with a reason and no steps where it is gone.
   driver::TunedSchedule find(const std::string& kernel, const std::string& record,
                              const target::Target& target);

@@ -8,7 +8,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import made_models
 import mill
+import numpy as np
+from onnx import TensorProto
 
 SHAPES = ["--input-shapes", "input:[1,1,28,28]"]
 
@@ -34,9 +37,9 @@ class Tune(unittest.TestCase):
             "tune", self.model, *SHAPES, "-o", self.records, "--trials", trials, "--min-repeat-ms", "1", *options
         )
 
-    def kernels(self, *options):
+    def kernels(self, *options, shapes=SHAPES):
         package = self.folder / "module.tar"
-        self.run_ok("compile", self.model, *SHAPES, "-o", package, *options)
+        self.run_ok("compile", self.model, *shapes, "-o", package, *options)
         with tarfile.open(package) as archive:
             return json.load(archive.extractfile("metadata.json"))["kernels"]
 
@@ -105,6 +108,39 @@ class Tune(unittest.TestCase):
         self.assertEqual(kinds, {0, 1})
         self.assertFalse([line for line in lines if line["result"][1] in (4, 5)], "crashed, or gave a wrong answer")
         self.kernels("--tuning-records", self.records)
+
+    def test_algorithms_of_a_layer_are_alternatives(self):
+        weights = np.random.default_rng(1).standard_normal((16, 16, 3, 3), dtype=np.float32)
+        image = ("input", TensorProto.FLOAT, [1, 16, 12, 12])
+        self.model = self.folder / "conv.onnx"
+        self.model.write_bytes(
+            made_models.one_node_model("Conv", [image], ("y", *image[1:]), [("w", weights)], pads=[1, 1, 1, 1])
+        )
+        shapes = ["--input-shapes", "input:[1,16,12,12]"]
+
+        def tune():
+            command = self.command(
+                "tune", self.model, *shapes, "-o", self.records, "--trials", 12, "--min-repeat-ms", "1",
+                "--tuner", "random", "--json",
+            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+            return json.loads(done.stdout), [line for line in lines if not line["config"]["final"]]
+
+        report, lines = tune()
+        layers = {line["algorithm"]: line["layer"] for line in lines if "layer" in line}
+        self.assertEqual(set(layers), {"direct", "F(2,3)", "F(4,3)"})
+        self.assertEqual(set(layers.values()), {line["task_key"] for line in lines if line.get("algorithm") == "direct"})
+        self.assertLessEqual(report["best_ms"], report["default_ms"])
+        again, same = tune()
+        self.assertEqual((again["trials"], len(same)), (report["trials"], len(lines)), "all trials were known")
+        conv = [kernel for kernel in self.kernels("--tuning-records", self.records, shapes=shapes)
+                if "algorithm" in kernel]
+        self.assertEqual([kernel["algorithm_reason"] for kernel in conv], ["records"])
+        self.assertTrue(conv[0]["tuning_record"], conv)
+        rule = [kernel for kernel in self.kernels(shapes=shapes) if "algorithm" in kernel]
+        self.assertEqual([kernel["algorithm_reason"] for kernel in rule], ["rule"])
 
     def test_garbage_is_refused_with_its_line(self):
         self.records.write_text("\n{}\n")

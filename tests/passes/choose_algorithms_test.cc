@@ -92,6 +92,36 @@ TEST(ChooseAlgorithms, TheErrorIsMeasuredOnTheWeights) {
   EXPECT_FALSE(passes::winograd_error(infinite, ops::winograd_weights(infinite, 4, 1), 4) <= 1e-5);
 }
 
+TEST(ChooseAlgorithms, OptionsTakeThePlaceOfTheRule) {
+  const ir::Graph graph = one_layer(32, 28, 3, 1, 2000);
+  const auto tile_with = [&](const passes::AlgorithmOptions& options, std::string* chosen_by = nullptr) {
+    passes::PassContext context = context_of(512);
+    context.algorithms = options;
+    const ir::Graph result = passes::choose_algorithms(passes::alter_layout(graph, context_of(512)), context);
+    for (const ir::Node& node : result.nodes()) {
+      if (chosen_by != nullptr && node.attrs.has("layer")) *chosen_by = node.attrs.string_of("chosen_by");
+    }
+    return tile_of_first(result);
+  };
+  for (const int64_t tile : {0, 2, 4}) {
+    EXPECT_EQ(tile_with({.everywhere = tile}), tile);
+    std::string chosen_by;
+    EXPECT_EQ(tile_with({.mark = true, .instead = {{0, {{4, tile}}}}}, &chosen_by), tile);
+    EXPECT_EQ(chosen_by, "records");
+    EXPECT_EQ(tile_with({.mark = true, .instead = {{0, {{2, tile}}}}}, &chosen_by), 4) << "of another choice";
+    EXPECT_EQ(chosen_by, "rule");
+  }
+}
+
+TEST(ChooseAlgorithms, WhatWasMeasuredKeepsTheBudget) {
+  const ir::Graph blocked = passes::alter_layout(one_layer(32, 28, 3, 1, 1), context_of(512));
+  passes::PassContext context = context_of(512);
+  context.algorithms.instead = {{0, {{2, 4}}}};
+  EXPECT_EQ(tile_of_first(passes::choose_algorithms(blocked, context)), 2);
+  context.algorithms.instead = {{0, {{2, 0}}}};
+  EXPECT_EQ(tile_of_first(passes::choose_algorithms(blocked, context)), 0);
+}
+
 TEST(ChooseAlgorithms, RunsFromLevelThreeAndCanBeDisabled) {
   const ir::Graph graph = one_layer(32, 28, 3, 1, 2000);
   passes::PipelineOptions options;

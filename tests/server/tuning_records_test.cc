@@ -93,12 +93,12 @@ TEST_F(TuningRecordsTest, AutoTakesWhatWasMeasuredHere) {
   other.codegen = "another compiler";
   measure(other);
   const Digest imported = records_.import_records(tune::to_line(record(1, "split s0 i0 16\n")), false).id;
-  const Schedules chosen = records_.choose("auto", target_, {});
+  const auto chosen = records_.choose("auto", target_, {}).schedules;
   ASSERT_EQ(chosen.size(), 1U);
   EXPECT_EQ(chosen.at(kKernel).steps, "split s0 i0 4\n");
   EXPECT_EQ(chosen.at(kKernel).record, best.id());
-  EXPECT_EQ(records_.choose(imported.text(), target_, {}).at(kKernel).steps, "split s0 i0 16\n");
-  EXPECT_TRUE(records_.choose("auto", target_, {std::string(64, 'b')}).empty());
+  EXPECT_EQ(records_.choose(imported.text(), target_, {}).schedules.at(kKernel).steps, "split s0 i0 16\n");
+  EXPECT_TRUE(records_.choose("auto", target_, {std::string(64, 'b')}).schedules.empty());
   EXPECT_EQ(records_.find(kKernel, best.id(), target_).steps, "split s0 i0 4\n");
   EXPECT_THAT(records_.find(kKernel, "nothing", target_).reason, HasSubstr("removed"));
 }
@@ -107,7 +107,7 @@ TEST_F(TuningRecordsTest, ASetTellsWhyItsRecordsCannotBeUsed) {
   tune::Record other = record(1, "");
   other.codegen = "another compiler";
   const Digest set = records_.import_records(tune::to_line(other), false).id;
-  EXPECT_EQ(records_.choose(set.text(), target_, {}).at(kKernel).reason,
+  EXPECT_EQ(records_.choose(set.text(), target_, {}).schedules.at(kKernel).reason,
             "its records are of another compiler");
 }
 
@@ -129,13 +129,13 @@ TEST_F(TuningRecordsTest, TheActionCoversTheChosenRecordsAlone) {
   EXPECT_EQ(action_key(resolve()), action_key(form)) << "another kernel's record changes nothing";
   measure(record(1, "split s0 i0 8\n"));
   EXPECT_NE(action_key(resolve()), action_key(form));
-  EXPECT_EQ(schedules_of(records_, form).at(kKernel).steps, "split s0 i0 4\n");
+  EXPECT_EQ(tuned_of(records_, form).schedules.at(kKernel).steps, "split s0 i0 4\n");
 }
 
 TEST_F(TuningRecordsTest, ARecordThatIsGoneLeavesItsReasonInTheForm) {
   Json form = resolved();
   form["tuning_records"] = {{"kernels", {{kKernel, {{"record", "gone"}}}}}};
-  EXPECT_EQ(schedules_of(records_, form).at(kKernel).reason, "its record was removed");
+  EXPECT_EQ(tuned_of(records_, form).schedules.at(kKernel).reason, "its record was removed");
   EXPECT_EQ(form.at("tuning_records").at("kernels").at(kKernel).at("reason"), "its record was removed");
 }
 

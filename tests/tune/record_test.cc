@@ -56,6 +56,18 @@ std::string changed(const char* pointer, const Json& value) {
   return json.dump();
 }
 
+TEST(Record, LayerAndAlgorithmAreOptional) {
+  Record record = sample();
+  EXPECT_EQ(to_line(record).find("layer"), std::string::npos);
+  record.layer = std::string(64, 'c');
+  record.algorithm = "F(4,3)";
+  EXPECT_EQ(record_from_line(to_line(record)).layer, record.layer);
+  EXPECT_EQ(record_from_line(to_line(record)).algorithm, record.algorithm);
+  EXPECT_EQ(record.id(), sample().id()) << "what is replayed is the same";
+  EXPECT_THAT(error_of(changed("/layer", "here")), HasSubstr("layer is no SHA-256"));
+  EXPECT_THAT(error_of(changed("/layer", record.layer)), HasSubstr("algorithm"));
+}
+
 TEST(Record, ALineReadsBackAsItWas) {
   const Record record = sample();
   const Record again = record_from_line(to_line(record));

@@ -42,6 +42,12 @@ int64_t block_of(int64_t extent, int64_t limit) {
   return most;
 }
 
+std::vector<int64_t> divisors_up_to(int64_t extent, int64_t most) {
+  std::vector<int64_t> found = divisors(extent);
+  std::erase_if(found, [&](int64_t factor) { return factor > most; });
+  return found;
+}
+
 class AttentionSchedule {
 public:
   AttentionSchedule(Builder& builder, Stages stages, int64_t rows, int64_t lanes)
@@ -53,7 +59,7 @@ public:
     const double work = static_cast<double>(num_elements(scores)) * static_cast<double>(width) * 2;
     const std::string head = schedule_root(width, work);
     // Elements of the keys move one by one: a vector of them would be gathered, which is slower.
-    const int64_t together = block_of(width, 8);
+    const int64_t together = builder_.knob("keys_together", block_of(width, 8), divisors_up_to(width, 16));
     split(stages_.keys, "i2", together);
     step("reorder", {stages_.keys, "i2.o", "i3", "i2.i"});
     step("unroll", {stages_.keys, "i2.i"});
@@ -95,7 +101,9 @@ private:
 
   void schedule_scores(int64_t blocks) {
     const int64_t registers = builder_.target().facts.vector_registers;
-    const int64_t vectors = block_of(blocks, std::max<int64_t>(1, (registers - 4) / (rows_ + 1)));
+    const int64_t most = std::max<int64_t>(1, (registers - 4) / (rows_ + 1));
+    const int64_t vectors =
+        builder_.knob("score_vectors", block_of(blocks, most), divisors_up_to(blocks, most));
     for (const std::string& stage : {stages_.logits, stages_.scores}) {
       split(stage, "i2", rows_);
       split(stage, "i3", vectors * lanes_);
@@ -165,8 +173,9 @@ bool template_attention(Builder& builder) {
   const int64_t vectors = width / std::max<int64_t>(lanes, 1);
   if (lanes < 2 || width % lanes != 0 || scores[3] < lanes || vectors * 3 > facts.vector_registers * 2)
     return false;
-  const int64_t rows = block_of(scores[2], std::min<int64_t>(8, facts.vector_registers * 2 / 3 / vectors));
-  if ((scores[3] * (2 * width + 2 * rows)) * 4 > facts.l2_bytes / 2) return false;
+  const int64_t most_rows = std::min<int64_t>(8, facts.vector_registers * 2 / 3 / vectors);
+  const int64_t fitting = block_of(scores[2], most_rows);
+  if ((scores[3] * (2 * width + 2 * fitting)) * 4 > facts.l2_bytes / 2) return false;
   builder.inline_injective({stages.keys, stages.values, stages.logits, stages.powers});
   for (const std::string& name : builder.stage_names()) {
     const Stage& stage = builder.stage(name);
@@ -174,6 +183,7 @@ bool template_attention(Builder& builder) {
         name != stages.values && name != stages.logits && name != stages.powers && !stage.reduction)
       return false;
   }
+  const int64_t rows = builder.knob("query_rows", fitting, divisors_up_to(scores[2], fitting));
   AttentionSchedule(builder, stages, rows, lanes).run();
   return true;
 }

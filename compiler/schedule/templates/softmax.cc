@@ -45,9 +45,12 @@ bool template_softmax(Builder& builder) {
     builder.step("vectorize", {name, last + ".i"});
     builder.step("compute_at", {name, root, inside});
   }
+  // Sums that go on side by side hide each other's latency.
+  const int64_t partial_sums =
+      width > 1 && row % (4 * width) == 0 ? builder.knob("partial_sums", 1, {1, 2, 4}) : 1;
   for (const std::string& name : reductions) {
     if (width > 1) {
-      builder.step("split", {name, "r0", std::to_string(width)});
+      builder.step("split", {name, "r0", std::to_string(width * partial_sums)});
       builder.step("rfactor", {name, "r0.i"});
       builder.step("vectorize", {name, "r0"});
       const std::string partial = name + ".rf";

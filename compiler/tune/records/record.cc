@@ -188,6 +188,10 @@ std::string to_line(const Record& record) {
        {{"codegen", record.codegen}, {"template", record.task}, {"space_digest", record.space_digest}}},
       {"tensormill_version", record.codegen},
       {"device", {{"cpu", record.cpu}, {"threads", record.threads}}}};
+  if (!record.layer.empty()) {
+    json["layer"] = record.layer;
+    json["algorithm"] = record.algorithm;
+  }
   if (!record.features.empty())
     json["features"] = {{"version", kFeatureVersion}, {"values", record.features}};
   return canonical_json(json);
@@ -211,6 +215,11 @@ Record record_from_line(std::string_view line) {
   record.args = as_text(input[2], "input[2]");
   record.task_key = members.text("task_key");
   if (!is_key(record.task_key)) reject("task_key is no SHA-256");
+  if (json.contains("layer")) {
+    record.layer = members.text("layer");
+    if (!is_key(record.layer)) reject("layer is no SHA-256");
+    record.algorithm = members.text("algorithm");
+  }
   read_config(Members(members.at("config"), "config"), record);
   record.schedule = steps_text(members.array("schedule", 0, kMaxSteps));
   read_result(members.array("result", 4, 4), record);

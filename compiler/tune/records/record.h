@@ -29,11 +29,13 @@ enum class TrialError : int {
 std::string_view to_text(TrialError error);
 
 struct Record {
-  std::string target;                 ///< canonical
-  std::string task;                   ///< the kernel's symbol without its key: what people read
-  std::string args;                   ///< shapes and types of the kernel's parameters, for people
-  std::string task_key;               ///< 64 hex: plan::Kernel::key
-  uint64_t index = 0;                 ///< in the task's space
+  std::string target;     ///< canonical
+  std::string task;       ///< the kernel's symbol without its key: what people read
+  std::string args;       ///< shapes and types of the kernel's parameters, for people
+  std::string task_key;   ///< 64 hex: plan::Kernel::key
+  std::string layer;      ///< 64 hex where the kernel is one of several algorithms of a layer, or ""
+  std::string algorithm;  ///< then which (driver/layers.h)
+  uint64_t index = 0;     ///< in the task's space
   std::vector<schedule::Knob> knobs;  ///< name and chosen value; the candidates are not stored
   bool final = false;                 ///< measured again, in turns with the default
   std::string schedule;               ///< schedule::print
