@@ -11,7 +11,7 @@ from pathlib import Path
 import made_models
 import mill
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper, numpy_helper
 
 SHAPES = ["--input-shapes", "input:[1,1,28,28]"]
 
@@ -110,12 +110,16 @@ class Tune(unittest.TestCase):
         self.kernels("--tuning-records", self.records)
 
     def test_algorithms_of_a_layer_are_alternatives(self):
-        weights = np.random.default_rng(1).standard_normal((16, 16, 3, 3), dtype=np.float32)
-        image = ("input", TensorProto.FLOAT, [1, 16, 12, 12])
+        random = np.random.default_rng(1)
+        # Weights beside the convolution's make room for transformed ones.
+        constants = [("w", [16, 16, 3, 3]), ("beside", [12, 1200])]
+        nodes = [helper.make_node("Conv", ["input", "w"], ["c"], pads=[1, 1, 1, 1]),
+                 helper.make_node("MatMul", ["c", "beside"], ["y"])]
         self.model = self.folder / "conv.onnx"
-        self.model.write_bytes(
-            made_models.one_node_model("Conv", [image], ("y", *image[1:]), [("w", weights)], pads=[1, 1, 1, 1])
-        )
+        self.model.write_bytes(made_models.model_of(
+            nodes, [("input", TensorProto.FLOAT, [1, 16, 12, 12])], [("y", TensorProto.FLOAT, [1, 16, 12, 1200])],
+            [numpy_helper.from_array(random.standard_normal(shape, dtype=np.float32), name) for name, shape in constants],
+        ))
         shapes = ["--input-shapes", "input:[1,16,12,12]"]
 
         def tune():
