@@ -88,11 +88,18 @@ TEST(Pipeline, KeepsTheValuesAfterEveryPass) {
   }
 }
 
+PipelineOptions without(const std::string& pass, int level) {
+  PipelineOptions options;
+  options.context.opt_level = level;
+  options.disabled = {pass};
+  return options;
+}
+
 TEST(Pipeline, RunsTheRowsOfItsLevelThatAreNotDisabled) {
   const RandomGraph random = ops_cases::make_chain_graph(1);
   for (int level = 0; level <= 4; ++level) {
     std::vector<std::string> ran, expected;
-    run_pipeline(random.graph, {{{}, level}, {"fold_constants"}}, ran);
+    run_pipeline(random.graph, without("fold_constants", level), ran);
     for (const PassInfo& row : all_passes()) {
       if (row.opt_level <= level && row.name != "fold_constants") expected.emplace_back(row.name);
     }
@@ -103,7 +110,7 @@ TEST(Pipeline, RunsTheRowsOfItsLevelThatAreNotDisabled) {
 TEST(Pipeline, UnknownNamesToDisableAreNamed) {
   std::vector<std::string> ran;
   try {
-    run_pipeline(ops_cases::make_chain_graph(1).graph, {{{}, 3}, {"fold_everything"}}, ran);
+    run_pipeline(ops_cases::make_chain_graph(1).graph, without("fold_everything", 3), ran);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
