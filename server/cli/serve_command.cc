@@ -62,6 +62,8 @@ size_t count_keys(const config::Settings& settings) {
   }
 }
 
+int cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
+
 transport::TransportOptions transport_options(const config::Settings& settings) {
   transport::TransportOptions options;
   transport::parse_listen_address(settings.listen, options);
@@ -71,7 +73,7 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
                                        " is not loopback and there are no keys: listen on 127.0.0.1, or "
                                        "configure keys_file and make keys with `tensormill keys add`");
   }
-  options.io_threads = settings.http_io_threads;
+  options.io_threads = settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(cores(), 2, 64);
   options.workers = settings.http_workers;
   options.queue = settings.http_queue;
   options.max_connections = settings.max_connections;
@@ -163,10 +165,7 @@ private:
 
 /// Each thread would have an arena of its own, and keep some MiB there of what it has freed: as many arenas
 /// as threads can run at once are enough. Only hints: 0 says that they were not taken.
-void limit_arenas() {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  ::mallopt(M_ARENA_MAX, std::max(cores, 2));
-}
+void limit_arenas() { ::mallopt(M_ARENA_MAX, std::max(cores(), 2)); }
 
 int serve(const SettingsArguments& arguments) {
   limit_arenas();

@@ -68,6 +68,7 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
   // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
   statistics_.memory_bytes = options.instances * static_cast<int64_t>(instances_.front().size()) *
                              exec::executor_bytes(*package, host.threads);
+  runs_are_alike_ = !batched() && !package->package().plans().is_dynamic();
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
@@ -328,6 +329,7 @@ void InProcessPackage::remember_time(uint64_t ns) {
 
 bool InProcessPackage::is_quick() const {
   constexpr int64_t kQuickNs = 1'000'000;
+  if (!runs_are_alike_) return false;
   const int64_t usual = usual_ns_.load(std::memory_order_relaxed);
   return usual > 0 && usual < kQuickNs;
 }

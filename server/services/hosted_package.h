@@ -70,6 +70,9 @@ private:
   size_t row_bytes_ = 0;           ///< of a row of slabs_
   std::optional<RowSlabs> slabs_;  ///< where requests that share runs have one large input
   batching::Batcher batcher_;
+  /// Of one shape, and none waits for others to share its run: those that were tell how long the next one
+  /// takes.
+  bool runs_are_alike_ = false;
   std::atomic<int64_t> usual_ns_{0};  ///< moving average of a request's time here, waiting included
   mutable std::mutex statistics_mutex_;
   services::InferStatistics statistics_;

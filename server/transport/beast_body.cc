@@ -24,8 +24,8 @@ size_t BeastBody::read(std::span<std::byte> buffer) {
   const auto connection = connection_.lock();
   if (!connection) throw Error(ErrorCode::kInvalidRequest, "the connection is closed");
   if (connection->body_is_read_here()) return connection->read_body_here(buffer);
-  // Shared, because the strand may still be in set_value() when this thread has its answer. The error crosses
-  // as a value and is thrown here.
+  // Shared, because the I/O thread may still be in set_value() when this thread has its answer. The error
+  // crosses as a value and is thrown here.
   auto result = std::make_shared<std::promise<Connection::BodyRead>>();
   connection->read_body(buffer, [result](Connection::BodyRead read) { result->set_value(std::move(read)); });
   // Clients that are slow, or say nothing more, do not keep the others from the workers.

@@ -254,7 +254,7 @@ void Connection::take_buffered_body(http::Request& request) {
 void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   exchange_ = exchange;
   const http::Lane lane = state_.handler->lane(exchange->request.method, exchange->request.target);
-  if (lane == http::Lane::kDirect && body_is_done() && state_.take_thread()) return run_here(exchange);
+  if (lane == http::Lane::kDirect && body_is_done()) return run_here(exchange);
   Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
   // From submit() on the body may be the handler's.
   const bool complete = body_is_done();
@@ -283,7 +283,6 @@ void Connection::watch_later() {
 
 void Connection::run_here(const std::shared_ptr<Exchange>& exchange) {
   exchange->response = state_.handler->handle(exchange->request);
-  state_.give_back_thread();
   finish(exchange);
 }
 

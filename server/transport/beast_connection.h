@@ -1,15 +1,14 @@
 /// One connection of the Beast adapter: reads heads, hands requests to the executor, feeds bodies to handlers
 /// at their pace, writes responses, lingers, and starts over.
 ///
-/// All state belongs to the connection's strand (the socket's executor). Handlers run elsewhere and reach it
-/// by posting: read_body() and finish() are the only ways in, but for read_body_here(), which owns the body's
-/// state while the handler runs.
+/// All state belongs to the connection's I/O thread (the socket's executor). Handlers run elsewhere and reach
+/// it by posting: read_body() and finish() are the only ways in, but for read_body_here(), which owns the
+/// body's state while the handler runs.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -61,7 +60,7 @@ public:
   void abort();
   /// What runs the handlers; any thread.
   Executor& workers() { return state_.workers; }
-  /// Fills `buffer`, which must stay valid until `done` is called on the strand; any thread.
+  /// Fills `buffer`, which must stay valid until `done` is called on the I/O thread; any thread.
   void read_body(std::span<std::byte> buffer, BodyCallback done);
   /// Whether the handler's thread takes the body from the socket itself: in the clear, of known length. Then
   /// read_body_here() is called, by that thread alone and until the handler returns.

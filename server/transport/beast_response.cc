@@ -65,8 +65,8 @@ void Connection::send_response(http::Response response, bool head_only) {
   }
 }
 
-/// Writes `writing_`. The callback runs on the strand while this connection is held alive, so it may capture
-/// `this`.
+/// Writes `writing_`. The callback runs on the I/O thread while this connection is held alive, so it may
+/// capture `this`.
 void Connection::write_all(std::function<void(bool sent)> done) {
   written_ = std::move(done);
   write_some();

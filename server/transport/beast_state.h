@@ -44,15 +44,6 @@ struct BeastState {
         reserved(options.reserved_workers, options.queue),
         streams(kMaxStreams, 0) {}
 
-  /// Whether a request may run on the I/O thread that asks; then give_back_thread() follows. One I/O thread
-  /// is always left to the others.
-  bool take_thread() {
-    if (direct.fetch_add(1, std::memory_order_relaxed) < options.io_threads - 1) return true;
-    give_back_thread();
-    return false;
-  }
-  void give_back_thread() { direct.fetch_sub(1, std::memory_order_relaxed); }
-
   const TransportOptions options;
   std::optional<boost::asio::ssl::context> tls;  ///< set before the first connection, or never
   http::Handler* handler = nullptr;
@@ -61,7 +52,6 @@ struct BeastState {
   Executor streams;  ///< live responses hold a thread each
   ConnectionSet connections;
   std::atomic<bool> draining{false};
-  std::atomic<int> direct{0};  ///< I/O threads that run a handler now
 };
 
 }  // namespace tensormill::transport

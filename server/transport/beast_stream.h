@@ -1,5 +1,5 @@
 /// A socket, in the clear or under TLS, for one connection of the Beast adapter.
-/// Thread-safety: as the socket: all calls on the connection's strand.
+/// Thread-safety: as the socket: all calls on the connection's I/O thread.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -2,8 +2,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "server/transport/adapters.h"
@@ -20,10 +21,27 @@ using ErrorCodeIo = boost::system::error_code;
 constexpr int kRefusedConnections = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+/// One I/O thread and the connections that are its own. Of one context with several threads each event would
+/// wake a second one, and each connection would need a strand.
+struct Loop {
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  std::thread thread;
+};
+
+std::vector<std::unique_ptr<Loop>> make_loops(int count) {
+  std::vector<std::unique_ptr<Loop>> loops;
+  for (int i = 0; i < std::max(1, count); ++i) loops.push_back(std::make_unique<Loop>());
+  return loops;
+}
+
 class BeastTransport : public ServerTransport {
 public:
   explicit BeastTransport(const TransportOptions& options)
-      : state_(options), acceptor_(asio::make_strand(io_)), pause_(acceptor_.get_executor()) {}
+      : state_(options),
+        loops_(make_loops(options.io_threads)),
+        acceptor_(loops_.front()->io),
+        pause_(acceptor_.get_executor()) {}
 
   ~BeastTransport() override { stop(std::chrono::milliseconds(0)); }
 
@@ -34,9 +52,7 @@ public:
     }
     listen();
     accept();
-    for (int i = 0; i < std::max(1, state_.options.io_threads); ++i) {
-      threads_.emplace_back([this] { io_.run(); });
-    }
+    for (const auto& loop : loops_) loop->thread = std::thread([&io = loop->io] { io.run(); });
   }
 
   uint16_t port() const override { return port_; }
@@ -44,7 +60,7 @@ public:
   int connections() const override { return state_.connections.size(); }
 
   void stop(std::chrono::milliseconds grace) override {
-    if (threads_.empty()) return;
+    if (!loops_.front()->thread.joinable()) return;
     state_.draining = true;
     asio::post(acceptor_.get_executor(), [this] {
       ErrorCodeIo ignored;
@@ -58,10 +74,9 @@ public:
     state_.workers.stop();
     state_.reserved.stop();
     state_.streams.stop();
-    work_.reset();
+    for (const auto& loop : loops_) loop->work.reset();
     for (const auto& connection : state_.connections.all()) connection->abort();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    for (const auto& loop : loops_) loop->thread.join();
   }
 
 private:
@@ -87,7 +102,9 @@ private:
   }
 
   void accept() {
-    acceptor_.async_accept(asio::make_strand(io_), [this](ErrorCodeIo error, Tcp::socket socket) {
+    asio::io_context& io = loops_[next_loop_]->io;
+    next_loop_ = (next_loop_ + 1) % loops_.size();
+    acceptor_.async_accept(io, [this](ErrorCodeIo error, Tcp::socket socket) {
       if (state_.draining || error == asio::error::operation_aborted) return;
       if (error) return accept_later();
       take(std::move(socket));
@@ -116,12 +133,11 @@ private:
   }
 
   BeastState state_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  std::vector<std::unique_ptr<Loop>> loops_;
+  size_t next_loop_ = 0;  ///< takes the next connection
   Tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   uint16_t port_ = 0;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace
