@@ -72,7 +72,7 @@ Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body) {
 Stmt make_store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr mask) {
   // A load of the same element has the lanes and checks the indices; it is how a store's operands are checked
   // too.
-  const Expr element = load(buffer, indices, mask);
+  const Expr element = load(buffer, indices, std::move(mask));
   if (value->type.lanes != element->type.lanes) value = broadcast(value, element->type.lanes);
   TM_CHECK(value->type == element->type, "store of " + to_string(value->type) + " into " + buffer->name +
                                              " of " + to_string(element->type));

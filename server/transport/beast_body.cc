@@ -254,8 +254,7 @@ void Connection::finish_body_read(std::optional<Error> error) {
   size_t count = error ? 0 : body_filled();
   if (error && body_filled_ > 0) {
     // What came before the error is not lost.
-    body_error_ = std::move(error);
-    error.reset();
+    body_error_ = std::exchange(error, std::nullopt);
     count = body_filled_;
   }
   body_buffer_ = {};

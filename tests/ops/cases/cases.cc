@@ -21,8 +21,8 @@ void add_unary(std::vector<Case>& cases, const std::string& op, const std::strin
   const Fill fill = op == "asin" || op == "acos"                                  ? Fill::kUnit
                     : op == "sqrt" || op == "log" || op == "rsqrt" || op == "tan" ? Fill::kPositive
                                                                                   : Fill::kAny;
-  static const std::vector<Shape> kShapes = {{2, 3, 7}, {1}, {}, {0, 3}, {37}, {3, 131}};
-  for (const Shape& shape : kShapes) {
+  static const std::vector<Shape> shapes = {{2, 3, 7}, {1}, {}, {0, 3}, {37}, {3, 131}};
+  for (const Shape& shape : shapes) {
     cases.push_back({op, variant, attrs, {{.shape = shape, .fill = op == "tan" ? Fill::kUnit : fill}}});
   }
 }
@@ -43,10 +43,10 @@ void add_binary(std::vector<Case>& cases, const std::string& op, const std::stri
                 const ir::Attrs& attrs) {
   const Fill left = op == "pow" ? Fill::kPositive : Fill::kAny;
   const Fill right = op == "bit_shift" ? Fill::kPositive : Fill::kAny;
-  static const std::vector<std::pair<Shape, Shape>> kShapes = {
+  static const std::vector<std::pair<Shape, Shape>> shapes = {
       {{2, 3, 5}, {2, 3, 5}}, {{2, 3, 5}, {5}}, {{3, 1}, {1, 7}},         {{}, {4}},
       {{0, 3}, {1, 3}},       {{1}, {1}},       {{2, 7, 13}, {2, 1, 13}}, {{3, 1, 67}, {5, 67}}};
-  for (const auto& [a, b] : kShapes) {
+  for (const auto& [a, b] : shapes) {
     cases.push_back({op, variant, attrs, {{.shape = a, .fill = left}, {.shape = b, .fill = right}}});
   }
 }
@@ -63,12 +63,12 @@ void add_binaries(std::vector<Case>& cases) {
 }
 
 void add_choices(std::vector<Case>& cases) {
-  static const std::vector<std::vector<Shape>> kShapes = {{{2, 3}, {2, 3}, {2, 3}},
+  static const std::vector<std::vector<Shape>> choices = {{{2, 3}, {2, 3}, {2, 3}},
                                                           {{3}, {2, 1}, {}},
                                                           {{2, 1, 5}, {1, 3, 1}, {3, 5}},
                                                           {{0}, {1}, {1}},
                                                           {{1}, {7}, {7}}};
-  for (const auto& shapes : kShapes) {
+  for (const auto& shapes : choices) {
     cases.push_back(
         {"where",
          "broadcast",
