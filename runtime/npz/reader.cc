@@ -1,3 +1,5 @@
+#include <libdeflate.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -222,8 +224,7 @@ std::optional<TensorView> Reader::view(size_t index) const {
       member.header.dtype == DType::kBool || member.header.dtype == kString) {
     return std::nullopt;
   }
-  const auto* bytes = reinterpret_cast<const Bytef*>(member.zip.data.data());
-  if (::crc32_z(0, bytes, member.zip.data.size()) != member.zip.crc) {
+  if (::libdeflate_crc32(0, member.zip.data.data(), member.zip.data.size()) != member.zip.crc) {
     throw Error(ErrorCode::kInvalidNpz, "tensor \"" + entries_[index].name + "\" has a wrong CRC");
   }
   return TensorView{member.header.dtype, member.header.shape, data};

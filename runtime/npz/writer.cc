@@ -1,4 +1,4 @@
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 #include <cstring>
@@ -63,10 +63,8 @@ Written write_member(std::string& out, const std::string& name, const TensorView
   const std::string header =
       npy_header(tensor.dtype, tensor.shape, out.size() + kLocal + file_name.size() + kExtra);
   Written written{file_name, 0, header.size() + data_size, out.size()};
-  uLong crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
-  const auto* data = static_cast<const Bytef*>(tensor.data);
-  if (data_size != 0) crc = ::crc32_z(crc, data, data_size);
-  written.crc = static_cast<uint32_t>(crc);
+  written.crc = ::libdeflate_crc32(0, header.data(), header.size());
+  if (data_size != 0) written.crc = ::libdeflate_crc32(written.crc, tensor.data, data_size);
   put(out, 0x04034b50, 4);
   put_common(out, true);
   put(out, written.crc, 4);
@@ -80,7 +78,7 @@ Written write_member(std::string& out, const std::string& name, const TensorView
   put(out, written.size, 8);
   put(out, written.size, 8);
   out += header;
-  if (data_size != 0) out.append(reinterpret_cast<const char*>(data), data_size);
+  if (data_size != 0) out.append(static_cast<const char*>(tensor.data), data_size);
   return written;
 }
 

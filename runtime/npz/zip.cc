@@ -1,5 +1,7 @@
 #include "runtime/npz/zip.h"
 
+#include <libdeflate.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -197,12 +199,7 @@ void MemberStream::read(std::span<std::byte> target) {
     if (count == 0 && (ended_ || !member_.deflated)) {
       fail("member \"" + member_.name + "\" ends " + std::to_string(target.size()) + " bytes early");
     }
-    for (size_t done = 0; done < count;) {
-      const size_t part = std::min(count - done, size_t{1} << 30);
-      crc_ = static_cast<uint32_t>(
-          ::crc32(crc_, reinterpret_cast<const Bytef*>(target.data() + done), static_cast<uInt>(part)));
-      done += part;
-    }
+    crc_ = ::libdeflate_crc32(crc_, target.data(), count);
     produced_ += count;
     target = target.subspan(count);
   }
