@@ -41,7 +41,7 @@ async function showJob(page, id, signal) {
       view.progress = data;
       for (const task of data.tasks || []) view.tasks.set(task.task, task);
       // The estimate is whole when every kernel has been measured once.
-      const isWhole = [...view.tasks.values()].every((task) => typeof task.best_ms === 'number');
+      const isWhole = [...view.tasks.values()].every((task) => isMeasured(task, view.tasks));
       if (isWhole && typeof data.best_ms === 'number') view.best.push([data.done, data.best_ms]);
     }
     draw();
@@ -66,6 +66,12 @@ function jobHead(job) {
   return [el('h2', {}, 'Job ', el('code', {}, job.id)),
     el('p', {}, job.kind + ' · ', el('span', {class: job.state}, job.state), ' · attempt ' + job.attempt, ' ', ...buttons),
     facts && facts.model ? el('p', {}, 'model ', el('a', {href: '#models/' + facts.model}, idText(facts.model)), ' for ', el('code', {}, facts.target)) : ''];
+}
+
+/** Of the algorithms of a layer one is enough for the model's time. */
+function isMeasured(task, tasks) {
+  const stands = [...tasks.values()].filter((other) => other === task || (task.layer && other.layer === task.layer));
+  return stands.some((one) => typeof one.best_ms === 'number');
 }
 
 function jobProgress(job, view) {
