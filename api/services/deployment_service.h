@@ -30,7 +30,7 @@ struct DeploymentSpec {
   std::string package;        ///< id
   std::string version = "1";  ///< [1-9][0-9]{0,8}
   int keep_versions = 1;      ///< >= 1
-  int instances = 1;          ///< 1..64
+  int instances = 1;          ///< 1..64 runs at once, which share run.threads
   int max_batch = 1;          ///< >= 1
   int max_delay_us = 500;
   int max_queue = 64;  ///< 1..65536

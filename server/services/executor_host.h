@@ -48,7 +48,7 @@ public:
 };
 
 struct InProcessOptions {
-  int threads = 1;                           ///< of one run
+  int threads = 1;                           ///< of a run; the instances of a package share them
   int64_t memory_budget = int64_t{8} << 30;  ///< of one executor
   std::chrono::milliseconds run_timeout{30'000};
 };
