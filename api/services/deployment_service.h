@@ -135,7 +135,8 @@ public:
   virtual Deployment get(const std::string& name) = 0;
   virtual bool has(const std::string& name) = 0;
   /// Whether an inference with the default version ends within about a millisecond, as far as those before it
-  /// tell: such a request may run where nothing else waits for long. False for a name that is not there.
+  /// tell, and does not wait for a core now: such a request may run where nothing else waits for long. False
+  /// for a name that is not there.
   virtual bool is_quick(const std::string& name) = 0;
   /// Memory for `bytes` bytes of the only input of one row, from which a run that several share can take them
   /// without a copy. Null where there is none, and where infer() will throw: any other memory will do.

@@ -100,7 +100,7 @@ Lease ThreadPool::lease(int wanted, const Deadline& deadline, const CancelToken*
     if (deadline) until = std::min(until, *deadline);
     freed_.wait_until(lock, until);
   }
-  const int count = std::clamp(wanted, 1, free_cores_);
+  const int count = std::clamp(wanted, 1, free_cores_.load());
   free_cores_ -= count;
   std::vector<int> helpers;
   for (int i = 1; i < count; ++i) {

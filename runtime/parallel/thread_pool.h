@@ -76,6 +76,8 @@ public:
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   int cores() const { return cores_; }
+  /// Whether lease() would not have waited at this moment.
+  bool has_free_core() const { return free_cores_.load(std::memory_order_relaxed) > 0; }
   /// Up to `wanted` cores, at least one: waits while none is free. Throws Error(kDeadlineExceeded) or
   /// Error(kCancelled) (cancel is noticed within some milliseconds).
   Lease lease(int wanted, const Deadline& deadline = std::nullopt, const CancelToken* cancel = nullptr);
@@ -91,7 +93,7 @@ private:
   std::vector<std::unique_ptr<Helper>> helpers_;
   std::mutex mutex_;
   std::condition_variable freed_;
-  int free_cores_;
+  std::atomic<int> free_cores_;  ///< written under mutex_
   std::vector<int> free_helpers_;
 };
 

@@ -330,7 +330,7 @@ void InProcessPackage::remember_time(uint64_t ns) {
 
 bool InProcessPackage::is_quick() const {
   constexpr int64_t kQuickNs = 1'000'000;
-  if (!runs_are_alike_) return false;
+  if (!runs_are_alike_ || !pool_.has_free_core()) return false;
   const int64_t usual = usual_ns_.load(std::memory_order_relaxed);
   return usual > 0 && usual < kQuickNs;
 }

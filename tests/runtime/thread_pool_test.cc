@@ -129,8 +129,10 @@ TEST(ThreadPool, LeasesShareTheCores) {
   {
     Lease two = pool.lease(2);
     EXPECT_EQ(two.workers(), 2);
+    EXPECT_TRUE(pool.has_free_core());
     Lease rest = pool.lease(3);
     EXPECT_EQ(rest.workers(), 1) << "takes what is free instead of waiting for more";
+    EXPECT_FALSE(pool.has_free_core());
     try {
       Lease none = pool.lease(1, std::chrono::steady_clock::now());
       FAIL() << "no core was free";

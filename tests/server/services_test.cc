@@ -58,6 +58,14 @@ TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {
   EXPECT_EQ(equal, 60);
 }
 
+TEST_F(Hosted, IsNotQuickWhileItWouldWaitForACore) {
+  const auto package = load({.threads = 2});
+  EXPECT_FALSE(package->is_quick()) << "nothing is known yet";
+  for (int i = 0; i < 20; ++i) package->run(picture(), {}, {});
+  const parallel::Lease all = pool_.lease(2);
+  EXPECT_FALSE(package->is_quick());
+}
+
 TEST_F(Hosted, RefusesWhatDoesNotFit) {
   const auto package = load({});
   EXPECT_ERROR(package->run({}, {}, {}), ErrorCode::kInvalidTensor);
