@@ -87,7 +87,8 @@ private:
         const auto found = tensors.try_emplace(arg, Tensor::zeros(buffer.dtype, buffer.shape)).first;
         buffers.push_back(found->second.data());
       }
-      code = run_kernel(entries_[compiled_.model.step_kernels[step]], buffers, {}, plan.steps[step].dims);
+      code = run_kernel(entries_[compiled_.model.step_kernels[step].value()], buffers, {},
+                        plan.steps[step].dims);
     }
     std::vector<Tensor> outputs;
     for (const int32_t output : group.outputs) {
@@ -184,9 +185,10 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
     compiled.objects.push_back(backend.emit(
         function, options.target, {options.dumps.count("ll") != 0, options.dumps.count("asm") != 0}));
   }
-  for (size_t i = 0; i < compiled.model.step_kernels.size(); ++i)
-    compiled.model.plan.plan.steps[i].sharing =
-        plan::sharing_of(compiled.functions[compiled.model.step_kernels[i]]);
+  for (size_t i = 0; i < compiled.model.step_kernels.size(); ++i) {
+    const std::optional<size_t> kernel = compiled.model.step_kernels[i];
+    if (kernel) compiled.model.plan.plan.steps[i].sharing = plan::sharing_of(compiled.functions[*kernel]);
+  }
   if (options.verify != VerifyMode::kNone && options.host_runs_target) {
     const GenericVerifier verifier(compiled, verifies);
     verifier.run(first, samples.hidden, 0, forms.front().dims);

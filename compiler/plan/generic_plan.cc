@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/host_steps.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
@@ -172,6 +173,7 @@ private:
   void add_node(ir::NodeId id) {
     const ir::Node& node = first().node(id);
     if (is_view(first(), node)) return add_view(node);
+    if (is_host_node(first(), node)) return add_host_step(node);
     std::vector<ir::ValueId> inputs;
     const Kernel kernel = kernel_of(first(), node, inputs);
     const Nests& nests = samples_[0].nests[static_cast<size_t>(id)];
@@ -202,6 +204,23 @@ private:
     result_.groups.push_back(std::move(group));
   }
 
+  /// A host step reads extents from its operands.
+  void add_host_step(const ir::Node& node) {
+    package::Step step;
+    step.kind = package::StepKind::kHost;
+    step.name = node.op + "_" + std::to_string(plan().steps.size());
+    step.function = node.op;
+    step.attributes = ops::host_attributes(node.attrs);
+    step.origins = node.origins;
+    for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
+    for (const ir::ValueId output : node.outputs) {
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(add_value(output, package::BufferKind::kTemp));
+    }
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.emplace_back();
+  }
+
   void add_view(const ir::Node& node) {
     const int32_t source = buffer_for(node.inputs[0]);
     const int32_t root = package::root_buffer(plan(), source);
@@ -223,13 +242,17 @@ private:
     }
     std::vector<int32_t> buffers;
     for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
+      // Expressions see the bytes of narrow types; the value's own type is the buffer's.
       std::string name;
+      DType dtype = tensor.dtypes[i];
       for (size_t k = 0; k < outputs.size(); ++k) {
         const bool here =
             !outputs[k].is_input && outputs[k].index == number && static_cast<size_t>(outputs[k].output) == i;
-        if (here) name = first().value(node.outputs[k]).name;
+        if (!here) continue;
+        name = first().value(node.outputs[k]).name;
+        dtype = first().value(node.outputs[k]).type.dtype;
       }
-      buffers.push_back(add_buffer(name, package::BufferKind::kTemp, tensor.dtypes[i], shapes));
+      buffers.push_back(add_buffer(name, package::BufferKind::kTemp, dtype, shapes));
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(buffers.back());
     }
@@ -251,7 +274,7 @@ private:
     step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
     step.origins = origins;
     plan().steps.push_back(std::move(step));
-    result_.step_kernels.push_back(made_kernel);
+    result_.step_kernels.emplace_back(made_kernel);
   }
 
   size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
@@ -294,9 +317,12 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
     std::vector<ir::ValueId> inputs;
-    if (is_host_node(graph, node))
-      throw Error(ErrorCode::kNotSupported,
-                  "node \"" + name_of(node) + "\" has a result whose extent depends on data");
+    if (is_host_node(graph, node)) {
+      if (ops::host_attributes(node.attrs) != ops::host_attributes(first.nodes()[i].attrs))
+        throw Error(ErrorCode::kNotSupported,
+                    "what node \"" + name_of(node) + "\" does depends on the free dims");
+      continue;
+    }
     if (!is_view(graph, node)) form.nests[i] = split_nests(kernel_of(graph, node, inputs).program);
   }
   return form;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct GenericModel {
   package::GenericPlan plan;  ///< workspaces are none: registers are all that the loops need
   std::vector<ParamSegment> params;
   std::vector<GenericKernel> kernels;
-  std::vector<size_t> step_kernels;  ///< by step
+  std::vector<std::optional<size_t>> step_kernels;  ///< by step; nothing for the host's
   std::vector<GenericGroup> groups;
 };
 
@@ -41,7 +42,7 @@ struct GraphForm {
   std::vector<int64_t> dims;
   std::vector<Shape> shapes;         ///< by value
   std::vector<bool> same_constants;  ///< by value: constants that the first sample has too
-  std::vector<Nests> nests;          ///< by node; none for views
+  std::vector<Nests> nests;          ///< by node; none for views and host steps
 };
 
 /// `graph` is the model for `dims`, `first` the first sample's graph. Throws Error(kNotSupported) where they
