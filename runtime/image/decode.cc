@@ -15,13 +15,6 @@ constexpr int64_t kMaxSide = 65535;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::kInvalidImage, what); }
 
-void check_size(int64_t width, int64_t height, int64_t max_pixels) {
-  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide || width * height > max_pixels) {
-    fail("picture is " + std::to_string(width) + "×" + std::to_string(height) + ", at most " +
-         std::to_string(max_pixels) + " pixels are allowed");
-  }
-}
-
 /// Owns libpng's structure for the simplified interface.
 class PngImage {
 public:
@@ -40,6 +33,13 @@ private:
 };
 
 }  // namespace
+
+void check_size(int64_t width, int64_t height, int64_t max_pixels) {
+  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide || width * height > max_pixels) {
+    fail("picture is " + std::to_string(width) + "×" + std::to_string(height) + ", at most " +
+         std::to_string(max_pixels) + " pixels are allowed");
+  }
+}
 
 Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels) {
   const std::unique_ptr<void, int (*)(tjhandle)> decoder(::tjInitDecompress(), &::tjDestroy);

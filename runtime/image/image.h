@@ -32,6 +32,11 @@ struct Image {
 Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
 Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels);
 Image decode_png(std::span<const std::byte> file, int64_t max_pixels);
+/// These, BMP (8 bits with a palette, 24 and 32), PNM (P5, P6; samples up to 255) and TIFF (the first
+/// picture, gray or colour of 8 bits without compression).
+Image decode_any(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
+/// Throws unless a picture may have this size.
+void check_size(int64_t width, int64_t height, int64_t max_pixels);
 
 /// Gray to colour by repetition, colour to gray with ITU-R 601 weights as Pillow's convert("L") does.
 Image convert_channels(const Image& image, int channels);

@@ -116,7 +116,7 @@ void fuzz_npz(std::string_view bytes) {
 
 void fuzz_picture(std::string_view bytes) {
   constexpr int64_t kMaxPixels = 1 << 18;
-  const image::Image picture = image::decode(as_bytes(bytes), kMaxPixels);
+  const image::Image picture = image::decode_any(as_bytes(bytes), kMaxPixels);
   TM_CHECK(picture.width * picture.height <= kMaxPixels, "more pixels than are allowed");
   const auto samples = static_cast<size_t>(picture.width * picture.height * picture.channels);
   TM_CHECK(picture.pixels.size() == samples, "a picture has other samples than its size says");
