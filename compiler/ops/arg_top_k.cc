@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -108,7 +109,15 @@ std::vector<ir::OpDef> arg_top_k_ops() {
       "positions (i64) of the first k elements of x sorted along attribute axis (int, -1); attributes k "
       "(int, "
       "required), largest (bool, 1: in falling order); ties by position; NaN counts as the largest";
-  return {def};
+  ir::OpDef host;
+  host.name = "sort_positions";
+  host.min_inputs = host.max_inputs = 1;
+  host.infer = &infer;
+  host.reference = [](const ir::ReferenceContext& each) {
+    run_host(host_ops::find_host_op("sort_positions"), each);
+  };
+  host.doc = "arg_top_k, on the host: sorted, where the kernel is quadratic";
+  return {def, host};
 }
 
 }  // namespace tensormill::ops

@@ -50,7 +50,7 @@ void store_narrow_floats(const ir::ReferenceContext& context) {
 }
 
 int64_t integer_of(DType to, double value) {
-  // Four bits: the nearest integer's lowest.
+  // Four or two bits: the nearest integer's lowest.
   if (is_narrow(to)) return saturate_to(DType::kInt32, std::nearbyint(value));
   return saturate_to(to, value);
 }

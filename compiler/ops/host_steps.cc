@@ -1,5 +1,5 @@
 /// find_nonzero, compress, select_boxes, distinct, trim: results whose extent depends on data, at the largest
-/// extent that the inputs' shapes allow.
+/// extent that the inputs' shapes allow; couple_pairs.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
@@ -80,6 +80,15 @@ std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   return {made_type(x.dtype, x.shape)};
 }
 
+std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
+  const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  int64_t classes = 2;
+  while (shape.size() == 2 && classes * (classes - 1) / 2 < shape[1]) ++classes;
+  if (shape.size() != 2 || classes * (classes - 1) / 2 != shape[1])
+    fail("shape " + to_string(shape) + " has no column a pair of classes");
+  return {made_type(DType::kFloat32, {shape[0], classes})};
+}
+
 ir::OpDef host_op(std::string_view name, int inputs,
                   std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
                   void (*reference)(const ir::ReferenceContext&), std::string_view doc) {
@@ -145,7 +154,11 @@ std::vector<ir::OpDef> host_step_ops() {
           "order"),
       host_op(
           "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
-          "the first `count` (input 1) elements of x along attribute axis (int), close together")};
+          "the first `count` (input 1) elements of x along attribute axis (int), close together"),
+      host_op(
+          "couple_pairs", 1, &infer_couple,
+          [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },
+          "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 [n,pairs])")};
 }
 
 }  // namespace tensormill::ops

@@ -19,6 +19,14 @@ Expr bits_of(const Expr& value) { return te::reinterpret(DType::kInt32, value); 
 Expr float_of(const Expr& bits) { return te::reinterpret(DType::kFloat32, bits); }
 Expr abs_of(const Expr& value) { return te::make(te::ExprOp::kAbs, {value}); }
 
+/// narrow_integer of i32.
+Expr low_bits(const Expr& bits, DType dtype) {
+  const int64_t sign = int64_t{1} << (value_bits(dtype) - 1);
+  const Expr low = bit_and(bits, i32(2 * sign - 1));
+  if (!dtype_info(dtype).is_signed) return low;
+  return te::make(te::ExprOp::kBitXor, {low, i32(sign)}) - i32(sign);
+}
+
 /// As f32, rounded to odd where f32 does not hold it: the next rounding is then the only one.
 Expr odd_float(const Expr& value) {
   const DType dtype = value->type.dtype;
@@ -83,8 +91,7 @@ Expr encode_float(const Expr& value, const NarrowFloat& format, bool saturate) {
 
 Expr decode_narrow_expr(const Expr& byte, DType from) {
   const Expr bits = te::cast(DType::kInt32, byte);
-  if (from == kUInt4) return bit_and(bits, i32(15));
-  if (from == kInt4) return te::make(te::ExprOp::kBitXor, {bit_and(bits, i32(15)), i32(8)}) - i32(8);
+  if (is_narrow_integer(from)) return low_bits(bits, from);
   const Expr nan = te::float_imm(DType::kFloat32, std::numeric_limits<double>::quiet_NaN());
   if (from == kFloat8E8M0) {
     const Expr power = te::select(bits == i32(0), i32(0x400000), shift_left(bits, kFloatMantissa));
@@ -110,9 +117,7 @@ Expr decode_narrow_expr(const Expr& byte, DType from) {
 Expr encode_narrow_expr(const Expr& value, DType to, bool saturate, PowerRounding rounding) {
   if (!is_float(to)) {
     const Expr whole = value->type.is_float() ? te::make(te::ExprOp::kRound, {widen(value)}) : value;
-    const Expr low = bit_and(narrow(whole, DType::kInt32), i32(15));
-    if (to == kUInt4) return te::cast(DType::kUInt8, low);
-    return te::cast(DType::kInt8, te::make(te::ExprOp::kBitXor, {low, i32(8)}) - i32(8));
+    return te::cast(storage_dtype(to), low_bits(narrow(whole, DType::kInt32), to));
   }
   const Expr odd = odd_float(value);
   if (to == kFloat8E8M0) return encode_power(bit_and(bits_of(odd), i32(0x7fffffff)), saturate, rounding);

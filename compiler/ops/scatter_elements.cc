@@ -1,4 +1,5 @@
 /// scatter_elements: a copy in which elements at indices that are data are replaced or combined.
+#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -209,7 +210,15 @@ std::vector<ir::OpDef> scatter_elements_ops() {
       "shape): x "
       "with out[i,..indices[i,j,..],..] = updates[i,j,..] along attribute axis (int, 0); attribute reduction "
       "(string: none, add, mul, min, max; none: the last update wins)";
-  return {def};
+  ir::OpDef host;
+  host.name = "scatter";
+  host.min_inputs = host.max_inputs = 3;
+  host.infer = &infer;
+  host.reference = [](const ir::ReferenceContext& each) {
+    run_host(host_ops::find_host_op("scatter"), each);
+  };
+  host.doc = "scatter_elements, on the host: linear, where the kernel is quadratic";
+  return {def, host};
 }
 
 }  // namespace tensormill::ops

@@ -34,7 +34,7 @@ struct LongNames {
   std::string_view v2_name;
 };
 
-constexpr std::array<LongNames, 22> kLongNames = {{
+constexpr std::array<LongNames, 24> kLongNames = {{
     {DType::kFloat32, "float32", "FP32"},
     {DType::kFloat64, "float64", "FP64"},
     {DType::kFloat16, "float16", "FP16"},

@@ -52,10 +52,14 @@ const NarrowFloat& narrow_float(DType dtype) {
   return kE2M1;
 }
 
+int64_t narrow_integer(DType dtype, int64_t bits) {
+  const int64_t sign = int64_t{1} << (value_bits(dtype) - 1), low = bits & (2 * sign - 1);
+  return dtype_info(dtype).is_signed ? (low ^ sign) - sign : low;
+}
+
 double decode_narrow(DType dtype, uint8_t bits) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  if (dtype == kInt4) return static_cast<int>((bits & 15u) ^ 8u) - 8;
-  if (dtype == kUInt4) return bits & 15u;
+  if (is_narrow_integer(dtype)) return static_cast<double>(narrow_integer(dtype, bits));
   if (dtype == kString) return bits;
   if (dtype == kFloat8E8M0) return bits == 255 ? kNan : std::ldexp(1.0, bits - 127);
   const NarrowFloat& format = narrow_float(dtype);

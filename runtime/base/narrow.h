@@ -1,6 +1,6 @@
 /// Elements of the narrow types: float8 (Micikevicius et al. 2022, "FP8 Formats for Deep Learning"; the fnuz
 /// variants: Noune et al. 2022, "8-bit Numerical Formats for Deep Neural Networks"; e8m0 and e2m1: OCP
-/// Microscaling Formats 1.0), int4 and uint4. Thread-safety: pure functions.
+/// Microscaling Formats 1.0), int4, uint4, int2 and uint2. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tensormill {
 
 /// The narrow types continue the enumeration of dtype.def. They are storage: elements are moved and
 /// converted, nothing computes in them. Each takes one byte an element (DTypeInfo::bits is 8): a 4-bit float
-/// stands in the low nibble, an int4 is sign-extended. Kernels see that byte as uint8 or int8.
+/// stands in the low nibble, an int4 or int2 is sign-extended. Kernels see that byte as uint8 or int8.
 enum class NarrowIndex : uint8_t {
 #define TM_NARROW(constant, name, numpy, is_float, is_signed, long_name, v2_name) constant,
 #include "runtime/base/narrow.def"
@@ -27,12 +27,19 @@ inline constexpr uint8_t kFirstNarrow = static_cast<uint8_t>(DType::kBool) + 1;
 constexpr bool is_narrow(DType dtype) { return dtype > DType::kBool; }
 /// Bits that the values of a type have.
 inline int value_bits(DType dtype) {
+  if (dtype == kInt2 || dtype == kUInt2) return 2;
   return dtype == kInt4 || dtype == kUInt4 || dtype == kFloat4E2M1 ? 4 : dtype_info(dtype).bits;
 }
+/// Whether the type is an integer of 4 or 2 bits.
+constexpr bool is_narrow_integer(DType dtype) {
+  return dtype == kInt4 || dtype == kUInt4 || dtype == kInt2 || dtype == kUInt2;
+}
+/// The value of a narrow integer type that has the low bits of `bits`.
+int64_t narrow_integer(DType dtype, int64_t bits);
 /// What kernels read and write: the type itself, or the byte of a narrow one.
 constexpr DType storage_dtype(DType dtype) {
   if (!is_narrow(dtype)) return dtype;
-  return dtype == kInt4 ? DType::kInt8 : DType::kUInt8;
+  return dtype == kInt4 || dtype == kInt2 ? DType::kInt8 : DType::kUInt8;
 }
 /// Whether bytes announced as `given` may be read as `wanted`: the type itself, or, for a narrow one, bytes
 /// of any kind, since numpy has no names for these types.

@@ -153,9 +153,8 @@ void Tensor::set_element(int64_t index, double value) {
 }
 
 void Tensor::set_element_int(int64_t index, int64_t value) {
-  if (dtype_ == kInt4 || dtype_ == kUInt4) {
-    const int64_t low = value & 15;
-    store(data_, index, static_cast<uint8_t>(dtype_ == kInt4 ? (low ^ 8) - 8 : low));
+  if (is_narrow_integer(dtype_)) {
+    store(data_, index, static_cast<uint8_t>(narrow_integer(dtype_, value)));
     return;
   }
   if (dtype_ == kString) {

@@ -38,7 +38,8 @@ static_assert(static_cast<int>(DType::kFloat32) == TM_FLOAT32 &&
                   static_cast<int>(DType::kBFloat16) == TM_BFLOAT16 &&
                   static_cast<int>(DType::kInt8) == TM_INT8 && static_cast<int>(DType::kUInt8) == TM_UINT8 &&
                   static_cast<int>(DType::kBool) == TM_BOOL &&
-                  static_cast<int>(tensormill::kUInt4) == TM_UINT4,
+                  static_cast<int>(tensormill::kUInt4) == TM_UINT4 &&
+                  static_cast<int>(tensormill::kUInt2) == TM_UINT2,
               "tm_dtype and dtype.def have the same order");
 
 /// The one piece of per-thread state: the C convention for messages.

@@ -54,7 +54,9 @@ typedef enum {
   TM_INT4 = 19,
   TM_UINT4 = 20,
   /* UTF-8; the last axis holds the bytes of each string, zeros behind them. */
-  TM_STRING = 21
+  TM_STRING = 21,
+  TM_INT2 = 22,
+  TM_UINT2 = 23
 } tm_dtype;
 
 /* A tensor in row-major order; it owns nothing. */

@@ -5,35 +5,12 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/select.h"
 
 namespace tensormill::host_ops {
 
 namespace {
-
-/// The plan may be a stranger's: Error(kInvalidPackage) unless the call has these operands.
-void expect(const HostCall& call, size_t inputs, size_t outputs) {
-  if (call.inputs.size() != inputs || call.outputs.size() != outputs)
-    throw Error(ErrorCode::kInvalidPackage, "a host step has another number of operands");
-}
-
-/// Output `index`, which has `count` elements of `bytes` each.
-void* storage(const HostCall& call, size_t index, size_t count, size_t bytes) {
-  if (call.output_bytes[index] != count * bytes)
-    throw Error(ErrorCode::kInvalidPackage, "output " + std::to_string(index) + " of a host step has " +
-                                                std::to_string(call.output_bytes[index]) + " bytes, not " +
-                                                std::to_string(count * bytes));
-  return call.outputs[index];
-}
-int64_t* integers(const HostCall& call, size_t index, int64_t count) {
-  return static_cast<int64_t*>(storage(call, index, static_cast<size_t>(count), sizeof(int64_t)));
-}
-
-Tensor copied(const TensorView& view) {
-  Tensor tensor(view.dtype, view.shape);
-  if (tensor.num_bytes() != 0) std::memcpy(tensor.data(), view.data, tensor.num_bytes());
-  return tensor;
-}
 
 bool is_nonzero(const Tensor& x, int64_t at) {
   return is_float(x.dtype()) ? x.element_as_double(at) != 0 : x.element_as_int(at) != 0;
@@ -45,14 +22,11 @@ struct Rows {
   size_t bytes;  ///< behind the axis
 
   Rows(const TensorView& view, size_t axis) : bytes(dtype_bytes(view.dtype)) {
-    TM_CHECK(axis < view.shape.size(), "axis " + std::to_string(axis) + " of " + to_string(view.shape));
     for (size_t d = 0; d < axis; ++d) outer *= static_cast<size_t>(view.shape[d]);
     extent = static_cast<size_t>(view.shape[axis]);
     for (size_t d = axis + 1; d < view.shape.size(); ++d) bytes *= static_cast<size_t>(view.shape[d]);
   }
 };
-
-size_t axis_of(const HostCall& call) { return parse_json(call.attributes).at("axis").get<size_t>(); }
 
 }  // namespace
 
@@ -77,7 +51,7 @@ void find_nonzero(const HostCall& call) {
 
 void compress(const HostCall& call) {
   expect(call, 2, 2);
-  const Rows rows(call.inputs[0], axis_of(call));
+  const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
   const TensorView& condition = call.inputs[1];
   if (condition.dtype != DType::kBool || condition.shape.size() != 1)
     throw Error(ErrorCode::kInvalidPackage, "the condition is no vector of bool");
@@ -119,7 +93,7 @@ void select_boxes_step(const HostCall& call) {
 
 void distinct_step(const HostCall& call) {
   expect(call, 1, 5);
-  const size_t axis = axis_of(call);
+  const size_t axis = axis_of(call, call.inputs[0].shape.size());
   const Rows rows(call.inputs[0], axis);
   const bool sorted = parse_json(call.attributes).at("sorted").get<int64_t>() != 0;
   const Distinct found = distinct(copied(call.inputs[0]), axis, sorted);
@@ -143,7 +117,7 @@ void distinct_step(const HostCall& call) {
 
 void trim(const HostCall& call) {
   expect(call, 2, 1);
-  const Rows rows(call.inputs[0], axis_of(call));
+  const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
   const auto count = static_cast<size_t>(*static_cast<const int64_t*>(call.inputs[1].data));
   TM_CHECK(count <= rows.extent, "a count past its axis");
   const auto* source = static_cast<const std::byte*>(call.inputs[0].data);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/host_ops/data_steps.h"
+#include "runtime/host_ops/dense_steps.h"
 #include "runtime/host_ops/text_steps.h"
 
 namespace tensormill::host_ops {

@@ -72,6 +72,57 @@ class MlOps(PeerCase):
                               support_vectors=floats(vectors, 3).ravel().tolist(),
                               coefficients=floats((classes - 1) * vectors).tolist(), rho=floats(pairs).tolist())
 
+    def test_probabilities_by_support_vectors(self):
+        """Platt's sigmoids coupled by the problem of Wu, Lin and Weng (2004), whose minimum is a linear system's solution;
+        the operator stops on its way there when no derivative is above 0.005 / classes."""
+        x = floats(40, 3)
+        for counts in ([2, 3], [2, 1, 3], [2, 2, 1, 3]):
+            classes, total = len(counts), sum(counts)
+            pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+            vectors, weights = floats(total, 3), floats(classes - 1, total)
+            rho, a, b = floats(len(pairs)), -np.abs(floats(len(pairs))), floats(len(pairs))
+            kernel = np.exp(-0.5 * ((x[:, None] - vectors) ** 2).sum(-1))
+            ends = np.cumsum([0, *counts])
+            first = []
+            for pair, (i, j) in enumerate(pairs):
+                decision = (kernel[:, ends[i]:ends[i + 1]] @ weights[j - 1, ends[i]:ends[i + 1]]
+                            + kernel[:, ends[j]:ends[j + 1]] @ weights[i, ends[j]:ends[j + 1]] + rho[pair])
+                first.append(np.clip(1 / (1 + np.exp(a[pair] * decision + b[pair])), 1e-7, 1 - 1e-7))
+            right = []
+            for row in np.array(first, np.float64).T:
+                # min sum over pairs of (r_ji p_i - r_ij p_j)^2 with the p adding up to 1: [Q 1; 1' 0] [p; b] = [0; 1]
+                system = np.zeros((classes + 1, classes + 1))
+                for (i, j), wins in zip(pairs, row):
+                    system[i, i] += (1 - wins) ** 2
+                    system[j, j] += wins**2
+                    system[i, j] = system[j, i] = -wins * (1 - wins)
+                system[:classes, classes] = system[classes, :classes] = 1
+                right.append(np.linalg.solve(system, [0] * classes + [1])[:classes])
+            node = helper.make_node(
+                "SVMClassifier", ["x"], ["label", "p"], domain=ML, kernel_type="RBF", kernel_params=[0.5, 0.0, 0.0],
+                classlabels_ints=list(range(classes)), vectors_per_class=counts, support_vectors=vectors.ravel().tolist(),
+                coefficients=weights.ravel().tolist(), rho=rho.tolist(), prob_a=a.tolist(), prob_b=b.tolist())
+            graph = helper.make_graph([node], "svm", [info("x", x)], [helper.make_empty_tensor_value_info(n) for n in ("label", "p")])
+            _, ours = self.run_own(graph, {"x": x}, 17, domains=[ML])
+            np.testing.assert_allclose(ours.sum(1), 1, atol=1e-6)
+            np.testing.assert_allclose(ours, right, atol=0.02)
+            self.check_ml("SVMClassifier", [x], 2, kernel_type="RBF", kernel_params=[0.5, 0.0, 0.0],
+                          classlabels_ints=list(range(classes)), vectors_per_class=counts,
+                          support_vectors=vectors.ravel().tolist(), coefficients=weights.ravel().tolist(), rho=rho.tolist(),
+                          prob_a=a.tolist(), prob_b=b.tolist())
+
+    def test_one_class_and_no_vectors(self):
+        x, vectors = floats(20, 3), floats(4, 3)
+        options = {"kernel_type": "RBF", "kernel_params": [0.5, 0.0, 0.0], "support_vectors": vectors.ravel().tolist(),
+                   "coefficients": [0.5, 0.25, 1.0, 0.125], "n_supports": 4, "rho": [-0.7]}
+        self.check_ml("SVMRegressor", [x], one_class=1, **options)
+        sums = np.exp(-0.5 * ((x[:, None] - vectors) ** 2).sum(-1)) @ [0.5, 0.25, 1.0, 0.125] - 0.7
+        node = helper.make_node("SVMRegressor", ["x"], ["y"], domain=ML, one_class=1, **options)
+        graph = helper.make_graph([node], "svm", [info("x", x)], [helper.make_empty_tensor_value_info("y")])
+        (ours,) = self.run_own(graph, {"x": x}, 17, domains=[ML])
+        np.testing.assert_array_equal(ours[:, 0], np.where(sums > 0, 1, -1).astype(np.float32))
+        self.check_ml("SVMRegressor", [x], kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0], coefficients=[0.5, -1.0, 2.0], rho=[0.25], n_supports=0)
+
     def test_trees(self):
         x = floats(40, 3)
         trees, nodes = [list(column) for column in zip(*LEAVES)]

@@ -1,4 +1,4 @@
-"""float8, float4, int4 and uint4: conversions, quantization and moves, with values by numpy from the formats' tables."""
+"""float8, float4, int4, uint4, int2 and uint2: conversions, quantization and moves, with values by numpy from the formats' tables."""
 
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ from conformance_test import Worker
 
 FLOAT, UINT8, INT8, FLOAT16, DOUBLE = 1, 2, 3, 10, 11
 # Element types that Debian's onnx module has no names for.
-E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, UINT4, INT4, E2M1, E8M0 = 17, 18, 19, 20, 21, 22, 23, 24
+E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, UINT4, INT4, E2M1, E8M0, UINT2, INT2 = 17, 18, 19, 20, 21, 22, 23, 24, 25, 26
 FLOAT8 = {E4M3FN: (3, 7), E4M3FNUZ: (3, 8), E5M2: (2, 15), E5M2FNUZ: (2, 16)}
 NUMPY = {FLOAT: np.float32, UINT8: np.uint8, INT8: np.int8, FLOAT16: np.float16, DOUBLE: np.float64, INT4: np.int8}
 RANDOM = np.random.default_rng(11)
@@ -92,7 +92,7 @@ class NarrowTypes(unittest.TestCase):
         cls.worker.close()
         cls.folder.cleanup()
 
-    def run_nodes(self, nodes, feed, outputs, initializers=(), opset=24):
+    def run_nodes(self, nodes, feed, outputs, initializers=(), opset=26):
         """feed: name -> (element type, array); outputs: name -> element type. The outputs by name."""
         folder = Path(self.folder.name)
         graph = helper.make_graph(
@@ -161,6 +161,19 @@ class NarrowTypes(unittest.TestCase):
         np.testing.assert_array_equal(self.cast(np.array([0x17, 0xF8, 9], np.uint8), UINT4, FLOAT16), [7, 8, 9])
         np.testing.assert_array_equal(self.cast(np.array([200, 7, 8], np.uint8), UINT8, INT4), [-8, 7, -8])
 
+    def test_two_bit_integers(self):
+        x = np.arange(-5, 9).astype(np.float32)
+        np.testing.assert_array_equal(self.cast(x, FLOAT, INT2), ((x.astype(int) + 2) % 4 - 2).astype(np.int8))
+        np.testing.assert_array_equal(self.cast(x, FLOAT, UINT2), (x.astype(int) % 4).astype(np.uint8))
+        np.testing.assert_array_equal(self.cast(np.array([0xF5, 2, 3], np.uint8), INT2, FLOAT), [1, -2, -1])
+        np.testing.assert_array_equal(self.cast(np.array([0xF5, 2, 3], np.uint8), UINT2, INT8), [1, 2, 3])
+        values = np.array([-9, -1, 0.6, 1.4, 9], np.float32)
+        feed = {"x": (FLOAT, values), "s": (FLOAT, np.array(1, np.float32))}
+        nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=INT2),
+                 helper.make_node("DequantizeLinear", ["q", "s"], ["y"])]
+        result = self.run_nodes(nodes, feed, {"q": INT2, "y": FLOAT})
+        np.testing.assert_array_equal(result["y"], [-2, -1, 1, 1, 1])
+
     def test_moves_keep_the_bytes(self):
         x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
         nodes = [helper.make_node("Identity", ["x"], ["i"]), helper.make_node("Transpose", ["i"], ["t"], perm=[2, 0, 1]),
@@ -183,14 +196,17 @@ class NarrowTypes(unittest.TestCase):
         typed.dims.append(5)
         float8 = TensorProto(name="float8", data_type=E4M3FN, int32_data=[0x38, 0xC0])
         float8.dims.append(2)
-        names = ["raw", "typed", "float8"]
+        two_bits = TensorProto(name="two_bits", data_type=INT2, raw_data=bytes([0b11100100, 0b01]))
+        two_bits.dims.append(5)
+        names = ["raw", "typed", "float8", "two_bits"]
         nodes = [helper.make_node("Cast", [name], [f"{name}_y"], to=FLOAT) for name in names]
         nodes.append(helper.make_node("Neg", ["x"], ["z"]))
         outputs = {**{f"{name}_y": FLOAT for name in names}, "z": FLOAT}
-        y = self.run_nodes(nodes, {"x": (FLOAT, np.ones(1, np.float32))}, outputs, [raw, typed, float8])
+        y = self.run_nodes(nodes, {"x": (FLOAT, np.ones(1, np.float32))}, outputs, [raw, typed, float8, two_bits])
         np.testing.assert_array_equal(y["raw_y"], [1, 2, -8, -1, 7])
         np.testing.assert_array_equal(y["typed_y"], [1, 2, 8, 15, 7])
         np.testing.assert_array_equal(y["float8_y"], [1, -2])
+        np.testing.assert_array_equal(y["two_bits_y"], [0, 1, -2, -1, 1])
 
     def test_quantization(self):
         x = RANDOM.standard_normal((3, 8)).astype(np.float32) * 5

@@ -2,21 +2,12 @@
 text."""
 
 import math
-import tempfile
 import unittest
-from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper, mapping
+from onnx import TensorProto, helper
 
-import cases
-from conformance_test import Worker
-
-RANDOM = np.random.default_rng(5)
-
-
-def floats(*shape):
-    return RANDOM.standard_normal(shape).astype(np.float32)
+from one_node import RANDOM, OneNode, floats
 
 
 def softplus(x):
@@ -46,44 +37,7 @@ def group_norm(x, groups, scale, bias):
     return rows.reshape(x.shape) * scale.reshape(1, -1, 1, 1) + bias.reshape(1, -1, 1, 1)
 
 
-class NewerOpsets(unittest.TestCase):
-    def run_model(self, graph, opset, feed, expect):
-        """Calls expect(answer, outputs) with the program's answer and its outputs by position."""
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-        with tempfile.TemporaryDirectory() as folder:
-            path, outputs = Path(folder) / "model.onnx", Path(folder) / "out.npz"
-            path.write_bytes(model.SerializeToString())
-            cases.save(Path(folder) / "in.npz", feed)
-            worker = Worker(folder)
-            try:
-                answer = worker.ask(f"{path} {folder}/in.npz {outputs}")
-            finally:
-                worker.close()
-            expect(answer, np.load(outputs) if outputs.exists() else {})
-
-    def check(self, op, opset, inputs, expected, **attributes):
-        names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
-        feed = {name: array for name, array in zip(names, inputs) if name}
-        outputs = [f"y{i}" for i in range(len(expected))]
-
-        def info(name, array):
-            return helper.make_tensor_value_info(name, mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype], array.shape)
-
-        graph = helper.make_graph([helper.make_node(op, names, outputs, **attributes)], "newer",
-                                  [info(name, array) for name, array in feed.items()],
-                                  [info(name, array) for name, array in zip(outputs, expected)])
-
-        def expect(answer, actual):
-            self.assertTrue(answer.startswith("ok "), answer)
-            for i, wanted in enumerate(expected):
-                # Values near zero are compared absolutely.
-                found, right = actual[str(i)], wanted
-                if wanted.dtype.kind == "f":
-                    found, right = np.round(found, 5), np.round(wanted, 5)
-                self.assertEqual(cases.difference(found, right), "", f"output {i}")
-
-        self.run_model(graph, opset, feed, expect)
-
+class NewerOpsets(OneNode):
     def test_activations(self):
         x = floats(3, 5)
         self.check("Mish", 18, [x], [(x * np.tanh(softplus(x))).astype(np.float32)])

@@ -166,6 +166,16 @@ class Operators(TextCase):
         self.check("OneHotEncoder", [fruit], hot, cats_strings=["plum", "pear", "kiwi"], domain=ML)
         self.check("ArrayFeatureExtractor", [fruit, np.array([1])], fruit[:, 1:], domain=ML)
 
+    def test_missing_values(self):
+        rows = np.array([["a", "?"], ["?", "längeres"], ["c", "?"]])
+        self.check("Imputer", [rows], np.where(rows == "?", ["eins", "zwei"], rows), imputed_value_strings=["eins", "zwei"],
+                   replaced_value_string="?", domain=ML)
+        self.check("Imputer", [rows], np.where(rows == "?", "x" * 40, rows), imputed_value_strings=["x" * 40],
+                   replaced_value_string="?", domain=ML)
+        numbers = np.array([[1, -9], [-9, 4]], np.int64)
+        self.check("Imputer", [numbers], np.where(numbers == -9, [7, 8], numbers), imputed_value_int64s=[7, 8],
+                   replaced_value_int64=-9, domain=ML)
+
     def test_classes(self):
         x = np.array([[1, 0], [0, 2]], np.float32)
         self.check("LinearClassifier", [x], np.array(["one", "two"]), np.array([[1, 0], [0, 2]], np.float32), domain=ML,
@@ -176,6 +186,46 @@ class Operators(TextCase):
         self.check("TfIdfVectorizer", [words], np.array([[2, 2, 0, 2], [2, 1, 1, 0]], np.float32), mode="TF", min_gram_length=1,
                    max_gram_length=2, max_skip_count=0, ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3],
                    pool_strings=["to", "be", "not", "to", "be"])
+
+
+class Structures(TextCase):
+    def run_nodes(self, nodes, feed, outputs, constants=()):
+        graph = helper.make_graph(nodes, "parts", [info(name, array) for name, array in feed.items()],
+                                  [helper.make_tensor_value_info(name, tensor_type(np.asarray(array)), None)
+                                   for name, array in outputs.items()], list(constants))
+        said, actual = self.answer(graph, feed)
+        self.assertTrue(said.startswith("ok "), said)
+        for array, (name, wanted) in zip(actual, outputs.items()):
+            self.assertEqual(cases.difference(array, np.asarray(wanted)), "", name)
+
+    def test_sequences(self):
+        nodes = [helper.make_node("SplitToSequence", ["x"], ["parts"], axis=1, keepdims=0),
+                 helper.make_node("SequenceAt", ["parts", "one"], ["second"]),
+                 helper.make_node("SequenceInsert", ["parts", "y"], ["more"]),
+                 helper.make_node("ConcatFromSequence", ["more"], ["joined"], axis=0),
+                 helper.make_node("ConcatFromSequence", ["more"], ["stacked"], axis=-1, new_axis=1),
+                 helper.make_node("SplitToSequence", ["x", "two"], ["halves"], axis=-1),
+                 helper.make_node("SequenceAt", ["halves", "zero"], ["left"])]
+        last = np.array(["!", "?" * 300])
+        columns = [*WORDS.T, last]
+        self.run_nodes(nodes, {"x": WORDS}, {"second": WORDS[:, 1], "joined": np.concatenate(columns),
+                                             "stacked": np.stack(columns, -1), "left": WORDS[:, :2]},
+                       [constant("y", last), *(constant(name, np.array(value)) for name, value in
+                                               (("zero", 0), ("one", 1), ("two", 2)))])
+
+    def test_a_scan(self):
+        one = [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in ("so_far", "row", "longer", "pair")]
+        body = helper.make_graph([helper.make_node("StringConcat", ["so_far", "row"], ["longer"]),
+                                  helper.make_node("Identity", ["longer"], ["pair"])], "body", one[:2], one[2:])
+        first = np.array(["<", ">"])
+        for axis in (0, 1):
+            x = WORDS if axis == 1 else WORDS.T
+            steps = [first]
+            for column in WORDS.T:
+                steps.append(np.char.add(steps[-1], column))
+            self.run_nodes([helper.make_node("Scan", ["first", "x"], ["end", "steps"], num_scan_inputs=1, body=body,
+                                             scan_input_axes=[axis], scan_output_axes=[-1])],
+                           {"first": first, "x": x}, {"end": steps[-1], "steps": np.stack(steps[1:], -1)})
 
 
 class Bytes(TextCase):

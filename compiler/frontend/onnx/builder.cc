@@ -38,19 +38,6 @@ Binding GraphBuilder::constant(Tensor tensor) {
   return {Binding::Kind::kTensor, graph_.add_constant(fresh_name("constant"), std::move(tensor)), {}};
 }
 
-void GraphBuilder::refuse_text(const NodeContext& context, const std::vector<Binding>& inputs) const {
-  // These look at the axes of a sequence's elements.
-  const std::string& op = context.node().op_type;
-  if (op != "ConcatFromSequence" && op != "SplitToSequence" && op != "Scan") return;
-  const auto is_text = [&](ir::ValueId value) {
-    return value != ir::kAbsent && graph_.value(value).type.dtype == kString;
-  };
-  for (const Binding& input : inputs) {
-    if (is_text(input.tensor) || std::any_of(input.elements.begin(), input.elements.end(), is_text))
-      context.unsupported("operand", "strings are not implemented");
-  }
-}
-
 bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Scope& scope,
                                  std::vector<Binding> inputs, std::vector<Binding>& outputs) {
   const bool only_tensors = std::all_of(inputs.begin(), inputs.end(), [](const Binding& input) {
@@ -63,7 +50,6 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
     if (!results) return false;
     outputs = std::move(*results);
   } else if (structure != nullptr) {
-    refuse_text(context, inputs);
     StructureContext parts{*this, context, scope, inputs};
     std::optional<std::vector<Binding>> results = structure(parts);
     if (!results) return false;

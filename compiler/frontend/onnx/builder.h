@@ -63,7 +63,6 @@ private:
   std::string fresh_name(const std::string& base);
   bool convert_parts(const NodeProto& node, NodeContext& context, Scope& scope, std::vector<Binding> inputs,
                      std::vector<Binding>& outputs);
-  void refuse_text(const NodeContext& context, const std::vector<Binding>& inputs) const;
   std::optional<std::vector<Binding>> call(const FunctionProto& function, const NodeProto& node,
                                            const NodeContext& context, const std::vector<Binding>& inputs);
 

@@ -254,7 +254,12 @@ private:
       // A sequence becomes one output an element, an empty optional value none.
       for (size_t i = 0; i < found->elements.size(); ++i) {
         const std::string part = graph_.unique_name(name + "/" + std::to_string(i));
-        outputs.push_back(graph_.add_node("identity", {found->elements[i]}, {}, {name}, {part})[0]);
+        const ir::ValueType& type = graph_.value(found->elements[i]).type;
+        // As NodeContext::set_output.
+        outputs.push_back(
+            is_narrow(type.dtype)
+                ? graph_.add_node("reshape", {found->elements[i]}, {{"shape", type.shape}}, {name}, {part})[0]
+                : graph_.add_node("identity", {found->elements[i]}, {}, {name}, {part})[0]);
       }
       if (found->kind != Binding::Kind::kTensor) continue;
       if (std::find(outputs.begin(), outputs.end(), found->tensor) != outputs.end()) {

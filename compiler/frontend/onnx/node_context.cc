@@ -247,7 +247,9 @@ void NodeContext::set_output(size_t index, ir::ValueId value) {
   if (index >= outputs_.size() || node_.outputs[index].empty()) return;
   bool taken = value < first_own_;
   for (ir::ValueId output : outputs_) taken = taken || output == value;
-  if (taken) value = add("identity", {value});
+  // Nothing computes in narrow types; a view of the same shape is another value too.
+  if (taken)
+    value = is_narrow(type(value).dtype) ? reshape(value, type(value).shape) : add("identity", {value});
   graph_.rename_value(value, node_.outputs[index]);
   outputs_[index] = value;
 }

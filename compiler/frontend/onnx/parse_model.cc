@@ -332,8 +332,8 @@ struct DataTypeRow {
   std::optional<DType> dtype;
 };
 
-const std::array<DataTypeRow, 25>& data_types() {
-  static const std::array<DataTypeRow, 25> rows = {{
+const std::array<DataTypeRow, 27>& data_types() {
+  static const std::array<DataTypeRow, 27> rows = {{
       {0, "UNDEFINED", {}},
       {1, "FLOAT", DType::kFloat32},
       {2, "UINT8", DType::kUInt8},
@@ -359,6 +359,8 @@ const std::array<DataTypeRow, 25>& data_types() {
       {22, "INT4", kInt4},
       {23, "FLOAT4E2M1", kFloat4E2M1},
       {24, "FLOAT8E8M0", kFloat8E8M0},
+      {25, "UINT2", kUInt2},
+      {26, "INT2", kInt2},
   }};
   return rows;
 }

@@ -84,20 +84,25 @@ DType checked_dtype(const TensorProto& tensor) {
               "element type " + name + (known ? " is not implemented" : " does not exist"));
 }
 
-bool is_packed(DType dtype) { return value_bits(dtype) == 4; }
+/// Elements that share a byte of the file.
+int64_t elements_a_byte(DType dtype) { return 8 / std::min(8, value_bits(dtype)); }
+bool is_packed(DType dtype) { return elements_a_byte(dtype) > 1; }
 
-/// Entries of the file for `elements`: two a byte where they have 4 bits.
+/// Entries of the file for `elements`.
 int64_t stored_count(int64_t elements, DType dtype) {
-  return is_packed(dtype) ? elements / 2 + elements % 2 : elements;
+  const int64_t share = elements_a_byte(dtype);
+  return elements / share + (elements % share == 0 ? 0 : 1);
 }
 
-/// Elements `2 * at` and `2 * at + 1`, low nibble first.
-void unpack(Tensor& tensor, int64_t at, uint8_t pair) {
+/// The elements of byte `at`, low bits first.
+void unpack(Tensor& tensor, int64_t at, uint8_t byte) {
   uint8_t* target = static_cast<uint8_t*>(tensor.data());
-  for (int64_t i = 2 * at; i < std::min(2 * at + 2, tensor.num_elements()); ++i) {
-    target[i] = static_cast<uint8_t>(pair & 15u);
-    if (tensor.dtype() == kInt4) tensor.set_element_int(i, target[i]);
-    pair = static_cast<uint8_t>(pair >> 4);
+  const int64_t share = elements_a_byte(tensor.dtype());
+  const int bits = value_bits(tensor.dtype());
+  for (int64_t i = share * at; i < std::min(share * (at + 1), tensor.num_elements()); ++i) {
+    target[i] = static_cast<uint8_t>(byte & ((1u << bits) - 1u));
+    if (!is_float(tensor.dtype())) tensor.set_element_int(i, target[i]);
+    byte = static_cast<uint8_t>(byte >> bits);
   }
 }
 

@@ -88,6 +88,12 @@ void add_choices(std::vector<Case>& cases) {
     if (row.dtype == kString) continue;
     cases.push_back({"cast", "to " + std::string(row.name), {{"to", row.dtype}}, {{.shape = {3, 7}}}});
   }
+  for (const DTypeInfo& row : all_dtypes()) {
+    if (row.dtype == kString || (row.bits == 16 && row.is_float)) continue;
+    cases.push_back({"bit_cast", "to " + std::string(row.name), {{"to", row.dtype}}, {{.shape = {3, 7}}}});
+  }
+  cases.push_back({"bit_cast", "one", {{"to", DType::kUInt32}}, {{.shape = {1}}}});
+  cases.push_back({"bit_cast", "empty", {{"to", DType::kInt64}}, {{.shape = {0}}}});
   cases.push_back({"cast", "one", {{"to", DType::kFloat16}}, {{.shape = {1}}}});
   cases.push_back({"cast", "empty", {{"to", DType::kInt32}}, {{.shape = {0}}}});
 }

@@ -115,7 +115,7 @@ bool repeats(const Case& each, DType dtype) {
   const auto is_partner = [](DType other) {
     return std::find(std::begin(kPartners), std::end(kPartners), other) != std::end(kPartners);
   };
-  if (each.op != "cast") return is_narrow(dtype) && dtype != kFloat8E5M2FNUZ;
+  if (each.op != "cast" && each.op != "bit_cast") return is_narrow(dtype) && dtype != kFloat8E5M2FNUZ;
   const DType to = each.attrs.dtype_of("to");
   return (is_narrow(dtype) && !is_partner(to)) || (is_narrow(to) && !is_partner(dtype));
 }

@@ -155,6 +155,11 @@ void add_others(std::vector<Case>& cases) {
   cumsum("exclusive, reverse", {7}, {{"axis", no}, {"exclusive", yes}, {"reverse", yes}});
   cumsum("one", {3, 1}, {{"axis", yes}});
   cumsum("empty", {0, 3}, {{"axis", no}});
+  const Table cumprod{cases, "cumprod"};
+  cumprod("first axis", {7, 3}, {{"axis", no}});
+  cumprod("exclusive, reverse", {2, 5}, {{"axis", yes}, {"exclusive", yes}, {"reverse", yes}});
+  cumprod("one", {3, 1}, {{"axis", yes}});
+  cumprod("empty", {0, 3}, {{"axis", no}});
   const auto one_hot = [&](const std::string& variant, Shape indices, DType dtype, ir::Attrs attrs) {
     const Operand index = {.shape = std::move(indices), .dtype = dtype, .fill = Fill::kIndex, .limit = 7};
     cases.push_back({"one_hot", variant, std::move(attrs), {index, {.shape = {2}}}});

@@ -20,6 +20,7 @@ bool is_smooth(const Instance& instance) {
       "equal",     "less", "less_equal", "greater", "greater_equal", "arg_max", "arg_min",
       "arg_top_k", "div",  "reciprocal", "one_hot", "instance_norm"};
   const DType from = instance.inputs[0]->dtype;
+  if (instance.source->op == "bit_cast") return false;
   if (instance.source->op == "cast") {
     const DType to = instance.outputs[0].dtype;
     return !is_narrow(to) && (!is_float(from) || is_float(to));

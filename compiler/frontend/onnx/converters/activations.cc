@@ -186,10 +186,11 @@ void convert_lp_normalization(NodeContext& context) {
   context.set_output(0, c.where(c.binary("equal", norm, zero), zero, c.div(x, norm)));
 }
 
-void convert_cumsum(NodeContext& context) {
+void convert_cumulative(NodeContext& context) {
   const int64_t axis =
       context.normalize_axis(context.known(1, "axis").element_as_int(0), context.rank(context.input(0)));
-  context.set_output(0, context.add("cumsum", {context.input(0)},
+  const std::string op = context.node().op_type == "CumSum" ? "cumsum" : "cumprod";
+  context.set_output(0, context.add(op, {context.input(0)},
                                     {{"axis", axis},
                                      {"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
                                      {"reverse", int64_t{context.int_attr("reverse", 0) != 0}}}));

@@ -67,6 +67,20 @@ V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
   return addend_of(c, c.binary("less_equal", positions(c, keys, 3), last), like);
 }
 
+/// Only the last `window` of the keys that a causal query sees.
+V window_addend(Compose& c, int64_t queries, int64_t keys, V before, int64_t window, V like) {
+  const V first = c.sub(c.add(positions(c, queries, 2), before), c.ints({window - 1}, {}));
+  return addend_of(c, c.binary("greater_equal", positions(c, keys, 3), first), like);
+}
+
+/// Which queries [.., S, 1] see no key: nothing but minus infinity is added to their scores.
+V unseeing_queries(Compose& c, V addend) {
+  V wide = addend;
+  while (c.shape(wide).size() < 4) wide = c.unsqueeze(wide, 0);
+  const V most = c.reduce("reduce_max", wide, {3}, true);
+  return c.binary("equal", most, c.number(most, kMinusInfinity));
+}
+
 struct Operands {
   V q, k, v;               ///< [B,heads,S,D], [B,heads or a divisor,T,D], [.., T,Dv]
   V addend = ir::kAbsent;  ///< broadcasts to [B,heads,S,T]
@@ -177,22 +191,43 @@ void convert_attention(NodeContext& context) {
     operands.addend =
         plus(c, operands.addend, addend_of(c, c.binary("less", positions(c, keys, 3), valid), like));
   }
-  if (context.int_attr("is_causal", 0) != 0) {
+  const int64_t window = context.int_attr("local_window_size", -1);
+  if (window != -1 && window < 1) context.invalid("local_window_size is " + std::to_string(window));
+  if (window > 0 || context.int_attr("is_causal", 0) != 0) {
     V before = c.ints({context.has_input(4) ? c.shape(context.input(4))[2] : 0}, {});
     if (!context.has_input(4) && valid != ir::kAbsent) before = c.sub(valid, c.ints({queries}, {}));
     operands.addend = plus(c, operands.addend, causal_addend(c, queries, keys, before, like));
+    if (window > 0)
+      operands.addend = plus(c, operands.addend, window_addend(c, queries, keys, before, window, like));
   }
   operands.scale = context.float_attr("scale", 0);
   operands.softcap = context.float_attr("softcap", 0);
   operands.precision =
       context.has_attr("softmax_precision") ? context.dtype_attr("softmax_precision") : c.dtype(like);
   if (!is_float(operands.precision)) context.invalid("softmax_precision is no float type");
-  const V result = attend(context, operands);
-  context.set_output(0, flat ? merge_heads(context, result) : result);
+  V result = attend(context, operands);
+  // Without a mask each query sees a key: the first, or those of the past.
+  const V blind = context.has_input(3) || context.has_input(6) || window > 0
+                      ? unseeing_queries(c, operands.addend)
+                      : ir::kAbsent;
+  const auto blinded = [&](V x, V where) {
+    return where == ir::kAbsent ? x : c.where(where, c.number(x, 0), x);
+  };
+  if (!flat || (blind != ir::kAbsent && c.shape(blind)[1] != 1)) {
+    result = blinded(result, blind);
+    context.set_output(0, flat ? merge_heads(context, result) : result);
+  } else {
+    // Behind the heads' merging, so that the whole is still one attention.
+    result = merge_heads(context, result);
+    context.set_output(0, blinded(result, blind == ir::kAbsent ? blind : c.squeeze(blind, 1)));
+  }
   context.set_output(1, operands.k);
   context.set_output(2, operands.v);
   const int64_t mode = context.int_attr("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) context.invalid("qk_matmul_output_mode is " + std::to_string(mode));
+  const bool tells = context.num_outputs() > 3 && !context.node().outputs[3].empty();
+  if (!tells) return;
+  if (mode == 3) operands.weights = blinded(operands.weights, blind);
   const V stages[] = {operands.products, operands.capped, operands.masked, operands.weights};
   context.set_output(3, stages[mode]);
 }

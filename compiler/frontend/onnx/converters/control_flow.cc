@@ -3,6 +3,8 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/structure.h"
+#include "compiler/frontend/onnx/converters/text.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -34,9 +36,9 @@ Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts
                 const ValueInfoProto& declared) {
   Compose c(context.node);
   if (!parts.empty()) {
-    const int64_t at = context.node.normalize_axis(axis, static_cast<int64_t>(c.shape(parts[0]).size()) + 1);
+    const int64_t at = context.node.normalize_axis(axis, shown_rank(context.node, parts[0]) + 1);
     std::vector<ir::ValueId> rows;
-    for (ir::ValueId part : parts) rows.push_back(c.unsqueeze(part, at));
+    for (ir::ValueId part : of_one_width(context.node, parts)) rows.push_back(c.unsqueeze(part, at));
     return tensor(c.concat(std::move(rows), at));
   }
   const std::optional<DType> dtype = dtype_of(declared.elem_type);
@@ -49,6 +51,7 @@ Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts
   }
   if (!dtype || !declared.has_shape)
     context.node.unsupported("body", "no iteration, and output \"" + declared.name + "\" has no type");
+  if (*dtype == kString) shape.push_back(1);
   return context.builder.constant(Tensor::zeros(*dtype, shape));
 }
 
@@ -134,7 +137,7 @@ Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Bindi
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
   std::vector<std::vector<ir::ValueId>> scans(body.outputs.size() - form.states);
   const auto axis_of = [&](size_t i) {
-    return context.node.normalize_axis(form.input_axes[i], static_cast<int64_t>(c.shape(inputs[i]).size()));
+    return context.node.normalize_axis(form.input_axes[i], shown_rank(context.node, inputs[i]));
   };
   const int64_t steps = inputs.empty() ? 0 : c.shape(inputs[0])[static_cast<size_t>(axis_of(0))];
   for (int64_t step = 0; step < steps; ++step) {

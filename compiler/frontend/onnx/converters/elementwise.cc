@@ -167,6 +167,10 @@ void convert_cast(NodeContext& context) {
   cast_to(context, context.required_int("to") == kStringType ? kString : context.dtype_attr("to"));
 }
 
+void convert_bit_cast(NodeContext& context) {
+  context.set_output(0, context.add("bit_cast", {context.input(0)}, {{"to", context.dtype_attr("to")}}));
+}
+
 void convert_cast_like(NodeContext& context) { cast_to(context, context.type(context.input(1)).dtype); }
 
 void convert_elu(NodeContext& context) {

@@ -1,6 +1,7 @@
-// AffineGrid, CenterCropPad and TensorScatter: results by position.
+// AffineGrid, CenterCropPad, TensorScatter and ImageDecoder: results by position, and pictures.
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/image/image.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -97,6 +98,28 @@ void convert_tensor_scatter(NodeContext& context) {
   const V inside = c.binary("and", c.binary("greater_equal", row, none), c.binary("less_equal", row, last));
   const V chosen = c.binary("max", c.binary("min", row, last), none);
   context.set_output(0, c.where(inside, c.gather_elements(update, c.expand(chosen, shape), axis), past));
+}
+
+// Opset 20: a picture's file becomes [height,width,channels]. Its size is the data's, so the file must be
+// known.
+void convert_image_decoder(NodeContext& context) {
+  const std::string format = context.string_attr("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale")
+    context.invalid("pixel_format is \"" + format + "\"");
+  const Tensor& file = context.known(0, "encoded_stream");
+  if (file.dtype() != DType::kUInt8 || file.shape().size() != 1)
+    context.invalid("encoded_stream has shape " + to_string(file.shape()));
+  const image::Image decoded =
+      image::decode_any({static_cast<const std::byte*>(file.data()), file.num_bytes()});
+  const image::Image picture = image::convert_channels(decoded, format == "Grayscale" ? 1 : 3);
+  Tensor result(DType::kUInt8, {picture.height, picture.width, picture.channels});
+  const std::span<uint8_t> pixels = result.values<uint8_t>();
+  const auto channels = static_cast<size_t>(picture.channels);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const size_t channel = i % channels;
+    pixels[i] = picture.pixels[i - channel + (format == "BGR" ? channels - 1 - channel : channel)];
+  }
+  context.set_output(0, context.constant(std::move(result)));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -4,6 +4,8 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
+#include "compiler/frontend/onnx/converters/text.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -111,12 +113,45 @@ void convert_binarizer(NodeContext& context) {
   context.set_output(0, c.cast(above, c.dtype(x)));
 }
 
-// Values that are missing become a number, of all columns or of each.
+namespace {
+
+/// Strings that are `replaced` become those of imputed_value_strings: of the column, or the one.
+V imputed_text(NodeContext& context, V x) {
+  Compose c(context);
+  const std::vector<std::string> values = text_values(context, "imputed_value_strings");
+  const Shape shape = shown_shape(kString, c.shape(x));
+  const int64_t count = static_cast<int64_t>(values.size());
+  if (shape.empty() || (count != 1 && count != shape.back()))
+    context.invalid("imputed_value_strings has " + std::to_string(count) + " values for shape " +
+                    to_string(shape));
+  const SortedTexts replaced = sorted_texts({context.string_attr("replaced_value_string", "")});
+  const V missing = c.binary("equal", found_text(context, x, replaced), c.ints({0}, {}));
+  const std::vector<V> texts = of_one_width(context, {text_constant(context, values), x});
+  Shape mask = shape;
+  mask.push_back(1);
+  return c.where(c.reshape(missing, mask), texts[0], texts[1]);
+}
+
+}  // namespace
+
+// Values that are missing become another, of all columns or of each: of floats, integers or strings.
 void convert_imputer(NodeContext& context) {
   Compose c(context);
+  if (is_text(context, context.input(0)))
+    return context.set_output(0, imputed_text(context, context.input(0)));
+  const std::vector<int64_t> integers = context.ints_attr("imputed_value_int64s", {});
+  if (!integers.empty()) {
+    const V x = context.input(0);
+    const int64_t count = static_cast<int64_t>(integers.size());
+    const V missing =
+        c.binary("equal", x, c.cast(c.ints({context.int_attr("replaced_value_int64", 0)}, {}), c.dtype(x)));
+    if (context.rank(x) < 1 || (count != 1 && count != c.shape(x).back()))
+      context.invalid("imputed_value_int64s has " + std::to_string(count) + " values for shape " +
+                      to_string(c.shape(x)));
+    return context.set_output(0, c.where(missing, c.cast(c.ints(integers, {count}), c.dtype(x)), x));
+  }
   const V x = rows_of(context, 0);
   const std::vector<double> values = float_values(context, "imputed_value_floats");
-  if (values.empty()) context.unsupported("imputed_value_floats", "other than floats are not implemented");
   const double replaced = context.float_attr("replaced_value_float", 0);
   const V missing = std::isnan(replaced) ? c.unary("is_nan", x) : c.binary("equal", x, c.number(x, replaced));
   const V filler = column_constant(context, values, c.shape(x)[1], "imputed_value_floats");
@@ -184,11 +219,10 @@ void convert_linear_classifier(NodeContext& context) {
 namespace {
 
 /// kernel(x, support vector) [N,count] of the rows of x and `count` vectors.
-V support_kernel(NodeContext& context, V x, int64_t count) {
+V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, int64_t count) {
   Compose c(context);
   const int64_t columns = c.shape(x)[1];
-  const std::vector<double> vectors = float_values(context, "support_vectors"),
-                            params = float_values(context, "kernel_params");
+  const std::vector<double> params = float_values(context, "kernel_params");
   const std::string kernel = context.string_attr("kernel_type", "LINEAR");
   if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
       (kernel != "LINEAR" && params.size() != 3))
@@ -216,10 +250,13 @@ void convert_svm_regressor(NodeContext& context) {
   const std::vector<double> weights = float_values(context, "coefficients"),
                             rho = float_values(context, "rho");
   const int64_t count = static_cast<int64_t>(weights.size());
-  if (context.int_attr("n_supports", 0) < 1 || rho.empty())
-    context.unsupported("n_supports", "a form without support vectors is not implemented");
-  const V values = support_kernel(context, x, count);
-  const V sum = c.plus(c.matmul(values, c.doubles(DType::kFloat32, weights, {count, 1})), rho[0]);
+  if (rho.empty()) context.invalid("attribute rho is missing");
+  // Without support vectors the coefficients are the only one.
+  const bool has_supports = context.int_attr("n_supports", 0) > 0;
+  const V values = has_supports ? support_kernel(context, x, float_values(context, "support_vectors"), count)
+                                : support_kernel(context, x, weights, 1);
+  const V sum = c.plus(
+      has_supports ? c.matmul(values, c.doubles(DType::kFloat32, weights, {count, 1})) : values, rho[0]);
   const bool one_class = context.int_attr("one_class", 0) != 0;
   const V zero = c.number(sum, 0);
   context.set_output(0, one_class
@@ -275,20 +312,31 @@ V elected(NodeContext& context, V decisions, const ClassLabels& labels) {
   return c.gather(labels.table, c.arg_max(votes, 1, false), 0);
 }
 
+/// 1 / (1 + e^(a d + b)) of each decision d between two classes (Platt 1999), coupled to one a class.
+V class_probabilities(NodeContext& context, V decisions) {
+  Compose c(context);
+  const int64_t pairs = c.shape(decisions)[1];
+  const std::vector<double> a = float_values(context, "prob_a"), b = float_values(context, "prob_b");
+  if (static_cast<int64_t>(a.size()) != pairs || a.size() != b.size())
+    context.invalid("prob_a and prob_b have " + std::to_string(a.size()) + " and " +
+                    std::to_string(b.size()) + " values for " + std::to_string(pairs) + " pairs of classes");
+  // Coupling divides by the probabilities: as LIBSVM, none is 0 or 1.
+  constexpr double kLeast = 1e-7;
+  const V fitted = c.add(c.mul(decisions, row_constant(context, a)), row_constant(context, b));
+  const V first = c.clip(c.unary("sigmoid", c.unary("neg", fitted)), kLeast, 1 - kLeast);
+  return context.add("couple_pairs", {first});
+}
+
 }  // namespace
 
 // Decisions between each two classes; output 1 has one a pair, or the negative and the positive of the only
-// one.
+// one, or, with prob_a and prob_b, a probability a class.
 void convert_svm_classifier(NodeContext& context) {
   Compose c(context);
   const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
   const std::vector<int64_t> counts = context.ints_attr("vectors_per_class", {});
-  if (!float_values(context, "prob_a").empty())
-    context.unsupported("prob_a", "probabilities are not implemented");
   if (counts.empty())
     context.unsupported("vectors_per_class", "a form without support vectors is not implemented");
-  if (context.string_attr("post_transform", "NONE") != "NONE")
-    context.unsupported("post_transform", "is not implemented");
   if (static_cast<int64_t>(counts.size()) != labels.count || counts.size() < 2 || counts.size() > 4096)
     context.invalid(std::to_string(labels.count) + " labels for " + std::to_string(counts.size()) +
                     " classes");
@@ -304,10 +352,15 @@ void convert_svm_classifier(NodeContext& context) {
   if (pairs * vectors != static_cast<int64_t>(weights.size()))
     context.invalid(std::to_string(rho.size()) + " values of rho for " + std::to_string(counts.size()) +
                     " classes");
-  const V values = support_kernel(context, rows_of(context, 0), vectors);
+  const V values =
+      support_kernel(context, rows_of(context, 0), float_values(context, "support_vectors"), vectors);
   const V decisions = c.add(c.matmul(values, c.doubles(DType::kFloat32, weights, {vectors, pairs})),
                             row_constant(context, rho));
   context.set_output(0, elected(context, decisions, labels));
+  if (context.has_attr("prob_a"))
+    return context.set_output(1, post_transformed(context, class_probabilities(context, decisions)));
+  if (context.string_attr("post_transform", "NONE") != "NONE")
+    context.unsupported("post_transform", "is not implemented without probabilities");
   context.set_output(1, pairs == 1 ? c.concat({c.unary("neg", decisions), decisions}, 1) : decisions);
 }
 

@@ -28,6 +28,18 @@ DType reduction_dtype(const std::string& op, DType dtype) {
   return is_real && is_integer(dtype) ? DType::kFloat64 : dtype;
 }
 
+/// What an operator makes of each element alone: the sum of one square is that square.
+ir::ValueId reduced_over_no_axes(NodeContext& context, ir::ValueId x) {
+  const std::string op = reduce_op(context.node().op_type);
+  if (op == "reduce_l1" || op == "reduce_l2") return context.add("abs", {x});
+  if (op == "reduce_sum_square") return context.add("mul", {x, x});
+  if (op != "reduce_log_sum") return context.add("identity", {x});
+  const DType dtype = context.type(x).dtype, wide = reduction_dtype(op, dtype);
+  if (wide == dtype) return context.add("log", {x});
+  const ir::ValueId value = context.add("log", {context.add("cast", {x}, {{"to", wide}})});
+  return context.add("cast", {value}, {{"to", dtype}});
+}
+
 }  // namespace
 
 // Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
@@ -36,7 +48,7 @@ void convert_reduce(NodeContext& context) {
   std::vector<int64_t> axes =
       context.has_input(1) ? context.known_ints(1, "axes") : context.ints_attr("axes", {});
   if (axes.empty() && context.int_attr("noop_with_empty_axes", 0) != 0) {
-    context.set_output(0, context.add("identity", {context.input(0)}));
+    context.set_output(0, reduced_over_no_axes(context, context.input(0)));
     return;
   }
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);

@@ -107,8 +107,8 @@ void convert_grid_sample(NodeContext& context) {
   const size_t rank = x.size() - std::min<size_t>(2, x.size());
   if (rank == 0 || grid.size() != x.size() || grid.back() != static_cast<int64_t>(rank) || grid[0] != x[0])
     context.invalid("a grid of shape " + to_string(grid) + " does not fit X of shape " + to_string(x));
-  if (options.mode == "cubic" && rank != 2)
-    context.unsupported("mode", "cubic of other than 2 dims is not implemented");
+  if (options.mode == "cubic" && rank > 3)
+    context.unsupported("mode", "cubic of more than 3 dims is not implemented");
   const int64_t points = num_elements(Shape(grid.begin() + 1, grid.end() - 1));
   const int64_t plane = num_elements(Shape(x.begin() + 2, x.end()));
   const V rows = c.cast(c.reshape(context.input(1), {x[0], points, grid.back()}), DType::kFloat32);

@@ -40,9 +40,17 @@ int64_t product(const Shape& shape, size_t from, size_t to) {
                             shape.begin() + static_cast<std::ptrdiff_t>(to)));
 }
 
+/// Rows from here on are sorted and scattered to on the host: kernels look at all elements of a row for each.
+/// Samples, which stand for rows of any length, are.
+constexpr int64_t kLongRow = 256;
+
+bool is_long(const NodeContext& context, int64_t extent) { return extent >= kLongRow || context.is_sample(); }
+
 ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
                     int64_t axis, const std::string& reduction) {
-  return context.add("scatter_elements", {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
+  const int64_t extent = context.type(indices).shape[static_cast<size_t>(axis)];
+  return context.add(is_long(context, extent) ? "scatter" : "scatter_elements", {x, indices, updates},
+                     {{"axis", axis}, {"reduction", reduction}});
 }
 
 }  // namespace
@@ -74,8 +82,9 @@ void convert_top_k(NodeContext& context) {
   const int64_t k =
       context.opset() < 10 ? context.required_int("k") : context.known(1, "k").element_as_int(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
+  const bool on_host = is_long(context, c.shape(x)[static_cast<size_t>(axis)]);
   const ir::ValueId order =
-      context.add("arg_top_k", {x},
+      context.add(on_host ? "sort_positions" : "arg_top_k", {x},
                   {{"axis", axis}, {"k", k}, {"largest", int64_t{context.int_attr("largest", 1) != 0}}});
   context.set_output(0, c.gather_elements(x, order, axis));
   context.set_output(1, order);

@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/structure.h"
+#include "compiler/frontend/onnx/converters/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -76,10 +77,10 @@ Bindings convert_concat_from_sequence(StructureContext& context) {
   Elements elements = context.sequence(0);
   if (elements.empty()) context.node.invalid("the sequence is empty");
   const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
-  const int64_t rank = static_cast<int64_t>(c.shape(elements[0]).size()) + (new_axis ? 1 : 0);
+  const int64_t rank = shown_rank(context.node, elements[0]) + (new_axis ? 1 : 0);
   const int64_t axis = context.node.normalize_axis(context.node.required_int("axis"), rank);
   for (ir::ValueId& element : elements) element = new_axis ? c.unsqueeze(element, axis) : element;
-  return one_tensor(c.concat(std::move(elements), axis));
+  return one_tensor(c.concat(of_one_width(context.node, std::move(elements)), axis));
 }
 
 // Parts of sizes that are known: a list, or one size whose last part may be smaller; else one element each.
@@ -88,7 +89,7 @@ Bindings convert_split_to_sequence(StructureContext& context) {
   const ir::ValueId x = context.node.input(0);
   const Shape shape = c.shape(x);
   const int64_t axis =
-      context.node.normalize_axis(context.node.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
+      context.node.normalize_axis(context.node.int_attr("axis", 0), shown_rank(context.node, x));
   const int64_t extent = shape[static_cast<size_t>(axis)];
   std::vector<int64_t> sizes;
   const bool has_sizes = context.has_input(1);

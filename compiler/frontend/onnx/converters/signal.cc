@@ -75,6 +75,27 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64
   return c.concat({c.unsqueeze(real, last), c.unsqueeze(imaginary, last)}, last);
 }
 
+/// The real signal [..., length, 1] whose transform begins with x [..., in, 2]; the rest are conjugates.
+ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length) {
+  Compose c(context);
+  const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
+  x = c.slice(x, last - 1, 0, in);
+  Roots roots = make_roots(context, in, length, length, true);
+  for (int64_t k = 0; k < in; ++k) {
+    // Every element but the first and, of an even length, the middle one has a conjugate.
+    if (k == 0 || 2 * k == length) continue;
+    for (int64_t n = 0; n < length; ++n) {
+      roots.real[static_cast<size_t>(k * length + n)] *= 2;
+      roots.imaginary[static_cast<size_t>(k * length + n)] *= 2;
+    }
+  }
+  const auto part = [&](int64_t index, const std::vector<double>& matrix) {
+    return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), c.doubles(c.dtype(x), matrix, {in, length}));
+  };
+  return c.unsqueeze(c.sub(part(0, roots.real), part(1, roots.imaginary)), last);
+}
+
 }  // namespace
 
 void convert_hann_window(NodeContext& context) { add_window(context, 0.5, 0.5, 0); }
@@ -91,17 +112,24 @@ void convert_dft(NodeContext& context) {
   axis = context.normalize_axis(axis, rank);
   if (rank < 2 || axis == rank - 1)
     context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
-  const int64_t length =
-      context.has_input(1) ? known_length(context, 1, "dft_length") : c.shape(x)[static_cast<size_t>(axis)];
+  const bool onesided = context.int_attr("onesided", 0) != 0, inverse = context.int_attr("inverse", 0) != 0;
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const int64_t length = context.has_input(1)  ? known_length(context, 1, "dft_length")
+                         : inverse && onesided ? 2 * (extent - 1)
+                                               : extent;
   if (length < 1) context.invalid("dft_length is " + std::to_string(length));
   std::vector<int64_t> perm;
   for (int64_t d = 0; d < rank; ++d) perm.push_back(d);
   std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
   x = c.transpose(x, perm);
-  const bool onesided = context.int_attr("onesided", 0) != 0;
+  if (inverse && onesided) {
+    if (c.shape(x).back() != 2)
+      context.invalid("the inverse transform to a real signal is of complex elements");
+    context.set_output(0, c.transpose(inverse_of_real(context, x, length), perm));
+    return;
+  }
   const int64_t out = onesided ? length / 2 + 1 : length;
-  const ir::ValueId result = transform(context, x, length, out, context.int_attr("inverse", 0) != 0);
-  context.set_output(0, c.transpose(result, perm));
+  context.set_output(0, c.transpose(transform(context, x, length, out, inverse), perm));
 }
 
 // Frames of the signal [batch, n, 1 or 2], weighed by the window and transformed.

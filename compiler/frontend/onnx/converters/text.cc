@@ -33,18 +33,9 @@ V positions(NodeContext& context, Shape shape, int64_t first) {
 /// The strings as rows of one table, all of one width.
 V pool_of(NodeContext& context, const std::vector<V>& texts) {
   Compose c(context);
-  int64_t width = 1;
-  for (const V x : texts) width = std::max(width, context.type(x).shape.back());
   std::vector<V> parts;
-  for (const V x : texts) {
-    const Shape shape = context.type(x).shape;
-    V rows = c.reshape(x, {num_elements(strings_shape(context, x)), shape.back()});
-    if (shape.back() < width) {
-      const std::vector<int64_t> pads{0, 0, 0, width - shape.back()};
-      rows = context.add("pad", {rows}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
-    }
-    parts.push_back(rows);
-  }
+  for (const V x : of_one_width(context, texts))
+    parts.push_back(c.reshape(x, {num_elements(strings_shape(context, x)), context.type(x).shape.back()}));
   return parts.size() == 1 ? parts[0] : c.concat(parts, 0);
 }
 
@@ -89,6 +80,24 @@ std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool)
 }  // namespace
 
 bool is_text(const NodeContext& context, V value) { return context.type(value).dtype == kString; }
+
+int64_t shown_rank(const NodeContext& context, V value) {
+  return context.rank(value) - (is_text(context, value) ? 1 : 0);
+}
+
+std::vector<V> of_one_width(NodeContext& context, std::vector<V> values) {
+  int64_t width = 1;
+  for (const V x : values)
+    width = is_text(context, x) ? std::max(width, context.type(x).shape.back()) : width;
+  for (V& x : values) {
+    const Shape shape = context.type(x).shape;
+    if (!is_text(context, x) || shape.back() == width) continue;
+    std::vector<int64_t> pads(2 * shape.size(), 0);
+    pads.back() = width - shape.back();
+    x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  }
+  return values;
+}
 
 std::vector<std::string> text_values(const NodeContext& context, const char* name) {
   const AttributeProto* found = context.node().find(name);

@@ -10,6 +10,10 @@ namespace tensormill::frontend::onnx {
 
 /// Whether the value holds strings.
 bool is_text(const NodeContext& context, ir::ValueId value);
+/// The rank that the model sees: strings have one axis more here.
+int64_t shown_rank(const NodeContext& context, ir::ValueId value);
+/// The values; strings among them padded to the width of the widest.
+std::vector<ir::ValueId> of_one_width(NodeContext& context, std::vector<ir::ValueId> values);
 /// Strings of a STRINGS attribute; none when it is not there.
 std::vector<std::string> text_values(const NodeContext& context, const char* name);
 /// A constant of strings of one axis.

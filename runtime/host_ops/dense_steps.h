@@ -1,0 +1,27 @@
+/// Host steps with a result of a known shape whose work depends on data: sorting, scattering and iterations
+/// until they converge. Thread-safety: pure functions.
+#pragma once
+
+#include <span>
+
+#include "runtime/host_ops/registry.h"
+
+namespace tensormill::host_ops {
+
+/// x -> i64: positions of the first k elements of x sorted along attribute "axis", ties by position; k is
+/// what the output holds. Attribute "largest": 1 for falling order, in which NaN is first. O(n log n) a row.
+void sort_positions(const HostCall& call);
+/// x, indices, updates -> x with x[.., indices[i], ..] = updates[i] along attribute "axis", or combined by
+/// attribute "reduction" (none, add, mul, min, max), in the updates' row-major order. Linear. An index
+/// outside of the axis is Error(kIndexOutOfRange).
+void scatter(const HostCall& call);
+/// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
+/// classes].
+void couple_pairs(const HostCall& call);
+
+/// Probabilities of k classes from those of each two of them: `first` has the probability of class i against
+/// j > i, pairs in rising order (Wu, Lin, Weng 2004, "Probability Estimates for Multi-class Classification by
+/// Pairwise Coupling", algorithm 2, stopped as LIBSVM does).
+void pairwise_coupling(std::span<const double> first, std::span<double> classes);
+
+}  // namespace tensormill::host_ops

@@ -1,0 +1,74 @@
+"""Models of one node, compared with values that a test works out: what the tests of operators' forms share."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, mapping
+
+import cases
+from conformance_test import Worker
+
+RANDOM = np.random.default_rng(5)
+
+
+def floats(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def element_type(array):
+    return TensorProto.STRING if array.dtype.kind in "SU" else mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype]
+
+
+class OneNode(unittest.TestCase):
+    """One program serves all cases of a class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.worker = Worker(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.worker.close()
+        cls.folder.cleanup()
+
+    def run_model(self, graph, opset, feed, expect, domains=()):
+        """Calls expect(answer, outputs) with the program's answer and its outputs by position."""
+        imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(name, version) for name, version in domains]
+        model = helper.make_model(graph, opset_imports=imports)
+        folder = Path(self.folder.name)
+        path, outputs = folder / "model.onnx", folder / "out.npz"
+        outputs.unlink(missing_ok=True)
+        path.write_bytes(model.SerializeToString())
+        cases.save(folder / "in.npz", feed)
+        answer = self.worker.ask(f"{path} {folder}/in.npz {outputs}")
+        if not outputs.exists():
+            return expect(answer, {})
+        with np.load(outputs) as archive:
+            return expect(answer, {name: archive[name] for name in archive.files})
+
+    def check(self, op, opset, inputs, expected, domains=(), digits=5, **attributes):
+        """`inputs`: arrays or None; `expected`: arrays, or None for an output that the node does not name. Values that
+        agree in so many digits behind the point are equal."""
+        names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
+        feed = {name: array for name, array in zip(names, inputs) if name}
+        outputs = [f"y{i}" if array is not None else "" for i, array in enumerate(expected)]
+        graph = helper.make_graph(
+            [helper.make_node(op, names, outputs, domain=domains[0][0] if domains else None, **attributes)], "one",
+            [helper.make_tensor_value_info(name, element_type(array), array.shape) for name, array in feed.items()],
+            [helper.make_tensor_value_info(name, element_type(array), None)
+             for name, array in zip(outputs, expected) if name])
+        wanted = [array for array in expected if array is not None]
+
+        def expect(answer, actual):
+            self.assertTrue(answer.startswith("ok "), f"{op} {attributes}: {answer}")
+            for i, right in enumerate(wanted):
+                found = actual[str(i)]
+                if right.dtype.kind == "f" and found.shape == right.shape and found.dtype == right.dtype:
+                    with np.errstate(invalid="ignore"):
+                        found = np.where(np.abs(found - right) <= 10.0**-digits, right, found)
+                self.assertEqual(cases.difference(found, right), "", f"{op} {attributes}, output {i}")
+
+        self.run_model(graph, opset, feed, expect, domains)
