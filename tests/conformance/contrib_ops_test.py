@@ -123,7 +123,7 @@ class ContribOps(PeerCase):
         self.check("MultiHeadAttention", [q, k, v, floats(24)], num_heads=2, scale=0.25)
         self.check("MultiHeadAttention", [q, k, v, None, None, floats(1, 2, 3, 5)], num_heads=2)
 
-    def check_group_query(self, queries, past, lengths, rotary=0, **attributes):
+    def check_group_query(self, queries, past, lengths, rotary=0, packed=False, **attributes):
         total = max(lengths)
         feed = {"q": floats(2, queries, 64), "k": floats(2, queries, 32), "v": floats(2, queries, 32),
                 "pk": floats(2, 2, past, 16), "pv": floats(2, 2, past, 16),
@@ -131,6 +131,9 @@ class ContribOps(PeerCase):
         angles = np.outer(np.arange(16), 0.5 ** np.arange(8)).astype(np.float32)
         constants = [helper.make_tensor("total", 6, [1], [total])]
         operands = [*feed, "total"]
+        if packed:
+            feed["q"] = np.concatenate([feed["q"], feed.pop("k"), feed.pop("v")], 2)
+            operands[1] = operands[2] = ""
         if rotary:
             feed.update(cos=np.cos(angles), sin=np.sin(angles))
             operands += ["cos", "sin"]
@@ -146,6 +149,8 @@ class ContribOps(PeerCase):
         self.check_group_query(1, 4, [5, 5], rotary=1)
         self.check_group_query(3, 0, [3, 3], rotary=1, rotary_interleaved=1, scale=0.25)
         self.check_group_query(1, 6, [7, 7], local_window_size=3, softcap=2.0)
+        self.check_group_query(3, 0, [3, 3], packed=True)
+        self.check_group_query(1, 4, [5, 5], rotary=1, packed=True)
 
     def test_embeddings_with_normalization(self):
         ids, segments = RANDOM.integers(0, 9, (2, 5)).astype(np.int32), RANDOM.integers(0, 2, (2, 5)).astype(np.int32)

@@ -49,7 +49,7 @@ class OneNode(unittest.TestCase):
         with np.load(outputs) as archive:
             return expect(answer, {name: archive[name] for name in archive.files})
 
-    def check(self, op, opset, inputs, expected, domains=(), digits=5, **attributes):
+    def check(self, op, opset, inputs, expected, /, domains=(), digits=5, **attributes):
         """`inputs`: arrays or None; `expected`: arrays, or None for an output that the node does not name. Values that
         agree in so many digits behind the point are equal."""
         names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]

@@ -35,11 +35,11 @@ class Builder:
     def dim(self, value, axis):
         return self.add("Gather", [self.add("Shape", [value]), np.asarray([axis], np.int64)], axis=0)
 
-    def model(self, outputs):
+    def model(self, outputs, opset=13):
         infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in self.inputs]
         results = [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs]
         graph = helper.make_graph(self.nodes, "g", infos, results, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
         model.ir_version = 8
         return model.SerializeToString()
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 from free_dims_models import Builder, weights
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 
 def conv(b, value, inputs, outputs, kernel=3, stride=1, group=1, relu=True, **extra):
@@ -56,6 +56,47 @@ def same_padding():
     value = conv(b, value, 4, 4, stride=2, group=4, auto_pad="SAME_UPPER")
     value = b.add("MaxPool", [value], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
     return b.model([conv(b, value, 4, 3)])
+
+
+def same_means():
+    """Means of windows that the padding cuts, which count with it or without."""
+    b = Builder([("x", ["N", 2, "H", "W"])])
+    value = b.add("AveragePool", ["x"], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+    value = b.add("AveragePool", [value], kernel_shape=[2, 3], strides=[1, 2], auto_pad="SAME_LOWER", count_include_pad=1)
+    return b.model([b.add("AveragePool", [value], kernel_shape=[4, 2], strides=[2, 1], auto_pad="SAME_LOWER")])
+
+
+def grown_by_cubes():
+    """Maps grown by cubic interpolation, by a ratio and to a size."""
+    b = Builder([("x", ["N", 2, "H", "W"])])
+    by_ratio = np.asarray([1, 1, 1.5, 2.25], np.float32)
+    values = [b.add("Resize", ["x", "", by_ratio], mode="cubic", coordinate_transformation_mode=mode, **options)
+              for mode, options in (("half_pixel", {}), ("align_corners", {"exclude_outside": 1}), ("asymmetric", {"cubic_coeff_a": -0.5}))]
+    size = b.add("Concat", [b.dim("x", 0), b.ints(2), b.dim("x", 3), b.dim("x", 2)], axis=0)
+    values.append(b.add("Resize", ["x", "", "", size], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"))
+    return b.model(values)
+
+
+def cut_and_grown():
+    """The middle of maps, with what lies outside filled."""
+    b = Builder([("x", ["N", 2, "H", "W"])])
+    roi = np.asarray([0, 0, 0.25, -0.2, 1, 1, 0.75, 1.1], np.float32)
+    return b.model([b.add("Resize", ["x", roi, np.asarray([1, 1, 2, 3], np.float32)], mode="linear",
+                          coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.5)])
+
+
+def shrunk_smoothly():
+    """Maps shrunk by a ratio, with filters as wide as the result's elements."""
+    b = Builder([("x", ["N", 2, "H", "W"])])
+    return b.model([b.add("Resize", ["x", "", np.asarray([0.5, 0.6], np.float32)], mode=mode, antialias=1, axes=[2, 3])
+                    for mode in ("linear", "cubic")], opset=18)
+
+
+def best_of_each_row():
+    """The three largest elements of rows of any length, and sums by their places."""
+    b = Builder([("x", ["N", "T"])])
+    b.nodes.append(helper.make_node("TopK", ["x", b.ints(3)], ["best", "at"], axis=1))
+    return b.model(["best", b.add("ScatterElements", ["x", "at", "best"], axis=1)])
 
 
 def round_up_pooling():
@@ -160,6 +201,11 @@ NETS = {
     "residual": (residual, "x:[N,3,H,W]", [(1, 64, 64), (2, 33, 71), (1, 1, 1), (3, 224, 97)]),
     "inverted_residual": (inverted_residual, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 1, 1), (3, 130, 97)]),
     "same_padding": (same_padding, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (1, 1, 1), (3, 131, 97)]),
+    "same_means": (same_means, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
+    "grown_by_cubes": (grown_by_cubes, "x:[N,2,H,W]", [(1, 8, 16), (2, 12, 20), (1, 34, 64)]),
+    "cut_and_grown": (cut_and_grown, "x:[N,2,H,W]", [(1, 8, 16), (2, 33, 21), (1, 7, 64)]),
+    "shrunk_smoothly": (shrunk_smoothly, "x:[N,2,H,W]", [(1, 20, 30), (2, 12, 50), (1, 64, 25)]),
+    "best_of_each_row": (best_of_each_row, "x:[N,T]", [(1, 3), (2, 50), (3, 999)]),
     "round_up_pooling": (round_up_pooling, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
     "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96)]),
     "pyramid_of_sizes": (pyramid_of_sizes, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 130, 97)]),

@@ -352,22 +352,32 @@ V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
 
 }  // namespace
 
-// com.microsoft: query [B,S,H], key, value, past_key [B,heads,T,D], past_value, seqlens_k [B] (valid keys,
-// less one), total_sequence_length, cos_cache, sin_cache.
+// com.microsoft: query [B,S,H], key, value (or all three in the query), past_key [B,heads,T,D], past_value,
+// seqlens_k [B] (valid keys, less one), total_sequence_length, cos_cache, sin_cache.
 void convert_group_query_attention(NodeContext& context) {
   Compose c(context);
-  if (!context.has_input(1) || !context.has_input(2))
-    context.unsupported("query", "packed queries, keys and values are not implemented");
   for (size_t i = 9; i < context.num_inputs(); ++i) {
     if (context.has_input(i))
       context.unsupported("inputs", "operand " + std::to_string(i) + " is not implemented");
   }
   if (context.int_attr("smooth_softmax", 0) > 0) context.unsupported("smooth_softmax", "is not implemented");
-  const int64_t kv_heads = context.required_int("kv_num_heads");
+  const int64_t heads = context.required_int("num_heads"), kv_heads = context.required_int("kv_num_heads");
   Operands operands;
-  operands.q = split_heads(context, context.input(0), context.required_int("num_heads"));
-  operands.k = split_heads(context, context.input(1), kv_heads);
-  operands.v = split_heads(context, context.input(2), kv_heads);
+  if (context.has_input(1) != context.has_input(2)) context.invalid("key and value come together");
+  if (context.has_input(1)) {
+    operands.q = split_heads(context, context.input(0), heads);
+    operands.k = split_heads(context, context.input(1), kv_heads);
+    operands.v = split_heads(context, context.input(2), kv_heads);
+  } else {
+    // The heads of queries, keys and values side by side.
+    if (heads < 1 || kv_heads < 1 || heads > kMaxTensorBytes || kv_heads > kMaxTensorBytes)
+      context.invalid("there are " + std::to_string(heads) + " heads of queries and " +
+                      std::to_string(kv_heads) + " of keys");
+    const V all = split_heads(context, context.input(0), heads + 2 * kv_heads);
+    operands.q = c.slice(all, 1, 0, heads);
+    operands.k = c.slice(all, 1, heads, kv_heads);
+    operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
+  }
   const int64_t batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
   const int64_t total = context.known(6, "total_sequence_length").element_as_int(0);
   const V past = context.optional_input(3);

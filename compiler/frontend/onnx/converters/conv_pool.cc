@@ -270,10 +270,26 @@ void convert_average_pool(NodeContext& context) {
 }
 
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
-  const Windows windows = read_windows(context, context.type(x).shape, context.required_ints("kernel_shape"));
-  ir::Attrs attrs = pool_attrs(context, windows);
-  attrs.set("count_include_pad", context.int_attr("count_include_pad", 0));
-  return context.add("avg_pool", {x}, attrs);
+  const Shape shape = context.type(x).shape;
+  const Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
+  const int64_t includes = context.int_attr("count_include_pad", 0);
+  const auto pool = [&](ir::ValueId value, const Windows& own) {
+    ir::Attrs attrs = pool_attrs(context, own);
+    attrs.set("count_include_pad", includes);
+    return context.add("avg_pool", {value}, attrs);
+  };
+  if (!windows.same || !context.is_sample()) return pool(x, windows);
+  const auto pool_padded = [&](ir::ValueId value) {
+    Windows own = windows;
+    value = padded_for(context, value, own, 0);
+    return pool(value, own);
+  };
+  if (includes != 0) return pool_padded(x);
+  // Which part of each window is data.
+  Compose c(context);
+  Shape plane(shape);
+  plane[0] = plane[1] = 1;
+  return c.div(pool_padded(x), pool_padded(c.filled(c.dtype(x), plane, 1)));
 }
 
 // (sum of |x|^p under each window)^(1/p); taps in the padding are 0.

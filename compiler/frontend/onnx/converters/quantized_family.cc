@@ -23,9 +23,20 @@ void set_quantized(NodeContext& context, V x, size_t index, V like) {
                                   zero == ir::kAbsent ? zero : c.reshape(zero, {}), to));
 }
 
-void check_channels_first(const NodeContext& context) {
-  if (context.int_attr("channels_last", 0) != 0)
-    context.unsupported("channels_last", "channels in the last dim are not implemented");
+/// `pool` of x, whose channels stand last if attribute channels_last says so.
+template <typename Pool>
+V pooled(NodeContext& context, V x, Pool pool) {
+  if (context.int_attr("channels_last", 0) == 0) return pool(x);
+  Compose c(context);
+  const int64_t rank = context.rank(x);
+  std::vector<int64_t> to_first{0, rank - 1}, to_last{0};
+  for (int64_t axis = 1; axis + 1 < rank; ++axis) {
+    to_first.push_back(axis);
+    to_last.push_back(axis + 1);
+  }
+  to_last.push_back(1);
+  if (rank < 3) context.invalid("the input has rank " + std::to_string(rank));
+  return c.transpose(pool(c.transpose(x, to_first)), to_last);
 }
 
 }  // namespace
@@ -46,14 +57,46 @@ void convert_qlinear_unary(NodeContext& context) {
 }
 
 void convert_qlinear_average_pool(NodeContext& context) {
-  check_channels_first(context);
-  set_quantized(context, average_pool(context, operand(context, 0)), 3, context.input(0));
+  const V result = pooled(context, operand(context, 0), [&](V x) { return average_pool(context, x); });
+  set_quantized(context, result, 3, context.input(0));
 }
 
 void convert_qlinear_global_average_pool(NodeContext& context) {
-  check_channels_first(context);
+  const V result = pooled(context, operand(context, 0),
+                          [&](V x) { return Compose(context).reduce_spatial("reduce_mean", x); });
+  set_quantized(context, result, 3, context.input(0));
+}
+
+void convert_qlinear_reduce_mean(NodeContext& context) {
   Compose c(context);
-  set_quantized(context, c.reduce_spatial("reduce_mean", operand(context, 0)), 3, context.input(0));
+  const V x = operand(context, 0);
+  std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(context.rank(x)));
+  for (int64_t& axis : axes) axis = context.normalize_axis(axis, context.rank(x));
+  const bool keepdims = context.int_attr("keepdims", 1) != 0;
+  set_quantized(context, c.reduce("reduce_mean", x, std::move(axes), keepdims), 3, context.input(0));
+}
+
+// Of one axis, or, by the opset that attribute opset names, of all from it on.
+void convert_qlinear_softmax(NodeContext& context) {
+  Compose c(context);
+  const V x = operand(context, 0);
+  const Shape shape = c.shape(x);
+  const int64_t rank = context.rank(x), axis = context.normalize_axis(context.int_attr("axis", -1), rank);
+  V result = ir::kAbsent;
+  if (context.required_int("opset") >= 13) {
+    result = context.add("softmax", {x}, {{"axis", axis}});
+  } else {
+    const int64_t inner = num_elements(Shape(shape.begin() + axis, shape.end()));
+    const V rows = c.reshape(x, {num_elements(Shape(shape.begin(), shape.begin() + axis)), inner});
+    result = c.reshape(context.add("softmax", {rows}, {{"axis", int64_t{1}}}), shape);
+  }
+  set_quantized(context, result, 3, context.input(0));
+}
+
+// Condition, then X, Y and the result with scale and zero point.
+void convert_qlinear_where(NodeContext& context) {
+  const V result = Compose(context).where(context.input(0), operand(context, 1), operand(context, 4));
+  set_quantized(context, result, 7, context.input(1));
 }
 
 // Scale and zero point of the result, then data, scale and zero point of each part.

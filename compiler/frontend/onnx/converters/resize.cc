@@ -41,7 +41,7 @@ double source_position(const Axis& axis, const std::string& mode, double x) {
   if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "tf_crop_and_resize") {
     const double span = axis.roi_end - axis.roi_start;
-    return out == 1 ? span * (in - 1) / 2 : axis.roi_start * (in - 1) + x * span * (in - 1) / (out - 1);
+    return axis.roi_start * (in - 1) + (out == 1 ? 0.5 : x / (out - 1)) * span * (in - 1);
   }
   if (mode == "pytorch_half_pixel" && axis.out == 1) return 0;
   const double position = (x + 0.5) / axis.scale - 0.5;
@@ -74,13 +74,24 @@ struct Taps {
   std::vector<bool> outside;
 };
 
+/// Which elements around a position weigh: from `first` on, counted from the one below it.
+struct Reach {
+  double shrink = 1;  ///< of distances, for the filter to be as wide as an output element
+  int64_t first = 0, count = 1;
+
+  Reach(const Axis& axis, const Options& options) {
+    if (options.mode == "nearest") return;
+    shrink = options.antialias ? std::min(1.0, axis.scale) : 1;
+    const double support = options.mode == "cubic" ? 2 : 1;
+    first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
+    count = 2 * (static_cast<int64_t>(support) - first) - (support == 2 ? 2 : 0);
+  }
+};
+
 Taps make_taps(const Axis& axis, const Options& options) {
   Taps taps;
-  const double shrink = options.antialias ? std::min(1.0, axis.scale) : 1;
-  const double support = options.mode == "cubic" ? 2 : 1;
-  const int64_t first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
-  taps.count =
-      options.mode == "nearest" ? 1 : 2 * (static_cast<int64_t>(support) - first) - (support == 2 ? 2 : 0);
+  const auto [shrink, first, count] = Reach(axis, options);
+  taps.count = count;
   for (int64_t x = 0; x < axis.out; ++x) {
     const double position = source_position(axis, options.coordinates, static_cast<double>(x));
     taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
@@ -108,41 +119,59 @@ Taps make_taps(const Axis& axis, const Options& options) {
   return taps;
 }
 
-/// Whether make_taps can be written as nodes.
+/// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
 bool has_formula(const Axis& axis, const Options& options) {
-  const bool moves = options.mode == "nearest" ||
-                     (options.mode == "linear" && !options.antialias && !options.exclude_outside);
-  const bool scaled =
-      axis.by_size || axis.scale * static_cast<double>(axis.in) == static_cast<double>(axis.out);
-  return moves && scaled &&
-         (options.coordinates == "half_pixel" || options.coordinates == "pytorch_half_pixel" ||
-          options.coordinates == "align_corners" || options.coordinates == "asymmetric");
+  constexpr int64_t kMaxListedTaps = 64;
+  return (!options.antialias || !axis.by_size) && Reach(axis, options).count <= kMaxListedTaps;
 }
 
 /// source_position for all output elements, from extents that are constants of their own: f64 [out].
 ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options) {
+  const std::string& mode = options.coordinates;
   const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), DType::kFloat64);
   const ir::ValueId in = c.number(x, static_cast<double>(axis.in));
   const ir::ValueId out = c.number(x, static_cast<double>(axis.out));
-  if (options.coordinates == "align_corners")
-    return c.div(c.mul(x, c.minus(in, 1)), c.binary("max", c.minus(out, 1), c.number(x, 1)));
   const ir::ValueId scale = axis.by_size ? c.div(out, in) : c.number(x, axis.scale);
-  if (options.coordinates == "asymmetric") return c.div(x, scale);
+  const ir::ValueId real_out = axis.by_size ? out : c.times(in, axis.scale);
+  const ir::ValueId between = c.minus(in, 1);
+  // 1, or 0 where there is one output element.
+  const auto is_more = [&](ir::ValueId extent) {
+    return c.binary("min", c.minus(extent, 1), c.number(x, 1));
+  };
+  const ir::ValueId steps = c.binary("max", c.minus(real_out, 1), c.number(x, 1));
+  if (mode == "align_corners") return c.mul(c.div(c.mul(x, between), steps), is_more(real_out));
+  if (mode == "asymmetric") return c.div(x, scale);
+  if (mode == "tf_half_pixel_for_nn") return c.div(c.plus(x, 0.5), scale);
+  if (mode == "tf_crop_and_resize") {
+    const ir::ValueId more = is_more(real_out);
+    const ir::ValueId part = c.add(c.mul(c.div(x, steps), more), c.times(c.sub(c.number(x, 1), more), 0.5));
+    return c.mul(c.plus(c.times(part, axis.roi_end - axis.roi_start), axis.roi_start), between);
+  }
   const ir::ValueId position = c.minus(c.div(c.plus(x, 0.5), scale), 0.5);
-  // The one element of pytorch_half_pixel is the first.
-  return options.coordinates == "half_pixel"
-             ? position
-             : c.mul(position, c.binary("min", c.minus(out, 1), c.number(x, 1)));
+  if (mode == "pytorch_half_pixel") return c.mul(position, is_more(out));
+  if (mode == "half_pixel") return position;
+  const ir::ValueId rest = c.sub(c.number(x, 1), c.div(out, real_out));
+  return c.add(c.mul(c.times(in, 0.5), rest), position);
+}
+
+/// The filter's value at each distance.
+ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const Options& options) {
+  const ir::ValueId x = c.unary("abs", distance), zero = c.number(x, 0), one = c.number(x, 1);
+  if (options.mode == "linear") return c.binary("max", c.sub(one, x), zero);
+  const double a = options.cubic;
+  const ir::ValueId inner = c.plus(c.mul(c.mul(c.minus(c.times(x, a + 2), a + 3), x), x), 1);
+  const ir::ValueId outer = c.minus(c.mul(c.plus(c.mul(c.minus(c.times(x, a), 5 * a), x), 8 * a), x), 4 * a);
+  const ir::ValueId near = c.binary("less_equal", x, one), far = c.binary("less", x, c.number(x, 2));
+  return c.where(near, inner, c.where(far, outer, zero));
 }
 
 /// resize_axis as nodes of one form for every extent.
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis,
                             const Options& options) {
   const ir::ValueId position = position_nodes(c, axis, options);
-  const ir::ValueId last = c.number(position, static_cast<double>(axis.in - 1));
-  const auto element_of = [&](ir::ValueId at) {
-    return c.cast(c.binary("min", c.binary("max", at, c.number(at, 0)), last), DType::kInt64);
-  };
+  const ir::ValueId zero = c.number(position, 0), last = c.number(position, static_cast<double>(axis.in - 1));
+  const auto limited = [&](ir::ValueId at) { return c.binary("min", c.binary("max", at, zero), last); };
+  const auto element_of = [&](ir::ValueId at) { return c.cast(limited(at), DType::kInt64); };
   if (options.mode == "nearest") {
     const bool up = options.nearest == "ceil" || options.nearest == "round_prefer_floor";
     const double shift = options.nearest == "round_prefer_ceil"    ? 0.5
@@ -150,14 +179,29 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& 
                                                                    : 0;
     return c.gather(x, element_of(c.unary(up ? "ceil" : "floor", c.plus(position, shift))), dim);
   }
+  const Reach reach(axis, options);
+  const ir::ValueId base = c.unary("floor", position);
+  std::vector<ir::ValueId> elements, weights;
+  ir::ValueId sum = ir::kAbsent;
+  for (int64_t tap = 0; tap < reach.count; ++tap) {
+    const ir::ValueId element = c.plus(base, static_cast<double>(reach.first + tap));
+    ir::ValueId weight = filter_nodes(c, c.times(c.sub(element, position), reach.shrink), options);
+    if (options.exclude_outside) weight = c.where(c.binary("equal", limited(element), element), weight, zero);
+    elements.push_back(element_of(element));
+    weights.push_back(weight);
+    sum = sum == ir::kAbsent ? weight : c.add(sum, weight);
+  }
   Shape along(c.shape(x).size(), 1);
   along[static_cast<size_t>(dim)] = axis.out;
-  const ir::ValueId base = c.unary("floor", position);
-  const ir::ValueId part = c.sub(position, base);
-  const auto tap = [&](ir::ValueId at, ir::ValueId weight) {
-    return c.mul(c.gather(x, element_of(at), dim), c.reshape(c.cast(weight, c.dtype(x)), along));
-  };
-  return c.add(tap(base, c.sub(c.number(part, 1), part)), tap(c.plus(base, 1), part));
+  const bool is_whole = !options.antialias && !options.exclude_outside;
+  ir::ValueId result = ir::kAbsent;
+  for (size_t tap = 0; tap < weights.size(); ++tap) {
+    const ir::ValueId weight = is_whole ? weights[tap] : c.div(weights[tap], sum);
+    const ir::ValueId part =
+        c.mul(c.gather(x, elements[tap], dim), c.reshape(c.cast(weight, c.dtype(x)), along));
+    result = result == ir::kAbsent ? part : c.add(result, part);
+  }
+  return result;
 }
 
 /// The taps' weighted sum along `dim`, or the nearest element.
@@ -184,6 +228,16 @@ ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Axis& axis,
                          const Options& options) {
+  if (context.is_sample()) {
+    Compose c(context);
+    const ir::ValueId position = position_nodes(c, axis, options);
+    const ir::ValueId last = c.number(position, static_cast<double>(axis.in - 1));
+    const ir::ValueId mask = c.binary("or", c.binary("less", position, c.number(position, 0)),
+                                      c.binary("greater", position, last));
+    Shape shape(rank, 1);
+    shape[dim] = axis.out;
+    return c.reshape(mask, shape);
+  }
   const Taps taps = make_taps(axis, options);
   Shape along(rank, 1);
   along[dim] = axis.out;
@@ -214,7 +268,9 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
   ir::ValueId x = keeps ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
   ir::ValueId outside = ir::kAbsent;
   for (size_t d = 0; d < axes.size(); ++d) {
-    if (axes[d].in == axes[d].out && axes[d].scale == 1 &&
+    // That a size is the axis' own may be by chance in a sample; batches and channels are not resized.
+    const bool by_chance = context.is_sample() && axes[d].by_size && d > 1;
+    if (axes[d].in == axes[d].out && axes[d].scale == 1 && !by_chance &&
         (!crop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)))
       continue;
     const bool by_nodes = context.is_sample() && has_formula(axes[d], options);
