@@ -108,6 +108,9 @@ class AttentionForms(OneNode):
         self.check_form(floats(2, 6, 4, 3))
         self.check_form(floats(4, 4) > 0, valid=np.array([4, 2], np.int64))
         self.check_form(None, valid=np.array([5, 1], np.int64))
+        mask, lengths = floats(2, 4, 5), np.array([3, 5], np.int64)
+        right = attention(self.q, self.k, self.v, mask[:, None], valid=lengths)[0]
+        self.check("Attention", 24, [self.q, self.k, self.v, mask, None, None, lengths], [right], digits=4)
         self.check_form(None, valid=np.array([5, 4], np.int64), causal=1)
 
     def test_queries_that_see_no_key(self):

@@ -96,6 +96,21 @@ class Strings(unittest.TestCase):
         self.each_number(moved_words(), lambda words: {
             "column": [[word] for word in [*(word + "!" for word in words), *words]], "first": words[0]})
 
+    def test_long_strings(self):
+        long = np.array(["x" * 300, "ä" * 150, "no"])
+        for shapes in ("x:[N,300]", "x:[3,300]"):
+            self.compile(kept_words(), "--input-shapes", shapes)
+            self.check(long, y=[upper(word) for word in long[:2]])
+            np.savez(self.folder / "in.npz", x=np.array(["x" * 301] * 3))
+            done = mill.run_program("run", self.package, "-i", self.folder / "in.npz")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("301 bytes, at most 300", done.stderr)
+        (self.folder / "model.onnx").write_bytes(kept_words())
+        for shapes in ("x:[N,W]", "x:[N,0]"):
+            done = mill.run_program("compile", self.folder / "model.onnx", "--input-shapes", shapes, "-o", self.package)
+            self.assertEqual(done.returncode, 3, shapes)
+            self.assertIn("a width that is no number", done.stderr)
+
     def test_stop_words(self):
         self.each_number(kept_words(), lambda words: {
             "y": [upper(word) for word in words if word not in ("pear", "no")] or [""]})

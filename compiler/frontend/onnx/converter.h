@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/onnx/model_proto.h"
 #include "compiler/ir/graph.h"
@@ -57,6 +58,9 @@ public:
   bool is_known(size_t index) const;
   /// Throws ValueRequired when an extent of the operand may depend on data.
   void require_fixed_shape(size_t index) const;
+  /// The axis of the operand whose extent depends on data, if any; throws ValueRequired when that cannot be
+  /// told.
+  std::optional<DataExtent> data_extent(size_t index) const;
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
   int64_t int_attr(const char* name, int64_t fallback) const;

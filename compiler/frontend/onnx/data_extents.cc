@@ -154,6 +154,8 @@ private:
       if (own[i]) axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*own[i], node.outputs.back()};
     }
     if (!own.empty() && count) mixes = &node;
+    // Filled behind its count, a value is as large as its shape.
+    if (node.op == "fill_behind" && mixes == nullptr) return;
     if (mixes == nullptr && count) mixes = follow(node, axes, *count) ? nullptr : &node;
     if (mixes == nullptr) return;
     for (const ir::ValueId output : node.outputs) mixed_[output] = mixes;
@@ -189,6 +191,14 @@ private:
 };
 
 }  // namespace
+
+DataShape data_shape(const ir::Graph& graph, ir::ValueId value) {
+  if (!has_data_extent(graph, value)) return {};
+  const Tracker tracker(graph);
+  if (tracker.mixing(value) != nullptr) return {false, std::nullopt};
+  const std::optional<DataAxis>& axis = tracker.axis(value);
+  return {true, axis ? std::optional(DataExtent{axis->axis, axis->count}) : std::nullopt};
+}
 
 bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {
   for (const ir::ValueId id : ancestors_of(graph, value)) {

@@ -24,4 +24,16 @@ std::optional<MixedExtent> trim_outputs(ir::Graph& graph);
 /// Whether an extent of `value` may depend on data.
 bool has_data_extent(const ir::Graph& graph, ir::ValueId value);
 
+/// The axis of a value that as many elements have as the count, an i64 [1], says.
+struct DataExtent {
+  size_t axis = 0;
+  ir::ValueId count = ir::kAbsent;
+};
+/// What is known of the value's extents: that of one axis, that all are fixed, or nothing.
+struct DataShape {
+  bool is_known = true;
+  std::optional<DataExtent> extent;
+};
+DataShape data_shape(const ir::Graph& graph, ir::ValueId value);
+
 }  // namespace tensormill::frontend::onnx

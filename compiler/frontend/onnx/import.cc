@@ -36,12 +36,12 @@ public:
   void learn(const ValueInfoProto& input) {
     const auto given = options_.input_shapes.find(input.name);
     if (given == options_.input_shapes.end()) return;
-    if (input.has_shape && given->second.size() != input.shape.size()) {
+    if (input.has_shape && !has_width(input) && given->second.size() != input.shape.size()) {
       throw Error(ErrorCode::kInvalidArgument, "input_shapes give \"" + input.name + "\" the rank " +
                                                    std::to_string(given->second.size()) + ", the model has " +
                                                    std::to_string(input.shape.size()));
     }
-    for (size_t i = 0; i < given->second.size() && input.has_shape; ++i) {
+    for (size_t i = 0; i < input.shape.size() && input.has_shape; ++i) {
       const int64_t* extent = std::get_if<int64_t>(&given->second[i]);
       if (extent == nullptr || *extent < 0) continue;
       if (const std::string* name = std::get_if<std::string>(&input.shape[i])) {
@@ -53,6 +53,19 @@ public:
                                                      std::to_string(std::get<int64_t>(input.shape[i])));
       }
     }
+  }
+
+  /// Bytes of an input's strings.
+  int64_t text_width(const ValueInfoProto& input) const {
+    if (!has_width(input)) return kTextWidth;
+    const Dim& given = options_.input_shapes.at(input.name).back();
+    const int64_t* width = std::get_if<int64_t>(&given);
+    if (width == nullptr || *width < 1 || *width > kMaxTextWidth) {
+      throw Error(ErrorCode::kInvalidArgument, "input_shapes give the strings of \"" + input.name +
+                                                   "\" a width that is no number of 1 to " +
+                                                   std::to_string(kMaxTextWidth));
+    }
+    return *width;
   }
 
   Shape shape_of(const ValueInfoProto& input) const {
@@ -69,7 +82,15 @@ public:
   }
 
 private:
+  static constexpr int64_t kMaxTextWidth = int64_t{1} << 20;
   using Given = std::map<std::string, DimShape>::const_iterator;
+
+  /// Whether input_shapes give strings one extent more than the model: their width.
+  bool has_width(const ValueInfoProto& input) const {
+    const auto given = options_.input_shapes.find(input.name);
+    return given != options_.input_shapes.end() && input.has_shape && dtype_of(input.elem_type) == kString &&
+           given->second.size() == input.shape.size() + 1;
+  }
 
   void bind(const std::string& name, int64_t extent, const std::string& input) {
     if (name.empty()) return;
@@ -163,7 +184,7 @@ private:
       if (initializers.count(input.name) != 0) continue;
       if (input.is_tensor) {
         ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
-        if (type.dtype == kString) type.shape.push_back(kTextWidth);
+        if (type.dtype == kString) type.shape.push_back(binder.text_width(input));
         bind(input.name, add_input(input.name, type));
       } else {
         add_structured_input(input);

@@ -66,7 +66,8 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source);
 
 struct ImportOptions {
   /// Shape per input name; -1 or a name as given; missing inputs keep the model's own shape. Free dims must
-  /// be bound by one of them: else kShapeRequired naming input and dim.
+  /// be bound by one of them: else kShapeRequired naming input and dim. Strings may be given one extent more:
+  /// the bytes that each may have, else kTextWidth.
   std::map<std::string, DimShape> input_shapes;
   /// Values of inputs that are fixed for good: such an input becomes a constant and leaves the signature. An
   /// input whose value decides about shapes or structure (a shape to reshape to, axes, a count) must be

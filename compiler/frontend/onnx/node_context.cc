@@ -114,6 +114,13 @@ void NodeContext::require_fixed_shape(size_t index) const {
                       graph_inputs(graph_, ancestors(graph_, input(index)))};
 }
 
+std::optional<DataExtent> NodeContext::data_extent(size_t index) const {
+  if (is_known(index)) return std::nullopt;
+  const DataShape shape = data_shape(graph_, input(index));
+  if (!shape.is_known) require_fixed_shape(index);
+  return shape.extent;
+}
+
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
   const Tensor& tensor = known(index, what);
   if (is_float(tensor.dtype()))

@@ -66,6 +66,10 @@ private:
     const auto given = options.input_shapes.find(input.name);
     const DimShape* wanted = given == options.input_shapes.end() ? nullptr : &given->second;
     DimShape shape = wanted != nullptr ? *wanted : input.shape;
+    if (input.dtype == kString && shape.size() > input.shape.size() &&
+        name_at(shape, shape.size() - 1) != nullptr)
+      throw Error(ErrorCode::kInvalidArgument,
+                  "input_shapes give the strings of \"" + input.name + "\" a width that is no number");
     bool any = false;
     for (size_t d = 0; d < shape.size(); ++d) {
       const std::string name = free_name(input, wanted, d, buckets);
@@ -169,7 +173,7 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     variants.input_shapes.push_back(found != signature.shapes.end()
                                         ? found->second
                                         : DimShape(value.type.shape.begin(), value.type.shape.end()));
-    if (found != signature.shapes.end() && value.type.dtype == kString)
+    if (variants.input_shapes.back().size() < value.type.shape.size())
       variants.input_shapes.back().emplace_back(value.type.shape.back());
     // A dim that stays without a name was bound: the graph says to what.
     DimShape& shape = variants.input_shapes.back();

@@ -155,6 +155,16 @@ void add_others(std::vector<Case>& cases) {
   cumsum("exclusive, reverse", {7}, {{"axis", no}, {"exclusive", yes}, {"reverse", yes}});
   cumsum("one", {3, 1}, {{"axis", yes}});
   cumsum("empty", {0, 3}, {{"axis", no}});
+  const auto fill = [&](const std::string& with, Shape shape, int64_t axis) {
+    const Operand count = {.shape = {1}, .dtype = DType::kInt64, .fill = Fill::kCount, .limit = 7};
+    cases.push_back(
+        {"fill_behind", with, {{"axis", axis}, {"with", with}}, {{.shape = std::move(shape)}, count}});
+  };
+  fill("zero", {7, 3}, 0);
+  fill("one", {2, 5}, -1);
+  fill("lowest", {1, 5, 2}, 1);
+  fill("largest", {5}, 0);
+  fill("zero", {0, 3}, 1);
   const Table cumprod{cases, "cumprod"};
   cumprod("first axis", {7, 3}, {{"axis", no}});
   cumprod("exclusive, reverse", {2, 5}, {{"axis", yes}, {"exclusive", yes}, {"reverse", yes}});

@@ -187,6 +187,9 @@ void convert_attention(NodeContext& context) {
   if (context.has_input(3)) operands.addend = mask_addend(context, context.input(3), keys, like);
   V valid = ir::kAbsent;
   if (context.has_input(6)) {
+    // Beside valid lengths, a mask of three dims is one of each batch entry, for all heads.
+    if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3)
+      operands.addend = c.unsqueeze(operands.addend, 1);
     valid = c.reshape(c.cast(context.input(6), DType::kInt64), {batch, 1, 1, 1});
     operands.addend =
         plus(c, operands.addend, addend_of(c, c.binary("less", positions(c, keys, 3), valid), like));

@@ -160,10 +160,20 @@ void cast_to(NodeContext& context, DType to) {
   context.set_output(0, context.add("cast", {context.input(0)}, std::move(attrs)));
 }
 
+/// Before opset 6 types were named.
+DType dtype_of_name(const NodeContext& context, const std::string& name) {
+  for (int32_t code = 1; code <= 16; ++code) {
+    const std::optional<DType> dtype = dtype_of(code);
+    if (dtype && data_type_name(code) == name) return *dtype;
+  }
+  context.unsupported("to", "type \"" + name + "\" is not implemented");
+}
+
 }  // namespace
 
 void convert_cast(NodeContext& context) {
   constexpr int64_t kStringType = 8;  // TensorProto.DataType
+  if (context.opset() < 6) return cast_to(context, dtype_of_name(context, context.string_attr("to", "")));
   cast_to(context, context.required_int("to") == kStringType ? kString : context.dtype_attr("to"));
 }
 

@@ -162,6 +162,16 @@ void convert_tile(NodeContext& context) {
       0, context.add("tile", {context.input(0)}, {{"repeats", context.known_ints(1, "repeats")}}));
 }
 
+// Before opset 6: a number of copies along one axis.
+void convert_tile_axis(NodeContext& context) {
+  const ir::ValueId x = context.input(0);
+  std::vector<int64_t> repeats(context.type(x).shape.size(), 1);
+  const int64_t axis = context.normalize_axis(
+      static_cast<int64_t>(context.known(2, "axis").element_as_double(0)), context.rank(x));
+  repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(context.known(1, "tiles").element_as_double(0));
+  context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
+}
+
 void convert_pad_attrs(NodeContext& context) {
   add_pad(context, context.required_ints(context.opset() < 2 ? "paddings" : "pads"), ir::kAbsent,
           context.float_attr("value", 0));

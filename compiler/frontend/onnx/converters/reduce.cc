@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/data_extents.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -40,6 +41,41 @@ ir::ValueId reduced_over_no_axes(NodeContext& context, ir::ValueId x) {
   return context.add("cast", {value}, {{"to", dtype}});
 }
 
+/// What changes nothing in a reduction.
+const char* neutral_element(const std::string& op) {
+  if (op == "reduce_max" || op == "reduce_log_sum_exp") return "lowest";
+  if (op == "reduce_min") return "largest";
+  return op == "reduce_prod" ? "one" : "zero";
+}
+
+/// The mean over axes of which one has `data.count` elements.
+ir::ValueId mean_of_counted(NodeContext& context, ir::ValueId filled, const DataExtent& data,
+                            const ir::Attrs& attrs) {
+  const ir::ValueType type = context.type(filled);
+  int64_t others = 1;
+  for (const int64_t axis : attrs.ints_of("axes")) {
+    if (static_cast<size_t>(axis) != data.axis)
+      others = context.product(others, type.shape[static_cast<size_t>(axis)]);
+  }
+  ir::ValueId count = context.add("mul", {data.count, context.int64_constant({others})});
+  if (type.dtype != DType::kInt64) count = context.add("cast", {count}, {{"to", type.dtype}});
+  return context.add("div", {context.add("reduce_sum", {filled}, attrs), context.reshape(count, {})});
+}
+
+/// The reduction of x, whose axes may be as long as data says.
+ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, const ir::Attrs& attrs) {
+  const DataShape shape = data_shape(context.graph(), x);
+  const std::vector<int64_t>& axes = attrs.ints_of("axes");
+  const bool counted = shape.extent && std::find(axes.begin(), axes.end(),
+                                                 static_cast<int64_t>(shape.extent->axis)) != axes.end();
+  if (!counted) return context.add(op, {x}, attrs);
+  const ir::ValueId filled = context.add(
+      "fill_behind", {x, shape.extent->count},
+      {{"axis", static_cast<int64_t>(shape.extent->axis)}, {"with", std::string(neutral_element(op))}});
+  return op == "reduce_mean" ? mean_of_counted(context, filled, *shape.extent, attrs)
+                             : context.add(op, {filled}, attrs);
+}
+
 }  // namespace
 
 // Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
@@ -66,7 +102,7 @@ void convert_reduce(NodeContext& context) {
   const auto cast = [&](ir::ValueId value, DType to) {
     return wide == dtype ? value : context.add("cast", {value}, {{"to", to}});
   };
-  context.set_output(0, cast(context.add(op, {cast(x, wide)}, attrs), dtype));
+  context.set_output(0, cast(reduced(context, op, cast(x, wide), attrs), dtype));
 }
 
 void convert_arg_reduce(NodeContext& context) {

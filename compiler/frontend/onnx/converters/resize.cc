@@ -409,6 +409,8 @@ void convert_upsample(NodeContext& context) {
     scales = known_numbers(context, 1, "scales");
   } else if (const AttributeProto* attribute = context.node().find("scales")) {
     scales.assign(attribute->floats.begin(), attribute->floats.end());
+  } else if (context.opset() < 7 && axes.size() == 4) {
+    scales = {1, 1, context.float_attr("height_scale", 0), context.float_attr("width_scale", 0)};
   } else {
     context.invalid("scales are missing");
   }

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/data_extents.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -100,21 +102,38 @@ void convert_range(NodeContext& context) {
   context.set_output(0, context.constant(std::move(values)));
 }
 
-void convert_shape(NodeContext& context) {
-  context.require_fixed_shape(0);
+namespace {
+
+/// The extents of operand 0 from `start` to `end`: constants, and the count of the axis that depends on data.
+ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
   const Shape& shape = context.type(context.input(0)).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const std::optional<DataExtent> data = context.data_extent(0);
+  const auto listed = [&](int64_t from, int64_t to) {
+    return context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
+  };
+  const int64_t at = data ? static_cast<int64_t>(data->axis) : -1;
+  if (at < start || at >= end) return listed(start, end);
+  return Compose(context).concat({listed(start, at), data->count, listed(at + 1, end)}, 0);
+}
+
+}  // namespace
+
+void convert_shape(NodeContext& context) {
+  const int64_t rank = context.rank(context.input(0));
   const auto bound = [&](const char* name, int64_t fallback) {
     const int64_t value = context.int_attr(name, fallback);
     return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
   };
   const int64_t start = bound("start", 0);
-  const int64_t end = std::max(start, bound("end", rank));
-  context.set_output(0, context.constant(int64_tensor({shape.begin() + start, shape.begin() + end})));
+  context.set_output(0, extents_of(context, start, std::max(start, bound("end", rank))));
 }
 
 void convert_size(NodeContext& context) {
-  context.require_fixed_shape(0);
+  if (context.data_extent(0)) {
+    const ir::ValueId extents = extents_of(context, 0, context.rank(context.input(0)));
+    context.set_output(0, Compose(context).reduce("reduce_prod", extents, {0}, false));
+    return;
+  }
   Tensor size(DType::kInt64, {});
   size.set_element_int(0, num_elements(context.type(context.input(0)).shape));
   context.set_output(0, context.constant(std::move(size)));
