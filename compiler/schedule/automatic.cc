@@ -56,9 +56,7 @@ private:
   static std::string axis(size_t dimension) { return "i" + std::to_string(dimension); }
   // Tiles without a tail: what is computed inside of them stays inside of its buffers.
   static std::vector<int64_t> row_candidates(int64_t extent, int64_t most) {
-    std::vector<int64_t> candidates = divisors(extent);
-    std::erase_if(candidates, [&](int64_t factor) { return factor > std::min(most, kMostRows); });
-    return candidates;
+    return divisors(extent, std::min(most, kMostRows));
   }
   static double work_of(const Stage& stage) {
     double work = 1;

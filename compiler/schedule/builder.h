@@ -69,6 +69,8 @@ private:
 /// loop.
 std::vector<int64_t> tile_candidates(int64_t extent, int64_t most);
 std::vector<int64_t> divisors(int64_t extent);
+/// Those of them that are `most` or less.
+std::vector<int64_t> divisors(int64_t extent, int64_t most);
 /// first, first + 1 ... last.
 std::vector<int64_t> range_candidates(int64_t first, int64_t last);
 

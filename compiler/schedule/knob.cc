@@ -39,8 +39,10 @@ std::vector<int64_t> range_candidates(int64_t first, int64_t last) {
   return values;
 }
 
-std::vector<int64_t> divisors(int64_t extent) {
-  std::vector<int64_t> values = range_candidates(1, extent);
+std::vector<int64_t> divisors(int64_t extent) { return divisors(extent, extent); }
+
+std::vector<int64_t> divisors(int64_t extent, int64_t most) {
+  std::vector<int64_t> values = range_candidates(1, std::min(extent, most));
   std::erase_if(values, [&](int64_t value) { return extent % value != 0; });
   return values;
 }

@@ -17,7 +17,6 @@ bool is_better(const Record& a, const Record& b) {
   return a.median_seconds() < b.median_seconds();
 }
 
-constexpr double kBeyondNoise = 0.99;  // of a record's time: what takes its place must reach it
 
 using Algorithms = std::map<std::string, const Record*>;
 

@@ -11,6 +11,9 @@
 
 namespace tensormill::tune {
 
+/// Of the time of what it takes the place of: what a measured schedule or algorithm has to reach.
+inline constexpr double kBeyondNoise = 0.99;
+
 /// For each kernel that the records name, the best schedule for `target` and this compiler: of records that
 /// were measured again in turns with the default the last, else the one with the least time. A kernel whose
 /// records are all for another target or compiler, or failed, gets the reason.

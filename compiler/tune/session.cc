@@ -17,7 +17,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFinalShare = 0.1;    // of a time budget, kept for measuring the best again
 constexpr size_t kFinalists = 3;       // beside the default
-constexpr double kBeyondNoise = 0.99;  // of the default's time: what a finalist has to reach
 constexpr double kRivalBar = 1.05;     // of the default algorithm's best: worth a final measurement
 // Code past this is no candidate worth its compile time: everything unrolled.
 constexpr double kMaxStatements = 20000;

@@ -8,13 +8,19 @@
 
 namespace tensormill::jobs {
 
+/// The nice values of children, from what is measured to what nobody waits for.
+inline constexpr int kMeasureNice = 0;
+inline constexpr int kRunNice = 5;      ///< below serving, which is not a child
+inline constexpr int kImportNice = 10;  ///< somebody waits for the upload's answer
+inline constexpr int kJobNice = 19;     ///< compiles and the search of a tuning job
+
 /// 0: not limited.
 struct ChildLimits {
   uint64_t data_bytes = 0;   ///< private writable memory (RLIMIT_DATA: mapped weights do not count)
   uint64_t cpu_seconds = 0;  ///< of all threads together
   uint64_t file_bytes = 0;   ///< of any one file that it writes
   uint64_t open_files = 256;
-  int nice = 10;        ///< below serving
+  int nice = kImportNice;
   bool confine = true;  ///< no_new_privs, seccomp and Landlock, where the kernel has them
   bool files = true;    ///< false: it opens no file at all and works on its descriptors
 };

@@ -35,7 +35,7 @@ void MeasureHost::start_child() {
   spec.descriptors = {read_end.get(), code_fd_, tensor_fd_};
   spec.program = options_.program;
   spec.folder = "/";
-  spec.limits.nice = 0;
+  spec.limits.nice = jobs::kMeasureNice;
   spec.limits.files = false;
   spec.limits.confine = options_.confine;
   child_ = std::make_unique<jobs::ChildProcess>(spec);

@@ -67,7 +67,7 @@ std::vector<double> benchmark_package(jobs::JobContext& context, parallel::Threa
   spec.descriptors.push_back(answer.get());
   spec.limits.data_bytes = options.memory;
   spec.limits.files = false;
-  spec.limits.nice = 0;
+  spec.limits.nice = jobs::kMeasureNice;
   spec.time_limit = options.timeout;
   const parallel::Lease lease = lease_cores(pool, request.threads, context);
   const auto quiet = context.quiet();

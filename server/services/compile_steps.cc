@@ -66,7 +66,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                         .dump()};
   spec.descriptors = {model, files.text.get(), files.constants.get()};
   spec.limits.data_bytes = options.import_memory;
-  spec.limits.nice = 19;  // below serving, and below what somebody waits for
+  spec.limits.nice = jobs::kJobNice;
   spec.time_limit = options.import_timeout;
   return spec;
 }
@@ -98,7 +98,7 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
   spec.descriptors = {graph.text.get(), graph.constants.get(), files.metadata.get(), files.plan.get(),
                       files.code.get(), files.params.get(),    files.dumps.get(),    schedules};
   spec.limits.data_bytes = options.memory;
-  spec.limits.nice = 19;  // below serving, and below what somebody waits for
+  spec.limits.nice = jobs::kJobNice;
   spec.time_limit = options.timeout;
   return spec;
 }

@@ -89,7 +89,7 @@ std::string ModelServiceImpl::run_import(const storage::Blob& model, const Json&
   spec.limits.data_bytes = options_.import_memory;
   spec.limits.file_bytes = options_.max_model_bytes;
   spec.limits.cpu_seconds = static_cast<uint64_t>(options_.import_timeout.count() / 1000) * 4 + 1;
-  spec.limits.nice = 10;
+  spec.limits.nice = jobs::kImportNice;
   spec.time_limit = options_.import_timeout;
   return children_.run(std::move(spec), cancelled);
 }

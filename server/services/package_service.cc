@@ -169,7 +169,7 @@ services::RunResult PackageServiceImpl::run(const std::string& id, services::Nam
                       answer.get()};
   spec.limits.data_bytes = options_.run_memory;
   spec.limits.files = false;
-  spec.limits.nice = 5;  // below serving; measurements are jobs of their own
+  spec.limits.nice = jobs::kRunNice;  // measurements are jobs of their own
   // The start of the process and the transfers are not the run's.
   spec.time_limit = options_.run_timeout + std::chrono::seconds(5);
   const Json timing = parse_json(children_.run(std::move(spec), context.cancelled));

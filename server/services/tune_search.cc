@@ -60,7 +60,7 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   spec.descriptors = {graph.text.get(), graph.constants.get(), known_.get(),
                       code_.get(),      tensors_.get(),        answers};
   spec.limits.data_bytes = tools_.options.memory;
-  spec.limits.nice = 19;  // below serving, and below what somebody waits for
+  spec.limits.nice = jobs::kJobNice;
   spec.max_output_bytes = kMaxOutput;
   return spec;
 }

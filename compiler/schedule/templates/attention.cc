@@ -42,12 +42,6 @@ int64_t block_of(int64_t extent, int64_t limit) {
   return most;
 }
 
-std::vector<int64_t> divisors_up_to(int64_t extent, int64_t most) {
-  std::vector<int64_t> found = divisors(extent);
-  std::erase_if(found, [&](int64_t factor) { return factor > most; });
-  return found;
-}
-
 class AttentionSchedule {
 public:
   AttentionSchedule(Builder& builder, Stages stages, int64_t rows, int64_t lanes)
@@ -59,7 +53,7 @@ public:
     const double work = static_cast<double>(num_elements(scores)) * static_cast<double>(width) * 2;
     const std::string head = schedule_root(width, work);
     // Elements of the keys move one by one: a vector of them would be gathered, which is slower.
-    const int64_t together = builder_.knob("keys_together", block_of(width, 8), divisors_up_to(width, 16));
+    const int64_t together = builder_.knob("keys_together", block_of(width, 8), divisors(width, 16));
     split(stages_.keys, "i2", together);
     step("reorder", {stages_.keys, "i2.o", "i3", "i2.i"});
     step("unroll", {stages_.keys, "i2.i"});
@@ -103,7 +97,7 @@ private:
     const int64_t registers = builder_.target().facts.vector_registers;
     const int64_t most = std::max<int64_t>(1, (registers - 4) / (rows_ + 1));
     const int64_t vectors =
-        builder_.knob("score_vectors", block_of(blocks, most), divisors_up_to(blocks, most));
+        builder_.knob("score_vectors", block_of(blocks, most), divisors(blocks, most));
     for (const std::string& stage : {stages_.logits, stages_.scores}) {
       split(stage, "i2", rows_);
       split(stage, "i3", vectors * lanes_);
@@ -183,7 +177,7 @@ bool template_attention(Builder& builder) {
         name != stages.values && name != stages.logits && name != stages.powers && !stage.reduction)
       return false;
   }
-  const int64_t rows = builder.knob("query_rows", fitting, divisors_up_to(scores[2], fitting));
+  const int64_t rows = builder.knob("query_rows", fitting, divisors(scores[2], fitting));
   AttentionSchedule(builder, stages, rows, lanes).run();
   return true;
 }

@@ -64,8 +64,7 @@ Anchor make_anchor(Builder& builder, const std::string& name) {
 std::vector<std::string> tune_unroll(Builder& builder, const std::string& stage, const std::string& axis,
                                      const std::string& knob, int64_t analytic, int64_t most) {
   const int64_t extent = builder.extent(stage, axis);
-  std::vector<int64_t> copies = divisors(extent);
-  std::erase_if(copies, [&](int64_t count) { return count > most; });
+  const std::vector<int64_t> copies = divisors(extent, most);
   const int64_t chosen = copies.size() > 1 ? builder.knob(knob, analytic, copies) : analytic;
   if (chosen <= 1) return {axis};
   if (chosen == extent) {
