@@ -1,6 +1,7 @@
 #include "api/endpoints/api.h"
 
 #include <algorithm>
+#include <future>
 #include <new>
 #include <set>
 
@@ -97,9 +98,32 @@ public:
   }
 
   http::Response handle(http::Request& request) noexcept override {
+    const auto answered = std::make_shared<std::promise<http::Response>>();
+    answer(request, [answered](http::Response response) { answered->set_value(std::move(response)); });
+    return answered->get_future().get();
+  }
+
+  void answer(http::Request& request, std::function<void(http::Response)> respond) noexcept override {
     request.request_id = http::request_id_for(request.headers);
     std::string route;
-    http::Response response = answer(request, route);
+    http::Response response = guarded(request, [&] { return dispatch(request, route); });
+    const auto* later = std::get_if<http::LaterResponse>(&response.body);
+    if (later == nullptr) return respond(complete(request, std::move(response), route));
+    const auto made = [this, &request, route, respond](const http::MakeResponse& make) {
+      respond(complete(request, guarded(request, make), route));
+    };
+    bool begun = false;
+    http::Response failure = guarded(request, [&] {
+      (*later)(made);
+      begun = true;
+      return http::Response();
+    });
+    if (!begun) respond(complete(request, std::move(failure), route));
+  }
+
+private:
+  /// What every response has.
+  http::Response complete(const http::Request& request, http::Response response, const std::string& route) {
     http::encode_response(request.headers, response);
     http::add_cors(request, rules_, response);
     response.headers.set("X-Request-Id", request.request_id);
@@ -111,15 +135,15 @@ public:
     return response;
   }
 
-private:
   /// The only place where exceptions become answers.
-  http::Response answer(http::Request& request, std::string& route) {
+  template <typename Make>
+  static http::Response guarded(const http::Request& request, const Make& make) {
     const http::Dialect dialect = http::dialect_of(request.target);
     const auto problem = [&](const Error& error) {
       return http::problem_response(error, request.request_id, dialect);
     };
     try {
-      return dispatch(request, route);
+      return make();
     } catch (const Error& error) {
       return problem(error);
     } catch (const std::bad_alloc&) {
@@ -145,7 +169,7 @@ private:
     check_media_type(request, row.body);
     limit_body(request, row.body);
     request.path_parameters = std::move(match.parameters);
-    const auto call = [&] { return row.endpoint(Context{services_, options_, waiting_}, request); };
+    const auto call = [&] { return row.endpoint(context_, request); };
     // PUT and DELETE may be repeated as they are; a job is made in one transaction with its key.
     const bool repeats = takes_idempotency_key(row) && row.endpoint != submit_job;
     const auto key = repeats ? idempotency_key(request) : std::nullopt;
@@ -221,6 +245,7 @@ private:
   http::RateLimiter rates_;
   Repeats repeats_;
   std::atomic<int> waiting_{0};
+  const Context context_{services_, options_, waiting_};
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ const services::DeploymentVersion* find_v2_version(const services::Deployment& m
 }
 
 services::CallContext call_context(const http::Request& request) {
-  return {request.request_id, request.caller, request.cancelled};
+  return {request.request_id, request.caller, request.cancelled, request.later};
 }
 
 std::optional<std::string> idempotency_key(const http::Request& request) {

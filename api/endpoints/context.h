@@ -68,6 +68,20 @@ std::string v2_version_of(const http::Request& request);
 const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
                                                    const std::string& version);
 
+/// A response that `print` makes of what `start` tells the Done that it is given. `start` and `print` may
+/// refer to the context and the request, which live until the response is made.
+template <typename Result, typename Start, typename Print>
+http::Response later(Start start, Print print) {
+  http::Response response;
+  response.body =
+      http::LaterResponse([start = std::move(start), print = std::move(print)](const auto& tell) mutable {
+        start(services::Done<Result>([tell, print](services::Outcome<Result> outcome) {
+          tell([&] { return print(outcome.take()); });
+        }));
+      });
+  return response;
+}
+
 /// Who asks, for the services.
 services::CallContext call_context(const http::Request& request);
 /// The caller's Idempotency-Key, 1 to 128 characters. Throws Error(kInvalidRequest) for another length.

@@ -46,19 +46,26 @@ http::Response delete_deployment_version(const Context& context, http::Request& 
 http::Response infer(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
   services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
-  const services::RunResult result = context.services.deployments->infer(
-      request.path_parameter("deployment"), "", std::move(inputs), options, call_context(request));
-  return run_response(request, result);
+  return later<services::RunResult>(
+      [&context, &request, options, inputs = std::move(inputs)](const auto& done) mutable {
+        context.services.deployments->infer(request.path_parameter("deployment"), "", std::move(inputs),
+                                            options, call_context(request), done);
+      },
+      [&request](const services::RunResult& result) { return run_response(request, result); });
 }
 
 http::Response classify(const Context& context, http::Request& request) {
   const int top = static_cast<int>(request.query_int("top", 5, 1, 1000));
-  const std::string image = http::read_all(*request.body);
-  const services::ClassifyResult result = context.services.deployments->classify(
-      request.path_parameter("deployment"), image, top, call_context(request));
-  http::Response response = http::json_response(schema::print(schema::to_json(result)));
-  response.headers.set("Server-Timing", server_timing(result.timing));
-  return response;
+  return later<services::ClassifyResult>(
+      [&context, &request, top, image = http::read_all(*request.body)](const auto& done) {
+        context.services.deployments->classify(request.path_parameter("deployment"), image, top,
+                                               call_context(request), done);
+      },
+      [](const services::ClassifyResult& result) {
+        http::Response response = http::json_response(schema::print(schema::to_json(result)));
+        response.headers.set("Server-Timing", server_timing(result.timing));
+        return response;
+      });
 }
 
 }  // namespace tensormill::endpoints

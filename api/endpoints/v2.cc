@@ -150,15 +150,21 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   services::RunOptions options;
   options.timeout = asked.timeout;
   options.priority = asked.priority;
-  const services::RunResult result = context.services.deployments->infer(
-      name, version, std::move(asked.inputs), options, call_context(request));
-  const V2Response printed =
-      print_v2_response(asked, name, classifies_rows(context, asked, name, result), result);
-  http::Response response =
-      http::text_response(printed.body, printed.binary ? "application/octet-stream" : "application/json");
-  if (printed.binary) response.headers.set(kHeaderLength, std::to_string(printed.json_size));
-  response.headers.set("Server-Timing", server_timing(result.timing));
-  return response;
+  auto inputs = std::move(asked.inputs);
+  return later<services::RunResult>(
+      [&context, &request, &name, version, options, inputs = std::move(inputs)](const auto& done) mutable {
+        context.services.deployments->infer(name, version, std::move(inputs), options, call_context(request),
+                                            done);
+      },
+      [&context, &name, asked = std::move(asked)](const services::RunResult& result) {
+        V2Response printed =
+            print_v2_response(asked, name, classifies_rows(context, asked, name, result), result);
+        http::Response response = http::text_response(
+            std::move(printed.body), printed.binary ? "application/octet-stream" : "application/json");
+        if (printed.binary) response.headers.set(kHeaderLength, std::to_string(printed.json_size));
+        response.headers.set("Server-Timing", server_timing(result.timing));
+        return response;
+      });
 }
 
 http::Response get_v2_version(const Context& context, http::Request& request) {

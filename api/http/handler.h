@@ -1,6 +1,7 @@
 /// What a transport calls: the one entrance from sockets into the API.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "api/http/message.h"
@@ -12,14 +13,19 @@ namespace tensormill::http {
 /// there already they may run on the thread that read them, which saves two changes of threads.
 enum class Lane { kWorker, kReserved, kDirect };
 
-/// Thread-safety: both methods from many threads.
+/// Thread-safety: all methods from many threads.
 class Handler {
 public:
   virtual ~Handler() = default;
   /// Decides by method and target alone, on an I/O thread: must be quick.
   virtual Lane lane(std::string_view method, std::string_view target) const noexcept = 0;
   /// Answers one request; errors become responses in here. `request` has method, target, headers, body, peer
-  /// and cancelled set, and lives until the response is sent.
+  /// and cancelled set, and lives until the response is sent. A body is read before this returns. `respond`
+  /// is called once, on any thread, before this returns already; soon, when `cancelled` has stopped.
+  virtual void answer(Request& request, std::function<void(Response)> respond) noexcept {
+    respond(handle(request));
+  }
+  /// answer(), and waits.
   virtual Response handle(Request& request) noexcept = 0;
 };
 

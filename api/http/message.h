@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,8 @@ struct Request {
   std::string peer;              ///< "127.0.0.1:40312", for the log
   bool peer_is_loopback = true;
   std::stop_token cancelled;  ///< stops when the client has gone
+  /// Set where the handler runs on a thread that reads requests: as services::CallContext::later.
+  std::function<void(std::function<void()>)> later;
   std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
 
   /// The value of a query parameter, of which there is one at most (the dispatcher refuses repeats).
@@ -56,10 +59,18 @@ struct ContentBody {
   uint64_t length = 0;
 };
 
+struct Response;
+/// Makes a response, or throws as an endpoint does.
+using MakeResponse = std::function<Response()>;
+/// A response that is not there yet. To be called once, with what is to be told how to make it, and makes it:
+/// on any thread, before the call returns already. Throws as an endpoint does; then nothing is told.
+using LaterResponse = std::function<void(std::function<void(const MakeResponse&)>)>;
+
 struct Response {
   int status = 200;
   Headers headers;
-  std::variant<std::string, ContentBody, std::shared_ptr<ResponseStream>> body;
+  /// A LaterResponse stands for the whole response, and is met between endpoint and dispatcher alone.
+  std::variant<std::string, ContentBody, std::shared_ptr<ResponseStream>, LaterResponse> body;
 
   /// Length of the body; nothing for a stream.
   std::optional<uint64_t> content_length() const;

@@ -9,9 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "runtime/base/dtype.h"
@@ -28,7 +31,39 @@ struct CallContext {
   std::string request_id;  ///< goes on every log line
   std::string submitter;   ///< the key's name, or kLocalCaller; identifies one of several submitters of a job
   std::stop_token cancelled;  ///< stops when the client has gone
+  /// Where set, the calling thread must not be kept by a run: the run is given to this function, which calls
+  /// it soon, behind what that thread has to do first.
+  std::function<void(std::function<void()>)> later;
 };
+
+/// What became of a call that ended on another thread: a value, or what it threw.
+template <typename T>
+class Outcome {
+public:
+  explicit Outcome(T value) : held_(std::move(value)) {}
+  explicit Outcome(std::exception_ptr error) : held_(std::move(error)) {}
+  /// Of what `make` returns or throws.
+  template <typename Make>
+  static Outcome of(const Make& make) {
+    try {
+      return Outcome(make());
+    } catch (const std::exception&) {
+      return Outcome(std::current_exception());
+    }
+  }
+  /// The value, once; throws what the call threw.
+  T take() {
+    if (const auto* error = std::get_if<std::exception_ptr>(&held_)) std::rethrow_exception(*error);
+    return std::move(std::get<T>(held_));
+  }
+
+private:
+  std::variant<T, std::exception_ptr> held_;
+};
+
+/// Told once how a call ended, on any thread, before the call returns already; must not throw.
+template <typename T>
+using Done = std::function<void(Outcome<T>)>;
 
 /// Milliseconds since 1970-01-01 UTC.
 struct Timestamp {

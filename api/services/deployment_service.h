@@ -155,14 +155,14 @@ public:
   /// The whole deployment, or one version; Error(kInUse) for the default one while there are others.
   virtual void remove(const std::string& name, const std::optional<std::string>& version,
                       const CallContext& context) = 0;
-  /// `version` "": the default one. `inputs` must be complete unless `options` says how to fill. Throws
-  /// Error(kInvalidTensor), Error(kUnavailable) when the queue is full or nothing is ready,
-  /// Error(kTensorData), Error(kDeadlineExceeded).
-  virtual RunResult infer(const std::string& name, const std::string& version, NamedTensors inputs,
-                          const RunOptions& options, const CallContext& context) = 0;
-  /// `image` is a JPEG or PNG file, `top` 1..1000. Throws Error(kInvalidImage), and as infer().
-  virtual ClassifyResult classify(const std::string& name, std::string_view image, int top,
-                                  const CallContext& context) = 0;
+  /// `version` "": the default one. `inputs` must be complete unless `options` says how to fill. Throws, and
+  /// then tells `done` nothing, or tells it: Error(kInvalidTensor), Error(kUnavailable) when the queue is
+  /// full or nothing is ready, Error(kTensorData), Error(kDeadlineExceeded), Error(kCancelled).
+  virtual void infer(const std::string& name, const std::string& version, NamedTensors inputs,
+                     const RunOptions& options, const CallContext& context, Done<RunResult> done) = 0;
+  /// `image` is a JPEG or PNG file, `top` 1..1000. Error(kInvalidImage), and as infer().
+  virtual void classify(const std::string& name, std::string_view image, int top, const CallContext& context,
+                        Done<ClassifyResult> done) = 0;
 };
 
 }  // namespace tensormill::services

@@ -74,14 +74,17 @@ class Bench:
         self.seconds, self.rounds = (1.0, 3) if quick else (2.0, 5)
         self.server = serving.Server(folder, "--set", "log_level=warn", *settings)
 
-    def deployed(self, model, batch, name, **more):
-        """The model under a name; its inputs for one row and their name."""
+    def deployed(self, model, batch, name, buckets=None, **more):
+        """The model under a name; its inputs for one row and their name. `buckets`: the first dim stays free, with kernels
+        for these numbers of rows."""
         loaded = mill.alive.onnx.load(str(mill.generated(model)))
         if batch > 1:
             loaded = variants.with_batch(loaded, batch)
         inputs = mill.alive.random_inputs(loaded, seed=1, batch=batch)
         self.server.upload(name, loaded.SerializeToString())
-        package = self.server.compile(name, {key: list(value.shape) for key, value in inputs.items()})
+        rows = ["N"] if buckets else [batch]
+        free = {"shape_buckets": {"N": buckets}} if buckets else {}
+        package = self.server.compile(name, {key: rows + list(value.shape[1:]) for key, value in inputs.items()}, **free)
         answer = self.server.deploy(name, package, **more)
         if answer.status != 201:
             raise RuntimeError(answer.body)
@@ -105,7 +108,7 @@ class Bench:
     def throughput(self):
         """mlp, 8 keep-alive clients, binary v2, in turn: this server as it comes, the peer whose runs have a thread and
         the one whose runs have all cores. The faster peer counts."""
-        _, name, tensor = self.deployed("mlp", 1, "mlp", instances=2)
+        _, name, tensor = self.deployed("mlp", 1, "mlp", buckets=[1, 2, 4, 8], instances=2, max_batch=8, max_delay_us=0)
         body, header = v2_body(self.folder, name, tensor)
         rates = {"ours": [], "peer_1": [], "peer_all": []}
         with peer_server("mlp", 1) as one, peer_server("mlp", os.cpu_count()) as many:

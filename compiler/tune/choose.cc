@@ -17,7 +17,6 @@ bool is_better(const Record& a, const Record& b) {
   return a.median_seconds() < b.median_seconds();
 }
 
-
 using Algorithms = std::map<std::string, const Record*>;
 
 // The algorithm that takes the place of `rule`.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "compiler/tune/choose.h"
 #include "compiler/tune/features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
@@ -15,9 +16,9 @@ namespace tensormill::tune {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kFinalShare = 0.1;    // of a time budget, kept for measuring the best again
-constexpr size_t kFinalists = 3;       // beside the default
-constexpr double kRivalBar = 1.05;     // of the default algorithm's best: worth a final measurement
+constexpr double kFinalShare = 0.1;  // of a time budget, kept for measuring the best again
+constexpr size_t kFinalists = 3;     // beside the default
+constexpr double kRivalBar = 1.05;   // of the default algorithm's best: worth a final measurement
 // Code past this is no candidate worth its compile time: everything unrolled.
 constexpr double kMaxStatements = 20000;
 

@@ -4,9 +4,33 @@
 
 namespace tensormill::batching {
 
+namespace {
+
+bool contains(const std::vector<RequestPtr>& batch, const RequestPtr& request) {
+  return std::find(batch.begin(), batch.end(), request) != batch.end();
+}
+
+}  // namespace
+
 Batcher::Batcher(const Limits& limits, RunBatch run) : limits_(limits), run_(std::move(run)) {
   TM_CHECK(limits.instances > 0 && limits.max_rows > 0, "a batcher without instances or rows");
   for (int i = limits.instances - 1; i >= 0; --i) free_.push_back(i);
+}
+
+Batcher::~Batcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  deadline_changed_.notify_all();
+  if (!watch_.joinable()) return;
+  if (watch_.get_id() == std::this_thread::get_id()) {
+    // The answer to a late request was the last that held the owner.
+    *gone_ = true;
+    watch_.detach();
+  } else {
+    watch_.join();
+  }
 }
 
 int Batcher::waiting() const {
@@ -14,23 +38,30 @@ int Batcher::waiting() const {
   return static_cast<int>(queue_.size());
 }
 
-void Batcher::serve(const RequestPtr& request) {
+void Batcher::submit(const RequestPtr& request) {
   TM_CHECK(request->rows > 0 && request->rows <= limits_.max_rows, "a request that fits no batch");
   request->arrived = Clock::now();
+  // Before others see the request: who answers it ends this.
+  const std::weak_ptr<Request> weak = request;
+  request->watch_.emplace(request->cancelled, [this, weak] {
+    if (const RequestPtr gone = weak.lock()) leave(gone);
+  });
   Lock lock(mutex_);
-  enqueue(request);
-  const auto& state = request->state_;
-  while (state == Request::State::kQueued) {
-    const bool ready = request->wake_.wait_until(lock, request->cancelled, request->deadline, [&] {
-      return state != Request::State::kQueued || may_lead(*request);
-    });
-    if (!ready) give_up(request);
-    if (state == Request::State::kQueued) lead(lock, request);
+  try {
+    if (request->cancelled.stop_requested()) throw Error(ErrorCode::kCancelled, "the client has gone");
+    enqueue(request);
+  } catch (const Error&) {
+    lock.unlock();
+    request->watch_.reset();
+    throw;
   }
-  const bool done = request->wake_.wait_until(lock, request->cancelled, request->deadline,
-                                              [&] { return state == Request::State::kDone; });
-  if (!done) give_up(request);
-  if (request->failure) throw Error(*request->failure);
+  watch_deadline(request);
+  if (!request->later) return work(lock);
+  // As many as there are instances find all that is queued.
+  if (planned_ >= free_.size()) return;
+  ++planned_;
+  lock.unlock();
+  work_later(request->later, request->owner);
 }
 
 void Batcher::enqueue(const RequestPtr& request) {
@@ -45,30 +76,65 @@ void Batcher::enqueue(const RequestPtr& request) {
       std::upper_bound(queue_.begin(), queue_.end(), request,
                        [](const RequestPtr& a, const RequestPtr& b) { return a->priority < b->priority; });
   queue_.insert(after, request);
-  if (leader_ && is_full(leader_)) leader_->wake_.notify_one();
+  request->state_ = Request::State::kQueued;
 }
 
-void Batcher::leave_queue(const RequestPtr& request) {
-  queue_.erase(std::remove(queue_.begin(), queue_.end(), request), queue_.end());
+/// Runs one batch on a thread that is not to be kept for more; the rest in a later turn of it.
+void Batcher::work_later(const std::function<void(Request::Task)>& later,
+                         const std::shared_ptr<void>& owner) {
+  later([this, later, owner] {
+    Lock lock(mutex_);
+    --planned_;
+    const RequestPtr leader = next_leader();
+    if (!leader || !may_run()) return;
+    run(lock, fitting(leader));
+    if (queue_.empty() || planned_ >= free_.size()) return;
+    ++planned_;
+    lock.unlock();
+    work_later(later, owner);
+  });
 }
 
-void Batcher::give_up(const RequestPtr& request) {
-  const bool gone = request->cancelled.stop_requested();
-  const bool queued = request->state_ == Request::State::kQueued;
-  leave_queue(request);
-  wake_front();
-  if (gone) throw Error(ErrorCode::kCancelled, "the client has gone");
-  throw Error(ErrorCode::kDeadlineExceeded,
-              queued ? "no instance became free in time" : "the run did not end in time");
+/// Runs what is queued on this thread until nothing is left that no other thread gathers, or no instance.
+void Batcher::work(Lock& lock) {
+  while (true) {
+    take_over_full();
+    const RequestPtr leader = next_leader();
+    if (!leader || !may_run()) return;
+    if (Clock::now() < leader->arrived + limits_.max_delay && !is_full(leader)) {
+      gather(lock, leader);
+    } else {
+      run(lock, fitting(leader));
+    }
+  }
 }
 
-bool Batcher::may_lead(const Request& request) const {
-  return !leader_ && !free_.empty() && queue_.front().get() == &request;
+/// A batch that is full now is run by the thread that filled it, which is awake.
+void Batcher::take_over_full() {
+  std::erase_if(gatherers_, [this](Gatherer* one) {
+    if (!is_full(one->leader)) return false;
+    one->over = true;
+    one->wake.notify_one();
+    return true;
+  });
+}
+
+/// The first request that is in no gatherer's batch; null when there is none.
+RequestPtr Batcher::next_leader() const {
+  Batch planned;
+  for (const Gatherer* one : gatherers_) {
+    const Batch batch = fitting(one->leader);
+    planned.insert(planned.end(), batch.begin(), batch.end());
+  }
+  for (const RequestPtr& request : queue_) {
+    if (!contains(planned, request)) return request;
+  }
+  return nullptr;
 }
 
 /// What runs when `leader` starts now: itself, then those that wait, in their order, as long as they fit.
-std::vector<RequestPtr> Batcher::fitting(const RequestPtr& leader) const {
-  std::vector<RequestPtr> batch = {leader};
+Batcher::Batch Batcher::fitting(const RequestPtr& leader) const {
+  Batch batch = {leader};
   int64_t rows = leader->rows;
   const Clock::time_point now = Clock::now();
   for (const RequestPtr& other : queue_) {
@@ -88,28 +154,25 @@ bool Batcher::is_full(const RequestPtr& leader) const {
   return rows == limits_.max_rows;
 }
 
-void Batcher::lead(Lock& lock, const RequestPtr& request) {
-  const Clock::time_point until = std::min(request->arrived + limits_.max_delay, request->deadline);
-  if (limits_.max_delay.count() > 0 && !is_full(request)) {
-    leader_ = request;
-    request->wake_.wait_until(lock, request->cancelled, until, [&] { return is_full(request); });
-    leader_ = nullptr;
-    if (request->cancelled.stop_requested()) give_up(request);
-  }
-  run(lock, fitting(request));
+void Batcher::gather(Lock& lock, const RequestPtr& leader) {
+  Gatherer self;
+  self.leader = leader;
+  gatherers_.push_back(&self);
+  self.wake.wait_until(lock, leader->arrived + limits_.max_delay, [&] { return self.over; });
+  gatherers_.remove(&self);
 }
 
-void Batcher::run(Lock& lock, const std::vector<RequestPtr>& batch) {
+void Batcher::run(Lock& lock, const Batch& batch) {
   const Clock::time_point now = Clock::now();
   for (const RequestPtr& one : batch) {
-    leave_queue(one);
+    std::erase(queue_, one);
+    running_.push_back(one);
+    release_gatherer(one);
     one->state_ = Request::State::kRunning;
     one->started = now;
   }
   const int instance = free_.back();
   free_.pop_back();
-  // Another instance may be free for those that are left.
-  wake_front();
   lock.unlock();
   std::optional<Error> failure;
   try {
@@ -121,19 +184,98 @@ void Batcher::run(Lock& lock, const std::vector<RequestPtr>& batch) {
   }
   lock.lock();
   free_.push_back(instance);
+  Batch answered;
   for (const RequestPtr& one : batch) {
-    if (failure && !one->failure) one->failure = failure;
+    if (one->state_ != Request::State::kRunning) continue;  // it left
     one->state_ = Request::State::kDone;
+    std::erase(running_, one);
+    answered.push_back(one);
   }
-  wake_front();
-  // Without the lock, which those who wake take first. The front of the batch is the caller.
   lock.unlock();
-  for (size_t i = 1; i < batch.size(); ++i) batch[i]->wake_.notify_one();
+  for (const RequestPtr& one : answered) {
+    one->watch_.reset();
+    one->done(one->failure ? one->failure : failure);
+  }
   lock.lock();
 }
 
-void Batcher::wake_front() {
-  if (!queue_.empty() && !free_.empty() && !leader_) queue_.front()->wake_.notify_one();
+/// The client has gone. Runs on the thread that says so, which may be in the middle of submit().
+void Batcher::leave(const RequestPtr& request) {
+  {
+    const Lock lock(mutex_);
+    const bool waits =
+        request->state_ == Request::State::kQueued || request->state_ == Request::State::kRunning;
+    if (!waits) return;
+    request->state_ = Request::State::kDone;
+    std::erase(queue_, request);
+    std::erase(running_, request);
+    release_gatherer(request);
+  }
+  request->done(Error(ErrorCode::kCancelled, "the client has gone"));
+}
+
+void Batcher::release_gatherer(const RequestPtr& leader) {
+  for (Gatherer* one : gatherers_) {
+    if (one->leader != leader) continue;
+    one->over = true;
+    one->wake.notify_one();
+    gatherers_.remove(one);
+    return;
+  }
+}
+
+void Batcher::watch_deadline(const RequestPtr& request) {
+  if (request->deadline >= next_deadline_) return;
+  next_deadline_ = request->deadline;
+  if (watch_.joinable()) {
+    deadline_changed_.notify_one();
+  } else {
+    watch_ = std::thread([this, gone = gone_] { watch_deadlines(gone); });
+  }
+}
+
+void Batcher::watch_deadlines(const std::shared_ptr<bool>& gone) {
+  Lock lock(mutex_);
+  while (!stopped_) {
+    Batch late = take_late(Clock::now());
+    if (late.empty()) {
+      if (next_deadline_ == Clock::time_point::max()) {
+        deadline_changed_.wait(lock);
+      } else {
+        deadline_changed_.wait_until(lock, next_deadline_);
+      }
+      continue;
+    }
+    lock.unlock();
+    for (const RequestPtr& one : late) {
+      one->watch_.reset();
+      const bool ran = one->started != Clock::time_point();
+      one->done(Error(ErrorCode::kDeadlineExceeded,
+                      ran ? "the run did not end in time" : "no instance became free in time"));
+    }
+    late.clear();
+    if (*gone) return;
+    lock.lock();
+  }
+}
+
+/// Those whose time is over; the deadline of the next one goes to next_deadline_.
+Batcher::Batch Batcher::take_late(Clock::time_point now) {
+  Batch late;
+  next_deadline_ = Clock::time_point::max();
+  for (Batch* requests : {&queue_, &running_}) {
+    std::erase_if(*requests, [&](const RequestPtr& one) {
+      if (one->deadline > now) {
+        next_deadline_ = std::min(next_deadline_, one->deadline);
+        return false;
+      }
+      one->state_ = Request::State::kDone;
+      release_gatherer(one);
+      late.push_back(one);
+      return true;
+    });
+  }
+  return late;
 }
 
 }  // namespace tensormill::batching

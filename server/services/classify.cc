@@ -29,10 +29,29 @@ Shape input_shape(const services::TensorSpec& spec) {
   return concrete_shape(shape);
 }
 
+services::ClassifyResult best_classes(const services::DeploymentSpec& spec,
+                                      const std::vector<std::string>& labels, int top,
+                                      const services::RunResult& run) {
+  const Tensor& scores = run.outputs.front().second;
+  services::ClassifyResult result;
+  result.timing = run.timing;
+  result.version = spec.version;
+  result.batch_rows = run.batch_rows;
+  const bool logits = spec.output == "logits";
+  for (const image::Score& score :
+       image::top_k({scores.dtype(), scores.shape(), scores.data()}, top, logits)) {
+    const auto index = static_cast<size_t>(score.index);
+    const std::string label = index < labels.size() ? labels[index] : "";
+    result.top.push_back({label, score.index, score.probability});
+  }
+  return result;
+}
+
 }  // namespace
 
-services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name, std::string_view image,
-                                                         int top, const services::CallContext& context) {
+void DeploymentServiceImpl::classify(const std::string& name, std::string_view image, int top,
+                                     const services::CallContext& context,
+                                     services::Done<services::ClassifyResult> done) {
   const VersionPtr live = require_ready(name, "");
   const std::vector<services::TensorSpec>& inputs = live->package->inputs();
   if (inputs.size() != 1) {
@@ -46,21 +65,16 @@ services::ClassifyResult DeploymentServiceImpl::classify(const std::string& name
   const std::chrono::duration<double, std::milli> decoded = std::chrono::steady_clock::now() - start;
   services::NamedTensors feed;
   feed.emplace_back(inputs.front().name, std::move(tensor));
-  const services::RunResult run = live->package->run(std::move(feed), {}, context);
-  const Tensor& scores = run.outputs.front().second;
-  services::ClassifyResult result;
-  result.timing = run.timing;
-  result.timing.decode_ms = decoded.count();
-  result.version = live->spec.version;
-  result.batch_rows = run.batch_rows;
-  const bool logits = live->spec.output == "logits";
-  for (const image::Score& score :
-       image::top_k({scores.dtype(), scores.shape(), scores.data()}, top, logits)) {
-    const auto index = static_cast<size_t>(score.index);
-    const std::string label = index < live->labels.size() ? live->labels[index] : "";
-    result.top.push_back({label, score.index, score.probability});
-  }
-  return result;
+  live->package->run(std::move(feed), {}, context,
+                     [live, top, decoded = decoded.count(),
+                      done = std::move(done)](services::Outcome<services::RunResult> run) {
+                       done(services::Outcome<services::ClassifyResult>::of([&] {
+                         services::ClassifyResult result =
+                             best_classes(live->spec, live->labels, top, run.take());
+                         result.timing.decode_ms = decoded;
+                         return result;
+                       }));
+                     });
 }
 
 }  // namespace tensormill::server

@@ -231,15 +231,20 @@ std::shared_ptr<void> DeploymentServiceImpl::input_room(const std::string& name,
   return found && found->package ? found->package->input_room(bytes) : nullptr;
 }
 
-services::RunResult DeploymentServiceImpl::infer(const std::string& name, const std::string& version,
-                                                 services::NamedTensors inputs,
-                                                 const services::RunOptions& options,
-                                                 const services::CallContext& context) {
+void DeploymentServiceImpl::infer(const std::string& name, const std::string& version,
+                                  services::NamedTensors inputs, const services::RunOptions& options,
+                                  const services::CallContext& context,
+                                  services::Done<services::RunResult> done) {
+  using Outcome = services::Outcome<services::RunResult>;
   const VersionPtr serving = require_ready(name, version);
-  services::RunResult result = serving->package->run(std::move(inputs), options, context);
-  result.version = serving->spec.version;
-  result.labels = {serving, &serving->labels};
-  return result;
+  serving->package->run(std::move(inputs), options, context, [serving, done = std::move(done)](Outcome run) {
+    done(Outcome::of([&] {
+      services::RunResult result = run.take();
+      result.version = serving->spec.version;
+      result.labels = {serving, &serving->labels};
+      return result;
+    }));
+  });
 }
 
 }  // namespace tensormill::server

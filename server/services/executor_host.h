@@ -27,9 +27,9 @@ public:
   /// With max_batch above 1 the first dim is free.
   virtual const std::vector<services::TensorSpec>& inputs() const = 0;
   virtual const std::vector<services::TensorSpec>& outputs() const = 0;
-  /// As services::DeploymentService::infer.
-  virtual services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
-                                  const services::CallContext& context) = 0;
+  /// As services::DeploymentService::infer. The caller keeps the package while this runs.
+  virtual void run(services::NamedTensors inputs, const services::RunOptions& options,
+                   const services::CallContext& context, services::Done<services::RunResult> done) = 0;
   /// As services::DeploymentService::input_room.
   virtual std::shared_ptr<void> input_room(size_t /*bytes*/) { return nullptr; }
   virtual services::InferStatistics statistics() const = 0;

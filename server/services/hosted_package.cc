@@ -68,7 +68,7 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
   // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
   statistics_.memory_bytes = options.instances * static_cast<int64_t>(instances_.front().size()) *
                              exec::executor_bytes(*package, host.threads);
-  runs_are_alike_ = !batched() && !package->package().plans().is_dynamic();
+  runs_are_alike_ = batched() ? options.max_delay.count() == 0 : !package->package().plans().is_dynamic();
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
@@ -166,14 +166,16 @@ void InProcessPackage::warm_up() {
   }
 }
 
-services::RunResult InProcessPackage::run(services::NamedTensors inputs, const services::RunOptions& options,
-                                          const services::CallContext& context) {
+void InProcessPackage::run(services::NamedTensors inputs, const services::RunOptions& options,
+                           const services::CallContext& context, services::Done<services::RunResult> done) {
   const auto request = std::make_shared<InferRequest>();
   const Clock::time_point arrived = Clock::now();
   try {
     request->options = options;
     request->priority = options.priority;
     request->cancelled = context.cancelled;
+    request->later = context.later;
+    request->owner = shared_from_this();
     const std::chrono::microseconds limit = host_.run_timeout;
     request->deadline = arrived + std::min(limit, options.timeout.value_or(limit));
     // A measurement is of its own rows.
@@ -184,13 +186,18 @@ services::RunResult InProcessPackage::run(services::NamedTensors inputs, const s
     } else {
       request->inputs = std::move(inputs);
     }
-    batcher_.serve(request);
-    remember_time(ns_between(arrived, Clock::now()));
+    // The batcher holds the request until this has returned.
+    request->done = [this, request = request.get(),
+                     done = std::move(done)](const std::optional<Error>& error) {
+      if (error) count_failure(request->arrived);
+      using Outcome = services::Outcome<services::RunResult>;
+      done(error ? Outcome(std::make_exception_ptr(*error)) : Outcome(std::move(request->result)));
+    };
+    batcher_.submit(request);
   } catch (const Error&) {
     count_failure(arrived);
     throw;
   }
-  return std::move(request->result);
 }
 
 exec::GraphExecutor& InProcessPackage::executor_for(int instance, int64_t rows) {
@@ -294,6 +301,7 @@ void InProcessPackage::count(const std::vector<InferRequest*>& batch, Clock::tim
   int64_t rows = 0;
   for (const InferRequest* request : batch) rows += request->rows;
   const Clock::time_point started = batch.front()->started;
+  remember_time(now - started);
   const std::lock_guard lock(statistics_mutex_);
   services::InferStatistics& total = statistics_;
   const auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -322,10 +330,10 @@ void InProcessPackage::count_failure(Clock::time_point arrived) {
 }
 
 /// An eighth of each new value: two slow ones in a row are enough. A lost update does no harm.
-void InProcessPackage::remember_time(uint64_t ns) {
+void InProcessPackage::remember_time(Clock::duration spent) {
   const int64_t usual = usual_ns_.load(std::memory_order_relaxed);
-  const auto spent = static_cast<int64_t>(ns);
-  usual_ns_.store(usual == 0 ? spent : usual + (spent - usual) / 8, std::memory_order_relaxed);
+  const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+  usual_ns_.store(usual == 0 ? ns : usual + (ns - usual) / 8, std::memory_order_relaxed);
 }
 
 bool InProcessPackage::is_quick() const {

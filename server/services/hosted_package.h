@@ -17,7 +17,7 @@
 
 namespace tensormill::server {
 
-class InProcessPackage final : public HostedPackage {
+class InProcessPackage final : public HostedPackage, public std::enable_shared_from_this<InProcessPackage> {
 public:
   /// Throws what GraphExecutor throws.
   InProcessPackage(const std::shared_ptr<const package::LoadedPackage>& package, parallel::ThreadPool& pool,
@@ -25,8 +25,8 @@ public:
 
   const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
-  services::RunResult run(services::NamedTensors inputs, const services::RunOptions& options,
-                          const services::CallContext& context) override;
+  void run(services::NamedTensors inputs, const services::RunOptions& options,
+           const services::CallContext& context, services::Done<services::RunResult> done) override;
   std::shared_ptr<void> input_room(size_t bytes) override;
   services::InferStatistics statistics() const override;
   bool is_quick() const override;
@@ -59,7 +59,7 @@ private:
   void count(const std::vector<InferRequest*>& batch, batching::Clock::time_point gathered,
              batching::Clock::time_point computed);
   void count_failure(batching::Clock::time_point arrived);
-  void remember_time(uint64_t ns);
+  void remember_time(batching::Clock::duration spent);
 
   parallel::ThreadPool& pool_;
   const InProcessOptions host_;
@@ -70,10 +70,10 @@ private:
   size_t row_bytes_ = 0;           ///< of a row of slabs_
   std::optional<RowSlabs> slabs_;  ///< where requests that share runs have one large input
   batching::Batcher batcher_;
-  /// Of one shape, and none waits for others to share its run: those that were tell how long the next one
-  /// takes.
+  /// Of one shape but for the rows, and none waits for others to share its run: those that were tell how long
+  /// the next one takes.
   bool runs_are_alike_ = false;
-  std::atomic<int64_t> usual_ns_{0};  ///< moving average of a request's time here, waiting included
+  std::atomic<int64_t> usual_ns_{0};  ///< moving average of a run's time
   mutable std::mutex statistics_mutex_;
   services::InferStatistics statistics_;
 };

@@ -9,35 +9,41 @@ namespace tensormill::server {
 
 namespace {
 
-int64_t batch_rows_of(const services::RunResult& result) { return result.batch_rows; }
-int64_t batch_rows_of(const services::ClassifyResult& result) { return result.batch_rows; }
+std::string_view name_of(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  return error_code_info(known == nullptr ? ErrorCode::kInternal : known->code()).name;
+}
 
-/// Counts one inference.
-template <typename Result, typename Function>
-Result metered(metrics::Registry& registry, const std::string& name, const Function& function) {
-  const auto outcome = [&](const std::string& version, std::string_view what) {
+/// Counts one inference: `start` is given what to tell its end.
+template <typename Result, typename Start>
+void metered(metrics::Registry& registry, const std::string& name, services::Done<Result> done,
+             const Start& start) {
+  using Outcome = services::Outcome<Result>;
+  const auto leave = [&registry, name](const std::string& version, std::string_view what) {
+    registry.add("infer_queue_depth", {{"model", name}}, -1);
     registry.count("infer_requests_total",
                    {{"model", name}, {"version", version}, {"outcome", std::string(what)}});
   };
-  struct InWork {
-    metrics::Registry& registry;
-    const std::string& name;
-    InWork(metrics::Registry& r, const std::string& n) : registry(r), name(n) {
-      registry.add("infer_queue_depth", {{"model", name}}, 1);
-    }
-    ~InWork() { registry.add("infer_queue_depth", {{"model", name}}, -1); }
-  };
+  registry.add("infer_queue_depth", {{"model", name}}, 1);
   try {
-    const InWork in_work(registry, name);
-    Result result = function();
-    const metrics::Labels labels = {{"model", name}, {"version", result.version}};
-    registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3);
-    registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3);
-    registry.observe("infer_batch_size", labels, static_cast<double>(batch_rows_of(result)));
-    outcome(result.version, "ok");
-    return result;
-  } catch (const Error& error) {
-    outcome("", error_code_info(error.code()).name);
+    start([&registry, name, leave, done = std::move(done)](Outcome outcome) {
+      done(Outcome::of([&] {
+        try {
+          Result result = outcome.take();
+          const metrics::Labels labels = {{"model", name}, {"version", result.version}};
+          registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3);
+          registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3);
+          registry.observe("infer_batch_size", labels, static_cast<double>(result.batch_rows));
+          leave(result.version, "ok");
+          return result;
+        } catch (const std::exception& error) {
+          leave("", name_of(error));
+          throw;
+        }
+      }));
+    });
+  } catch (const std::exception& error) {
+    leave("", name_of(error));
     throw;
   }
 }
@@ -64,19 +70,24 @@ void MeteredDeployments::remove(const std::string& name, const std::optional<std
   registry_.forget(labels);
 }
 
-services::RunResult MeteredDeployments::infer(const std::string& name, const std::string& version,
-                                              services::NamedTensors inputs,
-                                              const services::RunOptions& options,
-                                              const services::CallContext& context) {
-  const auto infer = [&] { return inner_.infer(name, version, std::move(inputs), options, context); };
+void MeteredDeployments::infer(const std::string& name, const std::string& version,
+                               services::NamedTensors inputs, const services::RunOptions& options,
+                               const services::CallContext& context,
+                               services::Done<services::RunResult> done) {
+  const auto infer = [&](services::Done<services::RunResult> end) {
+    inner_.infer(name, version, std::move(inputs), options, context, std::move(end));
+  };
   // No labels from names that are not there: strangers must not make series.
-  return inner_.has(name) ? metered<services::RunResult>(registry_, name, infer) : infer();
+  inner_.has(name) ? metered(registry_, name, std::move(done), infer) : infer(std::move(done));
 }
 
-services::ClassifyResult MeteredDeployments::classify(const std::string& name, std::string_view image,
-                                                      int top, const services::CallContext& context) {
-  const auto classify = [&] { return inner_.classify(name, image, top, context); };
-  return inner_.has(name) ? metered<services::ClassifyResult>(registry_, name, classify) : classify();
+void MeteredDeployments::classify(const std::string& name, std::string_view image, int top,
+                                  const services::CallContext& context,
+                                  services::Done<services::ClassifyResult> done) {
+  const auto classify = [&](services::Done<services::ClassifyResult> end) {
+    inner_.classify(name, image, top, context, std::move(end));
+  };
+  inner_.has(name) ? metered(registry_, name, std::move(done), classify) : classify(std::move(done));
 }
 
 storage::JobFinish MeteredRunner::run(jobs::JobContext& context) {

@@ -34,11 +34,11 @@ public:
   void load(const std::string& name) override { inner_.load(name); }
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
-  services::RunResult infer(const std::string& name, const std::string& version,
-                            services::NamedTensors inputs, const services::RunOptions& options,
-                            const services::CallContext& context) override;
-  services::ClassifyResult classify(const std::string& name, std::string_view image, int top,
-                                    const services::CallContext& context) override;
+  void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
+             const services::RunOptions& options, const services::CallContext& context,
+             services::Done<services::RunResult> done) override;
+  void classify(const std::string& name, std::string_view image, int top,
+                const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
 private:
   services::DeploymentService& inner_;

@@ -258,10 +258,7 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
   // From submit() on the body may be the handler's.
   const bool complete = body_is_done();
-  const bool accepted = executor.submit([self = shared_from_this(), exchange] {
-    exchange->response = self->state_.handler->handle(exchange->request);
-    asio::post(self->socket_.get_executor(), [self, exchange] { self->finish(exchange); });
-  });
+  const bool accepted = executor.submit([self = shared_from_this(), exchange] { self->hand_over(exchange); });
   if (!accepted) {
     exchange->response = refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
                                  http::request_id_for(exchange->request.headers));
@@ -282,8 +279,22 @@ void Connection::watch_later() {
 }
 
 void Connection::run_here(const std::shared_ptr<Exchange>& exchange) {
-  exchange->response = state_.handler->handle(exchange->request);
-  finish(exchange);
+  exchange->request.later = [io = socket_.get_executor()](std::function<void()> task) {
+    asio::post(io, std::move(task));
+  };
+  hand_over(exchange);
+}
+
+/// Any thread. The answer gets a turn of its own: whoever gives it may be in the middle of this connection's
+/// work, or of another's.
+void Connection::hand_over(const std::shared_ptr<Exchange>& exchange) {
+  exchange->in_work.emplace(state_.in_work);
+  exchange->connection = shared_from_this();
+  state_.handler->answer(exchange->request, [exchange](http::Response response) {
+    exchange->response = std::move(response);
+    asio::post(exchange->connection->socket_.get_executor(),
+               [exchange] { exchange->connection->finish(exchange); });
+  });
 }
 
 void Connection::refuse(const Error& error) {

@@ -30,8 +30,13 @@ namespace tensormill::transport {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 
-/// A request on its way through a handler.
+class Connection;
+
+/// A request on its way through a handler. Whoever may answer it holds it, and it the connection: only when
+/// nobody does any more it does not count as in work, and what connections refer to may end.
 struct Exchange {
+  std::optional<InWork::Entry> in_work;
+  std::shared_ptr<Connection> connection;  ///< while a handler has it
   http::Request request;
   http::Response response;
   std::stop_source stop;
@@ -85,6 +90,7 @@ private:
   void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
   void take_buffered_body(http::Request& request);
   void run_here(const std::shared_ptr<Exchange>& exchange);
+  void hand_over(const std::shared_ptr<Exchange>& exchange);
   void arm_timer(std::chrono::milliseconds duration);
   void disarm_timer();
   void wait_for_timer();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/transport/executor.h"
+#include "server/transport/in_work.h"
 #include "server/transport/transport.h"
 
 namespace tensormill::transport {
@@ -51,6 +52,7 @@ struct BeastState {
   Executor reserved;
   Executor streams;  ///< live responses hold a thread each
   ConnectionSet connections;
+  InWork in_work;  ///< requests that a handler has, or that are being answered
   std::atomic<bool> draining{false};
 };
 

@@ -74,6 +74,8 @@ public:
     state_.workers.stop();
     state_.reserved.stop();
     state_.streams.stop();
+    // A run that nobody waits for any more may still give its answer.
+    state_.in_work.wait_until_idle();
     for (const auto& loop : loops_) loop->work.reset();
     for (const auto& connection : state_.connections.all()) connection->abort();
     for (const auto& loop : loops_) loop->thread.join();

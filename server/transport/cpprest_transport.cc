@@ -20,6 +20,7 @@
 #include "server/transport/adapters.h"
 #include "server/transport/executor.h"
 #include "server/transport/framing.h"
+#include "server/transport/in_work.h"
 #include "server/transport/tls.h"
 
 namespace tensormill::transport {
@@ -74,30 +75,6 @@ std::string read_content(const http::ContentBody& body) {
   bytes.resize(count);
   return bytes;
 }
-
-/// Counts the requests whose answers are not delivered yet. Shared with the library's tasks, which may end
-/// after the transport.
-class InWork {
-public:
-  void change(int change) {
-    const std::lock_guard lock(mutex_);
-    count_ += change;
-    if (count_ == 0) idle_.notify_all();
-  }
-  int count() const {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-  void wait_until_idle(std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    idle_.wait_for(lock, limit, [this] { return count_ == 0; });
-  }
-
-private:
-  mutable std::mutex mutex_;
-  std::condition_variable idle_;
-  int count_ = 0;
-};
 
 /// How long answers that the handler gave late may take to leave: a client that does not read holds up no
 /// stop.
@@ -183,8 +160,11 @@ private:
     auto shared = std::make_shared<http::Request>(std::move(request));
     in_work_->change(1);
     const auto work = [this, message, shared, wrong] {
-      const std::string id = http::request_id_for(shared->headers);
-      finish(reply(message, *shared, wrong ? refusal(*wrong, id) : handler_->handle(*shared)));
+      const auto respond = [this, message, shared](http::Response response) {
+        finish(reply(message, *shared, std::move(response)));
+      };
+      if (!wrong) return handler_->answer(*shared, respond);
+      respond(refusal(*wrong, http::request_id_for(shared->headers)));
     };
     if ((reserved ? reserved_ : workers_).submit(work)) return;
     finish(reply(message, *shared,

@@ -210,9 +210,9 @@ void FakeDeployments::remove(const std::string& name, const std::optional<std::s
   removed_version = version;
 }
 
-services::RunResult FakeDeployments::infer(const std::string& name, const std::string& version,
-                                           services::NamedTensors infer_inputs,
-                                           const services::RunOptions& run_options, const CallContext&) {
+void FakeDeployments::infer(const std::string& name, const std::string& version,
+                            services::NamedTensors infer_inputs, const services::RunOptions& run_options,
+                            const CallContext&, services::Done<services::RunResult> done) {
   get(name);
   options = run_options;
   inputs = std::move(infer_inputs);
@@ -220,7 +220,7 @@ services::RunResult FakeDeployments::infer(const std::string& name, const std::s
   result.version = version.empty() ? "7" : version;
   result.outputs = inputs;
   result.labels = std::make_shared<std::vector<std::string>>(labels);
-  return result;
+  done(services::Outcome<services::RunResult>(std::move(result)));
 }
 
 std::vector<services::InferStatistics> FakeDeployments::statistics(const std::string& name,
@@ -240,15 +240,15 @@ void FakeDeployments::load(const std::string& name) {
   deployment.versions.at(0).state = services::DeploymentState::kReady;
 }
 
-services::ClassifyResult FakeDeployments::classify(const std::string& name, std::string_view picture,
-                                                   int count, const CallContext&) {
+void FakeDeployments::classify(const std::string& name, std::string_view picture, int count,
+                               const CallContext&, services::Done<services::ClassifyResult> done) {
   get(name);
   image = picture;
   top = count;
   services::ClassifyResult result;
   result.top = {{"seven", 7, 0.75}};
   result.timing.decode_ms = 1;
-  return result;
+  done(services::Outcome<services::ClassifyResult>(std::move(result)));
 }
 
 services::UploadInfo FakeStore::get_upload(const std::string& id) {

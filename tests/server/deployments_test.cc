@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "tests/outcome.h"
 #include "tests/server/store.h"
 
 namespace tensormill::server {
@@ -58,7 +59,9 @@ protected:
     return *service_;
   }
   std::string answering_version(const std::string& version = "") {
-    return service_->infer("d", version, {}, {}, {}).version;
+    return result_of<services::RunResult>(
+               [&](const auto& done) { service_->infer("d", version, {}, {}, {}, done); })
+        .version;
   }
 
   Store store_;

@@ -12,6 +12,7 @@
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
 #include "server/services/run_package.h"
+#include "tests/outcome.h"
 #include "tests/server/store.h"
 
 namespace tensormill::server {
@@ -20,6 +21,12 @@ namespace {
 using testing::HasSubstr;
 
 services::NamedTensors picture() { return {{"image", Tensor::zeros(DType::kFloat32, {1, 1, 28, 28})}}; }
+
+services::RunResult run(HostedPackage& package, services::NamedTensors inputs,
+                        const services::RunOptions& options = {}, const services::CallContext& context = {}) {
+  return result_of<services::RunResult>(
+      [&](const auto& done) { package.run(std::move(inputs), options, context, done); });
+}
 
 class Hosted : public testing::Test {
 protected:
@@ -36,14 +43,14 @@ protected:
 
 TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {
   const auto package = load({.threads = 2}, {.instances = 2});
-  const services::RunResult expected = package->run(picture(), {}, {});
+  const services::RunResult expected = run(*package, picture());
   ASSERT_EQ(expected.outputs.at(0).first, "logits");
   std::vector<std::jthread> clients;
   std::atomic<int> equal{0};
   for (int client = 0; client < 6; ++client) {
     clients.emplace_back([&] {
       for (int i = 0; i < 10; ++i) {
-        const services::RunResult result = package->run(picture(), {}, {});
+        const services::RunResult result = run(*package, picture());
         const Tensor& a = result.outputs.at(0).second;
         const Tensor& b = expected.outputs.at(0).second;
         bool same = a.shape() == b.shape();
@@ -61,32 +68,32 @@ TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {
 TEST_F(Hosted, IsNotQuickWhileItWouldWaitForACore) {
   const auto package = load({.threads = 2});
   EXPECT_FALSE(package->is_quick()) << "nothing is known yet";
-  for (int i = 0; i < 20; ++i) package->run(picture(), {}, {});
+  for (int i = 0; i < 20; ++i) run(*package, picture());
   const parallel::Lease all = pool_.lease(2);
   EXPECT_FALSE(package->is_quick());
 }
 
 TEST_F(Hosted, RefusesWhatDoesNotFit) {
   const auto package = load({});
-  EXPECT_ERROR(package->run({}, {}, {}), ErrorCode::kInvalidTensor);
+  EXPECT_ERROR(run(*package, {}), ErrorCode::kInvalidTensor);
   services::NamedTensors wrong = {{"image", Tensor::zeros(DType::kFloat64, {1, 1, 28, 28})}};
-  EXPECT_ERROR(package->run(wrong, {}, {}), ErrorCode::kInvalidTensor);
+  EXPECT_ERROR(run(*package, wrong), ErrorCode::kInvalidTensor);
   services::NamedTensors twice = picture();
   twice.push_back(twice.front());
-  EXPECT_ERROR(package->run(twice, {}, {}), ErrorCode::kInvalidTensor);
-  EXPECT_EQ(package->run(picture(), {}, {}).outputs.size(), 1U) << "a refusal leaves nothing behind";
+  EXPECT_ERROR(run(*package, twice), ErrorCode::kInvalidTensor);
+  EXPECT_EQ(run(*package, picture()).outputs.size(), 1U) << "a refusal leaves nothing behind";
 }
 
 TEST_F(Hosted, HasADeadlineForEachRequestAndHearsOfClientsThatLeave) {
   const auto package = load({});
   services::RunOptions options;
   options.timeout = std::chrono::milliseconds(0);
-  EXPECT_ERROR(package->run(picture(), options, {}), ErrorCode::kDeadlineExceeded);
+  EXPECT_ERROR(run(*package, picture(), options), ErrorCode::kDeadlineExceeded);
   std::stop_source gone;
   gone.request_stop();
   services::CallContext context;
   context.cancelled = gone.get_token();
-  EXPECT_ERROR(package->run(picture(), {}, context), ErrorCode::kCancelled);
+  EXPECT_ERROR(run(*package, picture(), {}, context), ErrorCode::kCancelled);
 }
 
 TEST_F(Hosted, NamesTheStageThatFailed) {
@@ -107,7 +114,7 @@ TEST_F(Hosted, MeasuresAndProfiles) {
   options.repeat = 3;
   options.number = 2;
   options.profile = true;
-  const services::RunResult result = package->run({}, options, {});
+  const services::RunResult result = run(*package, {}, options);
   EXPECT_EQ(result.timing.runs_ms.size(), 3U);
   EXPECT_THAT(result.timing.profile_json, HasSubstr("duration_us"));
 }

@@ -16,11 +16,11 @@ public:
       : inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
   const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
-  services::RunResult run(services::NamedTensors inputs, const services::RunOptions&,
-                          const services::CallContext&) override {
+  void run(services::NamedTensors inputs, const services::RunOptions&, const services::CallContext&,
+           services::Done<services::RunResult> done) override {
     services::RunResult result;
     result.outputs = std::move(inputs);
-    return result;
+    done(services::Outcome<services::RunResult>(std::move(result)));
   }
   services::InferStatistics statistics() const override { return {}; }
   bool is_quick() const override { return false; }

@@ -39,6 +39,7 @@ TEST_P(ConnectionLife, AnswersOnTheThreadThatReads) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(client.request(post("/direct", "Content-Length: 2\r\n", "ab")).body, "ab");
   }
+  EXPECT_EQ(client.request(get("/turn")).body, "turn");
   // Larger than what comes with a head, and in chunks: these go to a worker.
   const std::string large(300'000, 'x');
   EXPECT_EQ(client.request(post("/direct", "Content-Length: 300000\r\n", large)).body, large);

@@ -77,20 +77,32 @@ int Events::count(const std::string& name) {
 }
 
 http::Lane TestHandler::lane(std::string_view, std::string_view target) const noexcept {
-  if (target == "/direct") return http::Lane::kDirect;
+  if (target == "/direct" || target == "/turn") return http::Lane::kDirect;
   return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
+}
+
+void TestHandler::answer(http::Request& request, std::function<void(http::Response)> respond) noexcept {
+  const auto give = [this, &request, respond = std::move(respond)] { respond(handle(request)); };
+  if (request.target == "/later") {
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back(give);
+  } else if (request.target == "/turn" && request.later) {
+    request.later(give);
+  } else {
+    give();
+  }
 }
 
 http::Response TestHandler::handle(http::Request& request) noexcept {
   try {
-    return answer(request);
+    return response_to(request);
   } catch (const Error& error) {
     events_.add(std::string(error_code_info(error.code()).name));
     return http::problem_response(error, "test");
   }
 }
 
-http::Response TestHandler::answer(http::Request& request) {
+http::Response TestHandler::response_to(http::Request& request) {
   const std::string& target = request.target;
   if (target == "/echo" || target == "/direct") {
     http::Response response = http::text_response(http::read_all(*request.body));
@@ -102,7 +114,8 @@ http::Response TestHandler::answer(http::Request& request) {
     http::LimitedBody body(request.body, 1000, "the limit");
     return http::text_response(http::read_all(body));
   }
-  if (target == "/gate") {
+  if (target == "/turn") return http::text_response("turn");
+  if (target == "/gate" || target == "/later") {
     events_.add("entered");
     const std::stop_callback gone(request.cancelled, [this] {
       events_.add("cancelled");

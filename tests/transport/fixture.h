@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "server/transport/transport.h"
 #include "tests/transport/raw_client.h"
@@ -36,18 +38,22 @@ private:
 /// most 1000 bytes. /gate: waits for the event "open" or until the client has gone ("cancelled"). /content:
 /// kContentSize bytes in pieces. /stream: three pieces. /endless: pieces until the client has gone.
 /// /status/N: an empty answer of that status. /reserved: as /ignore, on the reserved lane. /direct: as /echo,
-/// on the direct lane.
+/// on the direct lane. /later: as /gate, answered by another thread. /turn: "turn", on the direct lane, in
+/// a later turn of the thread where it has such.
 class TestHandler : public http::Handler {
 public:
   static constexpr uint64_t kContentSize = 32 << 20;
 
   http::Lane lane(std::string_view method, std::string_view target) const noexcept override;
+  void answer(http::Request& request, std::function<void(http::Response)> respond) noexcept override;
   http::Response handle(http::Request& request) noexcept override;
   Events& events() { return events_; }
 
 private:
-  http::Response answer(http::Request& request);
+  http::Response response_to(http::Request& request);
   Events events_;
+  std::mutex mutex_;
+  std::vector<std::jthread> threads_;  ///< that answer later
 };
 
 struct KnownFailure {

@@ -55,6 +55,15 @@ TEST_P(Lifecycle, CancelsWhatDoesNotFinish) {
   EXPECT_EQ(events().count("cancelled"), 1);
 }
 
+TEST_P(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
+  start();
+  RawClient client = connect();
+  client.send(get("/later"));
+  ASSERT_TRUE(events().wait("entered"));
+  transport_->stop(milliseconds(0));
+  EXPECT_EQ(events().count("cancelled"), 1);
+}
+
 TEST_P(Lifecycle, ClosesIdleConnectionsWhenItStops) {
   start();
   RawClient client = connect();

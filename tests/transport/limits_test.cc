@@ -114,6 +114,18 @@ TEST_P(Limits, AnswersBusyWithRetryAfter) {
   EXPECT_EQ(working.read_response().status, 200);
 }
 
+TEST_P(Limits, WhatIsAnsweredLaterKeepsNoWorker) {
+  options_.workers = 1;
+  options_.queue = 0;
+  start();
+  RawClient waiting = connect();
+  waiting.send(get("/later"));
+  ASSERT_TRUE(events().wait("entered"));
+  EXPECT_EQ(exchange(get("/echo")).status, 200);
+  events().add("open");
+  EXPECT_EQ(waiting.read_response().body, "gate");
+}
+
 TEST_P(Limits, TimesOutStalledHeads) {
   options_.header_timeout = milliseconds(50);
   start();
