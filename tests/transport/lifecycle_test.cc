@@ -108,18 +108,16 @@ bool has_ipv6_loopback() {
          ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
-TEST(ListenAddress, Ipv6ServesWhereThereIsOneAndIsNamedWhereThereIsNone) {
-  TestHandler handler;
-  TransportOptions options;
-  options.address = "::1";
-  const auto transport = make_transport(TransportKind::kBeast, options);
+TEST_P(Lifecycle, ServesOverIpv6WhereThereIsIt) {
+  options_.address = "::1";
   if (has_ipv6_loopback()) {
-    transport->start(handler);
-    EXPECT_GT(transport->port(), 0);
+    start();
+    RawClient client(AF_INET6, transport_->port());
+    EXPECT_EQ(client.request(get("/echo")).status, 200);
     return;
   }
   try {
-    transport->start(handler);
+    start();
     FAIL() << "listens on an address that is not there";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);

@@ -13,7 +13,10 @@
 
 namespace tensormill::transport {
 RawClient::RawClient(uint16_t port, int receive_buffer, std::chrono::milliseconds guard)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), guard_(guard) {
+    : RawClient(AF_INET, port, receive_buffer, guard) {}
+
+RawClient::RawClient(int family, uint16_t port, int receive_buffer, std::chrono::milliseconds guard)
+    : socket_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)), guard_(guard) {
   const timeval send_guard{guard.count() / 1000, 0};
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_guard, sizeof send_guard);
   if (receive_buffer > 0) {
@@ -23,7 +26,13 @@ RawClient::RawClient(uint16_t port, int receive_buffer, std::chrono::millisecond
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+  sockaddr_in6 address_6{};
+  address_6.sin6_family = AF_INET6;
+  address_6.sin6_port = htons(port);
+  address_6.sin6_addr = in6addr_loopback;
+  const bool six = family == AF_INET6;
+  const auto* where = six ? reinterpret_cast<sockaddr*>(&address_6) : reinterpret_cast<sockaddr*>(&address);
+  if (::connect(socket_.get(), where, six ? sizeof address_6 : sizeof address) != 0) {
     throw std::runtime_error("cannot connect");
   }
 }

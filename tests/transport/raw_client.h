@@ -30,6 +30,9 @@ public:
   /// anything takes when all is well.
   explicit RawClient(uint16_t port, int receive_buffer = 0,
                      std::chrono::milliseconds guard = std::chrono::seconds(20));
+  /// `family`: AF_INET or AF_INET6.
+  RawClient(int family, uint16_t port, int receive_buffer = 0,
+            std::chrono::milliseconds guard = std::chrono::milliseconds(20'000));
   /// False when the peer does not take the bytes any more.
   bool send(std::string_view bytes);
   void shutdown_write();
