@@ -103,7 +103,7 @@ public:
     return answered->get_future().get();
   }
 
-  void answer(http::Request& request, std::function<void(http::Response)> respond) noexcept override {
+  void answer(http::Request& request, const std::function<void(http::Response)>& respond) noexcept override {
     request.request_id = http::request_id_for(request.headers);
     std::string route;
     http::Response response = guarded(request, [&] { return dispatch(request, route); });

@@ -22,7 +22,7 @@ public:
   /// Answers one request; errors become responses in here. `request` has method, target, headers, body, peer
   /// and cancelled set, and lives until the response is sent. A body is read before this returns. `respond`
   /// is called once, on any thread, before this returns already; soon, when `cancelled` has stopped.
-  virtual void answer(Request& request, std::function<void(Response)> respond) noexcept {
+  virtual void answer(Request& request, const std::function<void(Response)>& respond) noexcept {
     respond(handle(request));
   }
   /// answer(), and waits.

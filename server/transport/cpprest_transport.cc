@@ -48,8 +48,8 @@ uint16_t find_free_port() {
 
 class CpprestBody : public http::BodySource {
 public:
-  CpprestBody(rest::http_request request, std::optional<uint64_t> length)
-      : request_(std::move(request)), stream_(request_.body()), length_(length) {}
+  CpprestBody(const rest::http_request& request, std::optional<uint64_t> length)
+      : request_(request), stream_(request_.body()), length_(length) {}
 
   size_t read(std::span<std::byte> buffer) override {
     if (buffer.empty()) return 0;
@@ -142,12 +142,12 @@ private:
           [options = options_](boost::asio::ssl::context& context) { set_up_tls(context, options); });
     }
     listener_ = std::make_unique<rest::experimental::listener::http_listener>(address.to_uri(), config);
-    listener_->support([this](rest::http_request request) { take(std::move(request)); });
+    listener_->support([this](const rest::http_request& request) { take(request); });
     listener_->open().wait();
     open_ = true;
   }
 
-  void take(rest::http_request message) {
+  void take(const rest::http_request& message) {
     http::Request request;
     std::optional<Error> wrong;
     try {

@@ -81,8 +81,9 @@ http::Lane TestHandler::lane(std::string_view, std::string_view target) const no
   return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
 }
 
-void TestHandler::answer(http::Request& request, std::function<void(http::Response)> respond) noexcept {
-  const auto give = [this, &request, respond = std::move(respond)] { respond(handle(request)); };
+void TestHandler::answer(http::Request& request,
+                         const std::function<void(http::Response)>& respond) noexcept {
+  const auto give = [this, &request, respond] { respond(handle(request)); };
   if (request.target == "/later") {
     const std::lock_guard lock(mutex_);
     threads_.emplace_back(give);
