@@ -180,6 +180,16 @@ class ContribOps(PeerCase):
         self.check("QLinearAveragePool", [a, *first, *result], units=1, kernel_shape=[2, 2], strides=[2, 2])
         self.check("QLinearConcat", [*result, a, *first, b, *second], units=1, axis=1)
 
+    def test_quantized_choices_and_matrices(self):
+        a, b = RANDOM.integers(0, 255, (3, 8)).astype(np.uint8), RANDOM.integers(0, 255, (3, 8)).astype(np.uint8)
+        first, second = [scalar(0.0217), scalar(120, np.uint8)], [scalar(0.0313), scalar(100, np.uint8)]
+        result = [scalar(0.0419), scalar(128, np.uint8)]
+        self.check("QLinearWhere", [a > b, a, *first, b, *second, *result], units=1)
+        weights, bias = RANDOM.integers(-99, 99, (8, 5)).astype(np.int8), RANDOM.integers(-9999, 9999, 5).astype(np.int32)
+        operands = [a, *first, weights, scalar(0.0123), scalar(0, np.int8), bias]
+        self.check("QGemm", [*operands, *result], units=1)
+        self.check("QGemm", operands)
+
     def test_products_of_integers(self):
         a, b = RANDOM.integers(0, 255, (3, 5)).astype(np.uint8), RANDOM.integers(-9, 9, (5, 4)).astype(np.int8)
         scales = [scalar(0.1), scalar(0.2)]

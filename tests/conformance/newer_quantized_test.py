@@ -116,6 +116,19 @@ class Microsoft(OneNode):
             operands = [each for part, form in zip(parts, forms) for each in (part, *form)]
             self.own("QLinearConcat", [*of_y, *operands], quantized(values, np.float32(0.0871), of_y[1]), axis=1)
 
+    def test_matrices(self):
+        for dtype in self.dtypes:
+            a, b, bias = bytes_of(3, 5, dtype=dtype), bytes_of(5, 4, dtype=np.int8), RANDOM.integers(-9999, 9999, 4).astype(np.int32)
+            of_a, of_y = self.form(dtype, 0.0317, 5), self.form(dtype, 0.613, 20)
+            steps, zeros = np.array([0.02, 0.031, 0.017, 0.05], np.float32), np.array([3, 0, -7, 1], np.int8)
+            for scale, zero in ((scalar(0.0231), scalar(-3, np.int8)), (steps, zeros)):
+                sums = (a.astype(np.int64) - int(of_a[1])) @ (b.astype(np.int64) - zero.astype(np.int64)) + bias
+                right = sums * (np.float64(of_a[0]) * scale.astype(np.float64))
+                self.own("QGemm", [a, *of_a, b, scale, zero, bias], right.astype(np.float32))
+                self.own("QGemm", [a, *of_a, b, scale, zero, bias, *of_y], quantized(right, np.float32(0.613), of_y[1]))
+                turned = [np.ascontiguousarray(a.T), *of_a, np.ascontiguousarray(b.T), scale, zero, bias]
+                self.own("QGemm", turned, (right * 0.5).astype(np.float32), transA=1, transB=1, alpha=0.5)
+
     def test_choices_and_means(self):
         for dtype in self.dtypes:
             condition = RANDOM.integers(0, 2, (3, 4)).astype(bool)

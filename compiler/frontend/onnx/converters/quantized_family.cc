@@ -110,6 +110,28 @@ void convert_qlinear_concat(NodeContext& context) {
   set_quantized(context, c.concat(std::move(parts), axis), 0, context.input(2));
 }
 
+// A, B and the result each with scale and zero point, B's one or one a column; C int32 at the products'
+// scale. Without a scale the result is float32.
+void convert_qgemm(NodeContext& context) {
+  Compose c(context);
+  const auto matrix = [&](size_t index, const char* transposed) {
+    V x = context.input(index), zero = context.optional_input(index + 2);
+    if (context.rank(x) != 2) context.invalid("operand " + std::to_string(index) + " is no matrix");
+    const bool turned = context.int_attr(transposed, 0) != 0;
+    if (turned) x = c.transpose(x, {1, 0});
+    if (zero != ir::kAbsent && num_elements(c.shape(zero)) == 1) zero = c.reshape(zero, {});
+    return centered(c, x, zero, DType::kInt32);
+  };
+  V sums = c.matmul(matrix(0, "transA"), matrix(3, "transB"));
+  if (context.has_input(6)) sums = c.add(sums, context.input(6));
+  V scale = c.mul(context.input(1), context.input(4));
+  scale = c.times(num_elements(c.shape(scale)) == 1 ? c.reshape(scale, {}) : scale,
+                  context.float_attr("alpha", 1.0));
+  const V result = c.mul(c.cast(sums, DType::kFloat32), scale);
+  if (!context.has_input(7)) return context.set_output(0, result);
+  set_quantized(context, result, 7, context.input(0));
+}
+
 // A, B quantized, their scales and zero points, and a bias: float32 out.
 void convert_matmul_integer_to_float(NodeContext& context) {
   Compose c(context);
