@@ -46,8 +46,9 @@ Dims shown_shape(DType dtype, Dims shape) {
   return shape;
 }
 
-/// Strings as a tensor, as wide as the longest, at least 1 and at most what a tensor can have. Throws
-/// Error(kInvalidTensor) for a string that is not UTF-8 or ends in a zero byte, naming its number.
+/// Strings as a tensor [shape..., width], as wide as the longest, at least 1. Throws Error(kInvalidTensor)
+/// for a string that is not UTF-8 or ends in a zero byte, naming its number, and where the whole would have
+/// more than 1 GiB.
 Tensor text_tensor(Shape shape, const std::vector<std::string>& texts);
 Tensor text_tensor(Shape shape, const std::vector<std::string_view>& texts);
 /// The strings with `width` bytes each. Throws Error(kInvalidTensor) for one that is longer or not UTF-8.

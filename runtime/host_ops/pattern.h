@@ -1,5 +1,5 @@
 /// Regular expressions in the syntax of RE2 (github.com/google/re2/wiki/Syntax), by that library: in time
-/// that grows with the text's length alone, whatever the pattern. Thread-safety: immutable.
+/// linear in the text's length, whatever the pattern. Thread-safety: immutable.
 #pragma once
 
 #include <memory>
