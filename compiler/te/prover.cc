@@ -169,7 +169,7 @@ bool Prover::nonpositive(Linear linear, int depth) {
   met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
   return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
          by_quotient(linear, depth) || by_division(linear, depth) ||
-         (remainders_ && (by_remainder(linear, depth) || by_digits(linear, depth)));
+         (remainders_ && (by_end(linear, depth) || by_remainder(linear, depth) || by_digits(linear, depth)));
 }
 
 /// `linear` with one term replaced by coefficient * value; marked as overflown where the value may wrap.
@@ -284,6 +284,27 @@ bool Prover::by_division(const Linear& linear, int depth) {
     int64_t slack = 0;
     if (times < 0 && __builtin_mul_overflow(-times, *c - 1, &slack)) continue;
     rest.add_constant(slack);
+    if (nonpositive(std::move(rest), depth - 1)) return true;
+  }
+  return false;
+}
+
+/// A sum whose range passes 0 by so much that one quotient's end must be nearer than its own range says, as
+/// facts about its dividend may: floordiv(16*o + i, 21)*3 + floormod(o + i, 3) <= 5 where 16*o + i <= 36.
+bool Prover::by_end(const Linear& linear, int depth) {
+  const Range whole = linear_range(linear);
+  if (linear.terms.size() < 2 || whole.high >= kHuge) return false;
+  for (const Term& term : linear.terms) {
+    if (term.atom->op != ExprOp::kFloorDiv || term.coefficient == kLowest) continue;
+    const Range own = atom_range(term.atom);
+    const bool up = term.coefficient > 0;
+    const __int128 by = std::abs(term.coefficient);
+    const __int128 nearer = (whole.high + by - 1) / by;
+    const __int128 end = up ? own.high - nearer : own.low + nearer;
+    if (end < own.low || end > own.high || end == kLowest) continue;
+    Linear rest;
+    rest.add(term.atom, up ? 1 : -1);
+    rest.add_constant(static_cast<int64_t>(up ? -end : end));
     if (nonpositive(std::move(rest), depth - 1)) return true;
   }
   return false;

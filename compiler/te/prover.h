@@ -40,6 +40,7 @@ private:
   bool by_facts(const Linear& linear, int depth);
   bool by_quotient(const Linear& linear, int depth);
   bool by_division(const Linear& linear, int depth);
+  bool by_end(const Linear& linear, int depth);
   bool by_remainder(const Linear& linear, int depth);
   bool by_digits(const Linear& linear, int depth);
   bool by_check(const Linear& linear, int depth);

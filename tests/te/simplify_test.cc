@@ -146,6 +146,24 @@ TEST(Bounds, ProvesFlatIndicesOfRemaindersInDigits) {
   EXPECT_FALSE(context.proves(index < 550));
 }
 
+// A row of 37 elements of [2,7,3] in vectors of 16: what is left out keeps the quotient from its third value.
+TEST(Bounds, ProvesFlatIndicesWhoseQuotientEndsWithTheRow) {
+  const Var outer = make_var("outer"), inner = make_var("inner");
+  BoundsContext context;
+  context.bind_extent(outer, 0, 3);
+  context.bind_extent(inner, 0, 16);
+  const Expr element = Expr(outer) * 16 + inner;
+  const Expr index = floordiv(element, 21) * 3 + floormod(Expr(outer) + inner, 3);
+  EXPECT_FALSE(context.proves(index < 6));
+  context.assume(element < 37);
+  EXPECT_TRUE(context.proves(index < 6));
+  EXPECT_FALSE(context.proves(index < 5));
+  // And downwards.
+  context.assume(element >= 21);
+  EXPECT_TRUE(context.proves(index >= 3));
+  EXPECT_FALSE(context.proves(index >= 4));
+}
+
 TEST(Bounds, ProvesSymbolicSplits) {
   const Var n = make_var("n"), m = make_var("m"), outer = make_var("outer"), inner = make_var("inner"),
             k = make_var("k");
