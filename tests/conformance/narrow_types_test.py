@@ -1,6 +1,5 @@
 """float8, float4, int4, uint4, int2 and uint2: conversions, quantization and moves, with values by numpy from the formats' tables."""
 
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import cases
-from conformance_test import Worker
+from one_node import OneNode
 
 FLOAT, UINT8, INT8, FLOAT16, DOUBLE = 1, 2, 3, 10, 11
 # Element types that Debian's onnx module has no names for.
@@ -81,17 +80,7 @@ def bits_of(array):
     return np.ascontiguousarray(array).view(np.uint8)
 
 
-class NarrowTypes(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.worker = Worker(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.worker.close()
-        cls.folder.cleanup()
-
+class NarrowTypes(OneNode):
     def run_nodes(self, nodes, feed, outputs, initializers=(), opset=26):
         """feed: name -> (element type, array); outputs: name -> element type. The outputs by name."""
         folder = Path(self.folder.name)
