@@ -107,8 +107,8 @@ void add_gathers(std::vector<Case>& cases) {
 }
 
 void add_scatters(std::vector<Case>& cases) {
-  const auto scatter = [&](const std::string& variant, const std::string& reduction, Shape x, Shape indices,
-                           int64_t axis, DType dtype) {
+  const auto scatter = [&](const std::string& variant, const std::string& reduction, Shape x,
+                           const Shape& indices, int64_t axis, DType dtype) {
     const int64_t extent = x[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis)];
     const Operand index = {.shape = indices, .dtype = dtype, .fill = Fill::kIndex, .limit = extent};
     cases.push_back({"scatter_elements",
