@@ -25,7 +25,7 @@ public:
   virtual void answer(Request& request, const std::function<void(Response)>& respond) noexcept {
     respond(handle(request));
   }
-  /// answer(), and waits.
+  /// answer(), and waits. A handler that never answers later has this alone.
   virtual Response handle(Request& request) noexcept = 0;
 };
 

@@ -13,7 +13,7 @@ namespace tensormill::host_ops {
 void sort_positions(const HostCall& call);
 /// x, indices, updates -> x with x[.., indices[i], ..] = updates[i] along attribute "axis", or combined by
 /// attribute "reduction" (none, add, mul, min, max), in the updates' row-major order. Linear. An index
-/// outside of the axis is Error(kIndexOutOfRange).
+/// outside of the axis is Error(kTensorData).
 void scatter(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].
