@@ -20,8 +20,8 @@ void scatter(const HostCall& call);
 void couple_pairs(const HostCall& call);
 
 /// Probabilities of k classes from those of each two of them: `first` has the probability of class i against
-/// j > i, pairs in rising order (Wu, Lin, Weng 2004, "Probability Estimates for Multi-class Classification by
-/// Pairwise Coupling", algorithm 2, stopped as LIBSVM does).
+/// j > i, within (0, 1), pairs in rising order (Wu, Lin, Weng 2004, "Probability Estimates for Multi-class
+/// Classification by Pairwise Coupling", algorithm 2, stopped as LIBSVM does).
 void pairwise_coupling(std::span<const double> first, std::span<double> classes);
 
 }  // namespace tensormill::host_ops

@@ -79,8 +79,9 @@ public:
   Batcher& operator=(const Batcher&) = delete;
 
   /// Takes a request, of which `done` will hear: Error(kDeadlineExceeded), Error(kCancelled), what the runner
-  /// says. Throws Error(kUnavailable) when the queue is full; then `done` is not called. Unless `later` is
-  /// set it may run batches, this request's and others, before it returns; the caller keeps the owner alive.
+  /// says. Throws Error(kUnavailable) when the queue is full and Error(kCancelled) when the client has gone
+  /// already; then `done` is not called. Unless `later` is set it may run batches, this request's and others,
+  /// before it returns; the caller keeps the owner alive.
   void submit(const RequestPtr& request);
   /// Requests that are queued now.
   int waiting() const;
