@@ -1,5 +1,5 @@
 /// find_nonzero, compress, select_boxes, distinct, trim: results whose extent depends on data, at the largest
-/// extent that the inputs' shapes allow; couple_pairs.
+/// extent that the inputs' shapes allow; couple_pairs, roi_align.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
@@ -89,6 +89,22 @@ std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
   return {made_type(DType::kFloat32, {shape[0], classes})};
 }
 
+std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
+  const Shape &boxes = input_like_first(context, 1).shape,
+              &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
+  const int64_t height = attr_int(context.attrs, "height"), width = attr_int(context.attrs, "width");
+  if (x.shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4 || pictures != Shape{boxes[0]})
+    fail("x is " + to_string(x.shape) + ", boxes are " + to_string(boxes) + ", their pictures " +
+         to_string(pictures) + "; expected [n,c,h,w], [m,4] and [m]");
+  if (x.shape[2] < 1 || x.shape[3] < 1 || height < 1 || width < 1)
+    fail("pictures of " + to_string(x.shape) + " have no " + std::to_string(height) + " by " +
+         std::to_string(width) + " bins");
+  static_cast<void>(attr_float(context.attrs, "spatial_scale", 1));
+  for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
+  return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
+}
+
 ir::OpDef host_op(std::string_view name, int inputs,
                   std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
                   void (*reference)(const ir::ReferenceContext&), std::string_view doc) {
@@ -113,10 +129,16 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   return {};
 }
 
-bool is_element_step(std::string_view op) {
+std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
   constexpr std::array<std::string_view, 6> kSteps = {"equal_text", "find_text",         "join_text",
                                                       "match_text", "numbers_from_text", "text_from_numbers"};
-  return std::find(kSteps.begin(), kSteps.end(), op) != kSteps.end();
+  const auto is_all = [&](size_t from, size_t axis) {
+    return std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(from), axes.end(),
+                       [&](const std::optional<size_t>& each) { return !each || *each == axis; });
+  };
+  if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
+  const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
+  return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
 }
 
 std::string host_attributes(const ir::Attrs& attrs) {
@@ -158,7 +180,14 @@ std::vector<ir::OpDef> host_step_ops() {
       host_op(
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },
-          "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 [n,pairs])")};
+          "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 [n,pairs])"),
+      host_op(
+          "roi_align", 3, &infer_roi_align,
+          [](const ir::ReferenceContext& context) { run_host("roi_align", context); },
+          "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
+          "[m,c,height,"
+          "width] by as many bilinear points a bin as it has pixels; attributes height, width, is_max, "
+          "half_pixel (ints), spatial_scale (float)")};
 }
 
 }  // namespace tensormill::ops

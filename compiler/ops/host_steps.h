@@ -13,8 +13,9 @@ namespace tensormill::ops {
 
 inline bool is_host_step(const ir::OpDef& def) { return def.compute == nullptr; }
 
-/// Host steps whose result has at each position what the operands have there: input 0 at least.
-bool is_element_step(std::string_view op);
+/// The axis along which the one result of a host step has at each position what the operands have there,
+/// which is `axes` by operand; nothing where the step mixes their elements.
+std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::optional<size_t>>& axes);
 
 /// By output of `node`: the axis whose extent depends on data, if any; the node's last output counts them
 /// all. Empty for other operators.

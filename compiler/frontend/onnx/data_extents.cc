@@ -169,11 +169,8 @@ private:
       result = {reshaped_axis(graph_.value(node.inputs[0]).type.shape, *axes[0], to)};
       if (!result[0]) return false;
     } else if (ops::is_host_step(def)) {
-      if (!ops::is_element_step(node.op) || !axes[0]) return false;
-      for (size_t i = 1; i < axes.size(); ++i) {
-        if (axes[i] && *axes[i] != *axes[0]) return false;
-      }
-      result = {axes[0]};
+      result = {ops::element_axis(node, axes)};
+      if (!result[0]) return false;
     } else {
       const auto found = NodeAxes(graph_, node, axes).run();
       if (!found) return false;

@@ -248,12 +248,23 @@ void convert_roi_align(NodeContext& context) {
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
   const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
   const int64_t samples = context.int_attr("sampling_ratio", 0);
-  if (samples < 1)
-    context.unsupported("sampling_ratio", "a number of samples that depends on the box is not implemented");
   const bool is_max = context.string_attr("mode", "avg") == "max";
   const bool half =
       context.string_attr("coordinate_transformation_mode",
                           context.opset() < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+  if (samples < 1) {
+    // As many as a bin has pixels: work that depends on the boxes.
+    const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+    const V pooled =
+        context.add("roi_align", {c.cast(x, wide), c.cast(context.input(1), wide), context.input(2)},
+                    {{"height", height},
+                     {"width", width},
+                     {"is_max", int64_t{is_max}},
+                     {"half_pixel", int64_t{half}},
+                     {"spatial_scale", context.float_attr("spatial_scale", 1.0)}});
+    context.set_output(0, c.cast(pooled, dtype));
+    return;
+  }
   const V scaled =
       c.minus(c.times(context.input(1), context.float_attr("spatial_scale", 1.0)), half ? 0.5 : 0.0);
   const auto corner = [&](int64_t index) { return c.slice(scaled, 1, index, 1); };

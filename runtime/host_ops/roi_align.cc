@@ -1,0 +1,161 @@
+#include "runtime/host_ops/roi_align.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/host_ops/host_call.h"
+
+namespace tensormill::host_ops {
+
+namespace {
+
+/// A point between two pixels of an axis; the weights add up to 1.
+template <typename T>
+struct Point {
+  size_t low = 0, high = 0;
+  T low_weight = 0, high_weight = 0;
+};
+
+/// The sampling points of one axis of a box.
+template <typename T>
+class AxisPoints {
+public:
+  /// `size` pixels from `start` on in `bins` parts, of an axis of `extent` pixels.
+  AxisPoints(T start, T size, size_t bins, size_t extent) : first_(bins + 1, 0) {
+    const T bin = size / static_cast<T>(bins);
+    if (!std::isfinite(start) || !std::isfinite(bin) || bin <= 0) return;
+    samples_ = std::ceil(bin);
+    for (size_t i = 0; i < bins; ++i) {
+      add_bin(start + static_cast<T>(i) * bin, bin, extent);
+      first_[i + 1] = points_.size();
+    }
+  }
+
+  /// Points of a bin, those included that lie outside of the picture and weigh nothing.
+  T samples() const { return samples_; }
+  /// Those inside.
+  std::span<const Point<T>> bin(size_t index) const {
+    return std::span(points_).subspan(first_[index], first_[index + 1] - first_[index]);
+  }
+
+private:
+  void add_bin(T start, T bin, size_t extent) {
+    const T end = static_cast<T>(extent), last = end - 1;
+    // Only the points from one pixel before the picture to one behind it are looked at, rounding aside.
+    const auto number_at = [&](T at) { return (at - start) / bin * samples_ - T{0.5}; };
+    const T from = std::clamp<T>(std::floor(number_at(-1)) - 1, 0, samples_);
+    const T to = std::clamp<T>(std::ceil(number_at(end)) + 2, from, samples_);
+    // Numbers that the type cannot tell apart would be points without end.
+    for (T i = from; i < to && i + 1 > i; i += 1) {
+      const T at = start + (i + T{0.5}) * bin / samples_;
+      if (at < -1 || at > end) continue;
+      const T inside = std::clamp<T>(at, 0, last), low = std::floor(inside);
+      points_.push_back({static_cast<size_t>(low), static_cast<size_t>(std::min(low + 1, last)),
+                         1 - (inside - low), inside - low});
+    }
+  }
+
+  T samples_ = 0;
+  std::vector<Point<T>> points_;
+  std::vector<size_t> first_;  ///< by bin, and their end
+};
+
+struct Options {
+  size_t height = 0, width = 0;
+  double scale = 1;
+  bool is_max = false, half_pixel = false;
+};
+
+Options options_of(const HostCall& call) {
+  const Json json = parse_json(call.attributes);
+  const auto height = json.at("height").get<int64_t>(), width = json.at("width").get<int64_t>();
+  if (height < 1 || width < 1)
+    throw Error(ErrorCode::kInvalidPackage, "a host step pools boxes to " + std::to_string(height) + " by " +
+                                                std::to_string(width) + " bins");
+  return {static_cast<size_t>(height), static_cast<size_t>(width), json.at("spatial_scale").get<double>(),
+          json.at("is_max").get<int64_t>() != 0, json.at("half_pixel").get<int64_t>() != 0};
+}
+
+/// One bin of one channel, `plane`.
+template <typename T>
+T pooled(const T* plane, size_t width, std::span<const Point<T>> rows, std::span<const Point<T>> columns,
+         T samples, bool is_max) {
+  T sum = 0, largest = -std::numeric_limits<T>::infinity();
+  for (const Point<T>& y : rows) {
+    const T *low = plane + y.low * width, *high = plane + y.high * width;
+    for (const Point<T>& x : columns) {
+      const T parts[] = {y.low_weight * x.low_weight * low[x.low], y.low_weight * x.high_weight * low[x.high],
+                         y.high_weight * x.low_weight * high[x.low],
+                         y.high_weight * x.high_weight * high[x.high]};
+      if (is_max) {
+        largest = std::max(largest, *std::max_element(std::begin(parts), std::end(parts)));
+      } else {
+        sum += parts[0] + parts[1] + parts[2] + parts[3];
+      }
+    }
+  }
+  if (!is_max) return sum / std::max<T>(samples, 1);
+  const bool all_inside = static_cast<T>(rows.size() * columns.size()) == samples && samples > 0;
+  return all_inside ? largest : std::max<T>(largest, 0);
+}
+
+template <typename T>
+void align(const HostCall& call, const Options& options) {
+  const Shape& shape = call.inputs[0].shape;
+  const auto channels = static_cast<size_t>(shape[1]), height = static_cast<size_t>(shape[2]),
+             width = static_cast<size_t>(shape[3]), count = static_cast<size_t>(call.inputs[1].shape[0]);
+  const Tensor boxes = copied(call.inputs[1]), pictures = copied(call.inputs[2]);
+  const auto* x = static_cast<const T*>(call.inputs[0].data);
+  auto* target =
+      static_cast<T*>(storage(call, 0, count * channels * options.height * options.width, sizeof(T)));
+  const T scale = static_cast<T>(options.scale), moved = options.half_pixel ? T{0.5} : T{0};
+  const auto corner = [&](size_t box, size_t index) {
+    return static_cast<T>(boxes.element_as_double(static_cast<int64_t>(box * 4 + index))) * scale - moved;
+  };
+  const auto axis = [&](size_t box, size_t index, size_t bins, size_t extent) {
+    const T start = corner(box, index), size = corner(box, index + 2) - start;
+    return AxisPoints<T>(start, options.half_pixel ? size : std::max<T>(size, 1), bins, extent);
+  };
+  for (size_t box = 0; box < count; ++box) {
+    const int64_t picture = pictures.element_as_int(static_cast<int64_t>(box));
+    if (picture < 0 || picture >= shape[0])
+      throw Error(ErrorCode::kTensorData, "box " + std::to_string(box) + " is in picture " +
+                                              std::to_string(picture) + " of " + std::to_string(shape[0]));
+    const AxisPoints<T> rows = axis(box, 1, options.height, height),
+                        columns = axis(box, 0, options.width, width);
+    const T samples = rows.samples() * columns.samples();
+    const T* plane = x + static_cast<size_t>(picture) * channels * height * width;
+    for (size_t channel = 0; channel < channels; ++channel, plane += height * width) {
+      for (size_t i = 0; i < options.height; ++i) {
+        for (size_t j = 0; j < options.width; ++j)
+          *target++ = pooled(plane, width, rows.bin(i), columns.bin(j), samples, options.is_max);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void roi_align(const HostCall& call) {
+  expect(call, 3, 1);
+  const TensorView &x = call.inputs[0], &boxes = call.inputs[1], &pictures = call.inputs[2];
+  const bool fits = (x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64) && boxes.dtype == x.dtype &&
+                    pictures.dtype == DType::kInt64 && x.shape.size() == 4 && x.shape[2] > 0 &&
+                    x.shape[3] > 0 && boxes.shape.size() == 2 && boxes.shape[1] == 4 &&
+                    pictures.shape == Shape{boxes.shape[0]};
+  if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step pools operands that do not fit");
+  const Options options = options_of(call);
+  if (x.dtype == DType::kFloat32) {
+    align<float>(call, options);
+  } else {
+    align<double>(call, options);
+  }
+}
+
+}  // namespace tensormill::host_ops
