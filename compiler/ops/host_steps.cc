@@ -1,5 +1,5 @@
-/// find_nonzero, compress, select_boxes, distinct, trim: results whose extent depends on data, at the largest
-/// extent that the inputs' shapes allow; couple_pairs, roi_align.
+/// find_nonzero, compress, select_boxes, distinct, take_first, trim: results whose extent depends on data, at
+/// the largest extent that the inputs' shapes allow; couple_pairs, roi_align.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
@@ -80,6 +80,10 @@ std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   return {made_type(x.dtype, x.shape)};
 }
 
+std::vector<ir::ValueType> infer_take_first(const ir::InferContext& context) {
+  return {infer_trim(context)[0], count_type()};
+}
+
 std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
   const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
   int64_t classes = 2;
@@ -123,7 +127,8 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
   if (node.op == "find_nonzero") return {1, std::nullopt};
   if (node.op == "select_boxes") return {0, std::nullopt};
-  if (node.op == "compress" || node.op == "normalize_text") return {axis(), std::nullopt};
+  if (node.op == "compress" || node.op == "normalize_text" || node.op == "take_first")
+    return {axis(), std::nullopt};
   if (node.op == "split_text") return {axis(), std::nullopt, std::nullopt};
   if (node.op == "distinct") return {axis(), 0, std::nullopt, 0, std::nullopt};
   return {};
@@ -177,6 +182,12 @@ std::vector<ir::OpDef> host_step_ops() {
       host_op(
           "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
           "the first `count` (input 1) elements of x along attribute axis (int), close together"),
+      host_op(
+          "take_first", 2, &infer_take_first,
+          [](const ir::ReferenceContext& context) { run_host("take_first", context); },
+          "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
+          "(int), "
+          "and their count: n within [0, extent]"),
       host_op(
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },

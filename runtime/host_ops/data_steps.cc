@@ -115,6 +115,24 @@ void distinct_step(const HostCall& call) {
   *integers(call, 4, 1) = found.values.shape()[axis];
 }
 
+void take_first(const HostCall& call) {
+  expect(call, 2, 2);
+  const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
+  const TensorView& number = call.inputs[1];
+  if (number.dtype != DType::kInt64 || num_elements(number.shape) != 1)
+    throw Error(ErrorCode::kInvalidPackage, "a host step takes as many elements as no one number says");
+  const int64_t count =
+      std::clamp<int64_t>(*static_cast<const int64_t*>(number.data), 0, static_cast<int64_t>(rows.extent));
+  const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
+  auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
+  const size_t all = rows.extent * rows.bytes, kept = static_cast<size_t>(count) * rows.bytes;
+  for (size_t outer = 0; outer < rows.outer; ++outer) {
+    std::copy_n(source + outer * all, kept, target + outer * all);
+    std::fill_n(target + outer * all + kept, all - kept, std::byte{0});
+  }
+  *integers(call, 1, 1) = count;
+}
+
 void trim(const HostCall& call) {
   expect(call, 2, 1);
   const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));

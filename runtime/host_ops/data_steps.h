@@ -17,6 +17,9 @@ void select_boxes_step(const HostCall& call);
 /// x -> the distinct slices of x along attribute "axis", i64 [extent] each: where each stands first, which of
 /// them each slice is, how often each is there. Attribute "sorted": 1 for rising order.
 void distinct_step(const HostCall& call);
+/// x, i64 n [1] -> x with its first n elements along attribute "axis", of which there are n within [0,
+/// extent].
+void take_first(const HostCall& call);
 /// x, i64 count [1] -> the first `count` elements of x along attribute "axis", close together; what is behind
 /// them in the buffer is unspecified. The executor takes the count for the output's extent.
 void trim(const HostCall& call);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "compiler/ir/op_def.h"
@@ -110,6 +111,75 @@ private:
   std::map<const te::TensorNode*, size_t> axes_;
 };
 
+/// Which counts are computed alike: each stands for itself or for the first one like it.
+class CountNumbers {
+public:
+  explicit CountNumbers(const ir::Graph& graph) : graph_(graph), same_(graph.values().size()) {
+    std::iota(same_.begin(), same_.end(), ir::ValueId{0});
+    for (size_t id = 0; id < same_.size(); ++id) number_known(static_cast<ir::ValueId>(id));
+    for (const ir::Node& node : graph.nodes()) visit(node);
+  }
+
+  ir::ValueId of(ir::ValueId id) const { return id == ir::kAbsent ? id : same_[static_cast<size_t>(id)]; }
+
+private:
+  bool is_number(ir::ValueId id) const {
+    const ir::ValueType& type = graph_.value(id).type;
+    return !is_float(type.dtype) && num_elements(type.shape) == 1;
+  }
+
+  void set(ir::ValueId id, ir::ValueId first) { same_[static_cast<size_t>(id)] = first; }
+
+  void number_known(ir::ValueId id) {
+    const ir::Value& value = graph_.value(id);
+    if (!is_number(id) || !value.known) return;
+    const std::pair key(value.type, value.known->element_as_int(0));
+    for (const auto& [number, first] : known_) {
+      if (number == key) return set(id, first);
+    }
+    known_.emplace_back(key, id);
+  }
+
+  void visit(const ir::Node& node) {
+    const ir::ValueId count = node.outputs.back();
+    const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
+    if (!axes.empty()) {
+      for (size_t i = 0; i < axes.size() && node.op != "take_first"; ++i) {
+        if (axes[i]) most_[count] = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+      }
+      if (node.op == "take_first") visit_taken(node, *axes[0]);
+      return;
+    }
+    if (node.outputs.size() != 1 || !is_number(count) || of(count) != count) return;
+    std::vector<ir::ValueId> inputs;
+    for (const ir::ValueId input : node.inputs) inputs.push_back(of(input));
+    for (const auto& [first, operands] : seen_[node.op]) {
+      const bool is_same = operands == inputs && first->attrs == node.attrs &&
+                           graph_.value(first->outputs[0]).type == graph_.value(count).type;
+      if (is_same) return set(count, of(first->outputs[0]));
+    }
+    seen_[node.op].emplace_back(&node, std::move(inputs));
+  }
+
+  /// The count is n within [0, extent]: n itself, where n is the count of no more than that.
+  void visit_taken(const ir::Node& node, size_t axis) {
+    const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
+    const int64_t extent = graph_.value(node.outputs[0]).type.shape[axis];
+    const auto most = most_.find(n);
+    if (most != most_.end() && most->second <= extent) return set(count, n);
+    const auto [first, is_new] = taken_.emplace(std::pair(n, extent), count);
+    if (!is_new) set(count, first->second);
+    most_[first->second] = extent;
+  }
+
+  const ir::Graph& graph_;
+  std::vector<ir::ValueId> same_;
+  std::vector<std::pair<std::pair<ir::ValueType, int64_t>, ir::ValueId>> known_;
+  std::map<std::string, std::vector<std::pair<const ir::Node*, std::vector<ir::ValueId>>>> seen_;
+  std::map<std::pair<ir::ValueId, int64_t>, ir::ValueId> taken_;
+  std::map<ir::ValueId, int64_t> most_;  ///< of counts of host steps
+};
+
 /// Where the axis stands after a change of shape.
 std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape& to) {
   int64_t before = 1, passed = 1;
@@ -123,7 +193,7 @@ std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape&
 
 class Tracker {
 public:
-  explicit Tracker(const ir::Graph& graph) : graph_(graph), axes_(graph.values().size()) {
+  explicit Tracker(const ir::Graph& graph) : graph_(graph), counts_(graph), axes_(graph.values().size()) {
     for (const ir::Node& node : graph.nodes()) visit(node);
   }
 
@@ -151,7 +221,8 @@ private:
     }
     const std::vector<std::optional<size_t>> own = ops::data_axes(node);
     for (size_t i = 0; i < own.size() && !count && mixes == nullptr; ++i) {
-      if (own[i]) axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*own[i], node.outputs.back()};
+      if (own[i])
+        axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*own[i], counts_.of(node.outputs.back())};
     }
     if (!own.empty() && count) mixes = &node;
     // Filled behind its count, a value is as large as its shape.
@@ -183,6 +254,7 @@ private:
   }
 
   const ir::Graph& graph_;
+  CountNumbers counts_;
   std::vector<std::optional<DataAxis>> axes_;  ///< by value
   std::map<ir::ValueId, const ir::Node*> mixed_;
 };
@@ -195,6 +267,11 @@ DataShape data_shape(const ir::Graph& graph, ir::ValueId value) {
   if (tracker.mixing(value) != nullptr) return {false, std::nullopt};
   const std::optional<DataAxis>& axis = tracker.axis(value);
   return {true, axis ? std::optional(DataExtent{axis->axis, axis->count}) : std::nullopt};
+}
+
+bool same_count(const ir::Graph& graph, ir::ValueId a, ir::ValueId b) {
+  const CountNumbers counts(graph);
+  return counts.of(a) == counts.of(b);
 }
 
 bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {

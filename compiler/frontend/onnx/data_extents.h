@@ -35,5 +35,7 @@ struct DataShape {
   std::optional<DataExtent> extent;
 };
 DataShape data_shape(const ir::Graph& graph, ir::ValueId value);
+/// Whether two counts are computed alike, so that they are equal in each run.
+bool same_count(const ir::Graph& graph, ir::ValueId a, ir::ValueId b);
 
 }  // namespace tensormill::frontend::onnx

@@ -1,7 +1,10 @@
 // Operators whose result has an extent that depends on data: evaluated where that data is known, else a host
 // step.
+#include <limits>
+
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/select.h"
 
@@ -26,11 +29,16 @@ void convert_non_max_suppression(NodeContext& context) {
   if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
   selection.center_form = context.int_attr("center_point_box", 0) != 0;
   if (!context.is_known(0) || !context.is_known(1)) {
+    const ir::ValueId boxes = filled_behind(context, context.input(0), "zero");
+    const ir::ValueId scores = filled_behind(context, context.input(1), "lowest");
+    // Boxes behind a count are none, whatever the threshold: their score is -inf.
+    if (scores != context.input(1) && !selection.score_threshold)
+      selection.score_threshold = std::numeric_limits<float>::lowest();
     ir::Attrs attrs{{"max_per_class", selection.max_per_class},
                     {"iou_threshold", selection.iou_threshold},
                     {"center_form", int64_t{selection.center_form}}};
     if (selection.score_threshold) attrs.set("score_threshold", *selection.score_threshold);
-    context.set_output(0, context.add_many("select_boxes", {context.input(0), context.input(1)}, attrs)[0]);
+    context.set_output(0, context.add_many("select_boxes", {boxes, scores}, attrs)[0]);
     return;
   }
   const Tensor& boxes = context.known(0, "boxes");

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <numeric>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
@@ -102,6 +104,39 @@ void convert_transpose(NodeContext& context) {
   context.set_output(0, context.add("transpose", {context.input(0)}, {{"perm", perm}}));
 }
 
+namespace {
+
+/// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
+/// moved together.
+ir::ValueId concat_counted(NodeContext& context, const std::vector<ir::ValueId>& inputs, int64_t axis) {
+  Compose c(context);
+  std::vector<ir::ValueId> parts;
+  int64_t extent = 0;
+  for (const ir::ValueId input : inputs) {
+    parts.push_back(filled_along(context, input, axis, "zero"));
+    extent += c.shape(input)[static_cast<size_t>(axis)];
+  }
+  const ir::ValueId places = c.ints(c.count_to(extent), {extent});
+  ir::ValueId from = places, total = c.ints({0}, {1});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::ValueId count = *count_along(context, inputs[i], axis);
+    total = c.add(total, count);
+    if (parts[i] == inputs[i]) continue;
+    const ir::ValueId gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
+    from = c.add(from, c.where(c.binary("less", places, total), c.ints({0}, {1}), gap));
+  }
+  const ir::ValueId last = c.ints({extent - 1}, {1});
+  const ir::ValueId moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
+  return take_first(context, moved, total, axis);
+}
+
+bool is_counted_along(NodeContext& context, ir::ValueId value, int64_t axis) {
+  const std::optional<DataExtent> data = data_shape(context.graph(), value).extent;
+  return data && static_cast<int64_t>(data->axis) == axis;
+}
+
+}  // namespace
+
 void convert_concat(NodeContext& context) {
   std::vector<ir::ValueId> inputs;
   for (size_t i = 0; i < context.num_inputs(); ++i) inputs.push_back(context.input(i));
@@ -109,6 +144,11 @@ void convert_concat(NodeContext& context) {
   const int64_t axis =
       context.normalize_axis(context.opset() < 4 ? context.int_attr("axis", 1) : context.required_int("axis"),
                              context.rank(inputs[0]));
+  const auto is_counted = [&](ir::ValueId input) { return is_counted_along(context, input, axis); };
+  if (inputs.size() > 1 && std::any_of(inputs.begin(), inputs.end(), is_counted)) {
+    context.set_output(0, concat_counted(context, inputs, axis));
+    return;
+  }
   context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
 }
 
@@ -138,7 +178,60 @@ void convert_slice_attrs(NodeContext& context) {
             context.ints_attr("axes", {}), {});
 }
 
+namespace {
+
+/// From element `start` on up to `end` along the axis, where the run works out the axis' extent or the end.
+ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start,
+                          const BoundedInt& end) {
+  Compose c(context);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  if (start < -extent) start = 0;
+  const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
+  ir::ValueId stop = as_count(context, end);
+  stop = c.where(c.binary("less", stop, none), c.add(stop, count), stop);
+  const ir::ValueId first =
+      start < 0 ? c.binary("max", c.plus(count, static_cast<double>(start)), none) : c.ints({start}, {1});
+  const ir::ValueId taken = c.sub(c.binary("min", stop, count), first);
+  // The most that can be taken, at which the result is stored.
+  int64_t most = start < 0 ? std::min(-start, extent) : std::max<int64_t>(extent - start, 0);
+  if (start >= 0 && end.most >= 0) most = std::clamp<int64_t>(end.most - start, 0, most);
+  const ir::ValueId whole = filled_along(context, x, axis, "zero");
+  ir::ValueId part = ir::kAbsent;
+  if (start >= 0) {
+    part = c.slice(whole, axis, std::min(start, extent), most);
+  } else {
+    const ir::ValueId places = c.add(c.ints(c.count_to(most), {most}), first);
+    part = c.gather(whole, c.binary("min", places, c.ints({extent - 1}, {1})), axis);
+  }
+  return take_first(context, part, taken, axis);
+}
+
+/// Slice of one axis whose extent the run works out; nothing where it takes all of it or data decides
+/// nothing.
+std::optional<ir::ValueId> counted_slice(NodeContext& context) {
+  const ir::ValueId x = context.input(0);
+  const std::vector<int64_t> starts = context.known_ints(1, "starts");
+  const std::vector<BoundedInt> ends = bounded_ints(context, 2, "ends");
+  if (starts.size() != 1 || ends.size() != 1) return std::nullopt;
+  const int64_t rank = context.rank(x);
+  const int64_t axis =
+      context.has_input(3) ? context.normalize_axis(context.known_ints(3, "axes").at(0), rank) : 0;
+  if (context.has_input(4) && context.known_ints(4, "steps").at(0) != 1) return std::nullopt;
+  const bool is_counted = is_counted_along(context, x, axis);
+  if (!is_counted && ends[0].is_known()) return std::nullopt;
+  if (is_counted && ends[0].is_known() && starts[0] == 0 &&
+      ends[0].most >= context.type(x).shape[static_cast<size_t>(axis)])
+    return std::nullopt;
+  return slice_counted(context, x, axis, starts[0], ends[0]);
+}
+
+}  // namespace
+
 void convert_slice(NodeContext& context) {
+  if (const std::optional<ir::ValueId> counted = counted_slice(context)) {
+    context.set_output(0, *counted);
+    return;
+  }
   const std::vector<int64_t> starts = context.known_ints(1, "starts");
   const std::vector<int64_t> ends = context.known_ints(2, "ends");
   add_slice(context, starts, ends,
@@ -146,10 +239,26 @@ void convert_slice(NodeContext& context) {
             context.has_input(4) ? context.known_ints(4, "steps") : std::vector<int64_t>{});
 }
 
+namespace {
+
+/// Negative indices into `count` elements as those from the front.
+ir::ValueId counted_from_end(NodeContext& context, ir::ValueId indices, ir::ValueId count) {
+  Compose c(context);
+  const ir::ValueId wide = c.cast(indices, DType::kInt64);
+  const ir::ValueId front = c.add(wide, c.reshape(count, {}));
+  return c.where(c.binary("less", wide, c.number(wide, 0)), front, wide);
+}
+
+}  // namespace
+
 void convert_gather(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
   const std::string op = context.node().op_type == "Gather" ? "gather" : "gather_elements";
-  context.set_output(0, context.add(op, {context.input(0), context.input(1)}, {{"axis", axis}}));
+  const ir::ValueId x = filled_along(context, context.input(0), axis, "zero");
+  ir::ValueId indices = context.input(1);
+  if (x != context.input(0))
+    indices = counted_from_end(context, indices, *count_along(context, context.input(0), axis));
+  context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 
 void convert_expand(NodeContext& context) {

@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -78,14 +79,25 @@ void convert_eye_like(NodeContext& context) {
 
 void convert_top_k(NodeContext& context) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const int64_t k =
-      context.opset() < 10 ? context.required_int("k") : context.known(1, "k").element_as_int(0);
-  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
-  const bool on_host = is_long(context, c.shape(x)[static_cast<size_t>(axis)]);
-  const ir::ValueId order =
-      context.add(on_host ? "sort_positions" : "arg_top_k", {x},
-                  {{"axis", axis}, {"k", k}, {"largest", int64_t{context.int_attr("largest", 1) != 0}}});
+  const ir::ValueId given = context.input(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(given));
+  const bool largest = context.int_attr("largest", 1) != 0;
+  const int64_t extent = c.shape(given)[static_cast<size_t>(axis)];
+  BoundedInt k;
+  if (context.opset() < 10) {
+    k.most = context.required_int("k");
+  } else {
+    k = bounded_ints(context, 1, "k").at(0);
+  }
+  if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
+  const std::optional<ir::ValueId> count = count_along(context, given, axis);
+  const ir::ValueId x = filled_along(context, given, axis, largest ? "lowest" : "largest");
+  ir::ValueId order = context.add(is_long(context, extent) ? "sort_positions" : "arg_top_k", {x},
+                                  {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
+  // What is behind the count is none of the k: a k above the count becomes an index that is refused.
+  if (k.is_known() && x != given)
+    order = c.where(c.binary("less", order, *count), order, c.ints({extent}, {}));
+  if (!k.is_known()) order = take_first(context, order, as_count(context, k), axis);
   context.set_output(0, c.gather_elements(x, order, axis));
   context.set_output(1, order);
 }
@@ -93,11 +105,13 @@ void convert_top_k(NodeContext& context) {
 void convert_compress(NodeContext& context) {
   Compose c(context);
   const bool flat = !context.has_attr("axis");
-  const ir::ValueId x =
-      flat ? c.reshape(context.input(0), {num_elements(c.shape(context.input(0)))}) : context.input(0);
+  ir::ValueId x = context.input(0);
+  if (flat) x = counted_reshape(context, x, {num_elements(c.shape(x))});
   const int64_t axis = flat ? 0 : context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  x = filled_along(context, x, axis, "zero");
   if (!context.is_known(1)) {
-    context.set_output(0, context.add_many("compress", {x, context.input(1)}, {{"axis", axis}})[0]);
+    const ir::ValueId condition = filled_behind(context, context.input(1), "zero");
+    context.set_output(0, context.add_many("compress", {x, condition}, {{"axis", axis}})[0]);
     return;
   }
   const Tensor& condition = context.known(1, "condition");
@@ -112,7 +126,8 @@ void convert_compress(NodeContext& context) {
 // The positions of what is not zero.
 void convert_non_zero(NodeContext& context) {
   if (!context.is_known(0)) {
-    context.set_output(0, context.add_many("find_nonzero", {context.input(0)})[0]);
+    const ir::ValueId x = filled_behind(context, context.input(0), "zero");
+    context.set_output(0, context.add_many("find_nonzero", {x})[0]);
     return;
   }
   const Tensor& x = context.known(0, "X");

@@ -4,7 +4,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
-#include "compiler/frontend/onnx/data_extents.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -60,16 +60,30 @@ void convert_constant(NodeContext& context) {
   }
 }
 
-void convert_constant_of_shape(NodeContext& context) {
-  const Shape shape = context.known_ints(0, "shape");
-  Tensor value = Tensor::zeros(DType::kFloat32, {1});
-  if (context.has_attr("value")) value = context.tensor_attr("value");
-  if (value.num_elements() != 1)
-    context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
-  if (num_elements(shape) > kMaxFilledElements) {
-    context.set_output(0, context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}}));
-    return;
+namespace {
+
+/// An axis of a shape that a run works out.
+struct OpenAxis {
+  int64_t axis = 0;
+  BoundedInt extent;
+};
+
+/// Operand `index` as a shape at its largest; `open` is set where one extent depends on data.
+Shape bounded_shape(NodeContext& context, size_t index, std::optional<OpenAxis>& open) {
+  Shape shape;
+  const std::vector<BoundedInt> extents = bounded_ints(context, index, "shape");
+  for (const BoundedInt& extent : extents) {
+    // Two of them are more than a count can say.
+    if (!extent.is_known() && open) return context.known_ints(index, "shape");
+    if (!extent.is_known()) open = OpenAxis{static_cast<int64_t>(shape.size()), extent};
+    shape.push_back(extent.most);
   }
+  return shape;
+}
+
+ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Shape& shape) {
+  if (num_elements(shape) > kMaxFilledElements)
+    return context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}});
   Tensor filled(value.dtype(), shape);
   for (int64_t i = 0; i < filled.num_elements(); ++i) {
     if (is_float(value.dtype())) {
@@ -78,10 +92,43 @@ void convert_constant_of_shape(NodeContext& context) {
       filled.set_element_int(i, value.element_as_int(0));
     }
   }
-  context.set_output(0, context.constant(std::move(filled)));
+  return context.constant(std::move(filled));
 }
 
+}  // namespace
+
+void convert_constant_of_shape(NodeContext& context) {
+  std::optional<OpenAxis> open;
+  const Shape shape = bounded_shape(context, 0, open);
+  Tensor value = Tensor::zeros(DType::kFloat32, {1});
+  if (context.has_attr("value")) value = context.tensor_attr("value");
+  if (value.num_elements() != 1)
+    context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
+  ir::ValueId result = filled_constant(context, value, shape);
+  if (open) result = take_first(context, result, as_count(context, open->extent), open->axis);
+  context.set_output(0, result);
+}
+
+namespace {
+
+/// 0, 1 ... up to what a run works out.
+std::optional<ir::ValueId> counted_range(NodeContext& context) {
+  if (context.is_known(1) || context.type(context.input(1)).dtype != DType::kInt64) return std::nullopt;
+  if (context.known(0, "start").element_as_int(0) != 0 || context.known(2, "delta").element_as_int(0) != 1)
+    return std::nullopt;
+  const BoundedInt limit = bounded_ints(context, 1, "limit").at(0);
+  Compose c(context);
+  const int64_t most = std::max<int64_t>(limit.most, 0);
+  return take_first(context, c.ints(c.count_to(most), {most}), as_count(context, limit), 0);
+}
+
+}  // namespace
+
 void convert_range(NodeContext& context) {
+  if (const std::optional<ir::ValueId> counted = counted_range(context)) {
+    context.set_output(0, *counted);
+    return;
+  }
   const Tensor& start = context.known(0, "start");
   const Tensor& limit = context.known(1, "limit");
   const Tensor& delta = context.known(2, "delta");
@@ -139,9 +186,26 @@ void convert_size(NodeContext& context) {
   context.set_output(0, context.constant(std::move(size)));
 }
 
+namespace {
+
+/// The shape operand of Reshape. The extent that depends on data is that of the value itself, where the shape
+/// says its count.
+Shape reshaped_to(NodeContext& context) {
+  std::optional<OpenAxis> open;
+  Shape shape = bounded_shape(context, 1, open);
+  if (!open) return shape;
+  const std::optional<DataExtent> data = context.data_extent(0);
+  const bool is_own = data && same_count(context.graph(), data->count, as_count(context, open->extent));
+  if (!is_own) return context.known_ints(1, "shape");
+  shape[static_cast<size_t>(open->axis)] = context.type(context.input(0)).shape[data->axis];
+  return shape;
+}
+
+}  // namespace
+
 void convert_reshape(NodeContext& context) {
   const Shape input = context.type(context.input(0)).shape;
-  Shape shape = context.opset() < 5 ? context.required_ints("shape") : context.known_ints(1, "shape");
+  Shape shape = context.opset() < 5 ? context.required_ints("shape") : reshaped_to(context);
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
   const int64_t elements = num_elements(input);
   int64_t inferred = -1;
@@ -168,7 +232,7 @@ void convert_reshape(NodeContext& context) {
     }
     shape[static_cast<size_t>(inferred)] = elements / known;
   }
-  context.set_output(0, context.reshape(context.input(0), shape));
+  context.set_output(0, counted_reshape(context, context.input(0), shape));
 }
 
 void convert_flatten(NodeContext& context) {
@@ -183,7 +247,7 @@ void convert_flatten(NodeContext& context) {
     int64_t& extent = matrix[i < axis ? 0 : 1];
     extent = context.product(extent, shape[static_cast<size_t>(i)]);
   }
-  context.set_output(0, context.reshape(context.input(0), matrix));
+  context.set_output(0, counted_reshape(context, context.input(0), matrix));
 }
 
 void convert_squeeze(NodeContext& context) {

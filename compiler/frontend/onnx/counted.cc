@@ -1,0 +1,229 @@
+#include "compiler/frontend/onnx/counted.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/host_steps.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+V filled(NodeContext& context, V x, const DataExtent& data, const char* with) {
+  Compose c(context);
+  const DType dtype = c.dtype(x);
+  const V number = dtype == DType::kBool ? c.cast(x, DType::kUInt8) : x;
+  const V result = context.add("fill_behind", {number, data.count},
+                               {{"axis", static_cast<int64_t>(data.axis)}, {"with", std::string(with)}});
+  return c.cast(result, dtype);
+}
+
+/// Bounds of the integers of small values, by the nodes that they come from.
+class Bounds {
+public:
+  using Numbers = std::optional<std::vector<BoundedInt>>;
+
+  explicit Bounds(const ir::Graph& graph) : graph_(graph) {}
+
+  Numbers of(V id) {
+    const auto seen = seen_.find(id);
+    if (seen != seen_.end()) return seen->second;
+    if (depth_ == kDeepest) return std::nullopt;
+    ++depth_;
+    Numbers found = look_at(id);
+    --depth_;
+    return seen_.emplace(id, std::move(found)).first->second;
+  }
+
+private:
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
+                           kMost = std::numeric_limits<int64_t>::max();
+  static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
+  struct Interval {
+    int64_t least = kLeast, most = kMost;
+  };
+
+  Numbers look_at(V id) {
+    const ir::ValueType& type = graph_.value(id).type;
+    if (is_float(type.dtype) || type.dtype == DType::kBool || type.shape.size() > 1) return std::nullopt;
+    if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
+    if (const Tensor* known = known_of(id)) return listed(*known);
+    if (graph_.value(id).producer == ir::kAbsent) return std::nullopt;
+    const ir::Node& node = graph_.node(graph_.value(id).producer);
+    if (const Numbers counts = count_of(node, id)) return counts;
+    if (const Numbers moved = moved_by(node)) return moved;
+    if (num_elements(type.shape) != 1) return std::nullopt;
+    const Interval found = interval_of(node);
+    return found.most == kMost ? std::nullopt : Numbers({{found.most, id, found.least}});
+  }
+
+  const Tensor* known_of(V id) const {
+    const std::optional<Tensor>& known = graph_.value(id).known;
+    return known ? &*known : nullptr;
+  }
+
+  static Numbers listed(const Tensor& tensor) {
+    std::vector<BoundedInt> numbers;
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      const int64_t number = tensor.element_as_int(i);
+      numbers.push_back({number, ir::kAbsent, number});
+    }
+    return numbers;
+  }
+
+  /// What the last output of a node counts.
+  Numbers count_of(const ir::Node& node, V id) const {
+    const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
+    if (axes.empty() || id != node.outputs.back()) return std::nullopt;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i]) return Numbers({{graph_.value(node.outputs[i]).type.shape[*axes[i]], id, 0}});
+    }
+    return std::nullopt;
+  }
+
+  /// Nodes whose elements are elements of their operands.
+  Numbers moved_by(const ir::Node& node) {
+    if (node.op == "concat") {
+      std::vector<BoundedInt> all;
+      for (const V part : node.inputs) {
+        const Numbers own = of(part);
+        if (!own) return std::nullopt;
+        all.insert(all.end(), own->begin(), own->end());
+      }
+      return all;
+    }
+    const bool same = node.op == "identity" || node.op == "cast" || node.op == "reshape";
+    if (same) return of(node.inputs[0]);
+    if (node.op != "gather" && node.op != "slice") return std::nullopt;
+    const Numbers from = of(node.inputs[0]);
+    if (!from) return std::nullopt;
+    std::vector<BoundedInt> chosen;
+    for (const int64_t at : positions(node, static_cast<int64_t>(from->size()))) {
+      if (at < 0 || at >= static_cast<int64_t>(from->size())) return std::nullopt;
+      chosen.push_back((*from)[static_cast<size_t>(at)]);
+    }
+    return chosen;
+  }
+
+  /// Which elements a gather or slice of a vector takes; one that is not there where that is not known.
+  std::vector<int64_t> positions(const ir::Node& node, int64_t extent) const {
+    std::vector<int64_t> result;
+    if (node.op == "gather") {
+      const Tensor* indices = known_of(node.inputs[1]);
+      if (indices == nullptr) return {-1};
+      for (int64_t i = 0; i < indices->num_elements(); ++i) {
+        const int64_t at = indices->element_as_int(i);
+        result.push_back(at < 0 ? at + extent : at);
+      }
+      return result;
+    }
+    for (int64_t i = 0; i < node.attrs.ints_of("extents")[0]; ++i)
+      result.push_back(node.attrs.ints_of("starts")[0] + i * node.attrs.ints_of("steps")[0]);
+    return result;
+  }
+
+  /// What a node of one element can be.
+  Interval interval_of(const ir::Node& node) {
+    std::vector<Interval> in;
+    for (const V input : node.inputs) in.push_back(operand(input, node.op == "reduce_min"));
+    if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
+    if (node.op == "where") return {std::min(in[1].least, in[2].least), std::max(in[1].most, in[2].most)};
+    if (node.op == "max") return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most)};
+    if (node.op == "min") return {std::min(in[0].least, in[1].least), std::min(in[0].most, in[1].most)};
+    Interval result;
+    const bool is_bounded = std::all_of(in.begin(), in.end(), [](const Interval& each) {
+      return each.least != kLeast && each.most != kMost;
+    });
+    bool is_over = !is_bounded;
+    if (is_bounded && node.op == "add") {
+      is_over = __builtin_add_overflow(in[0].least, in[1].least, &result.least) ||
+                __builtin_add_overflow(in[0].most, in[1].most, &result.most);
+    } else if (is_bounded && node.op == "sub") {
+      is_over = __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
+                __builtin_sub_overflow(in[0].most, in[1].least, &result.most);
+    } else if (is_bounded && node.op == "mul" && in[0].least >= 0 && in[1].least >= 0) {
+      is_over = __builtin_mul_overflow(in[0].least, in[1].least, &result.least) ||
+                __builtin_mul_overflow(in[0].most, in[1].most, &result.most);
+    }
+    return is_over ? Interval{} : result;
+  }
+
+  /// Of all elements of an operand, or of their least.
+  Interval operand(V id, bool of_least) {
+    const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
+    if (!numbers || numbers->empty()) return {};
+    Interval all{(*numbers)[0].least, (*numbers)[0].most};
+    for (const BoundedInt& each : *numbers) {
+      all.least = std::min(all.least, each.least);
+      all.most = of_least ? std::min(all.most, each.most) : std::max(all.most, each.most);
+    }
+    return all;
+  }
+
+  const ir::Graph& graph_;
+  std::map<V, Numbers> seen_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+V filled_behind(NodeContext& context, V x, const char* with) {
+  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
+  return data ? filled(context, x, *data, with) : x;
+}
+
+V filled_along(NodeContext& context, V x, int64_t axis, const char* with) {
+  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
+  return data && static_cast<int64_t>(data->axis) == axis ? filled(context, x, *data, with) : x;
+}
+
+V take_first(NodeContext& context, V x, V count, int64_t axis) {
+  return context.add_many("take_first", {x, count}, {{"axis", axis}})[0];
+}
+
+V counted_reshape(NodeContext& context, V x, const Shape& shape) {
+  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
+  if (!data) return context.reshape(x, shape);
+  const Shape from = context.type(x).shape;
+  int64_t before = 1, passed = 1, merged = 1;
+  for (size_t d = 0; d < data->axis; ++d) before *= from[d];
+  size_t axis = 0;
+  while (axis < shape.size() && (passed != before || (shape[axis] == 1 && from[data->axis] != 1)))
+    passed *= shape[axis++];
+  if (axis == shape.size() || shape[axis] == from[data->axis]) return context.reshape(x, shape);
+  for (size_t d = data->axis + 1; d < from.size(); ++d) {
+    merged *= from[d];
+    if (merged * from[data->axis] != shape[axis]) continue;
+    const V count = context.add("mul", {data->count, context.int64_constant({merged})});
+    return take_first(context, context.reshape(filled(context, x, *data, "zero"), shape), count,
+                      static_cast<int64_t>(axis));
+  }
+  return context.reshape(x, shape);
+}
+
+std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
+  const DataShape shape = data_shape(context.graph(), x);
+  if (!shape.is_known) return std::nullopt;
+  if (shape.extent && static_cast<int64_t>(shape.extent->axis) == axis) return shape.extent->count;
+  return context.int64_constant({context.type(x).shape[static_cast<size_t>(axis)]});
+}
+
+std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {
+  if (const Bounds::Numbers found = Bounds(context.graph()).of(context.input(index))) return *found;
+  std::vector<BoundedInt> numbers;
+  for (const int64_t each : context.known_ints(index, what)) numbers.push_back({each, ir::kAbsent, each});
+  return numbers;
+}
+
+V as_count(NodeContext& context, const BoundedInt& number) {
+  if (number.is_known()) return context.int64_constant({number.most});
+  Compose c(context);
+  return c.reshape(c.cast(number.count, DType::kInt64), {1});
+}
+
+}  // namespace tensormill::frontend::onnx

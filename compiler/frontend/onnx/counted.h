@@ -1,0 +1,36 @@
+/// What converters do with axes whose extent depends on data (data_extents.h): values that are read beyond
+/// their own element are filled behind their count, results get a new count. Thread-safety: as the context.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+/// x of numbers or bools, its elements behind the count replaced as fill_behind says ("zero", "lowest" ...);
+/// the result is as large as its shape. x itself where no axis of it depends on data.
+ir::ValueId filled_behind(NodeContext& context, ir::ValueId x, const char* with);
+/// The same where the axis that depends on data is `axis`; x itself elsewhere.
+ir::ValueId filled_along(NodeContext& context, ir::ValueId x, int64_t axis, const char* with);
+/// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on.
+ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
+/// x in a shape of as many elements. An axis that depends on data may be merged with those behind it.
+ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const Shape& shape);
+/// The count of `axis` of x as i64 [1], a constant where no data decides; nothing where that cannot be told.
+std::optional<ir::ValueId> count_along(NodeContext& context, ir::ValueId x, int64_t axis);
+
+/// An integer that says how large something is: `most`, or what a run works out within [least, most].
+struct BoundedInt {
+  int64_t most = 0;
+  ir::ValueId count = ir::kAbsent;  ///< an integer tensor of one element, or kAbsent: it is `most`
+  int64_t least = 0;
+  bool is_known() const { return count == ir::kAbsent; }
+};
+/// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded.
+std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
+/// As i64 [1].
+ir::ValueId as_count(NodeContext& context, const BoundedInt& number);
+
+}  // namespace tensormill::frontend::onnx
