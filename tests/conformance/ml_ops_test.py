@@ -111,6 +111,22 @@ class MlOps(PeerCase):
                           support_vectors=vectors.ravel().tolist(), coefficients=weights.ravel().tolist(), rho=rho.tolist(),
                           prob_a=a.tolist(), prob_b=b.tolist())
 
+    def test_classes_without_support_vectors(self):
+        x = floats(30, 3)
+        for weights in (floats(6), np.abs(floats(6))):
+            for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+                self.check_ml("SVMClassifier", [x], 2, kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0], classlabels_ints=[3, 5],
+                              coefficients=weights.tolist(), rho=[0.125], post_transform=transform)
+        weights, rho = floats(3, 3), [0.25, 0.5, -0.5]
+        options = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], "classlabels_ints": [3, 5, 8],
+                   "coefficients": weights.ravel().tolist(), "rho": rho}
+        self.check_ml("SVMClassifier", [x], 2, **options)
+        node = helper.make_node("SVMClassifier", ["x"], ["label", "scores"], domain=ML, **options)
+        graph = helper.make_graph([node], "svm", [info("x", x)], [helper.make_empty_tensor_value_info(n) for n in ("label", "scores")])
+        label, scores = self.run_own(graph, {"x": x}, 17, domains=[ML])
+        np.testing.assert_allclose(scores, x @ weights.T + 0.25, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(label, np.array([3, 5, 8])[(x @ weights.T).argmax(1)])
+
     def test_one_class_and_no_vectors(self):
         x, vectors = floats(20, 3), floats(4, 3)
         options = {"kernel_type": "RBF", "kernel_params": [0.5, 0.0, 0.0], "support_vectors": vectors.ravel().tolist(),

@@ -129,9 +129,40 @@ struct ScanForm {
   std::vector<int64_t> input_axes, input_reversed, output_axes, output_reversed;
 };
 
+/// Steps of a sequence of which the first `length` (i64 []) are run: what they leave behind stays.
+class Lengths {
+public:
+  /// kAbsent: all steps are run.
+  Lengths(Compose& c, ir::ValueId length) : c_(c), length_(length) {}
+
+  bool are_given() const { return length_ != ir::kAbsent; }
+
+  /// The element of the step counted from the sequence's end.
+  ir::ValueId from_end(ir::ValueId x, int64_t axis, int64_t step) {
+    const ir::ValueId at = c_.minus(length_, static_cast<double>(step + 1));
+    return c_.gather(x, c_.binary("max", at, c_.number(at, 0)), axis);
+  }
+
+  /// The step's value, or the other where the step is not run.
+  ir::ValueId chosen(ir::ValueId value, ir::ValueId other, int64_t step) {
+    return c_.where(c_.binary("less", c_.ints({step}, {}), length_), value, other);
+  }
+
+  void choose(Binding& value, const Binding& other, int64_t step) {
+    if (are_given() && value.kind == Binding::Kind::kTensor && other.kind == Binding::Kind::kTensor)
+      value.tensor = chosen(value.tensor, other.tensor, step);
+  }
+
+private:
+  Compose& c_;
+  ir::ValueId length_;
+};
+
+/// `length`: how many steps are run (i64 []), or kAbsent for all; outputs of other steps are 0.
 Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Binding> states,
-              const std::vector<ir::ValueId>& inputs) {
+              const std::vector<ir::ValueId>& inputs, ir::ValueId length = ir::kAbsent) {
   Compose c(context.node);
+  Lengths lengths(c, length);
   const GraphProto& body = context.body("body");
   if (body.outputs.size() < form.states)
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
@@ -147,13 +178,21 @@ Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Bindi
       const int64_t axis = axis_of(i);
       if (c.shape(inputs[i])[static_cast<size_t>(axis)] != steps)
         context.node.invalid("scan inputs have other lengths");
-      const int64_t at = form.input_reversed[i] != 0 ? steps - 1 - step : step;
-      arguments.push_back(tensor(c.squeeze(c.slice(inputs[i], axis, at, 1), axis)));
+      const bool is_reversed = form.input_reversed[i] != 0;
+      const int64_t at = is_reversed ? steps - 1 - step : step;
+      arguments.push_back(tensor(is_reversed && lengths.are_given()
+                                     ? lengths.from_end(inputs[i], axis, step)
+                                     : c.squeeze(c.slice(inputs[i], axis, at, 1), axis)));
     }
     const Bindings results = context.builder.run_body(body, context.scope, arguments);
     if (!results) return std::nullopt;
-    states.assign(results->begin(), results->begin() + static_cast<std::ptrdiff_t>(form.states));
-    for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back((*results)[form.states + i].tensor);
+    std::vector<Binding> next(results->begin(), results->begin() + static_cast<std::ptrdiff_t>(form.states));
+    for (size_t i = 0; i < next.size(); ++i) lengths.choose(next[i], states[i], step);
+    states = std::move(next);
+    for (size_t i = 0; i < scans.size(); ++i) {
+      const ir::ValueId part = (*results)[form.states + i].tensor;
+      scans[i].push_back(lengths.are_given() ? lengths.chosen(part, c.number(part, 0), step) : part);
+    }
   }
   for (size_t i = 0; i < scans.size(); ++i) {
     if (i < form.output_reversed.size() && form.output_reversed[i] != 0)
@@ -195,11 +234,15 @@ Bindings convert_scan(StructureContext& context) {
 
 // Opset 8: all operands have a batch axis in front; operand 0 is the optional lengths.
 Bindings convert_scan_batched(StructureContext& context) {
-  if (context.has_input(0)) context.node.unsupported("sequence_lens", "is not implemented");
   const ScanForm form =
       scan_form(context, context.inputs.size() - std::min<size_t>(1, context.inputs.size()));
   Compose c(context.node);
   const int64_t batch = context.inputs.size() > 1 ? c.shape(context.node.input(1)).at(0) : 0;
+  const ir::ValueId lengths =
+      context.has_input(0) ? c.cast(context.node.input(0), DType::kInt64) : ir::kAbsent;
+  if (lengths != ir::kAbsent && c.shape(lengths) != Shape{batch})
+    context.node.invalid("sequence_lens has shape " + to_string(c.shape(lengths)) + " for a batch of " +
+                         std::to_string(batch));
   std::vector<std::vector<ir::ValueId>> rows;
   for (int64_t row = 0; row < batch; ++row) {
     std::vector<Binding> states;
@@ -212,7 +255,8 @@ Bindings convert_scan_batched(StructureContext& context) {
         inputs.push_back(part);
       }
     }
-    const Bindings results = scan(context, form, std::move(states), inputs);
+    const ir::ValueId length = lengths == ir::kAbsent ? lengths : c.reshape(c.slice(lengths, 0, row, 1), {});
+    const Bindings results = scan(context, form, std::move(states), inputs, length);
     if (!results) return std::nullopt;
     rows.resize(results->size());
     for (size_t i = 0; i < results->size(); ++i) rows[i].push_back((*results)[i].tensor);

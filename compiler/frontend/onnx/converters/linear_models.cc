@@ -219,11 +219,11 @@ void convert_linear_classifier(NodeContext& context) {
 namespace {
 
 /// kernel(x, support vector) [N,count] of the rows of x and `count` vectors.
-V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, int64_t count) {
+V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, int64_t count,
+                 const std::string& kernel) {
   Compose c(context);
   const int64_t columns = c.shape(x)[1];
   const std::vector<double> params = float_values(context, "kernel_params");
-  const std::string kernel = context.string_attr("kernel_type", "LINEAR");
   if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
       (kernel != "LINEAR" && params.size() != 3))
     context.invalid(std::to_string(vectors.size()) + " numbers for " + std::to_string(count) +
@@ -251,10 +251,11 @@ void convert_svm_regressor(NodeContext& context) {
                             rho = float_values(context, "rho");
   const int64_t count = static_cast<int64_t>(weights.size());
   if (rho.empty()) context.invalid("attribute rho is missing");
-  // Without support vectors the coefficients are the only one.
+  // Without support vectors the coefficients are the only one, and the kernel is the product.
   const bool has_supports = context.int_attr("n_supports", 0) > 0;
-  const V values = has_supports ? support_kernel(context, x, float_values(context, "support_vectors"), count)
-                                : support_kernel(context, x, weights, 1);
+  const V values = has_supports ? support_kernel(context, x, float_values(context, "support_vectors"), count,
+                                                 context.string_attr("kernel_type", "LINEAR"))
+                                : support_kernel(context, x, weights, 1, "LINEAR");
   const V sum = c.plus(
       has_supports ? c.matmul(values, c.doubles(DType::kFloat32, weights, {count, 1})) : values, rho[0]);
   const bool one_class = context.int_attr("one_class", 0) != 0;
@@ -329,14 +330,50 @@ V class_probabilities(NodeContext& context, V decisions) {
 
 }  // namespace
 
+namespace {
+
+/// Without support vectors: X W' + rho for coefficients [classes,F], as ONNX's reference and ONNX Runtime do
+/// it.
+void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {
+  Compose c(context);
+  const std::vector<double> rho = float_values(context, "rho"),
+                            weights = float_values(context, "coefficients");
+  const V x = rows_of(context, 0);
+  const int64_t columns = c.shape(x)[1];
+  if (rho.empty() || labels.count < 2 ||
+      static_cast<int64_t>(weights.size()) != context.product(labels.count, columns))
+    context.invalid(std::to_string(weights.size()) + " coefficients and " + std::to_string(rho.size()) +
+                    " values of rho for " + std::to_string(labels.count) + " labels and " +
+                    std::to_string(columns) + " columns");
+  if (context.has_attr("prob_a")) context.unsupported("prob_a", "is not implemented without support vectors");
+  if (rho.size() == 1 && labels.count > 2)
+    context.unsupported("rho",
+                        "one value for " + std::to_string(labels.count) + " labels is not implemented");
+  const V products = c.matmul(x, c.doubles(DType::kFloat32, weights, {labels.count, columns}), true);
+  const V scores = c.plus(products, rho[0]);
+  V chosen = c.arg_max(scores, 1, false);
+  if (rho.size() == 1) {
+    // Of two classes the second is taken as soon as any score is high.
+    const bool all_positive =
+        std::all_of(weights.begin(), weights.end(), [](double weight) { return weight >= 0; });
+    const V best = c.reduce("reduce_max", scores, {1}, false);
+    const V is_high = all_positive ? c.binary("greater_equal", best, c.number(best, 0.5))
+                                   : c.binary("greater", best, c.number(best, 0));
+    chosen = c.where(is_high, c.ints({1}, {}), chosen);
+  }
+  context.set_output(0, c.gather(labels.table, chosen, 0));
+  context.set_output(1, post_transformed(context, scores));
+}
+
+}  // namespace
+
 // Decisions between each two classes; output 1 has one a pair, or the negative and the positive of the only
 // one, or, with prob_a and prob_b, a probability a class.
 void convert_svm_classifier(NodeContext& context) {
   Compose c(context);
   const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
   const std::vector<int64_t> counts = context.ints_attr("vectors_per_class", {});
-  if (counts.empty())
-    context.unsupported("vectors_per_class", "a form without support vectors is not implemented");
+  if (counts.empty()) return linear_svm_outputs(context, labels);
   if (static_cast<int64_t>(counts.size()) != labels.count || counts.size() < 2 || counts.size() > 4096)
     context.invalid(std::to_string(labels.count) + " labels for " + std::to_string(counts.size()) +
                     " classes");
@@ -352,8 +389,8 @@ void convert_svm_classifier(NodeContext& context) {
   if (pairs * vectors != static_cast<int64_t>(weights.size()))
     context.invalid(std::to_string(rho.size()) + " values of rho for " + std::to_string(counts.size()) +
                     " classes");
-  const V values =
-      support_kernel(context, rows_of(context, 0), float_values(context, "support_vectors"), vectors);
+  const V values = support_kernel(context, rows_of(context, 0), float_values(context, "support_vectors"),
+                                  vectors, context.string_attr("kernel_type", "LINEAR"));
   const V decisions = c.add(c.matmul(values, c.doubles(DType::kFloat32, weights, {vectors, pairs})),
                             row_constant(context, rho));
   context.set_output(0, elected(context, decisions, labels));
