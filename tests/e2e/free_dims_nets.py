@@ -92,6 +92,14 @@ def shrunk_smoothly():
                     for mode in ("linear", "cubic")], opset=18)
 
 
+def shrunk_to_size():
+    """Maps of any size shrunk smoothly to one, and each to half of itself."""
+    b = Builder([("x", ["N", 2, "H", "W"])])
+    half = b.add("Concat", [b.add("Div", [b.dim("x", 2), b.ints(2)]), b.add("Div", [b.dim("x", 3), b.ints(2)])], axis=0)
+    return b.model([b.add("Resize", ["x", "", "", size], mode=mode, antialias=1, axes=[2, 3], **options) for size in (b.ints(9, 12), half)
+                    for mode, options in (("linear", {}), ("cubic", {"exclude_outside": 1}))], opset=18)
+
+
 def best_of_each_row():
     """The three largest elements of rows of any length, and sums by their places."""
     b = Builder([("x", ["N", "T"])])
@@ -205,6 +213,7 @@ NETS = {
     "grown_by_cubes": (grown_by_cubes, "x:[N,2,H,W]", [(1, 8, 16), (2, 12, 20), (1, 34, 64)]),
     "cut_and_grown": (cut_and_grown, "x:[N,2,H,W]", [(1, 8, 16), (2, 33, 21), (1, 7, 64)]),
     "shrunk_smoothly": (shrunk_smoothly, "x:[N,2,H,W]", [(1, 20, 30), (2, 12, 50), (1, 64, 25)]),
+    "shrunk_to_size": (shrunk_to_size, "x:[N,2,H,W]", [(1, 20, 30), (2, 12, 50), (1, 64, 25), (1, 9, 7)]),
     "best_of_each_row": (best_of_each_row, "x:[N,T]", [(1, 3), (2, 50), (3, 999)]),
     "round_up_pooling": (round_up_pooling, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
     "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96)]),

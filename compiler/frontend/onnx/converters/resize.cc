@@ -119,10 +119,15 @@ Taps make_taps(const Axis& axis, const Options& options) {
   return taps;
 }
 
+/// Whether the filter is as wide as the ratio of two extents says.
+bool is_wide(const Axis& axis, const Options& options) {
+  return options.antialias && axis.by_size && options.mode != "nearest";
+}
+
 /// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
 bool has_formula(const Axis& axis, const Options& options) {
   constexpr int64_t kMaxListedTaps = 64;
-  return (!options.antialias || !axis.by_size) && Reach(axis, options).count <= kMaxListedTaps;
+  return !is_wide(axis, options) && Reach(axis, options).count <= kMaxListedTaps;
 }
 
 /// source_position for all output elements, from extents that are constants of their own: f64 [out].
@@ -204,6 +209,28 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& 
   return result;
 }
 
+/// resize_axis as a product with a matrix of all weights: for filters whose number of taps depends on
+/// extents. Elements outside are the nearest inside, as far as any filter reaches.
+ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis,
+                              const Options& options) {
+  const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
+  const ir::ValueId in = c.number(position, static_cast<double>(axis.in)), last = c.minus(in, 1);
+  const ir::ValueId scale = c.div(c.number(position, static_cast<double>(axis.out)), in);
+  const int64_t reach = (options.mode == "cubic" ? 2 : 1) * axis.in + 1;
+  const int64_t extent = axis.in + 2 * reach;
+  const ir::ValueId counted = c.cast(c.ints(c.count_to(extent), {extent}), DType::kFloat64);
+  const ir::ValueId elements = c.sub(counted, c.number(position, static_cast<double>(reach)));
+  const ir::ValueId limited = c.binary("min", c.binary("max", elements, zero), last);
+  const ir::ValueId apart = c.sub(elements, c.reshape(position, {axis.out, 1}));
+  ir::ValueId weights = filter_nodes(c, c.mul(apart, c.binary("min", scale, c.number(scale, 1))), options);
+  if (options.exclude_outside) weights = c.where(c.binary("equal", limited, elements), weights, zero);
+  weights = c.div(weights, c.reduce("reduce_sum", weights, {1}, true));
+  std::vector<int64_t> perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
+  std::swap(perm[static_cast<size_t>(dim)], perm.back());
+  const ir::ValueId all = c.transpose(c.gather(x, c.cast(limited, DType::kInt64), dim), perm);
+  return c.transpose(c.matmul(all, c.cast(weights, c.dtype(x)), true), perm);
+}
+
 /// The taps' weighted sum along `dim`, or the nearest element.
 ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis, const Options& options) {
   const Taps taps = make_taps(axis, options);
@@ -273,9 +300,11 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
     if (axes[d].in == axes[d].out && axes[d].scale == 1 && !by_chance &&
         (!crop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)))
       continue;
-    const bool by_nodes = context.is_sample() && has_formula(axes[d], options);
-    x = by_nodes ? resize_by_nodes(c, x, static_cast<int64_t>(d), axes[d], options)
-                 : resize_axis(c, x, static_cast<int64_t>(d), axes[d], options);
+    const auto along = [&] {
+      if (context.is_sample() && is_wide(axes[d], options) && !crop) return &resize_by_product;
+      return context.is_sample() && has_formula(axes[d], options) ? &resize_by_nodes : &resize_axis;
+    }();
+    x = along(c, x, static_cast<int64_t>(d), axes[d], options);
     if (!crop) continue;
     const ir::ValueId mask = outside_mask(context, axes.size(), d, axes[d], options);
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
