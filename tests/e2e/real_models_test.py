@@ -117,6 +117,17 @@ class RealModels(unittest.TestCase):
 
         np.testing.assert_allclose(score(compiled), score(expected), rtol=TOLERANCE, atol=1e-7)
 
+    def test_detection_of_any_batch_and_size(self):
+        """Parts of a scanned page, so that there is text to be sure of, through one package with N, H and W free."""
+        model = OCR / "ch_PP-OCRv4_det_infer.onnx"
+        self.compile_free(model, "x:[N,3,H,W]", None, self.package)
+        page = ocr.detection_input(np.asarray(Image.open(PAGE)), 2)
+        for i, (count, height, width) in enumerate(((1, 64, 96), (2, 96, 160), (3, 160, 64), (1, 352, 224))):
+            with self.subTest(count=count, height=height, width=width):
+                parts = [page[:, :, 32 * n:32 * n + height, 16 * n:16 * n + width] for n in range(count)]
+                found = self.check(model, {"x": np.concatenate(parts)}, f"detection.free{i}")
+                self.assertGreater(next(iter(found.values())).max(), 0.5)
+
     def test_a_scanned_page(self):
         self.assertTrue(PAGE.exists(), f"{PAGE}: ./dev test unpacks it from Debian's python3-skimage")
         picture = np.asarray(Image.open(PAGE))
