@@ -102,6 +102,70 @@ def dense_detector(levels=(20, 8), classes=3):
     return model(b, [(b.add("Gather", [value, kept], axis=0), kind) for value, kind in ((boxes, FLOAT), (scores, FLOAT), (labels, INT64))])
 
 
+def scattered(op):
+    """What is found, doubled and put back to its rows: of a fixed array, and of one as long as a first search found."""
+    b = Builder([("x", [12, 3]), ("p", [12])])
+    value = b.add("Gather", ["x", found_above(b, "p", -0.5)], axis=0)
+    results = []
+    for rows in ("x", value):
+        total = b.add("ReduceSum", [rows, b.ints(1)], keepdims=0)
+        at = found_above(b, total, 0)
+        doubled = b.add("Mul", [b.add("Gather", [rows, at], axis=0), np.float32(2)])
+        if op == "ScatterND":
+            put = b.add(op, [rows, b.add("Unsqueeze", [at, b.ints(1)]), doubled])
+        else:
+            zeros = b.add("ConstantOfShape", [b.add("Concat", [b.dim(rows, 0), b.ints(3)], axis=0)])
+            column = b.add("Reshape", [at, b.ints(-1, 1)])
+            put = b.add(op, [zeros, b.add("Expand", [column, b.add("Concat", [b.dim(at, 0), b.ints(3)], axis=0)]), doubled], axis=0)
+        results += [put, b.add("Add", [put, rows])]
+    return model(b, [(name, FLOAT) for name in results])
+
+
+def two_stage_detector(classes=3):
+    """Faster R-CNN's way: proposals suppressed and cut, boxes of each level pooled from its map and merged, one more network,
+    the classes' best boxes suppressed again."""
+    b = Builder([("large", [1, 4, 16, 16]), ("small", [1, 4, 8, 8]), ("boxes", [30, 4]), ("scores", [30])])
+    rng = np.random.default_rng(12)
+
+    def weights(*shape):
+        return rng.uniform(-1, 1, shape).astype(np.float32)
+
+    def suppressed(boxes, scores, most):
+        kept = b.add("NonMaxSuppression", [b.add("Unsqueeze", [boxes, b.ints(0)]), b.add("Unsqueeze", [scores, b.ints(0, 1)]),
+                                           b.ints(1 << 40), np.asarray([0.6], np.float32)])
+        kept = b.add("Squeeze", [b.add("Gather", [kept, b.ints(2)], axis=1), b.ints(1)])
+        return b.add("Slice", [kept, b.ints(0), b.ints(most), b.ints(0)])
+
+    top, order = node(b, "TopK", ["scores", b.ints(20)], 2)
+    boxes = b.add("Gather", ["boxes", order], axis=0)
+    good = found_above(b, top, 0.2)
+    boxes, top = b.add("Gather", [boxes, good], axis=0), b.add("Gather", [top, good])
+    boxes = b.add("Gather", [boxes, suppressed(boxes, top, 12)], axis=0)
+    corners = [b.add("Gather", [boxes, np.int64(i)], axis=1) for i in range(4)]
+    sides = [b.add("Sub", [corners[i + 2], corners[i]]) for i in range(2)]
+    area = b.add("Mul", sides)
+    pooled = b.add("ConstantOfShape", [b.add("Concat", [b.dim(boxes, 0), b.ints(4, 3, 3)], axis=0)])
+    for map_, scale, chosen in (("large", 1.0, b.add("Less", [area, np.float32(20)])),
+                                ("small", 0.5, b.add("GreaterOrEqual", [area, np.float32(20)]))):
+        at = b.add("Squeeze", [b.add("NonZero", [chosen]), b.ints(0)])
+        own = b.add("Gather", [boxes, at], axis=0)
+        picture = b.add("ConstantOfShape", [b.add("Shape", [at])], value=b.tensor(np.array([0], np.int64)))
+        part = b.add("RoiAlign", [map_, own, picture], output_height=3, output_width=3, spatial_scale=scale, sampling_ratio=0)
+        index = b.add("Expand", [b.add("Reshape", [at, b.ints(-1, 1, 1, 1)]), b.add("Concat", [b.dim(at, 0), b.ints(4, 3, 3)], axis=0)])
+        pooled = b.add("ScatterElements", [pooled, index, part], axis=0)
+    hidden = b.add("Relu", [b.add("Gemm", [b.add("Flatten", [pooled], axis=1), weights(36, 8), weights(8)])])
+    share = b.add("Softmax", [b.add("Gemm", [hidden, weights(8, classes), weights(classes)])], axis=1)
+    moves = b.add("Reshape", [b.add("Gemm", [hidden, weights(8, 4 * classes), weights(4 * classes)]),
+                              b.add("Concat", [b.dim(hidden, 0), b.ints(classes, 4)], axis=0)])
+    moved = b.add("Add", [b.add("Unsqueeze", [boxes, b.ints(1)]), b.add("Mul", [moves, np.float32(0.1)])])
+    pairs = b.add("Transpose", [b.add("NonZero", [b.add("Greater", [share, np.float32(0.3)])])], perm=[1, 0])
+    found, chance = b.add("GatherND", [moved, pairs]), b.add("GatherND", [share, pairs])
+    label = b.add("Gather", [pairs, np.int64(1)], axis=1)
+    apart = b.add("Add", [found, b.add("Unsqueeze", [b.add("Mul", [b.add("Cast", [label], to=FLOAT), np.float32(100)]), b.ints(1)])])
+    kept = suppressed(apart, chance, 10)
+    return model(b, [(b.add("Gather", [value, kept], axis=0), kind) for value, kind in ((found, FLOAT), (chance, FLOAT), (label, INT64))])
+
+
 class NestedExtents(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -173,6 +237,24 @@ class NestedExtents(unittest.TestCase):
             feeds[name] = feed
         feeds.pop("none")  # ONNX Runtime takes no maximum of no boxes
         self.check(dense_detector(), feeds, "dense", 1e-5)
+
+    def test_scattered(self):
+        rng = np.random.default_rng(11)
+        x, p = rng.uniform(-1, 1, (12, 3)).astype(np.float32), rng.uniform(-1, 1, 12).astype(np.float32)
+        feeds = {"some": {"x": x, "p": p}, "all": {"x": np.abs(x), "p": np.abs(p)}, "none": {"x": -np.abs(x), "p": p}}
+        for op in ("ScatterElements", "ScatterND"):
+            self.check(scattered(op), feeds, f"scattered.{op}")
+
+    def test_two_stage_detector(self):
+        rng = np.random.default_rng(13)
+        feeds = {}
+        for name, most in (("many", 1.0), ("few", 0.25), ("none", 0.2)):
+            corners = rng.uniform(0, 10, (30, 2))
+            feeds[name] = {"boxes": np.concatenate([corners, corners + rng.uniform(1, 6, (30, 2))], axis=1),
+                           "scores": rng.uniform(0, most, 30), "large": rng.uniform(-1, 1, (1, 4, 16, 16)),
+                           "small": rng.uniform(-1, 1, (1, 4, 8, 8))}
+            feeds[name] = {key: array.astype(np.float32) for key, array in feeds[name].items()}
+        self.check(two_stage_detector(), feeds, "two_stage", 1e-4)
 
 
 if __name__ == "__main__":

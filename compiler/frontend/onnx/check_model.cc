@@ -121,6 +121,8 @@ std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t ops
            std::to_string(kMaxOpset);
   }
   if (node.domain.empty() && find_structure_op(node.op_type, opset) != nullptr) return std::nullopt;
+  if (node.domain == "ai.onnx.ml" && (node.op_type == "CastMap" || node.op_type == "DictVectorizer"))
+    return "reads a map, and maps are not implemented";
   const OpRow* row = find_op(node.domain, node.op_type, opset);
   if (row == nullptr)
     return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
@@ -256,7 +258,7 @@ std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
         details.push_back({value.name, std::string(kind) +
                                            (value.kind != ValueKind::kOther
                                                 ? ", element type " + data_type_name(value.elem_type)
-                                                : ", a kind of value that") +
+                                                : ", a map, sparse tensor or nested sequence, which") +
                                            " is not implemented"});
     }
   };

@@ -220,6 +220,25 @@ std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const c
   return numbers;
 }
 
+BoundedShape bounded_shape(NodeContext& context, size_t index) {
+  BoundedShape shape;
+  for (const BoundedInt& extent : bounded_ints(context, index, "shape")) {
+    if (!extent.is_known() && shape.open) return {context.known_ints(index, "shape"), std::nullopt, {}};
+    if (!extent.is_known()) {
+      shape.open = shape.extents.size();
+      shape.extent = extent;
+    }
+    shape.extents.push_back(extent.most);
+  }
+  return shape;
+}
+
+bool is_count_of(NodeContext& context, const BoundedShape& shape, V x, int64_t axis) {
+  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
+  return shape.open && data && static_cast<int64_t>(data->axis) == axis &&
+         same_count(context.graph(), data->count, as_count(context, shape.extent));
+}
+
 V as_count(NodeContext& context, const BoundedInt& number) {
   if (number.is_known()) return context.int64_constant({number.most});
   Compose c(context);

@@ -30,6 +30,16 @@ struct BoundedInt {
 };
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded.
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
+/// A shape of which the run may work out one extent: `extents` at its largest.
+struct BoundedShape {
+  Shape extents;
+  std::optional<size_t> open;  ///< the axis
+  BoundedInt extent;           ///< of that axis
+};
+/// Operand `index` as a shape; throws ValueRequired where two extents depend on data or one is not bounded.
+BoundedShape bounded_shape(NodeContext& context, size_t index);
+/// Whether the open extent is the count of axis `axis` of x.
+bool is_count_of(NodeContext& context, const BoundedShape& shape, ir::ValueId x, int64_t axis);
 /// As i64 [1].
 ir::ValueId as_count(NodeContext& context, const BoundedInt& number);
 

@@ -261,9 +261,26 @@ void convert_gather(NodeContext& context) {
   context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 
+// An extent that the run works out is the value's own, or one that it is repeated for.
 void convert_expand(NodeContext& context) {
-  context.set_output(0,
-                     context.add("expand", {context.input(0)}, {{"shape", context.known_ints(1, "shape")}}));
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  BoundedShape shape = bounded_shape(context, 1);
+  if (!shape.open) {
+    context.set_output(0, context.add("expand", {x}, {{"shape", shape.extents}}));
+    return;
+  }
+  const int64_t open = static_cast<int64_t>(*shape.open),
+                own = open - static_cast<int64_t>(shape.extents.size()) + context.rank(x);
+  const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
+  if (own >= 0 && is_count_of(context, shape, x, own)) {
+    shape.extents[*shape.open] = extent;
+    context.set_output(0, context.add("expand", {x}, {{"shape", shape.extents}}));
+    return;
+  }
+  if (extent != 1) static_cast<void>(context.known_ints(1, "shape"));
+  const ir::ValueId repeated = context.add("expand", {x}, {{"shape", shape.extents}});
+  context.set_output(0, take_first(context, repeated, as_count(context, shape.extent), open));
 }
 
 void convert_tile(NodeContext& context) {

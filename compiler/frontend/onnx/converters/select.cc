@@ -9,27 +9,32 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Indices that may be negative, counted from the front; those outside of the extent become -2^62, so that
-/// the operator that uses them refuses them.
-ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride) {
+/// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
+/// those outside of the extent become -2^62, so that the operator that uses them refuses them.
+ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride,
+                           ir::ValueId count = ir::kAbsent) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
   const ir::ValueId zero = c.number(wide, 0);
   const ir::ValueId limit = c.ints({extent}, {});
-  const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, limit), wide);
+  const ir::ValueId end = count == ir::kAbsent ? limit : count;
+  const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
   const ir::ValueId inside =
       c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, limit));
   const ir::ValueId refused = c.ints({-(int64_t{1} << 58)}, {});
   return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
 }
 
-/// Tuples of indices (last axis) as row-major positions in `extents`.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents) {
+/// Tuples of indices (last axis) as row-major positions in `extents`, of which one may have a count.
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents,
+                         const std::optional<DataExtent>& data = std::nullopt) {
   const int64_t last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   int64_t stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
     const int64_t extent = extents[static_cast<size_t>(i)];
-    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride);
+    const bool is_counted = data && static_cast<int64_t>(data->axis) == i;
+    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
+                                            is_counted ? data->count : ir::kAbsent);
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
     stride *= extent;
   }
@@ -52,6 +57,54 @@ ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir
   const int64_t extent = context.type(indices).shape[static_cast<size_t>(axis)];
   return context.add(is_long(context, extent) ? "scatter" : "scatter_elements", {x, indices, updates},
                      {{"axis", axis}, {"reduction", reduction}});
+}
+
+/// Rows of updates that are there only up to a count: the others go to an element behind the axis.
+struct CountedUpdates {
+  ir::ValueId indices, updates;
+};
+CountedUpdates counted_updates(NodeContext& context, ir::ValueId indices, ir::ValueId updates,
+                               const DataExtent& data, ir::ValueId end, int64_t extent) {
+  Compose c(context);
+  const Shape shape = c.shape(indices);
+  Shape along(shape.size(), 1);
+  along[data.axis] = shape[data.axis];
+  const ir::ValueId places = c.ints(c.count_to(shape[data.axis]), along);
+  const ir::ValueId there = c.binary("less", places, data.count);
+  const ir::ValueId given = c.cast(filled_behind(context, indices, "zero"), DType::kInt64);
+  const ir::ValueId front = c.where(c.binary("less", given, c.number(given, 0)), c.add(given, end), given);
+  // What is no index of the axis is none of the longer one either.
+  const ir::ValueId limit = c.ints({extent}, {}), outside = c.ints({extent + 1}, {});
+  const ir::ValueId checked = c.where(c.binary("less", front, limit), front, outside);
+  return {c.where(there, checked, limit), filled_behind(context, updates, "zero")};
+}
+
+/// The scatter where the axis, or the number of updates, may be as data says.
+ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
+                            int64_t axis, const std::string& reduction) {
+  Compose c(context);
+  const std::optional<DataExtent> rows = data_shape(context.graph(), indices).extent;
+  const ir::ValueId whole = filled_along(context, x, axis, "zero");
+  // Rows of the other axes are scattered each by itself.
+  const bool by_rows =
+      rows && static_cast<int64_t>(rows->axis) != axis && data_shape(context.graph(), x).extent;
+  if (by_rows || (!rows && whole == x)) return scatter(context, x, indices, updates, axis, reduction);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const std::optional<ir::ValueId> count = count_along(context, x, axis);
+  if (!count) return scatter(context, x, indices, updates, axis, reduction);
+  ir::ValueId result = ir::kAbsent;
+  if (rows) {
+    const CountedUpdates some = counted_updates(context, indices, updates, *rows, *count, extent);
+    Shape one = c.shape(x);
+    one[static_cast<size_t>(axis)] = 1;
+    const ir::ValueId longer = c.concat({whole, c.filled(c.dtype(x), one, 0)}, axis);
+    result = c.slice(scatter(context, longer, some.indices, some.updates, axis, reduction), axis, 0, extent);
+  } else {
+    const ir::ValueId wide = c.cast(indices, DType::kInt64);
+    const ir::ValueId front = c.where(c.binary("less", wide, c.number(wide, 0)), c.add(wide, *count), wide);
+    result = scatter(context, whole, front, updates, axis, reduction);
+  }
+  return whole == x ? result : take_first(context, result, *count, axis);
 }
 
 }  // namespace
@@ -163,15 +216,24 @@ void convert_gather_nd(NodeContext& context) {
   const Shape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
                       x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
   const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
-  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents), {batches, points, 1});
-  const ir::ValueId data = c.reshape(context.input(0), {batches, middle, inner});
+  // An axis that is indexed into may be as long as data says.
+  std::optional<DataExtent> counted = data_shape(context.graph(), context.input(0)).extent;
+  const bool is_indexed = counted && counted->axis >= batch && counted->axis < batch + depth;
+  const ir::ValueId filled = is_indexed ? filled_behind(context, context.input(0), "zero") : context.input(0);
+  if (is_indexed) {
+    counted->axis -= batch;
+  } else {
+    counted.reset();
+  }
+  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, counted), {batches, points, 1});
+  const ir::ValueId data = c.reshape(filled, {batches, middle, inner});
   context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
 }
 
 void convert_scatter_elements(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
-  context.set_output(0, scatter(context, context.input(0), context.input(1), context.input(2), axis,
-                                context.string_attr("reduction", "none")));
+  context.set_output(0, counted_scatter(context, context.input(0), context.input(1), context.input(2), axis,
+                                        context.string_attr("reduction", "none")));
 }
 
 void convert_scatter_nd(NodeContext& context) {
@@ -187,15 +249,24 @@ void convert_scatter_nd(NodeContext& context) {
   if (c.shape(context.input(2)) != expected)
     context.invalid("updates have shape " + to_string(c.shape(context.input(2))) + ", expected " +
                     to_string(expected));
-  const ir::ValueId rows =
-      depth == 0
-          ? c.filled(DType::kInt64, {points}, 0)
-          : c.reshape(flat_indices(c, context.input(1), Shape(x.begin(), x.begin() + at.back())), {points});
+  // Tuples may be as many as data says, and so may be the rows that they name.
+  const std::optional<DataExtent> some = data_shape(context.graph(), context.input(1)).extent;
+  const bool is_counted = some && some->axis == 0 && at.size() > 1;
+  const ir::ValueId tuples = is_counted ? filled_behind(context, context.input(1), "zero") : context.input(1);
+  std::optional<DataExtent> extent = data_shape(context.graph(), context.input(0)).extent;
+  if (extent && extent->axis >= depth) extent.reset();
+  const Shape named(x.begin(), x.begin() + at.back());
+  ir::ValueId rows = depth == 0 ? c.filled(DType::kInt64, {points}, 0)
+                                : c.reshape(flat_indices(c, tuples, named, extent), {points});
+  if (is_counted) {
+    const ir::ValueId each = c.ints({product(at, 1, at.size() - 1)}, {1});
+    rows = take_first(context, rows, c.mul(some->count, each), 0);
+  }
   const ir::ValueId indices = c.expand(c.unsqueeze(rows, 1), {points, inner});
-  const ir::ValueId data = c.reshape(context.input(0), {outer, inner});
-  const ir::ValueId updates = c.reshape(context.input(2), {points, inner});
+  const ir::ValueId data = counted_reshape(context, context.input(0), {outer, inner});
+  const ir::ValueId updates = counted_reshape(context, context.input(2), {points, inner});
   const ir::ValueId result =
-      scatter(context, data, indices, updates, 0, context.string_attr("reduction", "none"));
+      counted_scatter(context, data, indices, updates, 0, context.string_attr("reduction", "none"));
   context.set_output(0, c.reshape(result, x));
 }
 

@@ -62,25 +62,6 @@ void convert_constant(NodeContext& context) {
 
 namespace {
 
-/// An axis of a shape that a run works out.
-struct OpenAxis {
-  int64_t axis = 0;
-  BoundedInt extent;
-};
-
-/// Operand `index` as a shape at its largest; `open` is set where one extent depends on data.
-Shape bounded_shape(NodeContext& context, size_t index, std::optional<OpenAxis>& open) {
-  Shape shape;
-  const std::vector<BoundedInt> extents = bounded_ints(context, index, "shape");
-  for (const BoundedInt& extent : extents) {
-    // Two of them are more than a count can say.
-    if (!extent.is_known() && open) return context.known_ints(index, "shape");
-    if (!extent.is_known()) open = OpenAxis{static_cast<int64_t>(shape.size()), extent};
-    shape.push_back(extent.most);
-  }
-  return shape;
-}
-
 ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Shape& shape) {
   if (num_elements(shape) > kMaxFilledElements)
     return context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}});
@@ -98,14 +79,14 @@ ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Sha
 }  // namespace
 
 void convert_constant_of_shape(NodeContext& context) {
-  std::optional<OpenAxis> open;
-  const Shape shape = bounded_shape(context, 0, open);
+  const BoundedShape shape = bounded_shape(context, 0);
   Tensor value = Tensor::zeros(DType::kFloat32, {1});
   if (context.has_attr("value")) value = context.tensor_attr("value");
   if (value.num_elements() != 1)
     context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
-  ir::ValueId result = filled_constant(context, value, shape);
-  if (open) result = take_first(context, result, as_count(context, open->extent), open->axis);
+  ir::ValueId result = filled_constant(context, value, shape.extents);
+  if (shape.open)
+    result = take_first(context, result, as_count(context, shape.extent), static_cast<int64_t>(*shape.open));
   context.set_output(0, result);
 }
 
@@ -191,14 +172,13 @@ namespace {
 /// The shape operand of Reshape. The extent that depends on data is that of the value itself, where the shape
 /// says its count.
 Shape reshaped_to(NodeContext& context) {
-  std::optional<OpenAxis> open;
-  Shape shape = bounded_shape(context, 1, open);
-  if (!open) return shape;
+  BoundedShape shape = bounded_shape(context, 1);
+  if (!shape.open) return shape.extents;
   const std::optional<DataExtent> data = context.data_extent(0);
-  const bool is_own = data && same_count(context.graph(), data->count, as_count(context, open->extent));
-  if (!is_own) return context.known_ints(1, "shape");
-  shape[static_cast<size_t>(open->axis)] = context.type(context.input(0)).shape[data->axis];
-  return shape;
+  if (!data || !is_count_of(context, shape, context.input(0), static_cast<int64_t>(data->axis)))
+    return context.known_ints(1, "shape");
+  shape.extents[*shape.open] = context.type(context.input(0)).shape[data->axis];
+  return shape.extents;
 }
 
 }  // namespace
