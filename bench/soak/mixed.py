@@ -7,6 +7,7 @@ must have. In five pairs of windows the inference runs without the others and th
 
 import hashlib
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -23,6 +24,7 @@ from soak.common import DIGITS, LOAD, SHAPES, made_models, mill, serving
 
 FAST_CLIENTS = 5
 PAIRS = 5
+CLIENT_NICE = 10
 NET = "squeezenet11"
 WINDOW_S = 10.0
 SAMPLE_EVERY_S = 5.0
@@ -160,6 +162,8 @@ class Mixed:
     # --- the run -----------------------------------------------------------------------------------------------------
 
     def client(self, name, step, seed):
+        # The clients of a server have cores of their own; these give way to it.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), CLIENT_NICE)
         rng = random.Random(seed)
         while not self.stop.is_set():
             if self.paused.is_set():

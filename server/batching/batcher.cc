@@ -6,15 +6,34 @@ namespace tensormill::batching {
 
 namespace {
 
+/// Runs this long gain more from warm caches than the move to them takes, some ten microseconds.
+constexpr std::chrono::milliseconds kWorthAMove{1};
+
 bool contains(const std::vector<RequestPtr>& batch, const RequestPtr& request) {
   return std::find(batch.begin(), batch.end(), request) != batch.end();
 }
 
 }  // namespace
 
+Batcher::OwnThread::~OwnThread() {
+  if (!thread.joinable()) return;
+  if (thread.get_id() == std::this_thread::get_id()) {
+    *gone = true;
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
 Batcher::Batcher(const Limits& limits, RunBatch run) : limits_(limits), run_(std::move(run)) {
   TM_CHECK(limits.instances > 0 && limits.max_rows > 0, "a batcher without instances or rows");
   for (int i = limits.instances - 1; i >= 0; --i) free_.push_back(i);
+  if (!gathers()) return;
+  for (int i = 0; i < limits.instances; ++i) gatherers_.push_back(std::make_unique<Gatherer>());
+  for (int i = 0; i < limits.instances; ++i) {
+    OwnThread& own = gatherers_[static_cast<size_t>(i)]->own;
+    own.thread = std::thread([this, i, gone = own.gone] { gather(i, gone); });
+  }
 }
 
 Batcher::~Batcher() {
@@ -23,14 +42,7 @@ Batcher::~Batcher() {
     stopped_ = true;
   }
   deadline_changed_.notify_all();
-  if (!watch_.joinable()) return;
-  if (watch_.get_id() == std::this_thread::get_id()) {
-    // The answer to a late request was the last that held the owner.
-    *gone_ = true;
-    watch_.detach();
-  } else {
-    watch_.join();
-  }
+  for (const auto& gatherer : gatherers_) gatherer->wake.notify_all();
 }
 
 int Batcher::waiting() const {
@@ -56,6 +68,7 @@ void Batcher::submit(const RequestPtr& request) {
     throw;
   }
   watch_deadline(request);
+  if (gathers()) return wake_gatherers();
   if (!request->later) return work(lock);
   // As many as there are instances find all that is queued.
   if (planned_ >= free_.size()) return;
@@ -85,9 +98,8 @@ void Batcher::work_later(const std::function<void(Request::Task)>& later,
   later([this, later, owner] {
     Lock lock(mutex_);
     --planned_;
-    const RequestPtr leader = next_leader();
-    if (!leader || !may_run()) return;
-    run(lock, fitting(leader));
+    if (queue_.empty() || free_.empty()) return;
+    run(lock, free_.back(), fitting(queue_.front()));
     if (queue_.empty() || planned_ >= free_.size()) return;
     ++planned_;
     lock.unlock();
@@ -95,34 +107,27 @@ void Batcher::work_later(const std::function<void(Request::Task)>& later,
   });
 }
 
-/// Runs what is queued on this thread until nothing is left that no other thread gathers, or no instance.
+/// Runs what is queued on this thread until nothing is left, or no instance.
 void Batcher::work(Lock& lock) {
-  while (true) {
-    take_over_full();
-    const RequestPtr leader = next_leader();
-    if (!leader || !may_run()) return;
-    if (Clock::now() < leader->arrived + limits_.max_delay && !is_full(leader)) {
-      gather(lock, leader);
-    } else {
-      run(lock, fitting(leader));
-    }
-  }
+  while (!queue_.empty() && !free_.empty()) run(lock, free_.back(), fitting(queue_.front()));
 }
 
-/// A batch that is full now is run by the thread that filled it, which is awake.
-void Batcher::take_over_full() {
-  std::erase_if(gatherers_, [this](Gatherer* one) {
-    if (!is_full(one->leader)) return false;
-    one->over = true;
-    one->wake.notify_one();
-    return true;
-  });
+/// Those whose batch is full, and an idle one for a request that is in nobody's.
+void Batcher::wake_gatherers() {
+  for (const auto& one : gatherers_) {
+    if (one->leader && is_full(one->leader)) one->wake.notify_one();
+  }
+  if (!next_leader()) return;
+  const auto idle = std::find_if(gatherers_.begin(), gatherers_.end(),
+                                 [](const auto& one) { return !one->leader && !one->running; });
+  if (idle != gatherers_.end()) (*idle)->wake.notify_one();
 }
 
 /// The first request that is in no gatherer's batch; null when there is none.
 RequestPtr Batcher::next_leader() const {
   Batch planned;
-  for (const Gatherer* one : gatherers_) {
+  for (const auto& one : gatherers_) {
+    if (!one->leader) continue;
     const Batch batch = fitting(one->leader);
     planned.insert(planned.end(), batch.begin(), batch.end());
   }
@@ -154,16 +159,36 @@ bool Batcher::is_full(const RequestPtr& leader) const {
   return rows == limits_.max_rows;
 }
 
-void Batcher::gather(Lock& lock, const RequestPtr& leader) {
-  Gatherer self;
-  self.leader = leader;
-  gatherers_.push_back(&self);
-  self.wake.wait_until(lock, leader->arrived + limits_.max_delay, [&] { return self.over; });
-  gatherers_.remove(&self);
+/// The thread of one instance.
+void Batcher::gather(int instance, const std::shared_ptr<bool>& gone) {
+  Gatherer& self = *gatherers_[static_cast<size_t>(instance)];
+  Lock lock(mutex_);
+  while (!stopped_) {
+    RequestPtr leader = self.leader = next_leader();
+    if (!leader) {
+      self.wake.wait(lock);
+      continue;
+    }
+    self.wake.wait_until(lock, leader->arrived + limits_.max_delay,
+                         [&] { return self.leader != leader || is_full(leader); });
+    if (self.leader != leader) continue;
+    // With the last answer the batcher may have no owner but these.
+    std::shared_ptr<void> owner = leader->owner;
+    self.leader = nullptr;
+    self.running = true;
+    run(lock, instance, fitting(leader));
+    self.running = false;
+    lock.unlock();
+    leader.reset();
+    owner.reset();
+    if (*gone) return;
+    lock.lock();
+  }
 }
 
-void Batcher::run(Lock& lock, const Batch& batch) {
+void Batcher::run(Lock& lock, int instance, const Batch& batch) {
   const Clock::time_point now = Clock::now();
+  std::erase(free_, instance);
   for (const RequestPtr& one : batch) {
     std::erase(queue_, one);
     running_.push_back(one);
@@ -171,12 +196,14 @@ void Batcher::run(Lock& lock, const Batch& batch) {
     one->state_ = Request::State::kRunning;
     one->started = now;
   }
-  const int instance = free_.back();
-  free_.pop_back();
   lock.unlock();
   std::optional<Error> failure;
   try {
-    run_(instance, batch);
+    if (gathers()) {
+      run_at_home(*gatherers_[static_cast<size_t>(instance)], instance, batch);
+    } else {
+      run_(instance, batch);
+    }
   } catch (const Error& error) {
     failure = error;
   } catch (const std::exception& error) {
@@ -199,6 +226,17 @@ void Batcher::run(Lock& lock, const Batch& batch) {
   lock.lock();
 }
 
+void Batcher::run_at_home(Gatherer& self, int instance, const Batch& batch) {
+  self.home.go();
+  const Clock::time_point start = Clock::now();
+  run_(instance, batch);
+  if (Clock::now() - start >= kWorthAMove) {
+    self.home.remember();
+  } else {
+    self.home.forget();
+  }
+}
+
 /// The client has gone. Runs on the thread that says so, which may be in the middle of submit().
 void Batcher::leave(const RequestPtr& request) {
   {
@@ -215,22 +253,20 @@ void Batcher::leave(const RequestPtr& request) {
 }
 
 void Batcher::release_gatherer(const RequestPtr& leader) {
-  for (Gatherer* one : gatherers_) {
+  for (const auto& one : gatherers_) {
     if (one->leader != leader) continue;
-    one->over = true;
+    one->leader = nullptr;
     one->wake.notify_one();
-    gatherers_.remove(one);
-    return;
   }
 }
 
 void Batcher::watch_deadline(const RequestPtr& request) {
   if (request->deadline >= next_deadline_) return;
   next_deadline_ = request->deadline;
-  if (watch_.joinable()) {
+  if (watch_.thread.joinable()) {
     deadline_changed_.notify_one();
   } else {
-    watch_ = std::thread([this, gone = gone_] { watch_deadlines(gone); });
+    watch_.thread = std::thread([this, gone = watch_.gone] { watch_deadlines(gone); });
   }
 }
 

@@ -1,9 +1,10 @@
 /// Dynamic batching: a bounded queue in order of priority and arrival in front of the instances of a package.
 ///
-/// No thread waits for its own request. The thread that brings one runs what is at the front of the queue
-/// while an instance is free: it gathers until `max_rows` are there or the oldest has waited `max_delay`,
-/// takes what fits, runs it and hands out all its answers, and goes on until nothing is left. A thread whose
-/// request is part of what another one gathers is free at once, and the one that fills the batch runs it. A
+/// No thread waits for its own request. Without a delay the thread that brings one runs what is at the front
+/// of the queue while an instance is free: it takes what fits, runs it and hands out all its answers, and
+/// goes on until nothing is left. With one each instance has a thread of its own, which gathers until
+/// `max_rows` are there or the oldest has waited `max_delay`, and keeps to the core whose caches hold the
+/// package: a long run on another one takes some percent longer, far more than the change of threads. A
 /// request leaves at its deadline or when its client has gone, also out of a run, which goes on for the rest.
 ///
 /// Thread-safety: all methods from many threads. At the destructor's start nothing is queued or runs.
@@ -13,7 +14,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "server/batching/home_core.h"
 
 namespace tensormill::batching {
 
@@ -51,7 +52,7 @@ public:
   /// locks. Must not throw.
   std::function<void(std::optional<Error>)> done;
   /// Where set, the thread of submit() must not be kept: what it would run it gives to this function, which
-  /// runs it soon. Then others that come meanwhile are in the same batch.
+  /// runs it soon. Then others that come meanwhile are in the same batch. Not used with a delay.
   std::function<void(Task)> later;
   std::shared_ptr<void> owner;  ///< keeps the batcher alive until `done` has returned
 
@@ -80,8 +81,8 @@ public:
 
   /// Takes a request, of which `done` will hear: Error(kDeadlineExceeded), Error(kCancelled), what the runner
   /// says. Throws Error(kUnavailable) when the queue is full and Error(kCancelled) when the client has gone
-  /// already; then `done` is not called. Unless `later` is set it may run batches, this request's and others,
-  /// before it returns; the caller keeps the owner alive.
+  /// already; then `done` is not called. Without a delay and unless `later` is set it may run batches, this
+  /// request's and others, before it returns; the caller keeps the owner alive.
   void submit(const RequestPtr& request);
   /// Requests that are queued now.
   int waiting() const;
@@ -89,23 +90,33 @@ public:
 private:
   using Lock = std::unique_lock<std::mutex>;
   using Batch = std::vector<RequestPtr>;
-  /// A thread that waits for others to join its request. It keeps an instance for itself.
+  /// A thread of the batcher's own. It may be the one that destroys the batcher, at the end of a call of
+  /// `done`; then `gone`, which nobody else reads, says so to it.
+  struct OwnThread {
+    std::thread thread;
+    std::shared_ptr<bool> gone = std::make_shared<bool>(false);
+    ~OwnThread();
+  };
+  /// What gathers and runs the batches of one instance.
   struct Gatherer {
-    RequestPtr leader;
+    RequestPtr leader;  ///< whose batch it gathers; null while it has none, or when another took it
+    bool running = false;
+    HomeCore home;  ///< of its own thread
     std::condition_variable wake;
-    bool over = false;  ///< another thread runs the batch, or the leader has left
+    OwnThread own;
   };
 
   void enqueue(const RequestPtr& request);
   void work(Lock& lock);
   void work_later(const std::function<void(Request::Task)>& later, const std::shared_ptr<void>& owner);
-  bool may_run() const { return free_.size() > gatherers_.size(); }
-  void take_over_full();
+  bool gathers() const { return limits_.max_delay.count() > 0; }
+  void wake_gatherers();
   RequestPtr next_leader() const;
   Batch fitting(const RequestPtr& leader) const;
   bool is_full(const RequestPtr& leader) const;
-  void gather(Lock& lock, const RequestPtr& leader);
-  void run(Lock& lock, const Batch& batch);
+  void gather(int instance, const std::shared_ptr<bool>& gone);
+  void run(Lock& lock, int instance, const Batch& batch);
+  void run_at_home(Gatherer& self, int instance, const Batch& batch);
   void leave(const RequestPtr& request);
   void release_gatherer(const RequestPtr& leader);
   void watch_deadline(const RequestPtr& request);
@@ -115,16 +126,15 @@ private:
   const Limits limits_;
   const RunBatch run_;
   mutable std::mutex mutex_;
-  Batch queue_;                     ///< in the order of service
-  Batch running_;                   ///< those that nobody has answered yet
-  std::vector<int> free_;           ///< instances
-  std::list<Gatherer*> gatherers_;  ///< each on the stack of its thread
-  size_t planned_ = 0;              ///< tasks given to `later` that have not begun
+  Batch queue_;            ///< in the order of service
+  Batch running_;          ///< those that nobody has answered yet
+  std::vector<int> free_;  ///< instances
+  size_t planned_ = 0;     ///< tasks given to `later` that have not begun
   Clock::time_point next_deadline_ = Clock::time_point::max();  ///< that the watch waits for, or before it
   std::condition_variable deadline_changed_;
   bool stopped_ = false;
-  std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);  ///< read by the watch's own thread alone
-  std::thread watch_;                                           ///< of deadlines; starts with the first one
+  std::vector<std::unique_ptr<Gatherer>> gatherers_;  ///< by instance; none without a delay
+  OwnThread watch_;                                   ///< of deadlines; starts with the first one
 };
 
 }  // namespace tensormill::batching

@@ -6,6 +6,7 @@
 #include <deque>
 #include <future>
 #include <map>
+#include <set>
 #include <thread>
 
 namespace tensormill::batching {
@@ -63,6 +64,7 @@ protected:
       changed_.wait(lock, [this] { return open_; });
       busy_[instance] = false;
       if (on_run) on_run(batch);
+      if (on_run_instance) on_run_instance(instance);
     });
   }
   /// Submits on a thread of its own.
@@ -96,6 +98,7 @@ protected:
   std::map<int, bool> busy_;
   std::vector<std::vector<int>> batches_;
   std::function<void(std::span<const RequestPtr>)> on_run;
+  std::function<void(int instance)> on_run_instance;
   std::optional<Batcher> batcher_;
   std::vector<std::jthread> threads_;  ///< end before the batcher does
 };
@@ -348,6 +351,40 @@ TEST(BatcherEnd, TheAnswerToALateRequestMayBeTheLastThatHeldIt) {
   EXPECT_FALSE(weak.expired());
   released.set_value();
   while (!weak.expired()) std::this_thread::yield();
+}
+
+TEST(BatcherEnd, TheAnswersOfABatchMayBeTheLastThatHeldIt) {
+  auto owner = std::make_shared<Batcher>(Limits{2, 64, 2, hours(1)}, [](int, std::span<const RequestPtr>) {});
+  std::promise<void> released;
+  const std::shared_future<void> let_go = released.get_future().share();
+  for (int number = 1; number <= 2; ++number) {
+    const auto request = numbered(number);
+    request->owner = owner;
+    request->done = [let_go](const std::optional<Error>&) { let_go.wait(); };
+    owner->submit(request);
+  }
+  const std::weak_ptr<Batcher> weak = owner;
+  owner.reset();
+  EXPECT_FALSE(weak.expired());
+  released.set_value();
+  while (!weak.expired()) std::this_thread::yield();
+}
+
+TEST_F(Batching, EachInstanceRunsOnAThreadOfItsOwn) {
+  make({2, 64, 2, hours(1)});
+  open();
+  std::map<int, std::set<std::thread::id>> threads;
+  on_run_instance = [&](int instance) { threads[instance].insert(std::this_thread::get_id()); };
+  for (int number = 0; number < 40; number += 2) {
+    auto one = start(numbered(number));
+    wait_for_queue(1);
+    EXPECT_EQ(outcome(*batcher_, numbered(number + 1)), std::nullopt);
+    EXPECT_EQ(one.get(), std::nullopt);
+  }
+  for (const auto& [instance, ids] : threads) {
+    EXPECT_EQ(ids.size(), 1U) << "instance " << instance;
+    EXPECT_EQ(ids.count(std::this_thread::get_id()), 0U) << "not the one that filled the batch";
+  }
 }
 
 TEST_F(Batching, ManyThreadsLoseNothing) {
