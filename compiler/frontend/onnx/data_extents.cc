@@ -259,6 +259,13 @@ private:
   std::map<ir::ValueId, const ir::Node*> mixed_;
 };
 
+/// Whether any result has an extent that depends on data. Its count is a further output.
+bool has_counts(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
+    return node.outputs.size() > 1 && !ops::data_axes(node).empty();
+  });
+}
+
 }  // namespace
 
 DataShape data_shape(const ir::Graph& graph, ir::ValueId value) {
@@ -275,6 +282,8 @@ bool same_count(const ir::Graph& graph, ir::ValueId a, ir::ValueId b) {
 }
 
 bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {
+  // Most graphs have none, and large ones ask for each node.
+  if (!has_counts(graph)) return false;
   for (const ir::ValueId id : ancestors_of(graph, value)) {
     const ir::NodeId producer = graph.value(id).producer;
     if (producer != ir::kAbsent && !ops::data_axes(graph.node(producer)).empty()) return true;
@@ -283,9 +292,7 @@ bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {
 }
 
 std::optional<MixedExtent> trim_outputs(ir::Graph& graph) {
-  const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                               [](const ir::Node& node) { return !ops::data_axes(node).empty(); });
-  if (!any) return std::nullopt;
+  if (!has_counts(graph)) return std::nullopt;
   const Tracker tracker(graph);
   std::vector<ir::ValueId> outputs = graph.outputs();
   std::vector<std::pair<size_t, DataAxis>> trimmed;
