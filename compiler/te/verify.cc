@@ -318,11 +318,20 @@ private:
     define(node.var, tainted);
     const bool is_index = node.value->type.dtype == DType::kInt64 || node.value->type.dtype == DType::kBool;
     const bool pure = !tainted && is_index;
+    std::optional<BoundsContext> outside;
+    if (node.value->op == ExprOp::kCheckIndex) outside = context_;
     context_.bind_value(node.var, inlined(node.value, true));
+    if (outside) assume_checked(node.var, inlined(node.value->args[1], true));
     if (pure) lets_.emplace_back(node.var, node.value);
     stmt(node.body);
     if (pure) lets_.pop_back();
     undefine(node.var);
+    if (outside) context_ = std::move(*outside);
+  }
+
+  /// What the variable's range does not say where the extent that the index was checked with is symbolic.
+  void assume_checked(const Var& index, const Expr& extent) {
+    if (context_.proves(extent >= 1)) context_.assume(Expr(index) < extent);
   }
 
   const Function& function_;

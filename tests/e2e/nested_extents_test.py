@@ -39,23 +39,23 @@ def smaller_of(b, k, value, form):
     return b.add("Reshape", [b.add("Cast", [scalar], to=INT64), b.ints(-1)])
 
 
-def best_of_found(k, form=None, **options):
+def best_of_found(k, form=None, extent=30, **options):
     """The best k of the values found, or of as many as there are."""
-    b = Builder([("x", [30])])
+    b = Builder([("x", [extent])])
     values = b.add("Gather", ["x", found_above(b, "x", 0)])
     top, order = node(b, "TopK", [values, smaller_of(b, k, values, form) if form else b.ints(k)], 2, **options)
     return model(b, [(top, FLOAT), (order, INT64), (b.add("Mul", [top, b.add("Cast", [order], to=FLOAT)]), FLOAT)])
 
 
-def parts_of_found(start, end, by_count=False):
-    b = Builder([("x", [30])])
+def parts_of_found(start, end, by_count=False, extent=30):
+    b = Builder([("x", [extent])])
     values = b.add("Gather", ["x", found_above(b, "x", 0)])
     stop = b.add("Sub", [b.add("Shape", [values]), b.ints(2)]) if by_count else b.ints(end)
     return model(b, [(b.add("Slice", [values, b.ints(start), stop, b.ints(0)]), FLOAT)])
 
 
 def joined():
-    """What two masks find, one behind the other, with a fixed part between; rows, their doubles and their number."""
+    """What two masks find, one behind the other, with all rows between; rows, their doubles and their number."""
     b = Builder([("x", [12, 3]), ("y", [9, 3]), ("p", [12]), ("q", [9])])
     first = b.add("Gather", ["x", found_above(b, "p", 0)])
     second = b.add("Gather", ["y", found_above(b, "q", 0)])
@@ -102,9 +102,9 @@ def dense_detector(levels=(20, 8), classes=3):
     return model(b, [(b.add("Gather", [value, kept], axis=0), kind) for value, kind in ((boxes, FLOAT), (scores, FLOAT), (labels, INT64))])
 
 
-def scattered(op):
-    """What is found, doubled and put back to its rows: of a fixed array, and of one as long as a first search found."""
-    b = Builder([("x", [12, 3]), ("p", [12])])
+def scattered(op, n=12):
+    """What is found, doubled and put back to its rows: of a whole array, and of one as long as a first search found."""
+    b = Builder([("x", [n, 3]), ("p", [n])])
     value = b.add("Gather", ["x", found_above(b, "p", -0.5)], axis=0)
     results = []
     for rows in ("x", value):
@@ -121,10 +121,11 @@ def scattered(op):
     return model(b, [(name, FLOAT) for name in results])
 
 
-def two_stage_detector(classes=3):
+def two_stage_detector(n=30, side=None, classes=3):
     """Faster R-CNN's way: proposals suppressed and cut, boxes of each level pooled from its map and merged, one more network,
     the classes' best boxes suppressed again."""
-    b = Builder([("large", [1, 4, 16, 16]), ("small", [1, 4, 8, 8]), ("boxes", [30, 4]), ("scores", [30])])
+    large, small = (["H", "W"], ["h", "w"]) if side == "free" else ([16, 16], [8, 8])
+    b = Builder([("large", [1, 4, *large]), ("small", [1, 4, *small]), ("boxes", [n, 4]), ("scores", [n])])
     rng = np.random.default_rng(12)
 
     def weights(*shape):
@@ -182,6 +183,16 @@ class NestedExtents(unittest.TestCase):
                 feed, expected = mill.reference(self.path, inputs, f"nested.{stem}.{name}")
                 actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
                 self.assertEqual(mill.compare.compare_sets(actual, expected, tolerance), [], f"{stem} {name}")
+
+    def check_free(self, made, shapes, feeds, stem, tolerance=1e-6):
+        """One package for inputs of any size."""
+        self.path.write_bytes(made)
+        done = mill.run_program("compile", self.path, "--input-shapes", shapes, "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), stem)
+        for i, inputs in enumerate(feeds):
+            feed, expected = mill.reference(self.path, inputs, f"nested.free.{stem}.{i}")
+            actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
+            self.assertEqual(mill.compare.compare_sets(actual, expected, tolerance), [], f"{stem} {i}")
 
     def vectors(self, *shares):
         """Vectors of 30, of which these many elements are above 0."""
@@ -255,6 +266,29 @@ class NestedExtents(unittest.TestCase):
                            "small": rng.uniform(-1, 1, (1, 4, 8, 8))}
             feeds[name] = {key: array.astype(np.float32) for key, array in feeds[name].items()}
         self.check(two_stage_detector(), feeds, "two_stage", 1e-4)
+
+    def test_free_dims(self):
+        rng = np.random.default_rng(14)
+
+        def some(*shape):
+            return rng.uniform(-1, 1, shape).astype(np.float32)
+
+        def boxes(n):
+            corners = rng.uniform(0, 10, (n, 2))
+            return np.concatenate([corners, corners + rng.uniform(1, 6, (n, 2))], axis=1).astype(np.float32)
+
+        vectors = [{"x": some(n)} for n in (1, 4, 9, 200)]
+        self.check_free(best_of_found(5, "min", "N"), "x:[N]", vectors, "best")
+        for start, end in ((0, 4), (1, 1 << 40), (3, 8), (0, -3)):
+            self.check_free(parts_of_found(start, end, extent="N"), "x:[N]", vectors, f"parts.{start}.{end}")
+        rows = [{"x": some(n, 3), "p": some(n)} for n in (12, 70)]
+        self.check_free(scattered("ScatterND", "N"), "x:[N,3] p:[N]", rows, "scattered")
+        levels = [{"boxes0": boxes(n), "boxes1": boxes(m), "scores0": np.abs(some(n, 3)), "scores1": np.abs(some(m, 3))}
+                  for n, m in ((5, 9), (20, 8), (60, 31))]
+        self.check_free(dense_detector(("A", "B")), "boxes0:[A,4] boxes1:[B,4] scores0:[A,3] scores1:[B,3]", levels, "dense", 1e-5)
+        maps = [{"large": some(1, 4, 2 * h, 2 * w), "small": some(1, 4, h, w), "boxes": boxes(n), "scores": np.abs(some(n))}
+                for h, w, n in ((8, 8, 30), (9, 13, 21), (20, 6, 150))]
+        self.check_free(two_stage_detector("N", "free"), "large:[1,4,H,W] small:[1,4,h,w] boxes:[N,4] scores:[N]", maps, "two_stage", 1e-4)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ class Bounds {
 public:
   using Numbers = std::optional<std::vector<BoundedInt>>;
 
-  explicit Bounds(const ir::Graph& graph) : graph_(graph) {}
+  /// `is_sample`: of two bounds the number, since the less of them is no formula of a free extent.
+  Bounds(const ir::Graph& graph, bool is_sample) : graph_(graph), is_sample_(is_sample) {}
 
   Numbers of(V id) {
     const auto seen = seen_.find(id);
@@ -46,6 +47,7 @@ private:
   static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
   struct Interval {
     int64_t least = kLeast, most = kMost;
+    bool is_number = false;  ///< `most` is one of the model's
   };
 
   Numbers look_at(V id) {
@@ -134,7 +136,7 @@ private:
     if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
     if (node.op == "where") return {std::min(in[1].least, in[2].least), std::max(in[1].most, in[2].most)};
     if (node.op == "max") return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most)};
-    if (node.op == "min") return {std::min(in[0].least, in[1].least), std::min(in[0].most, in[1].most)};
+    if (node.op == "min") return lesser(in[0], in[1]);
     Interval result;
     const bool is_bounded = std::all_of(in.begin(), in.end(), [](const Interval& each) {
       return each.least != kLeast && each.most != kMost;
@@ -153,19 +155,33 @@ private:
     return is_over ? Interval{} : result;
   }
 
+  /// The less of two.
+  Interval lesser(const Interval& a, const Interval& b) const {
+    const bool by_number = is_sample_ && a.is_number != b.is_number;
+    const Interval& bound = by_number ? (a.is_number ? a : b) : (a.most < b.most ? a : b);
+    return {std::min(a.least, b.least), bound.most, bound.is_number};
+  }
+
   /// Of all elements of an operand, or of their least.
   Interval operand(V id, bool of_least) {
     const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
     if (!numbers || numbers->empty()) return {};
-    Interval all{(*numbers)[0].least, (*numbers)[0].most};
+    std::optional<Interval> all;
     for (const BoundedInt& each : *numbers) {
-      all.least = std::min(all.least, each.least);
-      all.most = of_least ? std::min(all.most, each.most) : std::max(all.most, each.most);
+      const Interval one{each.least, each.most, each.is_known() && each.most <= kMaxPadded};
+      if (!all) {
+        all = one;
+      } else if (of_least) {
+        all = lesser(*all, one);
+      } else {
+        all = Interval{std::min(all->least, one.least), std::max(all->most, one.most)};
+      }
     }
-    return all;
+    return *all;
   }
 
   const ir::Graph& graph_;
+  bool is_sample_;
   std::map<V, Numbers> seen_;
   int depth_ = 0;
 };
@@ -180,6 +196,13 @@ V filled_behind(NodeContext& context, V x, const char* with) {
 V filled_along(NodeContext& context, V x, int64_t axis, const char* with) {
   const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
   return data && static_cast<int64_t>(data->axis) == axis ? filled(context, x, *data, with) : x;
+}
+
+V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
+  Compose c(context);
+  Shape behind = c.shape(x);
+  behind[static_cast<size_t>(axis)] = more;
+  return c.concat({x, c.filled(c.dtype(x), behind, 0)}, axis);
 }
 
 V take_first(NodeContext& context, V x, V count, int64_t axis) {
@@ -214,7 +237,8 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
 }
 
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {
-  if (const Bounds::Numbers found = Bounds(context.graph()).of(context.input(index))) return *found;
+  if (const Bounds::Numbers found = Bounds(context.graph(), context.is_sample()).of(context.input(index)))
+    return *found;
   std::vector<BoundedInt> numbers;
   for (const int64_t each : context.known_ints(index, what)) numbers.push_back({each, ir::kAbsent, each});
   return numbers;

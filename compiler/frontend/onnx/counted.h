@@ -14,6 +14,11 @@ namespace tensormill::frontend::onnx {
 ir::ValueId filled_behind(NodeContext& context, ir::ValueId x, const char* with);
 /// The same where the axis that depends on data is `axis`; x itself elsewhere.
 ir::ValueId filled_along(NodeContext& context, ir::ValueId x, int64_t axis, const char* with);
+/// x with `more` zeros behind it along `axis`.
+ir::ValueId longer_by(NodeContext& context, ir::ValueId x, int64_t more, int64_t axis);
+/// In a sample, whose extents stand for any, a result of up to so many elements is stored at this extent, its
+/// operand made longer: the less of it and a free extent would be no formula.
+inline constexpr int64_t kMaxPadded = int64_t{1} << 16;
 /// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on.
 ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
 /// x in a shape of as many elements. An axis that depends on data may be merged with those behind it.

@@ -125,7 +125,7 @@ ir::ValueId concat_counted(NodeContext& context, const std::vector<ir::ValueId>&
     const ir::ValueId gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
     from = c.add(from, c.where(c.binary("less", places, total), c.ints({0}, {1}), gap));
   }
-  const ir::ValueId last = c.ints({extent - 1}, {1});
+  const ir::ValueId last = c.minus(c.ints({extent}, {1}), 1);
   const ir::ValueId moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
   return take_first(context, moved, total, axis);
 }
@@ -146,7 +146,11 @@ void convert_concat(NodeContext& context) {
                              context.rank(inputs[0]));
   const auto is_counted = [&](ir::ValueId input) { return is_counted_along(context, input, axis); };
   if (inputs.size() > 1 && std::any_of(inputs.begin(), inputs.end(), is_counted)) {
-    context.set_output(0, concat_counted(context, inputs, axis));
+    if (!context.is_sample()) return context.set_output(0, concat_counted(context, inputs, axis));
+    // Two by two: the sum of two extents is a formula of theirs.
+    ir::ValueId joined = inputs[0];
+    for (size_t i = 1; i < inputs.size(); ++i) joined = concat_counted(context, {joined, inputs[i]}, axis);
+    context.set_output(0, joined);
     return;
   }
   context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
@@ -194,11 +198,17 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
   const ir::ValueId taken = c.sub(c.binary("min", stop, count), first);
   // The most that can be taken, at which the result is stored.
   int64_t most = start < 0 ? std::min(-start, extent) : std::max<int64_t>(extent - start, 0);
-  if (start >= 0 && end.most >= 0) most = std::clamp<int64_t>(end.most - start, 0, most);
-  const ir::ValueId whole = filled_along(context, x, axis, "zero");
+  ir::ValueId whole = filled_along(context, x, axis, "zero");
+  if (context.is_sample() && start >= 0 && start <= kMaxPadded) {
+    const bool is_short = end.most >= start && end.most <= kMaxPadded;
+    most = is_short ? end.most - start : extent;
+    if (is_short || start != 0) whole = longer_by(context, whole, start + most, axis);
+  } else if (start >= 0 && end.most >= 0) {
+    most = std::clamp<int64_t>(end.most - start, 0, most);
+  }
   ir::ValueId part = ir::kAbsent;
   if (start >= 0) {
-    part = c.slice(whole, axis, std::min(start, extent), most);
+    part = c.slice(whole, axis, most == 0 ? 0 : start, most);
   } else {
     const ir::ValueId places = c.add(c.ints(c.count_to(most), {most}), first);
     part = c.gather(whole, c.binary("min", places, c.ints({extent - 1}, {1})), axis);
@@ -219,9 +229,8 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   if (context.has_input(4) && context.known_ints(4, "steps").at(0) != 1) return std::nullopt;
   const bool is_counted = is_counted_along(context, x, axis);
   if (!is_counted && ends[0].is_known()) return std::nullopt;
-  if (is_counted && ends[0].is_known() && starts[0] == 0 &&
-      ends[0].most >= context.type(x).shape[static_cast<size_t>(axis)])
-    return std::nullopt;
+  const int64_t all = context.is_sample() ? kMaxPadded + 1 : context.type(x).shape[static_cast<size_t>(axis)];
+  if (is_counted && ends[0].is_known() && starts[0] == 0 && ends[0].most >= all) return std::nullopt;
   return slice_counted(context, x, axis, starts[0], ends[0]);
 }
 

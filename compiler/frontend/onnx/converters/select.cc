@@ -142,9 +142,16 @@ void convert_top_k(NodeContext& context) {
   } else {
     k = bounded_ints(context, 1, "k").at(0);
   }
-  if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
   const std::optional<ir::ValueId> count = count_along(context, given, axis);
-  const ir::ValueId x = filled_along(context, given, axis, largest ? "lowest" : "largest");
+  const char* filler = largest ? "lowest" : "largest";
+  ir::ValueId x = ir::kAbsent;
+  if (!k.is_known() && context.is_sample() && count && k.most <= kMaxPadded) {
+    const ir::ValueId longer = longer_by(context, filled_along(context, given, axis, "zero"), k.most, axis);
+    x = context.add("fill_behind", {longer, *count}, {{"axis", axis}, {"with", std::string(filler)}});
+  } else {
+    if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
+    x = filled_along(context, given, axis, filler);
+  }
   ir::ValueId order = context.add(is_long(context, extent) ? "sort_positions" : "arg_top_k", {x},
                                   {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.

@@ -134,7 +134,7 @@ namespace {
 
 /// The extents of operand 0 from `start` to `end`: constants, and the count of the axis that depends on data.
 ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
-  const Shape& shape = context.type(context.input(0)).shape;
+  const Shape shape = context.type(context.input(0)).shape;
   const std::optional<DataExtent> data = context.data_extent(0);
   const auto listed = [&](int64_t from, int64_t to) {
     return context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
