@@ -84,6 +84,22 @@ TEST(Verify, AcceptsSymbolicExtents) {
   EXPECT_EQ(verdict(text, Level::kLoops), "fine");
 }
 
+TEST(Verify, TakesACheckedIndexByItsName) {
+  const auto named = [](const std::string& guard, const std::string& body) {
+    return verdict("function f {\n  dims n\n  in a: f32[n]\n  in k: i64[8]\n  out b: f32[8]\n  body {\n" +
+                       guard + body + " }\n  }\n}\n",
+                   Level::kLoops);
+  };
+  const std::string guard = "if (n >= 1) { ", any = "if (n >= 0) { ";
+  const std::string inside = "for i = 0, 8 { let t: i64 = check_index(k[i], n) { b[i] = a[t] } }";
+  const std::string above = "for i = 0, 8 { let t: i64 = check_index(k[i], (n + 1)) { b[i] = a[t] } }";
+  const std::string again =
+      "for i = 0, 8 { let t: i64 = check_index(k[i], n) { b[i] = a[t] } let t: i64 = n { b[i] = a[t] } }";
+  EXPECT_EQ(named(guard, inside), "fine");
+  for (const std::string& refused : {named(any, inside), named(guard, above), named(guard, again)})
+    EXPECT_THAT(refused, testing::HasSubstr("is not shown to be in [0, n)"));
+}
+
 TEST(Verify, RejectsLoops) {
   const Case cases[] = {
       {"for i = 0, 65 { b[i] = 1:f32 }",
