@@ -145,6 +145,8 @@ def broken(name):
         graph.output[0].name = "nothing"
     elif name == "no_operator":
         graph.node[0].op_type = ""
+    elif name == "no_node_outputs":
+        del graph.node[0].output[:]
     elif name == "no_such_operator":
         graph.node[0].op_type = "NoSuch"
     elif name == "no_such_domain":
@@ -166,8 +168,8 @@ def broken(name):
 
 
 BROKEN = ["cycle", "made_twice", "short_raw", "short_typed", "negative_extent", "huge_extents", "no_such_type", "strings",
-          "sparse", "no_output", "unknown_output", "no_operator", "no_such_operator", "no_such_domain", "old_opset",
-          "no_opset", "old_ir", "input_twice", "attribute_twice", "segment"]
+          "sparse", "no_output", "unknown_output", "no_operator", "no_node_outputs", "no_such_operator", "no_such_domain",
+          "old_opset", "no_opset", "old_ir", "input_twice", "attribute_twice", "segment"]
 
 
 def seeds():

@@ -85,6 +85,7 @@ private:
                   const std::set<std::string>& produced) {
     const std::string label = "node \"" + node_label(node, index) + "\"";
     if (node.op_type.empty()) invalid(label + " has no operator");
+    if (node.outputs.empty()) invalid(label + " has no outputs");
     for (const std::string& input : node.inputs) {
       if (input.empty() || defined.count(input) != 0) continue;
       invalid(label + " reads \"" + input + "\", which " +
