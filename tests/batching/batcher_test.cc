@@ -335,6 +335,15 @@ TEST_F(Batching, ATurnThatFindsNoInstanceLeavesTheRestToTheOneThatRuns) {
   EXPECT_EQ(answer.get(), std::nullopt);
 }
 
+/// The batcher goes with the answers that wait for `released`.
+void expect_end(std::shared_ptr<Batcher> owner, std::promise<void>& released) {
+  const std::weak_ptr<Batcher> weak = owner;
+  owner.reset();
+  EXPECT_FALSE(weak.expired());
+  released.set_value();
+  while (!weak.expired()) std::this_thread::yield();
+}
+
 TEST(BatcherEnd, TheAnswerToALateRequestMayBeTheLastThatHeldIt) {
   auto owner = std::make_shared<Batcher>(Limits{}, [](int, std::span<const RequestPtr>) {});
   std::promise<void> released;
@@ -346,11 +355,7 @@ TEST(BatcherEnd, TheAnswerToALateRequestMayBeTheLastThatHeldIt) {
     request->done = [let_go = released.get_future().share()](const std::optional<Error>&) { let_go.wait(); };
     owner->submit(request);
   }
-  const std::weak_ptr<Batcher> weak = owner;
-  owner.reset();
-  EXPECT_FALSE(weak.expired());
-  released.set_value();
-  while (!weak.expired()) std::this_thread::yield();
+  expect_end(std::move(owner), released);
 }
 
 TEST(BatcherEnd, TheAnswersOfABatchMayBeTheLastThatHeldIt) {
@@ -363,11 +368,7 @@ TEST(BatcherEnd, TheAnswersOfABatchMayBeTheLastThatHeldIt) {
     request->done = [let_go](const std::optional<Error>&) { let_go.wait(); };
     owner->submit(request);
   }
-  const std::weak_ptr<Batcher> weak = owner;
-  owner.reset();
-  EXPECT_FALSE(weak.expired());
-  released.set_value();
-  while (!weak.expired()) std::this_thread::yield();
+  expect_end(std::move(owner), released);
 }
 
 TEST_F(Batching, EachInstanceRunsOnAThreadOfItsOwn) {
