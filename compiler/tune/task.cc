@@ -101,7 +101,7 @@ driver::KernelReference make_reference(const Task& task) {
   std::vector<const Tensor*> constants;
   for (size_t i = 0; i < task.constants.size(); ++i)
     constants.push_back(task.is_constant[i] != 0 ? &task.constants[i] : nullptr);
-  return driver::make_reference(task.kernel, constants);
+  return driver::make_accepted_reference(task.kernel, constants);
 }
 
 std::vector<size_t> parse_selection(const std::string& text, size_t count) {

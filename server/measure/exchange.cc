@@ -98,6 +98,9 @@ Measurement Exchange::read(const Json& answer) const {
   if (result.error == TrialError::kNone && answer.at("overrun").get<bool>())
     result = {TrialError::kWrongAnswer, "wrote past the end of a buffer", {}};
   if (result.error == TrialError::kNone) answer.at("seconds").get_to(result.seconds);
+  if (result.error == TrialError::kNone && result.seconds.empty())
+    result = {
+        TrialError::kRuntime, "refuses all data that the reference refuses, so there is nothing to time", {}};
   return result;
 }
 

@@ -46,6 +46,19 @@ int32_t unchecked_gather(const tm_call* call) {
   return TM_OK;
 }
 
+/// rows[i] of a table of 2, with its check of the indices; `wrong`: of the other row.
+template <bool wrong>
+int32_t gather_of_two(const tm_call* call) {
+  const auto* table = static_cast<const float*>(call->buffers[0]);
+  const auto* rows = static_cast<const int64_t*>(call->buffers[1]);
+  auto* y = static_cast<float*>(call->buffers[2]);
+  for (int64_t i = 0; i < 5; ++i) {
+    if (rows[i] < 0 || rows[i] > 1) return TM_INDEX_OUT_OF_RANGE;
+    y[i] = table[wrong ? 1 - rows[i] : rows[i]];
+  }
+  return TM_OK;
+}
+
 plan::Kernel kernel_of(std::string_view body) {
   const ir::Graph graph = parse("graph \"one\" " + std::string(body));
   return plan::extract_kernels(graph).kernels.at(0);
@@ -98,6 +111,16 @@ TEST(VerifyKernel, ErrorsOnGoodDataAndSilenceOnBadDataAreWrong) {
   }
   rows.set_element_int(3, 2);
   EXPECT_NO_THROW(driver::verify_kernel(gather, &unchecked_gather, {}, constants));
+}
+
+TEST(VerifyKernel, ValuesBehindIndicesOfFewRowsAreComparedToo) {
+  const plan::Kernel gather =
+      kernel_of("(%t: f32[2], %i: i64[5]) {\n  %y: f32[5] = gather(%t, %i) {axis: 0}\n  return %y\n}\n");
+  const std::vector<const Tensor*> none(2, nullptr);
+  EXPECT_FALSE(driver::make_reference(gather, none).refusal.empty());
+  EXPECT_EQ(driver::make_accepted_reference(gather, none).outputs.size(), 1U);
+  EXPECT_NO_THROW(driver::verify_kernel(gather, &gather_of_two<false>, {}, none));
+  expect_wrong(gather, &gather_of_two<true>, "the reference gives");
 }
 
 TEST(VerifyKernel, SeededDataIsReproducibleAndVaried) {
