@@ -186,8 +186,7 @@ std::vector<ir::OpDef> host_step_ops() {
           "take_first", 2, &infer_take_first,
           [](const ir::ReferenceContext& context) { run_host("take_first", context); },
           "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
-          "(int), "
-          "and their count: n within [0, extent]"),
+          "(int), and their count: n within [0, extent]"),
       host_op(
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },
@@ -196,9 +195,8 @@ std::vector<ir::OpDef> host_step_ops() {
           "roi_align", 3, &infer_roi_align,
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },
           "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
-          "[m,c,height,"
-          "width] by as many bilinear points a bin as it has pixels; attributes height, width, is_max, "
-          "half_pixel (ints), spatial_scale (float)")};
+          "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
+          "is_max, half_pixel (ints), spatial_scale (float)")};
 }
 
 }  // namespace tensormill::ops

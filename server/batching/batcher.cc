@@ -1,6 +1,7 @@
 #include "server/batching/batcher.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace tensormill::batching {
 
@@ -30,13 +31,21 @@ Batcher::Batcher(const Limits& limits, RunBatch run) : limits_(limits), run_(std
   for (int i = limits.instances - 1; i >= 0; --i) free_.push_back(i);
   if (!gathers()) return;
   for (int i = 0; i < limits.instances; ++i) gatherers_.push_back(std::make_unique<Gatherer>());
-  for (int i = 0; i < limits.instances; ++i) {
-    OwnThread& own = gatherers_[static_cast<size_t>(i)]->own;
-    own.thread = std::thread([this, i, gone = own.gone] { gather(i, gone); });
+  try {
+    for (int i = 0; i < limits.instances; ++i) {
+      OwnThread& own = gatherers_[static_cast<size_t>(i)]->own;
+      own.thread = std::thread([this, i, gone = own.gone] { gather(i, gone); });
+    }
+  } catch (const std::system_error& error) {
+    // Those that run would be waited for.
+    stop();
+    throw Error(ErrorCode::kUnavailable, std::string("no thread for an instance: ") + error.what());
   }
 }
 
-Batcher::~Batcher() {
+Batcher::~Batcher() { stop(); }
+
+void Batcher::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

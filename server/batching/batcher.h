@@ -74,6 +74,7 @@ using RunBatch = std::function<void(int instance, std::span<const RequestPtr> ba
 
 class Batcher {
 public:
+  /// Throws Error(kUnavailable) when the system has no thread for an instance.
   Batcher(const Limits& limits, RunBatch run);
   ~Batcher();
   Batcher(const Batcher&) = delete;
@@ -106,6 +107,7 @@ private:
     OwnThread own;
   };
 
+  void stop();
   void enqueue(const RequestPtr& request);
   void work(Lock& lock);
   void work_later(const std::function<void(Request::Task)>& later, const std::shared_ptr<void>& owner);

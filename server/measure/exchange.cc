@@ -99,8 +99,9 @@ Measurement Exchange::read(const Json& answer) const {
     result = {TrialError::kWrongAnswer, "wrote past the end of a buffer", {}};
   if (result.error == TrialError::kNone) answer.at("seconds").get_to(result.seconds);
   if (result.error == TrialError::kNone && result.seconds.empty())
-    result = {
-        TrialError::kRuntime, "refuses all data that the reference refuses, so there is nothing to time", {}};
+    result = {TrialError::kRuntime,
+              "the reference refuses all data that was tried, so there is nothing to time",
+              {}};
   return result;
 }
 

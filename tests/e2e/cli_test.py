@@ -9,7 +9,9 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+from onnx import TensorProto
 
+import made_models
 import mill
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
@@ -49,6 +51,18 @@ class CommandLine(unittest.TestCase):
         self.compile_is_refused(2, '"nothing"', "--disabled-pass", "nothing")
         self.compile_is_refused(2, "nothing", "--dump-code", "relay,nothing")
         self.refused(2, "--seed", "run", self.package, "--seed", "-1")
+
+    def test_numbers_of_no_elements(self):
+        """Of operands that are one number."""
+        x, none, zero = ("x", TensorProto.FLOAT, [8]), np.zeros(0, np.int64), np.zeros((), np.int64)
+        for op, inputs, output, constants, words in (
+                ("TopK", [x], ("y", TensorProto.FLOAT, None), [("k", none)], "k has 0 elements"),
+                ("CumSum", [x], ("y", TensorProto.FLOAT, [8]), [("axis", none)], "axis has 0 elements"),
+                ("Range", [], ("y", TensorProto.INT64, None), [("a", zero), ("b", none), ("c", zero)],
+                 "limit has 0 elements")):
+            model = self.folder / f"{op}.onnx"
+            model.write_bytes(made_models.one_node_model(op, inputs, output, constants))
+            self.refused(3, [op, words], "compile", model, "-o", self.folder / "not.tar")
 
     def test_wrong_targets(self):
         self.compile_is_refused(2, ["-mcpu", '"z80"', "skylake"], "--target", "llvm -mcpu=z80")

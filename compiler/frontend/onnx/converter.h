@@ -54,6 +54,8 @@ public:
   /// Integers of an operand whose value is known while the graph is built; throws ValueRequired otherwise.
   std::vector<int64_t> known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
+  /// One of one element; throws Error(kInvalidModel) for another number of them.
+  const Tensor& known_scalar(size_t index, const char* what) const;
   const Tensor& known_value(ir::ValueId value, const char* what) const;
   bool is_known(size_t index) const;
   /// Throws ValueRequired when an extent of the operand may depend on data.

@@ -244,6 +244,13 @@ std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const c
   return numbers;
 }
 
+BoundedInt bounded_int(NodeContext& context, size_t index, const char* what) {
+  const std::vector<BoundedInt> numbers = bounded_ints(context, index, what);
+  if (numbers.size() != 1)
+    context.invalid(std::string(what) + " has " + std::to_string(numbers.size()) + " elements, expected 1");
+  return numbers[0];
+}
+
 BoundedShape bounded_shape(NodeContext& context, size_t index) {
   BoundedShape shape;
   for (const BoundedInt& extent : bounded_ints(context, index, "shape")) {

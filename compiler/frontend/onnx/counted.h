@@ -35,6 +35,8 @@ struct BoundedInt {
 };
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded.
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
+/// The same of an operand of one element; throws Error(kInvalidModel) for another number of them.
+BoundedInt bounded_int(NodeContext& context, size_t index, const char* what);
 /// A shape of which the run may work out one extent: `extents` at its largest.
 struct BoundedShape {
   Shape extents;

@@ -91,6 +91,13 @@ const Tensor& NodeContext::known(size_t index, const char* what) const {
   return known_value(input(index), what);
 }
 
+const Tensor& NodeContext::known_scalar(size_t index, const char* what) const {
+  const Tensor& tensor = known(index, what);
+  if (tensor.num_elements() != 1)
+    invalid(std::string(what) + " has " + std::to_string(tensor.num_elements()) + " elements, expected 1");
+  return tensor;
+}
+
 const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
   const ir::Value& value = graph_.value(id);
   if (value.known) return *value.known;

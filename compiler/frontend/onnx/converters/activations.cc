@@ -187,8 +187,8 @@ void convert_lp_normalization(NodeContext& context) {
 }
 
 void convert_cumulative(NodeContext& context) {
-  const int64_t axis =
-      context.normalize_axis(context.known(1, "axis").element_as_int(0), context.rank(context.input(0)));
+  const int64_t axis = context.normalize_axis(context.known_scalar(1, "axis").element_as_int(0),
+                                              context.rank(context.input(0)));
   const std::string op = context.node().op_type == "CumSum" ? "cumsum" : "cumprod";
   context.set_output(0, context.add(op, {context.input(0)},
                                     {{"axis", axis},

@@ -382,7 +382,7 @@ void convert_group_query_attention(NodeContext& context) {
     operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
   }
   const int64_t batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
-  const int64_t total = context.known(6, "total_sequence_length").element_as_int(0);
+  const int64_t total = context.known_scalar(6, "total_sequence_length").element_as_int(0);
   const V past = context.optional_input(3);
   const int64_t held = past == ir::kAbsent ? 0 : c.shape(past)[2];
   if (total < queries || total > kMaxTensorBytes || queries < 1)

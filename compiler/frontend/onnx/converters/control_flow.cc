@@ -95,7 +95,8 @@ Bindings convert_loop(StructureContext& context) {
   const size_t count = context.inputs.size() - std::min<size_t>(2, context.inputs.size());
   if (body.outputs.size() < count + 1)
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
-  const int64_t trips = context.has_input(0) ? context.node.known(0, "M").element_as_int(0) : INT64_MAX;
+  const int64_t trips =
+      context.has_input(0) ? context.node.known_scalar(0, "M").element_as_int(0) : INT64_MAX;
   bool goes_on = !context.has_input(1) || known_bool(context, context.input(1), "cond");
   std::vector<Binding> carried(
       context.inputs.begin() +

@@ -13,11 +13,7 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 double known_number(const NodeContext& context, size_t index, const char* what, double fallback) {
-  if (!context.has_input(index)) return fallback;
-  const Tensor& tensor = context.known(index, what);
-  if (tensor.num_elements() != 1)
-    context.invalid(std::string(what) + " has " + std::to_string(tensor.num_elements()) + " elements");
-  return tensor.element_as_double(0);
+  return context.has_input(index) ? context.known_scalar(index, what).element_as_double(0) : fallback;
 }
 
 }  // namespace

@@ -328,10 +328,6 @@ V class_probabilities(NodeContext& context, V decisions) {
   return context.add("couple_pairs", {first});
 }
 
-}  // namespace
-
-namespace {
-
 /// Without support vectors: X W' + rho for coefficients [classes,F], as ONNX's reference and ONNX Runtime do
 /// it.
 void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {

@@ -224,9 +224,12 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const std::vector<BoundedInt> ends = bounded_ints(context, 2, "ends");
   if (starts.size() != 1 || ends.size() != 1) return std::nullopt;
   const int64_t rank = context.rank(x);
-  const int64_t axis =
-      context.has_input(3) ? context.normalize_axis(context.known_ints(3, "axes").at(0), rank) : 0;
-  if (context.has_input(4) && context.known_ints(4, "steps").at(0) != 1) return std::nullopt;
+  const std::vector<int64_t> one = {1};
+  const std::vector<int64_t> axes =
+      context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>{0};
+  if (axes.size() != 1 || (context.has_input(4) && context.known_ints(4, "steps") != one))
+    return std::nullopt;
+  const int64_t axis = context.normalize_axis(axes[0], rank);
   const bool is_counted = is_counted_along(context, x, axis);
   if (!is_counted && ends[0].is_known()) return std::nullopt;
   const int64_t all = context.is_sample() ? kMaxPadded + 1 : context.type(x).shape[static_cast<size_t>(axis)];
@@ -302,8 +305,9 @@ void convert_tile_axis(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   std::vector<int64_t> repeats(context.type(x).shape.size(), 1);
   const int64_t axis = context.normalize_axis(
-      static_cast<int64_t>(context.known(2, "axis").element_as_double(0)), context.rank(x));
-  repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(context.known(1, "tiles").element_as_double(0));
+      static_cast<int64_t>(context.known_scalar(2, "axis").element_as_double(0)), context.rank(x));
+  repeats[static_cast<size_t>(axis)] =
+      static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
   context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
 }
 
@@ -333,7 +337,7 @@ void convert_pad(NodeContext& context) {
 }
 
 void convert_trilu(NodeContext& context) {
-  const int64_t k = context.has_input(1) ? context.known(1, "k").element_as_int(0) : 0;
+  const int64_t k = context.has_input(1) ? context.known_scalar(1, "k").element_as_int(0) : 0;
   context.set_output(
       0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
 }

@@ -102,9 +102,10 @@ void convert_multinomial(NodeContext& context) {
 void convert_dropout(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const bool training = context.has_input(2) && context.known(2, "training_mode").element_as_int(0) != 0;
+  const bool training =
+      context.has_input(2) && context.known_scalar(2, "training_mode").element_as_int(0) != 0;
   const bool has_ratio = training && context.has_input(1);
-  const double ratio = has_ratio ? context.known(1, "ratio").element_as_double(0) : 0.5;
+  const double ratio = has_ratio ? context.known_scalar(1, "ratio").element_as_double(0) : 0.5;
   if (!(ratio >= 0 && ratio < 1)) context.invalid("ratio is " + std::to_string(ratio) + ", expected [0,1)");
   ir::ValueId kept = ir::kAbsent;
   if (training && ratio != 0) {

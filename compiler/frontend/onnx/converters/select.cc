@@ -110,7 +110,7 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
 }  // namespace
 
 void convert_one_hot(NodeContext& context) {
-  const int64_t depth = context.known(1, "depth").element_as_int(0);
+  const int64_t depth = context.known_scalar(1, "depth").element_as_int(0);
   const int64_t rank = context.rank(context.input(0)) + 1;
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank);
   context.set_output(
@@ -140,7 +140,7 @@ void convert_top_k(NodeContext& context) {
   if (context.opset() < 10) {
     k.most = context.required_int("k");
   } else {
-    k = bounded_ints(context, 1, "k").at(0);
+    k = bounded_int(context, 1, "k");
   }
   const std::optional<ir::ValueId> count = count_along(context, given, axis);
   const char* filler = largest ? "lowest" : "largest";

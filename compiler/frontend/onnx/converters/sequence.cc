@@ -21,7 +21,7 @@ Bindings one_sequence(Elements elements) {
 
 /// A position counted from the front; `limit` is the largest that is allowed.
 std::ptrdiff_t position_of(const StructureContext& context, size_t operand, int64_t size, int64_t limit) {
-  int64_t position = context.node.known(operand, "position").element_as_int(0);
+  int64_t position = context.node.known_scalar(operand, "position").element_as_int(0);
   if (position < 0) position += size;
   if (position < 0 || position > limit)
     context.node.invalid("position " + std::to_string(position) + " of a sequence of " +
@@ -95,7 +95,7 @@ Bindings convert_split_to_sequence(StructureContext& context) {
   const bool has_sizes = context.has_input(1);
   if (has_sizes) sizes = context.node.known_ints(1, "split");
   const bool is_list = has_sizes && context.node.rank(context.node.input(1)) == 1;
-  const int64_t size = has_sizes && !is_list ? sizes.at(0) : 1;
+  const int64_t size = has_sizes && !is_list ? context.node.known_scalar(1, "split").element_as_int(0) : 1;
   if (size < 1) context.node.invalid("split is " + std::to_string(size));
   if (!is_list) {
     if (extent / size > kMaxParts)

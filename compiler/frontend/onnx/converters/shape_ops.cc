@@ -95,9 +95,10 @@ namespace {
 /// 0, 1 ... up to what a run works out.
 std::optional<ir::ValueId> counted_range(NodeContext& context) {
   if (context.is_known(1) || context.type(context.input(1)).dtype != DType::kInt64) return std::nullopt;
-  if (context.known(0, "start").element_as_int(0) != 0 || context.known(2, "delta").element_as_int(0) != 1)
+  if (context.known_scalar(0, "start").element_as_int(0) != 0 ||
+      context.known_scalar(2, "delta").element_as_int(0) != 1)
     return std::nullopt;
-  const BoundedInt limit = bounded_ints(context, 1, "limit").at(0);
+  const BoundedInt limit = bounded_int(context, 1, "limit");
   Compose c(context);
   const int64_t most = std::max<int64_t>(limit.most, 0);
   return take_first(context, c.ints(c.count_to(most), {most}), as_count(context, limit), 0);
@@ -110,9 +111,9 @@ void convert_range(NodeContext& context) {
     context.set_output(0, *counted);
     return;
   }
-  const Tensor& start = context.known(0, "start");
-  const Tensor& limit = context.known(1, "limit");
-  const Tensor& delta = context.known(2, "delta");
+  const Tensor& start = context.known_scalar(0, "start");
+  const Tensor& limit = context.known_scalar(1, "limit");
+  const Tensor& delta = context.known_scalar(2, "delta");
   const double step = delta.element_as_double(0);
   if (step == 0) context.invalid("delta is 0");
   const double span = (limit.element_as_double(0) - start.element_as_double(0)) / step;

@@ -14,7 +14,7 @@ constexpr int64_t kMaxLength = int64_t{1} << 20;
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;
 
 int64_t known_length(NodeContext& context, size_t index, const char* what) {
-  const int64_t length = context.known(index, what).element_as_int(0);
+  const int64_t length = context.known_scalar(index, what).element_as_int(0);
   if (length < 0 || length > kMaxLength) context.invalid(std::string(what) + " is " + std::to_string(length));
   return length;
 }
@@ -108,7 +108,8 @@ void convert_dft(NodeContext& context) {
   ir::ValueId x = context.input(0);
   const int64_t rank = context.rank(x);
   int64_t axis = context.int_attr("axis", 1);
-  if (context.opset() >= 20) axis = context.has_input(2) ? context.known(2, "axis").element_as_int(0) : -2;
+  if (context.opset() >= 20)
+    axis = context.has_input(2) ? context.known_scalar(2, "axis").element_as_int(0) : -2;
   axis = context.normalize_axis(axis, rank);
   if (rank < 2 || axis == rank - 1)
     context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
@@ -167,9 +168,9 @@ void convert_stft(NodeContext& context) {
 void convert_mel_weight_matrix(NodeContext& context) {
   const int64_t bins = known_length(context, 0, "num_mel_bins");
   const int64_t length = known_length(context, 1, "dft_length");
-  const double rate = context.known(2, "sample_rate").element_as_double(0);
-  const double low = context.known(3, "lower_edge_hertz").element_as_double(0);
-  const double high = context.known(4, "upper_edge_hertz").element_as_double(0);
+  const double rate = context.known_scalar(2, "sample_rate").element_as_double(0);
+  const double low = context.known_scalar(3, "lower_edge_hertz").element_as_double(0);
+  const double high = context.known_scalar(4, "upper_edge_hertz").element_as_double(0);
   const int64_t rows = length / 2 + 1;
   if (context.product(rows, bins) > kMaxMatrix || !(rate > 0)) context.invalid("the matrix is too large");
   const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
