@@ -36,8 +36,10 @@ Reduced reduce(const Expr& x) {
   const Expr high = b + low_sum;
   const Expr low = (b - high) + low_sum;
   // Past the range the result is some number in [-1, 1], never garbage.
-  const Expr bound = f64(x, 0.7853981633974484);
-  return {te::max(te::min(high, bound), f64(x, -0.7853981633974484)), low, n.bits};
+  const auto limited = [&](const Expr& part, double bound) {
+    return te::max(te::min(part, f64(x, bound)), f64(x, -bound));
+  };
+  return {limited(high, 0.7853981633974484), limited(low, 1e-15), n.bits};
 }
 
 Expr sine_part(const Reduced& r, const MathContext& context) {

@@ -1,4 +1,6 @@
 // Elementwise operators and normalizations that are functions of simpler ones.
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "compiler/frontend/onnx/converters/compose.h"
@@ -35,6 +37,20 @@ void convert_thresholded_relu(NodeContext& context) {
   context.set_output(0, c.where(above, x, c.number(x, 0)));
 }
 
+namespace {
+
+/// log(2x), which asinh and acosh are from some size on, where that is as near as the type tells: their own
+/// formulas square x, which then overflows.
+ir::ValueId with_far(Compose& c, ir::ValueId x, ir::ValueId value) {
+  const DType dtype = c.dtype(x);
+  const double far = dtype == DType::kFloat64 ? 1e9 : dtype == DType::kFloat32 ? 1e4 : 1e2;
+  const ir::ValueId limit = c.number(x, far);
+  const ir::ValueId log = c.plus(c.unary("log", c.binary("max", x, limit)), std::log(2.0));
+  return c.where(c.binary("greater", x, limit), log, value);
+}
+
+}  // namespace
+
 // sign(x) * log(|x| + sqrt(x^2 + 1)), with log(1 + y) of y = |x| + x^2 / (1 + sqrt(x^2 + 1)) for small x.
 void convert_asinh(NodeContext& context) {
   Compose c(context);
@@ -48,7 +64,7 @@ void convert_asinh(NodeContext& context) {
   const ir::ValueId series = c.times(c.mul(ratio, c.plus(c.times(square, 1.0 / 3), 1)), 2);
   const ir::ValueId large = c.unary("log", c.plus(y, 1));
   const ir::ValueId value = c.where(c.binary("less", y, c.number(y, 0.01)), series, large);
-  context.set_output(0, c.mul(c.unary("sign", x), value));
+  context.set_output(0, c.mul(c.unary("sign", x), with_far(c, size, value)));
 }
 
 // log(x + sqrt(x - 1) * sqrt(x + 1)); NaN below 1.
@@ -56,7 +72,7 @@ void convert_acosh(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const ir::ValueId root = c.mul(c.unary("sqrt", c.minus(x, 1)), c.unary("sqrt", c.plus(x, 1)));
-  context.set_output(0, c.unary("log", c.add(x, root)));
+  context.set_output(0, with_far(c, x, c.unary("log", c.add(x, root))));
 }
 
 // log((1 + x) / (1 - x)) / 2, or x + x^3 / 3 where that cancels.
@@ -96,6 +112,7 @@ void convert_hardmax(NodeContext& context) {
   const int64_t rank = static_cast<int64_t>(shape.size());
   const bool flat = context.opset() < 13;
   int64_t axis = context.normalize_axis(context.int_attr("axis", flat ? 1 : -1), rank);
+  if (std::count(shape.begin(), shape.end(), 0) != 0) return context.set_output(0, x);
   ir::ValueId seen = x;
   if (flat) {
     Shape matrix{1, 1};

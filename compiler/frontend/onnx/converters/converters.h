@@ -23,7 +23,8 @@ ir::ValueId gemm(NodeContext& context);
 struct LayerNorm {
   ir::ValueId result, mean, inverse;  ///< inverse: one over the standard deviation
 };
-/// (x - mean) / deviation * scale + bias over `axes`; `bias` may be kAbsent.
+/// (x - mean) / deviation * scale + bias over `axes`, in float32 at least; `bias` may be kAbsent. The result
+/// has the type of x, mean and inverse are float32.
 LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId bias,
                            const std::vector<int64_t>& axes, double epsilon);
 /// x / sqrt(mean(x^2) + epsilon) * scale over `axes`, in float32 at least.

@@ -1,8 +1,10 @@
 // Elementwise operators. Names of graph operators are those of ONNX in snake case unless the table says
 // otherwise.
 #include <array>
+#include <limits>
 #include <utility>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
@@ -127,7 +129,9 @@ void convert_prelu(NodeContext& context) {
     broadcast[0] = shape[0];
     slope = context.reshape(slope, broadcast);
   }
-  context.set_output(0, context.add("prelu", {x, slope}));
+  if (is_float(context.type(x).dtype)) return context.set_output(0, context.add("prelu", {x, slope}));
+  Compose c(context);
+  context.set_output(0, c.where(c.binary("less", x, c.number(x, 0)), c.mul(x, slope), x));
 }
 
 void convert_where(NodeContext& context) {
@@ -135,9 +139,13 @@ void convert_where(NodeContext& context) {
 }
 
 void convert_clip_attrs(NodeContext& context) {
+  // The defaults are finite: infinities are limited, too, but for those of types of less range.
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const DType dtype = context.type(context.input(0)).dtype;
+  const bool has_default = dtype == DType::kFloat32 || dtype == DType::kFloat64;
   ir::Attrs attrs;
-  if (context.has_attr("min")) attrs.set("min", context.float_attr("min", 0));
-  if (context.has_attr("max")) attrs.set("max", context.float_attr("max", 0));
+  if (has_default || context.has_attr("min")) attrs.set("min", context.float_attr("min", -kLargest));
+  if (has_default || context.has_attr("max")) attrs.set("max", context.float_attr("max", kLargest));
   context.set_output(0, context.add("clip", {context.input(0)}, attrs));
 }
 

@@ -76,15 +76,17 @@ void convert_layer_norm(NodeContext& context) {
 
 LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId bias,
                            const std::vector<int64_t>& axes, double epsilon) {
-  const ir::Attrs reduce{{"axes", axes}, {"keepdims", int64_t{1}}};
-  const ir::ValueId mean = context.add("reduce_mean", {x}, reduce);
-  const ir::ValueId centered = context.add("sub", {x, mean});
-  const ir::ValueId variance = context.add("reduce_mean", {context.add("mul", {centered, centered})}, reduce);
-  const ir::ValueId shifted = context.add("add", {variance, context.scalar_like(x, epsilon)});
-  const ir::ValueId inverse = context.add("reciprocal", {context.add("sqrt", {shifted})});
-  ir::ValueId result = context.add("mul", {context.add("mul", {centered, inverse}), scale});
-  if (bias != ir::kAbsent) result = context.add("add", {result, bias});
-  return {result, mean, inverse};
+  Compose c(context);
+  const DType dtype = c.dtype(x), stash = DType::kFloat32;
+  const DType wide = dtype == DType::kFloat64 ? dtype : stash;
+  const ir::ValueId widened = c.cast(x, wide);
+  const ir::ValueId mean = c.reduce("reduce_mean", widened, axes, true);
+  const ir::ValueId centered = c.sub(widened, mean);
+  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, true);
+  const ir::ValueId inverse = c.unary("reciprocal", c.unary("sqrt", c.plus(variance, epsilon)));
+  ir::ValueId result = c.mul(c.mul(centered, inverse), c.cast(scale, wide));
+  if (bias != ir::kAbsent) result = c.add(result, c.cast(bias, wide));
+  return {c.cast(result, dtype), c.cast(mean, stash), c.cast(inverse, stash)};
 }
 
 void convert_softmax(NodeContext& context) {

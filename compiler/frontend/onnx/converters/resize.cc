@@ -32,22 +32,31 @@ struct Axis {
   double roi_end = 1;
 };
 
-/// Input position of output element x.
-double source_position(const Axis& axis, const std::string& mode, double x) {
-  const double in = static_cast<double>(axis.in);
-  const double out = axis.scale * in;
+/// Input position of output element x. Of numbers of type T: which element is the nearest to a position
+/// between two hangs on the rounding, and other runtimes compute it in float32.
+template <typename T>
+T position_of(const Axis& axis, const std::string& mode, T x) {
+  const T in = static_cast<T>(axis.in), half = static_cast<T>(0.5);
+  const T scale = axis.by_size ? static_cast<T>(axis.out) / in : static_cast<T>(axis.scale);
+  const T out = axis.by_size ? static_cast<T>(axis.out) : in * scale;
   if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
-  if (mode == "asymmetric") return x / axis.scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
+  if (mode == "asymmetric") return x / scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + half) / scale;
   if (mode == "tf_crop_and_resize") {
-    const double span = axis.roi_end - axis.roi_start;
-    return axis.roi_start * (in - 1) + (out == 1 ? 0.5 : x / (out - 1)) * span * (in - 1);
+    const T start = static_cast<T>(axis.roi_start), span = static_cast<T>(axis.roi_end - axis.roi_start);
+    return start * (in - 1) + (out == 1 ? half : x / (out - 1)) * span * (in - 1);
   }
   if (mode == "pytorch_half_pixel" && axis.out == 1) return 0;
-  const double position = (x + 0.5) / axis.scale - 0.5;
+  const T position = (x + half) / scale - half;
   if (mode != "half_pixel_symmetric") return position;
-  const double adjustment = static_cast<double>(axis.out) / out;
+  const T adjustment = static_cast<T>(axis.out) / out;
   return in / 2 * (1 - adjustment) + position;
+}
+
+double source_position(const Axis& axis, const Options& options, int64_t x) {
+  const std::string& mode = options.coordinates;
+  return options.mode == "nearest" ? static_cast<double>(position_of(axis, mode, static_cast<float>(x)))
+                                   : position_of(axis, mode, static_cast<double>(x));
 }
 
 int64_t nearest_element(const std::string& mode, double position) {
@@ -93,7 +102,7 @@ Taps make_taps(const Axis& axis, const Options& options) {
   const auto [shrink, first, count] = Reach(axis, options);
   taps.count = count;
   for (int64_t x = 0; x < axis.out; ++x) {
-    const double position = source_position(axis, options.coordinates, static_cast<double>(x));
+    const double position = source_position(axis, options, x);
     taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
     if (options.mode == "nearest") {
       taps.elements.push_back(
@@ -130,10 +139,11 @@ bool has_formula(const Axis& axis, const Options& options) {
   return !is_wide(axis, options) && Reach(axis, options).count <= kMaxListedTaps;
 }
 
-/// source_position for all output elements, from extents that are constants of their own: f64 [out].
+/// source_position for all output elements, from extents that are constants of their own: f64 [out], or f32.
 ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options) {
   const std::string& mode = options.coordinates;
-  const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), DType::kFloat64);
+  const DType dtype = options.mode == "nearest" ? DType::kFloat32 : DType::kFloat64;
+  const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), dtype);
   const ir::ValueId in = c.number(x, static_cast<double>(axis.in));
   const ir::ValueId out = c.number(x, static_cast<double>(axis.out));
   const ir::ValueId scale = axis.by_size ? c.div(out, in) : c.number(x, axis.scale);

@@ -1,0 +1,79 @@
+"""Values and extents at the ends of what operators take: infinities, squares that overflow, nothing at all, halves."""
+
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from one_node import OneNode, floats
+
+
+def normalized(x, scale, bias, epsilon):
+    centered = x - x.mean(-1, keepdims=True)
+    inverse = 1 / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
+    return centered * inverse * scale + bias, x.mean(-1, keepdims=True), inverse
+
+
+class EdgeValues(OneNode):
+    def test_limits_that_are_left_out_are_finite(self):
+        x = np.array([-np.inf, np.inf, np.nan, 2], np.float32)
+        most = np.finfo(np.float32).max
+        self.check("Clip", 6, [x], [np.array([-most, 1, np.nan, 1], np.float32)], max=1.0)
+        self.check("Clip", 10, [x], [np.array([0, most, np.nan, 2], np.float32)], min=0.0)
+
+    def test_slopes_of_integers(self):
+        x, slope = np.array([[-3, 0, 5], [2**30, -7, 1]], np.int32), np.array([2, 3, -4], np.int32)
+        self.check("PRelu", 16, [x, slope], [np.where(x < 0, x * slope, x)])
+
+    def test_inverses_of_what_has_no_square(self):
+        for dtype, large in ((np.float32, 3e38), (np.float64, 1e300), (np.float16, 6e4)):
+            x = np.array([large, 300, 99, 101, 1.5, 1e3], dtype)
+            wide = x.astype(np.float64)
+            digits = 2 if dtype == np.float16 else 5
+            self.check("Asinh", 9, [np.concatenate([x, -x])], [np.arcsinh(np.concatenate([wide, -wide])).astype(dtype)], digits=digits)
+            self.check("Acosh", 9, [x], [np.arccosh(wide).astype(dtype)], digits=digits)
+
+    def test_angles_past_all_turns_have_some_sine(self):
+        x = np.array([3e38, -1e30, 1e300, 1e15])
+        graph = helper.make_graph([helper.make_node("Sin", ["x"], ["y"]), helper.make_node("Cos", ["x"], ["z"])], "turns",
+                                  [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [4])],
+                                  [helper.make_tensor_value_info(name, TensorProto.DOUBLE, None) for name in "yz"])
+
+        def expect(answer, outputs):
+            self.assertTrue(answer.startswith("ok "), answer)
+            for array in outputs.values():
+                self.assertTrue(np.all(np.abs(array) <= 1), array)
+
+        self.run_model(graph, 9, {"x": x}, expect)
+
+    def test_statistics_of_layer_normalization_are_float32(self):
+        x, scale, bias = floats(3, 17) * 3, floats(17), floats(17)
+        for dtype, digits in ((np.float16, 2), (np.float64, 5)):
+            parts = [part.astype(dtype) for part in (x, scale, bias)]
+            y, mean, inverse = normalized(*(part.astype(np.float64) for part in parts), 1e-5)
+            self.check("LayerNormalization", 17, parts, [y.astype(dtype), mean.astype(np.float32), inverse.astype(np.float32)], digits=digits)
+
+    def test_squares_past_float16(self):
+        x = (floats(2, 9) * 9000).astype(np.float16)
+        one, none = np.ones(9, np.float16), np.zeros(9, np.float16)
+        y, _, _ = normalized(x.astype(np.float64), 1, 0, 1e-5)
+        self.check("LayerNormalization", 17, [x, one, none], [y.astype(np.float16)], digits=2)
+
+    def test_the_largest_of_nothing(self):
+        for shape in ((0, 3), (3, 0), (2, 0, 3)):
+            x = np.zeros(shape, np.float32)
+            self.check("Hardmax", 9, [x], [x])
+            self.check("Hardmax", 13, [x], [x])
+
+    def test_positions_between_two_elements(self):
+        """3.5 / 0.7 is 5 in float32, and more than 5 in float64: half past an element is nearer to the one below."""
+        x = np.arange(33, dtype=np.float32)[None, None, None]
+        for scale in (0.7, 2.3, 1.5, 0.34):
+            ratio = np.float32(scale)
+            at = (np.arange(int(33 * ratio), dtype=np.float32) + np.float32(0.5)) / ratio - np.float32(0.5)
+            y = x[..., np.clip(np.ceil(at - np.float32(0.5)), 0, 32).astype(np.int64)]
+            self.check("Resize", 13, [x, None, np.array([1, 1, 1, scale], np.float32)], [y], mode="nearest")
+
+
+if __name__ == "__main__":
+    unittest.main()
