@@ -1,7 +1,8 @@
 /// Compiles models and runs them in this process, many one after the other: reads lines "MODEL INPUTS.npz
-/// OUTPUTS.npz", writes the outputs in the model's order as members "0", "1" ..., and answers each with a
-/// line "ok" or "error TEXT". Inputs are members named as the model's inputs. An input whose value decides
-/// about shapes is bound at import.
+/// OUTPUTS.npz [OPT-LEVEL [SHAPE-BUCKETS]]", writes the outputs in the model's order as members "0", "1" ...,
+/// and answers each with a line "ok" or "error TEXT". Inputs are members named as the model's inputs. An
+/// input whose value decides about shapes is bound at import. With buckets, dims that the model names stay
+/// free.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "runtime/base/error.h"
@@ -23,6 +25,12 @@ namespace tensormill {
 namespace {
 
 namespace onnx = frontend::onnx;
+
+struct Case {
+  std::string model, inputs, outputs;
+  int opt_level = 3;
+  ShapeBuckets buckets;  ///< none: all shapes are fixed
+};
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
   const auto file = MappedFile::open(path);
@@ -55,9 +63,15 @@ bool contradicts(const onnx::SignatureValue& input, const Tensor& tensor) {
          concrete_shape(input.shape) != shape;
 }
 
-/// Imports with the inputs' own shapes; binds the values that the importer asks for.
-ir::Graph import(const onnx::ModelSource& source, const std::map<std::string, Tensor>& inputs,
-                 size_t& num_bound) {
+bool has_named_dim(const onnx::SignatureValue& input) {
+  return std::any_of(input.shape.begin(), input.shape.end(),
+                     [](const Dim& dim) { return std::holds_alternative<std::string>(dim); });
+}
+
+/// Imports with the inputs' own shapes, but for dims that are to stay free; binds the values that the
+/// importer asks for.
+ir::Variants import(const onnx::ModelSource& source, const ShapeBuckets& buckets,
+                    const std::map<std::string, Tensor>& inputs, size_t& num_bound) {
   onnx::ImportOptions options;
   for (const onnx::SignatureValue& input : onnx::read_facts(source).inputs) {
     if (input.kind != onnx::ValueKind::kTensor) {
@@ -66,12 +80,13 @@ ir::Graph import(const onnx::ModelSource& source, const std::map<std::string, Te
     }
     const auto found = inputs.find(input.name);
     if (found == inputs.end() || contradicts(input, found->second)) continue;
+    if (!buckets.empty() && has_named_dim(input)) continue;
     const Shape shape = shown_shape(found->second.dtype(), found->second.shape());
     options.input_shapes[input.name] = DimShape(shape.begin(), shape.end());
   }
   while (true) {
     try {
-      return onnx::import_model(source, options, ops::standard_ops());
+      return onnx::import_variants(source, options, buckets, ops::standard_ops());
     } catch (const Error& error) {
       bool bound = false;
       for (const ErrorDetail& detail : error.details()) {
@@ -85,28 +100,31 @@ ir::Graph import(const onnx::ModelSource& source, const std::map<std::string, Te
   }
 }
 
-std::shared_ptr<const package::LoadedPackage> compile(const ir::Graph& graph, const std::string& path) {
+std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& variants, int opt_level,
+                                                      const std::string& path) {
   driver::CompileOptions options;
   options.target = target::host_target();
   options.verify = driver::VerifyMode::kNone;
   options.model_digest = Digest::of(std::string_view("conformance")).text();
-  const driver::CompileResult result = driver::compile(graph, options);
+  options.opt_level = opt_level;
+  const driver::CompileResult result = driver::compile(variants, options);
   package::write_archive(
       path, {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
   return package::LoadedPackage::load(package::Package::open(path));
 }
 
 /// The number of inputs and how many of them were bound.
-std::string run_case(const std::string& model, const std::string& in_path, const std::string& out_path) {
-  const std::map<std::string, Tensor> inputs = read_inputs(in_path);
+std::string run_case(const Case& given) {
+  const std::map<std::string, Tensor> inputs = read_inputs(given.inputs);
   size_t num_bound = 0;
-  const ir::Graph graph = import(onnx::open_model(model), inputs, num_bound);
-  exec::GraphExecutor executor(compile(graph, out_path + ".tar"));
+  const ir::Variants variants = import(onnx::open_model(given.model), given.buckets, inputs, num_bound);
+  exec::GraphExecutor executor(compile(variants, given.opt_level, given.outputs + ".tar"));
   for (const package::Port& port : executor.inputs()) {
     const auto found = inputs.find(port.name);
     if (found == inputs.end()) throw Error(ErrorCode::kInvalidTensor, "no data for input " + port.name);
     const Tensor& tensor = found->second;
-    if (contradicts({port.name, port.dtype, shown_shape(port.dtype, port.shape)}, tensor)) {
+    if (given.buckets.empty() &&
+        contradicts({port.name, port.dtype, shown_shape(port.dtype, port.shape)}, tensor)) {
       const std::span<std::byte> unread = executor.input_bytes(executor.input_index(port.name));
       std::fill(unread.begin(), unread.end(), std::byte{0});
       continue;
@@ -118,7 +136,7 @@ std::string run_case(const std::string& model, const std::string& in_path, const
   std::vector<npz::NamedTensor> outputs;
   for (size_t i = 0; i < executor.outputs().size(); ++i)
     outputs.push_back({std::to_string(i), executor.copy_output(i)});
-  write_file(out_path, npz::write_npz(outputs));
+  write_file(given.outputs, npz::write_npz(outputs));
   return std::to_string(num_bound) + " " + std::to_string(inputs.size());
 }
 
@@ -129,15 +147,17 @@ std::string one_line(std::string text) {
 
 std::string answer(const std::string& line) {
   std::istringstream words(line);
-  std::string model, inputs, outputs;
-  words >> model >> inputs >> outputs;
+  Case given;
+  words >> given.model >> given.inputs >> given.outputs;
   std::string result;
   try {
-    result = "ok " + run_case(model, inputs, outputs);
+    if (std::string text; words >> text) given.opt_level = std::stoi(text);
+    if (std::string text; words >> text) given.buckets = parse_shape_buckets(text);
+    result = "ok " + run_case(given);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());
   }
-  std::filesystem::remove(outputs + ".tar");
+  std::filesystem::remove(given.outputs + ".tar");
   return result;
 }
 

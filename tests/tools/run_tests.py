@@ -170,7 +170,7 @@ def run_sanitizers(totals):
 PYTHON_GROUPS = {
     "lint": ["lint"],
     "unit": ["tools", "peer"],
-    "golden": ["golden", "conformance"],
+    "golden": ["golden", "conformance", "differential"],
     "e2e": ["e2e"],
     "determinism": ["determinism"],
     "docs": ["docs"],
