@@ -1,4 +1,3 @@
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -24,6 +23,7 @@
 #include "server/metrics/audit_log.h"
 #include "server/metrics/registry.h"
 #include "server/metrics/request_log.h"
+#include "server/services/free_memory.h"
 #include "server/services/key_file.h"
 #include "server/services/server.h"
 #include "server/transport/transport.h"
@@ -163,12 +163,8 @@ private:
   std::unique_ptr<transport::ServerTransport> transport_;
 };
 
-/// Each thread would have an arena of its own, and keep some MiB there of what it has freed: as many arenas
-/// as threads can run at once are enough. Only hints: 0 says that they were not taken.
-void limit_arenas() { ::mallopt(M_ARENA_MAX, std::max(cores(), 2)); }
-
 int serve(const SettingsArguments& arguments) {
-  limit_arenas();
+  server::limit_arenas();
   const config::Settings settings = settings_of(arguments);
   transport::TransportOptions options = transport_options(settings);
   const FileDescriptor signals = stop_signals();

@@ -1,11 +1,10 @@
 #include "server/services/store_service.h"
 
-#include <malloc.h>
-
 #include <cstring>
 #include <filesystem>
 
 #include "runtime/base/error.h"
+#include "server/services/free_memory.h"
 
 namespace tensormill::server {
 
@@ -120,9 +119,7 @@ services::GcReport StoreServiceImpl::collect(bool dry_run) {
   report.blobs = done.blobs;
   report.bytes = done.stored_bytes;
   report.held = {{"referenced", collector_.roots().size()}, {"being_published", done.held}};
-  // What requests have freed stays with the allocator's arenas, one or two for each thread, until it is asked
-  // for.
-  if (!dry_run) ::malloc_trim(0);
+  if (!dry_run) give_back_free_memory();
   return report;
 }
 

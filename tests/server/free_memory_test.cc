@@ -1,0 +1,59 @@
+#include "server/services/free_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tensormill::server {
+namespace {
+
+constexpr size_t kMiB = 1024 * 1024;
+
+int64_t resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmRSS:", 0) == 0) return std::stoll(line.substr(6));
+  }
+  return -1;
+}
+
+std::unique_ptr<char[]> written(size_t bytes) {
+  std::unique_ptr<char[]> memory(new char[bytes]);
+  std::memset(memory.get(), 1, bytes);
+  return memory;
+}
+
+TEST(FreeMemory, TheEndsOfAllArenasGoBack) {
+  limit_arenas();
+  // Once a block of this size was freed, arenas keep twice as much.
+  written(4 * kMiB).reset();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      std::vector<std::unique_ptr<char[]>> blocks;
+      for (int k = 0; k < 40; ++k) blocks.push_back(written(kMiB / 10));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::unique_ptr<char[]> kept = written(kMiB);
+  give_back_free_memory();
+  const int64_t least = resident_kib();
+  ASSERT_GT(least, 0);
+  std::thread user([] {
+    std::vector<std::unique_ptr<char[]>> blocks;
+    for (int k = 0; k < 40; ++k) blocks.push_back(written(kMiB / 10));
+  });
+  user.join();
+  EXPECT_GT(resident_kib(), least + 2048) << "nothing is kept, so nothing is tested";
+  give_back_free_memory();
+  EXPECT_LT(resident_kib(), least + 512);
+  for (size_t i = 0; i < kMiB; ++i) ASSERT_EQ(kept[i], 1);
+}
+
+}  // namespace
+}  // namespace tensormill::server
