@@ -65,6 +65,14 @@ class EdgeValues(OneNode):
             self.check("Hardmax", 9, [x], [x])
             self.check("Hardmax", 13, [x], [x])
 
+    def test_softmax_of_squares_down_the_columns(self):
+        for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):
+            x = floats(*shape)
+            powers = np.exp(x - x.max(axis, keepdims=True))
+            y = powers / powers.sum(axis, keepdims=True)
+            self.check("Softmax", 13, [x], [y], axis=axis)
+            self.check("LogSoftmax", 13, [x], [np.log(y)], axis=axis)
+
     def test_positions_between_two_elements(self):
         """3.5 / 0.7 is 5 in float32, and more than 5 in float64: half past an element is nearer to the one below."""
         x = np.arange(33, dtype=np.float32)[None, None, None]

@@ -17,7 +17,7 @@ def draw_reduction(name, types):
             dtype = np.dtype(b.pick(["u1", "i1"] + (["b1"] if b.opset >= 20 else [])))
         options = b.some(keepdims=b.int(0, 1))
         low, high = (0.1, 2) if name in ("ReduceLogSum", "ReduceProd") and dtype.kind == "f" else (-1, 1) if name == "ReduceProd" else (None, None)
-        x = b.x(shape, dtype, low=low, high=high, hard=0.1 if name == "ReduceSum" else 0)
+        x = b.x(shape, dtype, low=low, high=high, hard=0.1 if name == "ReduceSum" and dtype.kind == "f" else 0)
         with_input = b.opset >= (13 if name == "ReduceSum" else 18)
         if with_input:
             options.update(b.some(noop_with_empty_axes=b.int(0, 1)))
@@ -57,7 +57,7 @@ def draw_softmax(name):
         shape = b.shape(1, 4)
         b.atol = 1e-6
         b.elementwise()
-        b.node(name, [b.x(shape, b.dtype(FLOATS), hard=0.05)],
+        b.node(name, [b.x(shape, b.dtype(FLOATS), hard=0 if name == "Hardmax" else 0.05)],
                **b.some(axis=b.axis(len(shape)) if b.opset >= 11 else b.int(0, len(shape) - 1)))
 
     return draw

@@ -29,6 +29,7 @@ import cases  # noqa: E402
 import contrib  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
 import graphs  # noqa: E402,F401
+import large  # noqa: E402,F401
 import moves  # noqa: E402,F401
 import spatial  # noqa: E402,F401
 from builder import Builder, Skip  # noqa: E402

@@ -6,6 +6,22 @@
 
 namespace tensormill::schedule {
 
+namespace {
+
+/// Whether leaving out another axis of `shape` than the last gives the same extents.
+bool has_equal_axis(const Shape& shape) { return shape[shape.size() - 2] == shape.back(); }
+
+/// Whether memory runs along the reduction's one axis.
+bool runs_along_memory(const Builder& builder, const std::string& reduction) {
+  const size_t axis = builder.stage(reduction).shape.size();
+  const std::vector<Access> accesses = builder.accesses(reduction);
+  return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    return !access.irregular[axis] && access.stride[axis] >= 0 && access.stride[axis] <= 1;
+  });
+}
+
+}  // namespace
+
 bool template_softmax(Builder& builder) {
   std::vector<std::string> reductions, outputs;
   for (const std::string& name : builder.stage_names()) {
@@ -25,6 +41,7 @@ bool template_softmax(Builder& builder) {
     if (own.size() == shape.size() && own.back() == 1) own.pop_back();
     if (stage.dtypes.size() != 1 || stage.reduction->axes.size() != 1 || own != rows) return false;
     if (builder.extent(name, "r0") != shape.back()) return false;
+    if (has_equal_axis(shape) && !runs_along_memory(builder, name)) return false;
   }
   builder.inline_injective();
   const int64_t lanes = builder.lanes(root), row = shape.back();
