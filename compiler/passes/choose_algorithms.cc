@@ -15,13 +15,11 @@ namespace tensormill::passes {
 namespace {
 
 /// Costs in cycles, as measured on AVX-512 cores (bench/README.md, Winograd).
-constexpr double kProductsPerCycle = 2 * 0.85;  ///< vector fma in register tiles
-constexpr double kStreamedBytes = 4;            ///< a cycle, of weights that L2 does not hold
+constexpr double kMostProducts = 1.7;  ///< vector fma a cycle in register tiles, of a core that starts two
+constexpr double kProductLatency = 4;
 /// Bᵀ d B and Aᵀ M A of one tile and one block of channels.
 constexpr double kInputTransform4 = 200, kOutputTransform4 = 140;
 constexpr double kInputTransform2 = 40, kOutputTransform2 = 35;
-/// A register tile of fewer accumulators waits for its sums.
-constexpr double kFullTile = 8;
 /// Another algorithm must be this much faster than the direct one.
 constexpr double kGain = 0.87;
 /// Weights of all kernels together over those of the model as it stands.
@@ -75,10 +73,14 @@ Layer layer_of(const ir::Graph& graph, ir::NodeId id) {
   return layer;
 }
 
+double products_per_cycle(const target::CpuFacts& facts) {
+  return std::min<double>(facts.products_per_cycle, kMostProducts);
+}
+
 /// Arithmetic, or the weights' way from beyond L2 where that takes longer.
 double bounded(double cycles, double weight_bytes, const target::CpuFacts& facts) {
   const bool streamed = weight_bytes > static_cast<double>(facts.l2_bytes);
-  return streamed ? std::max(cycles, weight_bytes / kStreamedBytes) : cycles;
+  return streamed ? std::max(cycles, weight_bytes / facts.streamed_bytes) : cycles;
 }
 
 double weight_bytes(const Layer& layer, int64_t taps) {
@@ -88,7 +90,7 @@ double weight_bytes(const Layer& layer, int64_t taps) {
 double direct_cycles(const Layer& layer, const target::CpuFacts& facts) {
   const double points = static_cast<double>(layer.batch * layer.height * layer.width);
   const double products = points * static_cast<double>(layer.in_blocks * layer.lanes * layer.out_blocks) * 9;
-  return bounded(products / kProductsPerCycle, weight_bytes(layer, 9), facts);
+  return bounded(products / products_per_cycle(facts), weight_bytes(layer, 9), facts);
 }
 
 double winograd_cycles(const Layer& layer, int64_t tile, const target::CpuFacts& facts) {
@@ -98,11 +100,13 @@ double winograd_cycles(const Layer& layer, int64_t tile, const target::CpuFacts&
                out_blocks = static_cast<double>(layer.out_blocks);
   const int64_t points = (tile + 2) * (tile + 2);
   const double products = static_cast<double>(points * layer.lanes) * in_blocks * out_blocks;
-  const double waiting = std::max(1.0, kFullTile / (tiles * static_cast<double>(layer.group)));
+  // A register tile of fewer sums waits for them.
+  const double full_tile = kProductLatency * facts.products_per_cycle;
+  const double waiting = std::max(1.0, full_tile / (tiles * static_cast<double>(layer.group)));
   const double transforms = tile == 4 ? in_blocks * kInputTransform4 + out_blocks * kOutputTransform4
                                       : in_blocks * kInputTransform2 + out_blocks * kOutputTransform2;
-  return bounded(tiles * (products * waiting / kProductsPerCycle + transforms), weight_bytes(layer, points),
-                 facts);
+  return bounded(tiles * (products * waiting / products_per_cycle(facts) + transforms),
+                 weight_bytes(layer, points), facts);
 }
 
 /// The best use of the budget: by cycles saved for each byte of weights, F(4,3) taking the place of F(2,3).

@@ -16,7 +16,8 @@ const std::vector<FeatureRow>& all_features() {
 
 const std::vector<CpuRow>& all_cpus() {
   static const std::vector<CpuRow> rows = {
-#define TM_CPU(name, arch, vendor, base, extra, l1d, l2) {name, arch, vendor, base, extra, l1d, l2},
+#define TM_CPU(name, arch, vendor, base, extra, l1d, l2, product_bits, streamed) \
+  {name, arch, vendor, base, extra, l1d, l2, product_bits, streamed},
 #include "config/cpus.def"
 #undef TM_CPU
   };
@@ -108,6 +109,11 @@ void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts&
   facts.vector_registers = wide ? 32 : 16;
   facts.fma = has("fma");
   facts.dot4 = wide ? has("avx512vnni") : has("avxvnni");
+}
+
+void derive_rates(const CpuRow& cpu, CpuFacts& facts) {
+  facts.products_per_cycle = facts.vector_bits > cpu.product_bits ? 1 : 2;
+  facts.streamed_bytes = cpu.streamed_bytes;
 }
 
 std::string arch_of(std::string_view triple) { return std::string(triple.substr(0, triple.find('-'))); }

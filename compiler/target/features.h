@@ -37,6 +37,8 @@ struct CpuRow {
   std::string_view extra;
   int l1d_kib;
   int l2_kib;
+  int product_bits;
+  int streamed_bytes;
 };
 
 const std::vector<FeatureRow>& all_features();
@@ -54,8 +56,11 @@ void disable(FeatureSet& set, std::string_view arch, std::string_view name);
 /// The tracked features that are on for the target.
 FeatureSet enabled_features(const Target& target);
 
-/// Width, registers and fma that follow from the features; caches and cores are left as they are.
+/// Width, registers and fma that follow from the features; the CPU's own facts, caches and cores are left as
+/// they are.
 void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts& facts);
+/// What a core of the CPU does in a cycle, with vectors of the width in `facts`.
+void derive_rates(const CpuRow& cpu, CpuFacts& facts);
 /// "x86_64" or "aarch64" of a triple.
 std::string arch_of(std::string_view triple);
 /// Words of `text` separated by blanks.

@@ -209,6 +209,7 @@ Target host_target() {
     if (set.find(name) == set.end()) target.features.push_back("-" + name);
   }
   derive_vector_facts(kHostArch, set, target.facts);
+  derive_rates(cpu, target.facts);
   target.facts.num_cores = count_cores();
   Caches caches = caches_from_sys();
   if (caches.l1d <= 0 || caches.l2 <= 0) caches = fallback_caches();

@@ -253,6 +253,7 @@ Target parse_target(std::string_view text, const Target& host) {
     }
     target.facts.vector_bits = static_cast<int>(*width);
   }
+  derive_rates(*cpu, target.facts);
   for (const char* name : kIgnored) {
     if (find(raw, name) != nullptr)
       target.warnings.push_back(std::string("target option -") + name + " is ignored");

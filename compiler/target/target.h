@@ -22,6 +22,8 @@ struct CpuFacts {
   int64_t l1d_bytes = 32 * 1024;
   int64_t l2_bytes = 512 * 1024;
   int num_cores = 1;
+  int products_per_cycle = 2;  ///< fused multiply-adds of whole vectors that a core starts
+  int streamed_bytes = 4;      ///< a cycle, that one core reads past its L2
   int lanes(int element_bits) const { return vector_bits / element_bits; }
 };
 

@@ -9,8 +9,8 @@ namespace tensormill::tune {
 namespace {
 
 constexpr double kLineBytes = 64;
-constexpr double kPerCycle = 2;  // operations, or loads
-constexpr double kLatency = 4;   // of a fused multiply-add
+constexpr double kLoadsPerCycle = 2;
+constexpr double kLatency = 4;  // of a fused multiply-add
 constexpr double kEntryCycles =
     6;  // of a loop: its first iteration waits, its end is mispredicted now and then
 
@@ -134,9 +134,9 @@ PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vecto
   }
   cycles.vectors += operands + 1;
   const double spilled = std::max(0.0, cycles.vectors - facts.vector_registers);
-  const double arithmetic = copies * chunks * operations / kPerCycle;
+  const double arithmetic = copies * chunks * operations / facts.products_per_cycle;
   const double ports =
-      std::max({arithmetic, (moves + 2 * spilled) / kPerCycle, accumulates ? kLatency : 1.0});
+      std::max({arithmetic, (moves + 2 * spilled) / kLoadsPerCycle, accumulates ? kLatency : 1.0});
   cycles.ideal = arithmetic * iterations;
   cycles.ports = ports * iterations;
   cycles.entries = entries * kEntryCycles;

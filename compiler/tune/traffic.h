@@ -39,7 +39,7 @@ double bytes_moved(const std::vector<NestAccess>& accesses, const std::vector<Ne
                    double capacity);
 
 struct PortCycles {
-  double ideal = 0;    ///< of the arithmetic alone, two operations a cycle
+  double ideal = 0;    ///< of the arithmetic alone, as many operations a cycle as the core starts
   double ports = 0;    ///< the slowest of arithmetic, loads and stores, and the latency of what accumulates
   double entries = 0;  ///< of starting innermost loops
   double vectors = 0;  ///< registers that a copy of the body needs at once

@@ -8,6 +8,7 @@
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/winograd_error.h"
+#include "compiler/target/target.h"
 #include "tests/passes/small_nets.h"
 
 namespace tensormill {
@@ -55,6 +56,23 @@ TEST(ChooseAlgorithms, LargeImagesAreFilteredByTiles) {
     EXPECT_EQ(count(graph, "conv_blocked"), 0);
     EXPECT_EQ(tile_of_first(graph), 4);
   }
+}
+
+/// The tiles that a target's CPU gets for the 3x3 layers of ResNet-50 of 14² and 7².
+std::vector<int64_t> tiles_on(const std::string& cpu) {
+  passes::PassContext context;
+  context.facts = target::parse_target("llvm -mcpu=" + cpu, {}).facts;
+  std::vector<int64_t> tiles;
+  for (const auto& [channels, side] : {std::pair<int64_t, int64_t>{256, 14}, {512, 7}}) {
+    const ir::Graph blocked = passes::alter_layout(one_layer(channels, side, 3, 1, 14000), context);
+    tiles.push_back(tile_of_first(passes::choose_algorithms(blocked, context)));
+  }
+  return tiles;
+}
+
+TEST(ChooseAlgorithms, ProductsACycleDecideOnSmallImages) {
+  EXPECT_EQ(tiles_on("sapphirerapids"), (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(tiles_on("znver4"), (std::vector<int64_t>{4, 2})) << "one multiply-add of 512 bits a cycle";
 }
 
 TEST(ChooseAlgorithms, OtherKernelsAndStridesStayDirect) {

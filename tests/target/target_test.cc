@@ -62,6 +62,20 @@ TEST(Target, NamedCpuTakesItsFactsFromTheTableNotFromTheHost) {
   EXPECT_TRUE(target.is_x86());
 }
 
+TEST(Target, RatesFollowFromTheCpuAndTheWidthOfVectors) {
+  const auto products = [](const std::string& text) {
+    return parse_target("llvm -mcpu=" + text, fake_host()).facts.products_per_cycle;
+  };
+  EXPECT_EQ(products("znver4"), 1) << "512 bits take both pipes";
+  EXPECT_EQ(products("znver4 -vector-width=256"), 2);
+  EXPECT_EQ(products("znver4 -mattr=-avx512f"), 2);
+  for (const char* cpu : {"sapphirerapids", "skylake-avx512", "znver5", "haswell", "znver3", "x86-64-v4"})
+    EXPECT_EQ(products(cpu), 2) << cpu;
+  const Target target = parse_target("llvm -mcpu=znver4", fake_host());
+  EXPECT_GT(target.facts.streamed_bytes, parse_target("llvm", fake_host()).facts.streamed_bytes);
+  EXPECT_EQ(parse_target(target.canonical(), fake_host()).facts.products_per_cycle, 1);
+}
+
 TEST(Target, NativeIsResolvedToTheHost) {
   const Target host = fake_host();
   for (const char* text : {"native", "llvm -mcpu=native", R"({"kind":"llvm","mcpu":"native"})"}) {

@@ -94,9 +94,11 @@ private:
   }
 
   void schedule_scores(int64_t blocks) {
-    const int64_t registers = builder_.target().facts.vector_registers;
-    const int64_t most = std::max<int64_t>(1, (registers - 4) / (rows_ + 1));
-    const int64_t vectors = builder_.knob("score_vectors", block_of(blocks, most), divisors(blocks, most));
+    const target::CpuFacts& facts = builder_.target().facts;
+    const int64_t most = std::max<int64_t>(1, (facts.vector_registers - 4) / (rows_ + 1));
+    // Rows alone hide the latency of the products where a core starts one a cycle.
+    const int64_t enough = facts.products_per_cycle == 1 ? 1 : most;
+    const int64_t vectors = builder_.knob("score_vectors", block_of(blocks, enough), divisors(blocks, most));
     for (const std::string& stage : {stages_.logits, stages_.scores}) {
       split(stage, "i2", rows_);
       split(stage, "i3", vectors * lanes_);

@@ -176,7 +176,8 @@ namespace {
 
 // Loops over blocks of input channels (r0), rows and columns of the window (r1, r2) and lanes (r3), outermost
 // first. A block of the first ones may stand inside of the window.
-std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::string& sums) {
+std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::string& sums,
+                                                  const ConvTile& tile) {
   const int64_t blocks = builder.extent(sums, "r0");
   const bool has_window = builder.extent(sums, "r1") * builder.extent(sums, "r2") > 1;
   std::vector<std::string> order = {"r0", "r1", "r2"};
@@ -187,7 +188,10 @@ std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::s
     builder.step("split", {sums, "r0", std::to_string(inside)});
     order = {"r0.o", "r1", "r2", "r0.i"};
   }
-  for (const std::string& axis : tune_unroll(builder, sums, "r3", "unroll_lanes", 1, kMaxLaneSteps))
+  // The copies of a window's columns have their loops' instructions apart from each other already.
+  const int64_t steps =
+      has_window ? 1 : steps_together(tile, builder.extent(sums, "r3"), builder.target().facts);
+  for (const std::string& axis : tune_unroll(builder, sums, "r3", "unroll_lanes", steps, kMaxLaneSteps))
     order.push_back(axis);
   return order;
 }
@@ -205,7 +209,7 @@ void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& 
   if (!nest.flat) order.push_back(cut_tile_rows(builder, sums, tile, inner));
   order.push_back(columns + ".o");
   std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
-  if (reduced.size() == 4) reduced = schedule_reduction_loops(builder, sums);
+  if (reduced.size() == 4) reduced = schedule_reduction_loops(builder, sums, tile);
   // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
   // over more registers than there are: each gets a loop over the window's rows of its own.
   if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);

@@ -26,8 +26,13 @@ struct ConvExtents {
 };
 
 /// The tile with the fewest cycles over the whole output, by the ports that a step of the reduction needs:
-/// two fused multiply-adds a cycle, loads (weights once a tile, inputs as broadcasts) and the latency of an
-/// accumulator, plus what starting and storing a tile costs. Tiles that do not fit the registers are out.
+/// its fused multiply-adds, loads (weights once a tile, inputs as broadcasts) and the latency of an
+/// accumulator, plus what starting and storing a tile costs. Tiles that do not fit the registers are out, and
+/// where a core starts one multiply-add a cycle, tiles of more sums than its latency needs.
 ConvTile choose_conv_tile(const ConvExtents& extents, const target::CpuFacts& facts);
+
+/// How many steps of a reduction over `extent` to write out in the tile's innermost loop: 1, or a power of
+/// two that divides it.
+int64_t steps_together(const ConvTile& tile, int64_t extent, const target::CpuFacts& facts);
 
 }  // namespace tensormill::schedule

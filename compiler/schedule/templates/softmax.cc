@@ -62,9 +62,11 @@ bool template_softmax(Builder& builder) {
     builder.step("vectorize", {name, last + ".i"});
     builder.step("compute_at", {name, root, inside});
   }
-  // Sums that go on side by side hide each other's latency.
+  // Sums that go on side by side hide each other's latency; more than one was faster where it was measured on
+  // cores that start one product a cycle.
+  const int64_t beside = builder.target().facts.products_per_cycle == 1 ? 2 : 1;
   const int64_t partial_sums =
-      width > 1 && row % (4 * width) == 0 ? builder.knob("partial_sums", 1, {1, 2, 4}) : 1;
+      width > 1 && row % (4 * width) == 0 ? builder.knob("partial_sums", beside, {1, 2, 4}) : 1;
   for (const std::string& name : reductions) {
     if (width > 1) {
       builder.step("split", {name, "r0", std::to_string(width * partial_sums)});

@@ -80,6 +80,8 @@ int64_t register_rows(int64_t tiles, int64_t most) {
   return (tiles + parts - 1) / parts;
 }
 
+/// Of a register tile where a core starts one multiply-add a cycle: more sums hide no more of its latency.
+constexpr int64_t kRowsOfOne = 8;
 /// Lanes of V that may be written out one after the other.
 constexpr int64_t kMaxLaneSteps = 8;
 /// V and M of all tiles may take this many times the L2 cache.
@@ -110,7 +112,8 @@ Cut choose_cut(Builder& builder, const Parts& parts) {
   }
   // Accumulators, a group of weights and one broadcast value.
   const int64_t most_rows = std::min(tiles, (facts.vector_registers - 1 - cut.group) / cut.group);
-  cut.rows = builder.knob("tile_rows", register_rows(tiles, most_rows), range_candidates(1, most_rows));
+  const int64_t enough = facts.products_per_cycle == 1 ? std::min(most_rows, kRowsOfOne) : most_rows;
+  cut.rows = builder.knob("tile_rows", register_rows(tiles, enough), range_candidates(1, most_rows));
   const int64_t bytes = points * points * static_cast<int64_t>(dtype_bytes(product.dtypes[0]));
   const int64_t depth = input[1] * lanes, budget = facts.l2_bytes / 2;
   const int64_t weights = bytes * depth * product.shape[1] * lanes;
