@@ -65,6 +65,15 @@ class EdgeValues(OneNode):
             self.check("Hardmax", 9, [x], [x])
             self.check("Hardmax", 13, [x], [x])
 
+    def test_output_shapes_of_transposed_convolutions(self):
+        """An odd padding is one more at the start, but for SAME_UPPER at the end."""
+        x, w = floats(1, 1, 3), floats(1, 1, 3)
+        full = (x[0, 0, :, None] * w[0, 0]).reshape(1, 1, 9)  # strides as long as the kernel: nothing overlaps
+        for cut in (0, 1, 2, 3):
+            for auto_pad, start in ((None, cut - cut // 2), ("NOTSET", cut - cut // 2), ("SAME_LOWER", cut - cut // 2), ("SAME_UPPER", cut // 2)):
+                options = {} if auto_pad is None else {"auto_pad": auto_pad}
+                self.check("ConvTranspose", 11, [x, w], [full[..., start:9 - cut + start]], strides=[3], output_shape=[9 - cut], **options)
+
     def test_softmax_of_squares_down_the_columns(self):
         for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):
             x = floats(*shape)

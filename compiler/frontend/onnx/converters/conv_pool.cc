@@ -397,7 +397,8 @@ void convert_conv_transpose(NodeContext& context) {
     const int64_t total = context.product(x[d + 2] - 1, windows.strides[d]) + extra[d] + reach - wanted[d];
     const int64_t pads = std::max<int64_t>(total, 0);
     extra[d] += pads - total;
-    windows.pads[d] = auto_pad == "SAME_LOWER" ? pads - pads / 2 : pads / 2;
+    // Without auto_pad, too, the odd one is at the start.
+    windows.pads[d] = auto_pad == "SAME_UPPER" ? pads / 2 : pads - pads / 2;
     windows.pads[d + rank] = pads - windows.pads[d];
   }
   std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
