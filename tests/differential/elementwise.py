@@ -134,9 +134,11 @@ def power(b):
 
 def draw_variadic(name):
     def draw(b):
-        types = NUMBERS if name in ("Max", "Min") and b.opset >= 12 else FLOATS
-        b.elementwise()
-        b.node(name, operands(b, b.int(1, 4), b.dtype(types), hard=0.25))
+        picks = name in ("Max", "Min")
+        types = NUMBERS if picks and b.opset >= 12 else FLOATS
+        if picks:
+            b.elementwise()
+        b.node(name, operands(b, b.int(1, 4), b.dtype(types), hard=0.25 if picks else 0))
 
     return draw
 
