@@ -1,7 +1,9 @@
-/// Register tiles of convolutions: what the CPU starts in a cycle decides their size.
+/// Register tiles: what the CPU starts in a cycle decides their size.
 #include "compiler/schedule/templates/conv_tile.h"
 
 #include <gtest/gtest.h>
+
+#include "compiler/schedule/templates/conv_nest.h"
 
 namespace tensormill::schedule {
 namespace {
@@ -33,6 +35,23 @@ TEST(ConvTile, OneProductACycleTakesTheSumsThatHideItsLatency) {
     EXPECT_EQ(steps_together(tile, 16, facts), 4);
     EXPECT_EQ(steps_together(tile, 24, facts), 4);
     EXPECT_EQ(steps_together(tile, 3, facts), 1);
+  }
+}
+
+TEST(ConvTile, WindowsSlideOverHalfTheColumnsOfOneProduct) {
+  EXPECT_EQ(depthwise_columns(112, 1, facts_of("sapphirerapids")), 16);
+  EXPECT_EQ(depthwise_columns(14, 1, facts_of("sapphirerapids")), 14);
+  EXPECT_EQ(depthwise_columns(14, 1, facts_of("haswell")), 7);
+  EXPECT_EQ(depthwise_columns(112, 1, facts_of("znver4")), 8);
+  EXPECT_EQ(depthwise_columns(14, 1, facts_of("znver4")), 7);
+}
+
+TEST(RegisterTile, OneRowTakesTheVectorsThatHideTheLatency) {
+  EXPECT_EQ(choose_tile(1, 63, false, facts_of("sapphirerapids")).vectors, 7);
+  EXPECT_LE(choose_tile(1, 63, false, facts_of("znver4")).vectors, 4);
+  for (const char* cpu : {"sapphirerapids", "znver4"}) {
+    EXPECT_EQ(choose_tile(128, 24, false, facts_of(cpu)).vectors, 3) << cpu;
+    EXPECT_EQ(choose_tile(128, 24, false, facts_of(cpu)).rows, 8) << cpu;
   }
 }
 

@@ -92,7 +92,9 @@ int64_t choose_rows(const Builder& builder, const BandNest& nest) {
   const Shape &feed = builder.stage(nest.feed).shape, &root = builder.stage(nest.consumer.root).shape;
   const int64_t row_bytes =
       feed[1] * feed[3] * feed[4] * static_cast<int64_t>(dtype_bytes(builder.stage(nest.feed).dtypes[0]));
-  const int64_t bytes = nest.feed_sums.empty() ? facts.l1d_bytes / 2 : facts.l2_bytes / 8;
+  // A core that starts half as many products takes half as many bytes a cycle from the L2 cache.
+  const int64_t share = facts.products_per_cycle == 1 ? 4 : 8;
+  const int64_t bytes = nest.feed_sums.empty() ? facts.l1d_bytes / 2 : facts.l2_bytes / share;
   int64_t best = 0;
   for (int64_t rows = 1; rows <= root[2]; ++rows) {
     if (root[2] % rows != 0 || root[0] * root[2] / rows % cores != 0) continue;
@@ -150,9 +152,9 @@ void schedule_feed(Builder& builder, const BandNest& nest, const std::string& ba
   const Shape& shape = builder.stage(feed).shape;
   const int64_t vectors = std::max<int64_t>(shape[4] / builder.lanes(nest.feed_sums), 1);
   const int64_t most = std::min<int64_t>(shape[3], 28 / vectors);
-  const int64_t columns = builder.knob(
-      "window_columns", depthwise_columns(shape[3], vectors, builder.target().facts.vector_registers),
-      range_candidates(1, most));
+  const int64_t columns =
+      builder.knob("window_columns", depthwise_columns(shape[3], vectors, builder.target().facts),
+                   range_candidates(1, most));
   builder.step("split", {feed, "i3", std::to_string(columns)});
   builder.step("unroll", {feed, "i3.i"});
   builder.step("vectorize", {feed, "i4"});

@@ -14,7 +14,7 @@ bool template_conv_depthwise(Builder& builder) {
   const Stage& stage = builder.stage(nest.sums);
   if (nest.flat || reduce_axes(stage).size() != 2) return false;
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
-  const int64_t columns = depthwise_columns(stage.shape[3], vectors, builder.target().facts.vector_registers);
+  const int64_t columns = depthwise_columns(stage.shape[3], vectors, builder.target().facts);
   const int64_t most = std::min<int64_t>(stage.shape[3], 28 / vectors);
   ConvTile tile = {builder.knob("tile_columns", columns, range_candidates(1, most)), 1};
   std::vector<int64_t> rows = divisors(stage.shape[2]);

@@ -225,9 +225,10 @@ void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& 
   builder.step("store_in", {sums, "register"});
 }
 
-int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, int registers) {
+int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, const target::CpuFacts& facts) {
   // Beside the accumulators: the weights of a row of taps and the columns that slide along.
-  const int64_t most = std::max<int64_t>((registers >= 32 ? 16 : 7) / vectors_per_block, 1);
+  const int64_t fitting = facts.vector_registers < 32 ? 7 : facts.products_per_cycle == 1 ? 8 : 16;
+  const int64_t most = std::max<int64_t>(fitting / vectors_per_block, 1);
   for (int64_t columns = std::min(width, most); columns > most / 2; --columns) {
     if (width % columns == 0) return columns;
   }

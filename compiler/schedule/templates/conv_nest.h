@@ -71,7 +71,7 @@ void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, const ConvT
                              const std::string& inside);
 
 /// Columns of a depthwise tile: a divisor of the row's length where there is one past half of what the
-/// registers hold.
-int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, int registers);
+/// registers hold, or half of that where a core starts one product a cycle.
+int64_t depthwise_columns(int64_t width, int64_t vectors_per_block, const target::CpuFacts& facts);
 
 }  // namespace tensormill::schedule

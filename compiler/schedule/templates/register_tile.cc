@@ -35,9 +35,12 @@ bool reads_in_place(const Builder& builder, const std::string& reader, const std
 // Accumulators, one row of vectors and a broadcast element share the registers.
 RegisterTile choose_tile(int64_t rows, int64_t blocks, bool divides, const target::CpuFacts& facts) {
   constexpr double kTail = 2;  // a loop of its own
+  // One row reads its panels once and waits for memory: no more of them beside each other than hide the
+  // latency of the products.
+  const int64_t widest = rows == 1 && facts.products_per_cycle == 1 ? 4 : 8;
   RegisterTile best;
   const int64_t bytes = facts.vector_bits / 8;
-  for (int64_t vectors = 1; vectors <= std::min<int64_t>(blocks, 8); ++vectors) {
+  for (int64_t vectors = 1; vectors <= std::min(blocks, widest); ++vectors) {
     const int64_t most = (facts.vector_registers - 1 - vectors) / vectors;
     const double panels = static_cast<double>((blocks + vectors - 1) / vectors);
     for (int64_t height = 1; height <= std::min<int64_t>(most, rows); ++height) {
