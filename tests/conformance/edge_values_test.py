@@ -74,6 +74,18 @@ class EdgeValues(OneNode):
                 options = {} if auto_pad is None else {"auto_pad": auto_pad}
                 self.check("ConvTranspose", 11, [x, w], [full[..., start:9 - cut + start]], strides=[3], output_shape=[9 - cut], **options)
 
+    def test_backward_slices_from_before_the_first_element(self):
+        x = floats(3, 4)
+        for start, end, expected in ((-9, -9, x[:1]), (-4, -2**40, x[:1]), (-4, 0, x[:0]), (9, -9, x[::-1]), (2, -3, x[2:0:-1])):
+            parts = [np.array([value], np.int64) for value in (start, end, 0, -1)]
+            self.check("Slice", 13, [x, *parts], [expected])
+        parts = [np.array([value], np.int64) for value in (-9, -9, 0, -1)]
+        self.check("Slice", 13, [x[:0], *parts], [x[:0]])
+
+    def test_shrunk_integers_wrap(self):
+        x = np.array([0, 1, 2, 200], np.uint8)
+        self.check("Shrink", 9, [x], [np.array([0, 255, 0, 198], np.uint8)], lambd=0.0, bias=2.0)
+
     def test_softmax_of_squares_down_the_columns(self):
         for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):
             x = floats(*shape)

@@ -1,5 +1,7 @@
 """What the operator specifications draw from: random shapes, values and constants, and the model that they make."""
 
+import zlib
+
 import numpy as np
 from onnx import TensorProto, helper, mapping, numpy_helper
 
@@ -26,8 +28,7 @@ class Builder:
         self.rtol, self.atol, self.units = 1e-4, 1e-6, 0
         self.relative_to_largest = True
         self.allow_hard = True
-        self.ir_version = None
-        self.functions = []
+        self.is_constant = self.chance(0.03)  # nothing is an input
 
     # Choices.
     def pick(self, options):
@@ -96,10 +97,16 @@ class Builder:
     def given(self, array, constant=0.2):
         """The name of an operand that is an input of the model or one of its constants."""
         name = f"x{len(self.feed) + len(self.constants)}"
-        (self.constants if self.chance(constant) else self.feed)[name] = np.asarray(array)
+        (self.constants if self.is_constant or self.chance(constant) else self.feed)[name] = np.asarray(array)
         return name
 
     def x(self, shape, dtype="f4", constant=0.1, **options):
+        """An operand of random values; now and then one that is there already."""
+        if self.chance(0.05):
+            same = [name for values in (self.feed, self.constants) for name, array in values.items()
+                    if array.shape == tuple(shape) and array.dtype == dtype and array.dtype.kind == "f" and array.size and not options]
+            if same:
+                return self.pick(same)
         return self.given(self.values(shape, dtype, **options), constant)
 
     def const(self, array, dtype=None):
@@ -136,8 +143,10 @@ class Builder:
         names = self.outputs or [name for name in made if name not in read] or made[-1:]
         infos = [helper.make_tensor_value_info(name, element_type(array.dtype), [(dims or {}).get(e, e) for e in array.shape])
                  for name, array in self.feed.items()]
-        graph = helper.make_graph(self.nodes, "sweep", infos, [helper.make_empty_tensor_value_info(name) for name in names],
-                                  [numpy_helper.from_array(np.asarray(array), name) for name, array in self.constants.items()])
+        written, initializers = [], []
+        for name, array in self.constants.items():
+            self.write_constant(name, array, written, initializers, infos)
+        graph = helper.make_graph(written + self.nodes, "sweep", infos, [helper.make_empty_tensor_value_info(name) for name in names], initializers)
         domains = {node.domain for node in self.nodes if node.domain}
         imports = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, 3 if d == "ai.onnx.ml" else 1) for d in sorted(domains)]
         model = helper.make_model(graph, opset_imports=imports)
@@ -145,5 +154,21 @@ class Builder:
         return model
 
 
+    def write_constant(self, name, array, nodes, initializers, inputs):
+        """In one of the ways that models have: raw bytes, typed fields, a node, or listed among the inputs."""
+        how = zlib.crc32(f"{name} {array.shape} {self.opset} {len(self.nodes)}".encode()) % 10
+        tensor = numpy_helper.from_array(array.astype(object) if array.dtype.kind == "U" else array, name)
+        if how == 0 and array.dtype.kind in "fiu" and array.dtype.itemsize >= 4 or how == 0 and array.dtype.kind == "i":
+            tensor = helper.make_tensor(name, element_type(array.dtype), array.shape, array.ravel().tolist())
+        if how in (1, 2):
+            nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+            return
+        if how == 3 and not self.is_constant:
+            inputs.append(helper.make_tensor_value_info(name, element_type(array.dtype), array.shape))
+        initializers.append(tensor)
+
+
 def element_type(dtype):
+    if np.dtype(dtype).kind == "U":
+        return TensorProto.STRING
     return TensorProto.BOOL if dtype == np.bool_ else mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)]

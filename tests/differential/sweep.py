@@ -32,6 +32,7 @@ import graphs  # noqa: E402,F401
 import large  # noqa: E402,F401
 import moves  # noqa: E402,F401
 import spatial  # noqa: E402,F401
+import text  # noqa: E402,F401
 import values  # noqa: E402,F401
 from builder import Builder, Skip  # noqa: E402
 from conformance_test import PROGRAM  # noqa: E402
@@ -99,7 +100,7 @@ def free_dims(builder, rng):
 
 def difference(actual, expected, builder):
     """Empty when equal in dtype, shape and, within the builder's tolerance, value."""
-    if actual.dtype != expected.dtype:
+    if actual.dtype != expected.dtype and not actual.dtype.kind == expected.dtype.kind == "U":
         return f"dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
         return f"shape {list(actual.shape)}, expected {list(expected.shape)}"
@@ -113,6 +114,8 @@ def difference(actual, expected, builder):
             scale = np.max(np.abs(b[finite]), initial=0.0) if builder.relative_to_largest else np.abs(b)
             allowed = coarse * (builder.rtol * scale + builder.atol) + np.zeros_like(b)
             wrong = ~np.where(finite, np.abs(a - b) <= allowed, (a == b) | (np.isnan(a) & np.isnan(b)))
+    elif expected.dtype.kind == "U":
+        wrong = actual != expected
     else:
         distance = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
         wrong = (distance > builder.units) if builder.units else actual != expected

@@ -1,6 +1,6 @@
 'use strict';
 // NPZ (a zip of .npy members) in plain JavaScript: what numpy.savez and savez_compressed write is read, and stored
-// members are written. Dtypes: bool, int8..int64, uint8..uint64, float16 (as raw bits), float32, float64.
+// members are written. Dtypes: bool, int8..int64, uint8..uint64, float16 (as raw bits), float32, float64, and strings ('<U').
 
 const fs = require('fs');
 const zlib = require('zlib');
@@ -21,6 +21,25 @@ const kDtypes = {
   f8: ['float64', Float64Array, 8],
 };
 
+/** numpy's strings: as many code points of 32 bits an element as the longest has, zeros behind. */
+function parse_strings(bytes, count, width) {
+  const points = new Uint32Array(count * width);
+  Buffer.from(points.buffer).set(bytes.subarray(0, count * width * 4));
+  return Array.from({ length: count }, (_, i) => {
+    const own = Array.from(points.subarray(i * width, (i + 1) * width));
+    while (own.length && own[own.length - 1] === 0) own.pop();
+    return String.fromCodePoint(...own);
+  });
+}
+
+function format_strings(strings) {
+  const points = strings.map((text) => Array.from(text, (letter) => letter.codePointAt(0)));
+  const width = Math.max(1, ...points.map((own) => own.length));
+  const data = new Uint32Array(strings.length * width);
+  points.forEach((own, i) => data.set(own, i * width));
+  return { width, data };
+}
+
 const kCrcTable = new Uint32Array(256).map((_, n) => {
   let c = n;
   for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
@@ -40,14 +59,16 @@ function parse_npy(bytes, name) {
   const header_length = wide ? bytes.readUInt32LE(8) : bytes.readUInt16LE(8);
   const header_start = wide ? 12 : 10;
   const header = bytes.toString('latin1', header_start, header_start + header_length);
-  const descr = /'descr':\s*'([<>|=])([a-z]\d)'/.exec(header);
+  const descr = /'descr':\s*'([<>|=])([a-z]\d|U\d+)'/.exec(header);
   const shape = /'shape':\s*\(([^)]*)\)/.exec(header);
-  if (!descr || !shape || !kDtypes[descr[2]]) throw new Error(`${name}: header ${header.trim()} is not supported`);
+  const width = descr && descr[2][0] === 'U' ? Number(descr[2].slice(1)) : 0;
+  if (!descr || !shape || (!kDtypes[descr[2]] && descr[2][0] !== 'U')) throw new Error(`${name}: header ${header.trim()} is not supported`);
   if (/'fortran_order':\s*True/.test(header)) throw new Error(`${name}: Fortran order is not supported`);
-  const [type, TypedArray, size] = kDtypes[descr[2]];
   const dims = shape[1].split(',').map((s) => s.trim()).filter((s) => s !== '').map(Number);
   const count = dims.reduce((a, b) => a * b, 1);
   const start = header_start + header_length;
+  if (descr[2][0] === 'U') return { type: 'string', dims, data: parse_strings(bytes.subarray(start), count, width) };
+  const [type, TypedArray, size] = kDtypes[descr[2]];
   if (start + count * size > bytes.length) throw new Error(`${name}: ${bytes.length - start} bytes of data, shape needs ${count * size}`);
   // Copied: a typed array needs its data aligned, and a zip member lies anywhere.
   const payload = Buffer.from(bytes.subarray(start, start + count * size));
@@ -91,16 +112,17 @@ function read_npz(path) {
 }
 
 function format_npy(tensor, name) {
-  const descr = Object.keys(kDtypes).find((key) => kDtypes[key][0] === tensor.type);
+  const strings = tensor.type === 'string' ? format_strings(tensor.data) : null;
+  const descr = strings ? `U${strings.width}` : Object.keys(kDtypes).find((key) => kDtypes[key][0] === tensor.type);
   if (!descr) throw new Error(`${name}: type ${tensor.type} cannot be written to npz`);
-  const order = kDtypes[descr][2] === 1 ? '|' : '<';
+  const order = !strings && kDtypes[descr][2] === 1 ? '|' : '<';
   const shape = tensor.dims.length === 1 ? `(${tensor.dims[0]},)` : `(${tensor.dims.join(', ')})`;
   let header = `{'descr': '${order}${descr}', 'fortran_order': False, 'shape': ${shape}, }`;
   header += ' '.repeat((64 - ((10 + header.length + 1) % 64)) % 64) + '\n';
   const head = Buffer.alloc(10);
   head.write('\x93NUMPY\x01\x00', 'latin1');
   head.writeUInt16LE(header.length, 8);
-  const { data } = tensor;
+  const { data } = strings || tensor;
   return Buffer.concat([head, Buffer.from(header, 'latin1'), Buffer.from(data.buffer, data.byteOffset, data.byteLength)]);
 }
 

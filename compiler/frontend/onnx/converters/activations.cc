@@ -27,7 +27,10 @@ void convert_shrink(NodeContext& context) {
   const ir::ValueId above =
       c.where(c.binary("greater", wide, c.number(wide, lambda)), c.minus(wide, bias), zero);
   const ir::ValueId below = c.binary("less", wide, c.number(wide, -lambda));
-  context.set_output(0, c.cast(c.where(below, c.plus(wide, bias), above), dtype));
+  const ir::ValueId value = c.where(below, c.plus(wide, bias), above);
+  // Less than an unsigned type holds wraps, as it does elsewhere.
+  const bool wraps = is_integer(dtype) && dtype != DType::kUInt64;
+  context.set_output(0, c.cast(wraps ? c.cast(value, DType::kInt64) : value, dtype));
 }
 
 void convert_thresholded_relu(NodeContext& context) {

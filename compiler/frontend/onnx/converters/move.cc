@@ -31,7 +31,8 @@ AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t exte
     const int64_t stop = std::clamp<int64_t>(wrap(end), 0, extent);
     slice.extent = stop > slice.start ? (stop - slice.start - 1) / step + 1 : 0;
   } else {
-    slice.start = std::clamp<int64_t>(wrap(start), -1, extent - 1);
+    // A start before the first element is the first: here the operator's text is not what numpy does.
+    slice.start = std::min(std::max<int64_t>(wrap(start), 0), extent - 1);
     // An end below -extent means "past the first element".
     const int64_t stop = end < -extent ? -1 : std::clamp<int64_t>(wrap(end), -1, extent - 1);
     slice.extent =

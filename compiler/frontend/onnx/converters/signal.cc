@@ -61,7 +61,11 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64
   const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
   x = c.slice(x, last - 1, 0, in);
-  const bool is_complex = c.shape(x)[static_cast<size_t>(last)] == 2;
+  const int64_t parts = c.shape(x)[static_cast<size_t>(last)];
+  const bool is_complex = parts == 2;
+  if (!is_complex && parts != 1)
+    context.invalid("the last axis has " + std::to_string(parts) +
+                    " elements, expected 1 (real) or 2 (complex)");
   const Roots roots = make_roots(context, in, out, length, inverse);
   const ir::ValueId cosine = c.doubles(dtype, roots.real, {in, out}),
                     sine = c.doubles(dtype, roots.imaginary, {in, out});
