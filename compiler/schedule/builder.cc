@@ -43,6 +43,7 @@ bool has_vector_math(const Expr& expr) {
 
 void Builder::step(std::string primitive, std::vector<std::string> args) {
   Step next{std::move(primitive), std::move(args)};
+  reads_.reset();
   state_.apply(next);
   schedule_.steps.push_back(std::move(next));
 }
@@ -216,16 +217,24 @@ std::vector<Access> Builder::accesses(const std::string& name) const {
   return result;
 }
 
-std::vector<std::string> Builder::readers(const std::string& name) const {
+const std::vector<Builder::Reads>& Builder::reads() const {
+  if (reads_) return *reads_;
   Ranges ranges;
   const Plan plan(state_, ranges);
-  std::vector<std::string> result;
+  reads_.emplace();
   for (int index : plan.order()) {
-    std::vector<const te::TensorNode*> reads;
-    for (const Expr& expr : plan[index].definition) collect_reads(expr, reads);
-    const te::TensorNode* tensor = stage(name).tensor.get();
-    if (std::find(reads.begin(), reads.end(), tensor) == reads.end()) continue;
-    result.push_back(state_.stages()[static_cast<size_t>(index)].name);
+    reads_->push_back({index, {}});
+    for (const Expr& expr : plan[index].definition) collect_reads(expr, reads_->back().tensors);
+  }
+  return *reads_;
+}
+
+std::vector<std::string> Builder::readers(const std::string& name) const {
+  const te::TensorNode* tensor = stage(name).tensor.get();
+  std::vector<std::string> result;
+  for (const Reads& reader : reads()) {
+    if (std::find(reader.tensors.begin(), reader.tensors.end(), tensor) == reader.tensors.end()) continue;
+    result.push_back(state_.stages()[static_cast<size_t>(reader.stage)].name);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 /// the extents and accesses that its own steps made. Thread-safety: a builder belongs to one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,22 @@ public:
   bool is_flat(const std::string& stage) const;
 
 private:
+  /// What a stage that is computed reads, inlined stages expanded.
+  struct Reads {
+    int stage = 0;
+    std::vector<const te::TensorNode*> tensors;
+  };
+  const std::vector<Reads>& reads() const;
+
   State state_;
   target::Target target_;
   Schedule schedule_;
   Chooser choose_;
   std::vector<Knob> knobs_;
+  /// Of all stages, producers first. Templates ask again and again between two steps, a search asks a
+  /// template for each of its points, and an answer takes a plan of all loops: it is kept until the next
+  /// step.
+  mutable std::optional<std::vector<Reads>> reads_;
 };
 
 /// The divisors of `extent` up to `most`, and the powers of two up to `most`: candidates for a part of a
