@@ -27,6 +27,7 @@ const std::set<std::string>& specializing_passes() {
 ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
   passes::PipelineOptions pipeline;
   pipeline.context = {options.target.facts, options.opt_level};
+  pipeline.context.is_sample = true;
   pipeline.disabled = options.disabled_passes;
   pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;

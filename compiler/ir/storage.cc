@@ -21,8 +21,11 @@ size_t axis_of(const Node& node, size_t rank) {
 
 }  // namespace
 
-Storage::Storage(const Graph& graph)
-    : graph_(graph), views_(graph.nodes().size(), false), places_(graph.values().size()) {
+Storage::Storage(const Graph& graph, bool any_offset)
+    : graph_(graph),
+      alignment_(any_offset ? 1 : kStorageAlignment),
+      views_(graph.nodes().size(), false),
+      places_(graph.values().size()) {
   for (size_t i = 0; i < graph.nodes().size(); ++i) visit(static_cast<NodeId>(i));
 }
 
@@ -74,7 +77,7 @@ bool Storage::visit_slice(const Node& node) {
   }
   const int64_t row = bytes_of(node.outputs[0]) / out[axis];
   const int64_t offset = node.attrs.ints_of("starts")[axis] * row;
-  if (offset % kStorageAlignment != 0) return false;
+  if (offset % alignment_ != 0) return false;
   put(node.outputs[0], node.inputs[0], offset);
   return true;
 }
@@ -84,7 +87,7 @@ bool Storage::visit_split(const Node& node) {
   if (!leads(in, axis_of(node, in.size()))) return false;
   int64_t offset = 0;
   for (const ValueId output : node.outputs) {
-    if (offset % kStorageAlignment != 0 || bytes_of(output) == 0) return false;
+    if (offset % alignment_ != 0 || bytes_of(output) == 0) return false;
     offset += bytes_of(output);
   }
   offset = 0;
@@ -107,7 +110,7 @@ bool Storage::visit_concat(NodeId id) {
     const Place at = place(input);
     const bool made = graph_.value(at.root).producer != kAbsent;
     if (!made || at.offset != 0 || bytes_of(at.root) != bytes_of(input) || bytes_of(input) == 0 ||
-        offset % kStorageAlignment != 0 || std::count(roots.begin(), roots.end(), at.root) != 0) {
+        offset % alignment_ != 0 || std::count(roots.begin(), roots.end(), at.root) != 0) {
       return false;
     }
     roots.push_back(at.root);

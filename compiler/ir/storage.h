@@ -15,7 +15,8 @@ inline constexpr int64_t kStorageAlignment = 64;
 
 class Storage {
 public:
-  explicit Storage(const Graph& graph);
+  /// `any_offset`: whatever the extents make of offsets, they count as aligned.
+  explicit Storage(const Graph& graph, bool any_offset = false);
 
   /// True for nodes that run no code: their outputs are ranges of bytes that other nodes write.
   bool is_view(NodeId node) const { return views_[static_cast<size_t>(node)]; }
@@ -36,6 +37,7 @@ private:
   int64_t bytes_of(ValueId value) const;
 
   const Graph& graph_;
+  int64_t alignment_;
   std::vector<bool> views_;    ///< by node
   std::vector<Place> places_;  ///< by value: the next container, root kAbsent where there is none
 };

@@ -37,10 +37,10 @@ struct Group {
 
 class Fuser {
 public:
-  Fuser(const ir::Graph& graph, const target::CpuFacts& facts)
+  Fuser(const ir::Graph& graph, const PassContext& context)
       : graph_(graph),
-        facts_(facts),
-        storage_(graph),
+        facts_(context.facts),
+        storage_(graph, context.is_sample),
         reads_(count_reads(graph)),
         group_of_(graph.nodes().size()),
         groups_(graph.nodes().size()) {}
@@ -186,7 +186,7 @@ private:
 }  // namespace
 
 ir::Graph fuse_operators(const ir::Graph& graph, const PassContext& context) {
-  return Fuser(graph, context.facts).run();
+  return Fuser(graph, context).run();
 }
 
 }  // namespace tensormill::passes

@@ -33,6 +33,8 @@ struct PassContext {
   target::CpuFacts facts;
   int opt_level = 3;
   AlgorithmOptions algorithms = {};
+  /// The graph is one of several for different extents, which have to stay of one form.
+  bool is_sample = false;
 };
 
 struct PassInfo {

@@ -69,6 +69,14 @@ bool DimFitter::depends_on(size_t dim, const std::vector<int64_t>& values) const
   return false;
 }
 
+std::vector<size_t> DimFitter::dims_of(const std::vector<int64_t>& values) const {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < terms_.size(); ++d) {
+    if (depends_on(d, values)) dims.push_back(d);
+  }
+  return dims;
+}
+
 std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<int64_t>& values) const {
   for (size_t s = 1; s < samples_.size(); ++s) {
     const int64_t step = samples_[s][dim] - samples_[0][dim];
@@ -206,14 +214,21 @@ const DimFormula* DimFitter::find_known(const std::vector<int64_t>& values) cons
   return found != known_.end() && found->second && varies(values) ? &*found->second : nullptr;
 }
 
-/// What concatenation makes of two extents, and slicing of a whole and a part.
-std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values) const {
-  for (const auto& [part, formula] : known_) {
-    if (!formula || !varies(part)) continue;
-    for (const int64_t sign : {1, -1}) {
-      std::vector<int64_t> rest = values;
-      for (size_t s = 0; s < rest.size(); ++s) rest[s] -= sign * part[s];
-      if (const DimFormula* other = find_known(rest)) return sum_of(*other, *formula, sign);
+/// What concatenation makes of extents, and slicing of a whole and a part: an extent that was found before,
+/// and a number, another one, or, of which `dims` has more than one, anything over fewer dims.
+std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values,
+                                             const std::vector<size_t>& dims) {
+  for (const bool of_fewer : {false, true}) {
+    for (const auto& [part, formula] : known_) {
+      if (!formula || !varies(part)) continue;
+      for (const int64_t sign : {1, -1}) {
+        std::vector<int64_t> rest = values;
+        for (size_t s = 0; s < rest.size(); ++s) rest[s] -= sign * part[s];
+        if (!varies(rest)) return sum_of({rest[0], {}}, *formula, sign);
+        if (const DimFormula* other = find_known(rest)) return sum_of(*other, *formula, sign);
+        if (!of_fewer || dims_of(rest).size() >= dims.size()) continue;
+        if (const std::optional<DimFormula> other = fit(rest)) return sum_of(*other, *formula, sign);
+      }
     }
   }
   return std::nullopt;
@@ -264,10 +279,7 @@ std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
 
 std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!varies(values)) return DimFormula{values[0], {}};
-  std::vector<size_t> dims;
-  for (size_t d = 0; d < terms_.size(); ++d) {
-    if (depends_on(d, values)) dims.push_back(d);
-  }
+  const std::vector<size_t> dims = dims_of(values);
   std::optional<DimFormula> formula;
   if (dims.size() == 1) formula = fit_single(dims[0], values);
   if (formula) {
@@ -281,7 +293,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (dims.empty()) return std::nullopt;
   if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
   if (!formula) formula = fit_product(values, dims);
-  if (!formula) formula = fit_sum(values);
+  if (!formula) formula = fit_sum(values, dims);
   return formula ? formula : fit_multiple(values);
 }
 

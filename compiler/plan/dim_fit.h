@@ -20,14 +20,16 @@ public:
   explicit DimFitter(std::vector<std::vector<int64_t>> samples);
 
   /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
-  /// extents that were; nothing when there is none. Equal values have one formula, whoever asks: two extents
-  /// that are equal in all samples are equal everywhere.
+  /// extents that were, the sum of one and a number, or of one and a formula of fewer dims; nothing when
+  /// there is none. Equal values have one formula, whoever asks: two extents that are equal in all samples
+  /// are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
 
 private:
   std::optional<DimFormula> find(const std::vector<int64_t>& values);
   bool holds(const DimFormula& formula, const std::vector<int64_t>& values) const;
   bool depends_on(size_t dim, const std::vector<int64_t>& values) const;
+  std::vector<size_t> dims_of(const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_single(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_growth(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_quotient(size_t dim, const std::vector<int64_t>& values) const;
@@ -35,7 +37,7 @@ private:
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
                                         const std::vector<size_t>& dims) const;
-  std::optional<DimFormula> fit_sum(const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_sum(const std::vector<int64_t>& values, const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
   const DimFormula* find_known(const std::vector<int64_t>& values) const;
 

@@ -183,33 +183,6 @@ std::optional<DimTerm> term_of(const std::vector<int64_t>& numbers) {
   return std::nullopt;
 }
 
-std::optional<Form> form_of(const std::vector<Tensor>& samples) {
-  const Tensor& first = samples[0];
-  if (is_narrow(first.dtype())) return std::nullopt;
-  const auto all = [&](const auto& holds) { return std::all_of(samples.begin(), samples.end(), holds); };
-  const bool filled = all([](const Tensor& tensor) {
-    for (int64_t i = 1; i < tensor.num_elements(); ++i) {
-      const bool same = is_float(tensor.dtype()) ? tensor.element_as_double(i) == tensor.element_as_double(0)
-                                                 : tensor.element_as_int(i) == tensor.element_as_int(0);
-      if (!same) return false;
-    }
-    return tensor.num_elements() > 0;
-  });
-  if (filled) return Form{};
-  for (size_t axis = 0; axis < first.shape().size(); ++axis) {
-    // The longest sample tells most; the others must agree with its factors.
-    const Tensor& longest =
-        *std::max_element(samples.begin(), samples.end(),
-                          [&](const auto& a, const auto& b) { return a.shape()[axis] < b.shape()[axis]; });
-    const auto numbers = numbers_along(longest, axis);
-    const auto term = numbers && !numbers->empty() ? term_of(*numbers) : std::nullopt;
-    if (term) return Form{Form::Kind::kAlong, axis, *term};
-  }
-  const bool listed = first.shape().size() == 1 && first.num_elements() <= kMaxListed &&
-                      all([&](const Tensor& tensor) { return tensor.shape() == first.shape(); });
-  return listed ? std::optional(Form{Form::Kind::kList, 0, {}}) : std::nullopt;
-}
-
 /// The constant of one sample in the form, if it has it.
 te::Tensor expression_of(const Tensor& tensor, const Form& form, const std::string& name) {
   const DType dtype = tensor.dtype();
@@ -239,6 +212,36 @@ te::Tensor expression_of(const Tensor& tensor, const Form& form, const std::stri
     if (term.div != 1) value = te::floordiv(value, te::Expr(term.div));
     return dtype == DType::kInt64 ? value : te::cast(dtype, value);
   });
+}
+
+std::optional<Form> form_of(const std::vector<Tensor>& samples) {
+  const Tensor& first = samples[0];
+  if (is_narrow(first.dtype())) return std::nullopt;
+  const auto all = [&](const auto& holds) { return std::all_of(samples.begin(), samples.end(), holds); };
+  const bool filled = all([](const Tensor& tensor) {
+    for (int64_t i = 1; i < tensor.num_elements(); ++i) {
+      const bool same = is_float(tensor.dtype()) ? tensor.element_as_double(i) == tensor.element_as_double(0)
+                                                 : tensor.element_as_int(i) == tensor.element_as_int(0);
+      if (!same) return false;
+    }
+    return tensor.num_elements() > 0;
+  });
+  if (filled) return Form{};
+  for (size_t axis = 0; axis < first.shape().size(); ++axis) {
+    // The longest sample tells most; the others must agree with its factors.
+    const Tensor& longest =
+        *std::max_element(samples.begin(), samples.end(),
+                          [&](const auto& a, const auto& b) { return a.shape()[axis] < b.shape()[axis]; });
+    const auto numbers = numbers_along(longest, axis);
+    const auto term = numbers && !numbers->empty() ? term_of(*numbers) : std::nullopt;
+    const Form form{Form::Kind::kAlong, axis, term.value_or(DimTerm{})};
+    // Few numbers may lie in a row by chance.
+    if (term && all([&](const Tensor& tensor) { return expression_of(tensor, form, "") != nullptr; }))
+      return form;
+  }
+  const bool listed = first.shape().size() == 1 && first.num_elements() <= kMaxListed &&
+                      all([&](const Tensor& tensor) { return tensor.shape() == first.shape(); });
+  return listed ? std::optional(Form{Form::Kind::kList, 0, {}}) : std::nullopt;
 }
 
 HiddenConstant hidden_constant(const Graphs& graphs, ir::ValueId id) {

@@ -137,6 +137,9 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   check([](int64_t, int64_t h) { return 8 * ((h + 3) / 4); });
   check([](int64_t n, int64_t h) { return n * ((h + 1) / 2) * 6; });
   check([](int64_t n, int64_t h) { return n * h * h - 1; });
+  check([](int64_t n, int64_t h) { return n * ((h + 1) / 2) * 6 + 40; });
+  check([](int64_t n, int64_t h) { return n + 2 * h; });
+  check([](int64_t n, int64_t h) { return (h + 1) / 2 - 3 * n; });
   std::vector<int64_t> odd;
   for (const auto& dims : samples) odd.push_back(dims[1] < 15 ? dims[1] : 15);
   EXPECT_FALSE(fitter.fit(odd).has_value());

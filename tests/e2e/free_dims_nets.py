@@ -58,6 +58,18 @@ def same_padding():
     return b.model([conv(b, value, 4, 3)])
 
 
+def steps_of_three(**options):
+    """Strides of three and two behind each other: the extents are quotients of quotients, and so are pads."""
+    def make():
+        b = Builder([("x", [1, 2, "H", "W"])])
+        value, two = "x", np.linspace(-1, 1, 36).reshape(2, 2, 3, 3).astype(np.float32)
+        if "ceil_mode" not in options:
+            value = b.add("Conv", [value, two], kernel_shape=[3, 3], strides=[3, 3], **options)
+        value = b.add("MaxPool", [value], kernel_shape=[3, 3], strides=[3, 3], **options)
+        return b.model([b.add("AveragePool", [value], kernel_shape=[2, 2], strides=[2, 2], **options)])
+    return make
+
+
 def same_means():
     """Means of windows that the padding cuts, which count with it or without."""
     b = Builder([("x", ["N", 2, "H", "W"])])
@@ -209,6 +221,9 @@ NETS = {
     "residual": (residual, "x:[N,3,H,W]", [(1, 64, 64), (2, 33, 71), (1, 1, 1), (3, 224, 97)]),
     "inverted_residual": (inverted_residual, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 1, 1), (3, 130, 97)]),
     "same_padding": (same_padding, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (1, 1, 1), (3, 131, 97)]),
+    "same_steps": (steps_of_three(auto_pad="SAME_UPPER"), "x:[1,2,H,W]", [(27, 27), (28, 31), (61, 97), (100, 35), (5, 2)]),
+    "same_lower_steps": (steps_of_three(auto_pad="SAME_LOWER"), "x:[1,2,H,W]", [(27, 27), (28, 31), (61, 97), (100, 35)]),
+    "round_up_steps": (steps_of_three(ceil_mode=1), "x:[1,2,H,W]", [(27, 27), (28, 31), (61, 97), (100, 35)]),
     "same_means": (same_means, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
     "grown_by_cubes": (grown_by_cubes, "x:[N,2,H,W]", [(1, 8, 16), (2, 12, 20), (1, 34, 64)]),
     "cut_and_grown": (cut_and_grown, "x:[N,2,H,W]", [(1, 8, 16), (2, 33, 21), (1, 7, 64)]),

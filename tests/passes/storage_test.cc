@@ -42,6 +42,17 @@ TEST(Storage, PartsStandInTheirConcatenation) {
   EXPECT_EQ(storage.place(flat).offset, 512 + 256);
 }
 
+TEST(Storage, WhereAnyOffsetWillDoExtentsDecideNothing) {
+  for (const int64_t extent : {3, 16}) {
+    Net net;
+    const ir::ValueId x = net.input({1, extent, 4});
+    const ir::Graph graph =
+        net.finish({net.add("concat", {net.add("relu", {x}), net.add("neg", {x})}, kAxis1)});
+    EXPECT_TRUE(ir::Storage(graph, true).is_view(2));
+    EXPECT_EQ(ir::Storage(graph).is_view(2), extent == 16);
+  }
+}
+
 TEST(Storage, PartsThatCannotMoveAreCopied) {
   const auto views = [](const auto& body) {
     Net net;

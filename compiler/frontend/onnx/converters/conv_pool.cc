@@ -19,6 +19,7 @@ struct Windows {
   std::vector<int64_t> dilations;
   std::vector<int64_t> pads;  ///< begins, then ends
   bool same = false;          ///< pads follow from the extents
+  bool upper = false;         ///< then: the odd pad goes to the end
 };
 
 void check_length(const NodeContext& context, const char* name, const std::vector<int64_t>& values,
@@ -62,8 +63,9 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   }
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    windows.pads = same_pads(spatial, windows, auto_pad == "SAME_UPPER");
     windows.same = true;
+    windows.upper = auto_pad == "SAME_UPPER";
+    windows.pads = same_pads(spatial, windows, windows.upper);
   } else {
     windows.pads = auto_pad == "VALID" ? std::vector<int64_t>(2 * rank, 0)
                                        : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
@@ -75,24 +77,44 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   return windows;
 }
 
+/// The windows' part of x along spatial axis `d`, in front of and behind which `wide` elements are padded.
+/// Where it starts follows from the extent: what a run works out, since of an extent that is a quotient
+/// itself it may be no formula.
+ir::ValueId part_under_windows(NodeContext& context, ir::ValueId x, const Windows& windows, size_t d,
+                               int64_t extent, int64_t wide) {
+  Compose c(context);
+  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
+  const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
+  const int64_t under = (extent + stride - 1) / stride * stride - stride + reach;
+  const ir::ValueId given = number(extent);
+  const ir::ValueId steps = c.div(c.add(given, number(stride - 1)), number(stride));
+  const ir::ValueId needed = c.add(c.mul(steps, number(stride)), number(reach - stride));
+  const ir::ValueId total = c.binary("max", c.sub(needed, given), number(0));
+  const ir::ValueId before = c.div(windows.upper ? total : c.add(total, number(1)), number(2));
+  const ir::ValueId places = c.add(c.ints(c.count_to(under), {under}), c.sub(number(wide), before));
+  return c.gather(x, places, static_cast<int64_t>(d) + 2);
+}
+
 /// x with the windows' pads, which become 0: in a sample, where pads follow from extents. More is padded than
 /// is needed and the rest cut off, so that the nodes are of one form whatever the pads are.
 ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
   if (!windows.same || !context.is_sample()) return x;
   const Shape shape = context.type(x).shape;
   const size_t rank = windows.kernel.size();
-  std::vector<int64_t> pads(2 * shape.size(), 0), starts(shape.size(), 0), extents(shape);
+  std::vector<int64_t> pads(2 * shape.size(), 0);
+  std::vector<int64_t> wide(rank, 0);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t wide = windows.kernel[d] * windows.dilations[d] + windows.strides[d];
-    pads[d + 2] = pads[d + 2 + shape.size()] = wide;
-    starts[d + 2] = wide - windows.pads[d];
-    extents[d + 2] += windows.pads[d] + windows.pads[d + rank];
+    const bool is_fixed = windows.strides[d] == 1;
+    wide[d] = windows.kernel[d] * windows.dilations[d] + windows.strides[d];
+    pads[d + 2] = is_fixed ? windows.pads[d] : wide[d];
+    pads[d + 2 + shape.size()] = is_fixed ? windows.pads[d + rank] : wide[d];
   }
   x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
+  for (size_t d = 0; d < rank; ++d) {
+    if (windows.strides[d] != 1) x = part_under_windows(context, x, windows, d, shape[d + 2], wide[d]);
+  }
   windows.pads.assign(2 * rank, 0);
-  return context.add(
-      "slice", {x},
-      {{"starts", starts}, {"extents", extents}, {"steps", std::vector<int64_t>(shape.size(), 1)}});
+  return x;
 }
 
 std::optional<UnsupportedForm> check_auto_pad(const NodeProto& node) {
