@@ -11,7 +11,8 @@ std::vector<ir::OpDef> fill_behind_ops();
 
 namespace {
 
-enum class Filler : uint8_t { kZero, kOne, kLowest, kLargest };
+/// kLast: what stands last in rising order, NaN or the largest integer.
+enum class Filler : uint8_t { kZero, kOne, kLowest, kLargest, kLast };
 
 Filler filler_of(const ir::Attrs& attrs) {
   const std::string name = attr_string(attrs, "with", "zero");
@@ -19,7 +20,8 @@ Filler filler_of(const ir::Attrs& attrs) {
   if (name == "one") return Filler::kOne;
   if (name == "lowest") return Filler::kLowest;
   if (name == "largest") return Filler::kLargest;
-  fail("attribute with is \"" + name + "\", expected zero, one, lowest or largest");
+  if (name == "last") return Filler::kLast;
+  fail("attribute with is \"" + name + "\", expected zero, one, lowest, largest or last");
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
@@ -41,7 +43,8 @@ Tensor filler_tensor(Filler filler, DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   if (is_float(dtype)) {
     const double infinity = std::numeric_limits<double>::infinity();
-    tensor.set_element(0, low ? -infinity : infinity);
+    const double large = filler == Filler::kLast ? std::numeric_limits<double>::quiet_NaN() : infinity;
+    tensor.set_element(0, low ? -infinity : large);
   } else if (info.is_signed) {
     const int64_t limit = low ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
     tensor.set_element_int(0, limit >> (64 - info.bits));
@@ -64,7 +67,9 @@ void reference(const ir::ReferenceContext& context) {
 
 Expr filler_expr(Filler filler, DType dtype, const Expr& like) {
   if (filler == Filler::kLowest) return lowest_of(dtype);
-  if (filler == Filler::kLargest) return largest_of(dtype);
+  if (filler == Filler::kLast && is_float(dtype))
+    return te::float_imm(dtype, std::numeric_limits<double>::quiet_NaN());
+  if (filler == Filler::kLargest || filler == Filler::kLast) return largest_of(dtype);
   return constant_like(like, filler == Filler::kOne ? 1 : 0);
 }
 
@@ -91,7 +96,7 @@ std::vector<ir::OpDef> fill_behind_ops() {
   def.compute = &compute;
   def.doc =
       "x, its elements along attribute axis (int, required) from the count (input 1, i64 [1]) on replaced by "
-      "attribute with (string: zero, one, lowest, largest; zero)";
+      "attribute with (string: zero, one, lowest, largest, last in rising order; zero)";
   return {def};
 }
 

@@ -68,6 +68,7 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
 std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  if (context.inputs.size() > 1 && !(input(context, 1) == count_type())) fail("input 1 is no count");
   static_cast<void>(attr_int(context.attrs, "sorted"));
   const ir::ValueType each = made_type(DType::kInt64, {x.shape[axis]});
   return {made_type(x.dtype, x.shape), each, each, each, count_type()};
@@ -111,10 +112,11 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
 
 ir::OpDef host_op(std::string_view name, int inputs,
                   std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
-                  void (*reference)(const ir::ReferenceContext&), std::string_view doc) {
+                  void (*reference)(const ir::ReferenceContext&), std::string_view doc, int optional = 0) {
   ir::OpDef def;
   def.name = name;
-  def.min_inputs = def.max_inputs = inputs;
+  def.min_inputs = inputs - optional;
+  def.max_inputs = inputs;
   def.infer = infer;
   def.reference = reference;
   def.doc = doc;
@@ -141,6 +143,14 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
     return std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(from), axes.end(),
                        [&](const std::optional<size_t>& each) { return !each || *each == axis; });
   };
+  const auto is_other_axis = [&] {
+    const std::optional<size_t>& own = axes[0];
+    return own && is_all(1, *own) && *own != static_cast<size_t>(node.attrs.int_of("axis")) ? own
+                                                                                            : std::nullopt;
+  };
+  if (node.op == "sort_positions") return is_other_axis();
+  if (node.op == "scatter") return axes[1] && axes[2] ? is_other_axis() : std::nullopt;
+  if (node.op == "couple_pairs") return axes[0] == size_t{0} ? axes[0] : std::nullopt;
   if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
   return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
@@ -149,6 +159,8 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
 std::string host_attributes(const ir::Attrs& attrs) {
   Json json = Json::object();
   for (const auto& [name, value] : attrs.all()) {
+    // How many positions are sorted out is the extent of the output, which may be free.
+    if (name == "k") continue;
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
     if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;
@@ -173,12 +185,13 @@ std::vector<ir::OpDef> host_step_ops() {
           "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
           "iou_threshold, score_threshold (floats; the latter optional)"),
       host_op(
-          "distinct", 1, &infer_distinct,
+          "distinct", 2, &infer_distinct,
           [](const ir::ReferenceContext& context) { run_host("distinct", context); },
-          "the distinct slices of x along attribute axis (int), where each stands first, which of them each "
-          "slice "
-          "is, how often each is there (i64 [extent]), and their count; attribute sorted (int): in rising "
-          "order"),
+          "the distinct slices of x, or of its first `count` (input 1, optional), along attribute axis "
+          "(int), "
+          "where each stands first, which of them each slice is, how often each is there (i64 [extent]), and "
+          "their count; attribute sorted (int): in rising order",
+          1),
       host_op(
           "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
           "the first `count` (input 1) elements of x along attribute axis (int), close together"),

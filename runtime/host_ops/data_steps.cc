@@ -91,12 +91,39 @@ void select_boxes_step(const HostCall& call) {
   *integers(call, 1, 1) = rows.shape()[0];
 }
 
+namespace {
+
+/// Operand `index` as a count of elements of an axis, within [0, extent].
+int64_t count_of(const HostCall& call, size_t index, size_t extent) {
+  const TensorView& number = call.inputs[index];
+  if (number.dtype != DType::kInt64 || num_elements(number.shape) != 1)
+    throw Error(ErrorCode::kInvalidPackage, "a host step takes as many elements as no one number says");
+  return std::clamp<int64_t>(*static_cast<const int64_t*>(number.data), 0, static_cast<int64_t>(extent));
+}
+
+/// The first `count` slices along the axis.
+Tensor cut(const TensorView& x, size_t axis, int64_t count) {
+  const Rows rows(x, axis);
+  Shape shape = x.shape;
+  shape[axis] = count;
+  Tensor result(x.dtype, shape);
+  const size_t bytes = static_cast<size_t>(count) * rows.bytes;
+  for (size_t outer = 0; outer < rows.outer && bytes != 0; ++outer)
+    std::memcpy(static_cast<std::byte*>(result.data()) + outer * bytes,
+                static_cast<const std::byte*>(x.data) + outer * rows.extent * rows.bytes, bytes);
+  return result;
+}
+
+}  // namespace
+
 void distinct_step(const HostCall& call) {
-  expect(call, 1, 5);
+  expect(call, call.inputs.size() == 2 ? 2 : 1, 5);
   const size_t axis = axis_of(call, call.inputs[0].shape.size());
   const Rows rows(call.inputs[0], axis);
   const bool sorted = parse_json(call.attributes).at("sorted").get<int64_t>() != 0;
-  const Distinct found = distinct(copied(call.inputs[0]), axis, sorted);
+  const int64_t given =
+      call.inputs.size() == 2 ? count_of(call, 1, rows.extent) : static_cast<int64_t>(rows.extent);
+  const Distinct found = distinct(cut(call.inputs[0], axis, given), axis, sorted);
   const int64_t extent = static_cast<int64_t>(rows.extent);
   const size_t bytes = static_cast<size_t>(found.values.shape()[axis]) * rows.bytes;
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
@@ -118,11 +145,7 @@ void distinct_step(const HostCall& call) {
 void take_first(const HostCall& call) {
   expect(call, 2, 2);
   const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
-  const TensorView& number = call.inputs[1];
-  if (number.dtype != DType::kInt64 || num_elements(number.shape) != 1)
-    throw Error(ErrorCode::kInvalidPackage, "a host step takes as many elements as no one number says");
-  const int64_t count =
-      std::clamp<int64_t>(*static_cast<const int64_t*>(number.data), 0, static_cast<int64_t>(rows.extent));
+  const int64_t count = count_of(call, 1, rows.extent);
   const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
   const size_t all = rows.extent * rows.bytes, kept = static_cast<size_t>(count) * rows.bytes;

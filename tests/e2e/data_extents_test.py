@@ -68,11 +68,11 @@ def totals_of_found(rows=6):
     return model(b, outputs)
 
 
-def shares_of_found():
-    """Shares of what is found in all of it: no element for itself."""
+def rows_of_length_one():
+    """What is found, by its length: no element for itself."""
     b = Builder([("x", [4])])
     found = b.add("Cast", [b.add("NonZero", ["x"])], to=TensorProto.FLOAT)
-    return model(b, [(b.add("Softmax", [found], axis=1), TensorProto.FLOAT)])
+    return model(b, [(b.add("LpNormalization", [found], axis=1), TensorProto.FLOAT)])
 
 
 class DataExtents(unittest.TestCase):
@@ -126,10 +126,10 @@ class DataExtents(unittest.TestCase):
             self.check(made, {"x": x}, f"data.unique.{stem}")
 
     def test_what_is_no_element_for_itself_is_refused(self):
-        self.path.write_bytes(shares_of_found())
+        self.path.write_bytes(rows_of_length_one())
         done = mill.run_program("compile", self.path, "-o", self.package)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("softmax", done.stderr.lower())
+        self.assertIn("lpnormalization", done.stderr.lower())
 
 
 if __name__ == "__main__":

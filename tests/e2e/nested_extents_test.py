@@ -167,7 +167,9 @@ def two_stage_detector(n=30, side=None, classes=3):
     return model(b, [(b.add("Gather", [value, kept], axis=0), kind) for value, kind in ((found, FLOAT), (chance, FLOAT), (label, INT64))])
 
 
-class NestedExtents(unittest.TestCase):
+class ModelChecks(unittest.TestCase):
+    """One model, one package, several inputs."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -194,6 +196,8 @@ class NestedExtents(unittest.TestCase):
             actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
             self.assertEqual(mill.compare.compare_sets(actual, expected, tolerance), [], f"{stem} {i}")
 
+
+class NestedExtents(ModelChecks):
     def vectors(self, *shares):
         """Vectors of 30, of which these many elements are above 0."""
         rng = np.random.default_rng(8)

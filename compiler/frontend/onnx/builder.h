@@ -40,6 +40,7 @@ public:
   GraphBuilder(ir::Graph& graph, const ModelSource& source, const ModelProto& model, int64_t opset,
                std::set<std::string> reserved_names, bool is_sample)
       : graph_(graph),
+        extents_(graph),
         source_(source),
         model_(model),
         opset_(opset),
@@ -67,6 +68,7 @@ private:
                                            const NodeContext& context, const std::vector<Binding>& inputs);
 
   ir::Graph& graph_;
+  DataExtents extents_;
   const ModelSource& source_;
   const ModelProto& model_;
   int64_t opset_;

@@ -29,7 +29,7 @@ struct ValueRequired {
 
 class NodeContext {
 public:
-  NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
+  NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
               std::vector<ir::ValueId> inputs, const ModelSource& source,
               const std::set<std::string>& reserved_names, bool is_sample);
 
@@ -60,9 +60,11 @@ public:
   bool is_known(size_t index) const;
   /// Throws ValueRequired when an extent of the operand may depend on data.
   void require_fixed_shape(size_t index) const;
-  /// The axis of the operand whose extent depends on data, if any; throws ValueRequired when that cannot be
-  /// told.
-  std::optional<DataExtent> data_extent(size_t index) const;
+  /// What data decides about a value's extents.
+  DataShape data_shape(ir::ValueId value) const { return extents_.shape_of(value); }
+  /// The same of the operand; throws ValueRequired when that cannot be told.
+  DataShape data_shape_of(size_t index) const;
+  bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
   int64_t int_attr(const char* name, int64_t fallback) const;
@@ -104,6 +106,7 @@ private:
   std::string temporary_name();
 
   ir::Graph& graph_;
+  DataExtents& extents_;
   const NodeProto& node_;
   std::string label_;
   int64_t opset_;

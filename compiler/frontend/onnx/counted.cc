@@ -189,13 +189,20 @@ private:
 }  // namespace
 
 V filled_behind(NodeContext& context, V x, const char* with) {
-  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
-  return data ? filled(context, x, *data, with) : x;
+  for (const DataExtent& data : context.data_shape(x).extents) x = filled(context, x, data, with);
+  return x;
 }
 
 V filled_along(NodeContext& context, V x, int64_t axis, const char* with) {
-  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
-  return data && static_cast<int64_t>(data->axis) == axis ? filled(context, x, *data, with) : x;
+  const DataShape shape = context.data_shape(x);
+  const DataExtent* data = shape.along(axis);
+  return data != nullptr ? filled(context, x, *data, with) : x;
+}
+
+V with_count(NodeContext& context, V x, int64_t axis, const char* with, const std::function<V(V)>& compute) {
+  const V whole = filled_along(context, x, axis, with);
+  const V result = compute(whole);
+  return whole == x ? result : take_first(context, result, *count_along(context, x, axis), axis);
 }
 
 V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
@@ -209,30 +216,76 @@ V take_first(NodeContext& context, V x, V count, int64_t axis) {
   return context.add_many("take_first", {x, count}, {{"axis", axis}})[0];
 }
 
+namespace {
+
+/// Axes of a shape, one behind the other.
+struct AxisRange {
+  size_t first = 0, last = 0;
+  bool holds(size_t axis) const { return axis >= first && axis < last; }
+};
+
+/// The axes of `from` that axis `at` of `to` is made of, if it is made of whole ones.
+std::optional<AxisRange> merged_axes(const Shape& from, const Shape& to, size_t at) {
+  const auto behind = [&](size_t first, int64_t product) -> std::optional<size_t> {
+    int64_t passed = 1;
+    for (; first < from.size() && passed < product; ++first) passed *= from[first];
+    return passed == product ? std::optional(first) : std::nullopt;
+  };
+  const int64_t before = num_elements(Shape(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(at)));
+  const std::optional<size_t> first = behind(0, before);
+  const std::optional<size_t> last = first ? behind(*first, to[at]) : std::nullopt;
+  return last ? std::optional(AxisRange{*first, *last}) : std::nullopt;
+}
+
+/// x of shape `from` in shape `to`, whose axis `at` is made of the axes of `range`: what is there of them,
+/// close together.
+V merged(NodeContext& context, V x, AxisRange range, const Shape& to, size_t at) {
+  Compose c(context);
+  const Shape from = c.shape(x);
+  const auto axis = static_cast<int64_t>(at);
+  std::vector<V> counts;
+  std::vector<size_t> counted;
+  for (size_t d = range.first; d < range.last; ++d) {
+    counts.push_back(*count_along(context, x, static_cast<int64_t>(d)));
+    if (context.data_shape(x).along(static_cast<int64_t>(d)) != nullptr) counted.push_back(d);
+  }
+  for (const size_t d : counted) x = filled_along(context, x, static_cast<int64_t>(d), "zero");
+  V result = context.reshape(x, to), total = counts[0];
+  for (size_t i = 1; i < counts.size(); ++i) total = c.mul(total, counts[i]);
+  bool is_leading = counted.size() == 1;
+  for (size_t d = range.first; is_leading && d < counted[0]; ++d) is_leading = from[d] == 1;
+  if (is_leading) return take_first(context, result, total, axis);
+  V rest = c.ints(c.count_to(to[at]), {to[at]}), place = c.ints({0}, {1});
+  int64_t stride = 1;
+  for (size_t d = range.last; d-- > range.first; stride *= from[d]) {
+    const V count = c.binary("max", counts[d - range.first], c.ints({1}, {1}));
+    const V own = context.add("mod", {rest, count}, {{"fmod", int64_t{0}}});
+    place = c.add(place, c.mul(own, c.ints({stride}, {1})));
+    rest = c.div(rest, count);
+  }
+  result = c.gather(result, c.binary("min", place, c.ints({to[at] - 1}, {1})), axis);
+  return take_first(context, result, total, axis);
+}
+
+}  // namespace
+
 V counted_reshape(NodeContext& context, V x, const Shape& shape) {
-  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
-  if (!data) return context.reshape(x, shape);
   const Shape from = context.type(x).shape;
-  int64_t before = 1, passed = 1, merged = 1;
-  for (size_t d = 0; d < data->axis; ++d) before *= from[d];
-  size_t axis = 0;
-  while (axis < shape.size() && (passed != before || (shape[axis] == 1 && from[data->axis] != 1)))
-    passed *= shape[axis++];
-  if (axis == shape.size() || shape[axis] == from[data->axis]) return context.reshape(x, shape);
-  for (size_t d = data->axis + 1; d < from.size(); ++d) {
-    merged *= from[d];
-    if (merged * from[data->axis] != shape[axis]) continue;
-    const V count = context.add("mul", {data->count, context.int64_constant({merged})});
-    return take_first(context, context.reshape(filled(context, x, *data, "zero"), shape), count,
-                      static_cast<int64_t>(axis));
+  const auto is_kept = [&](const DataExtent& extent) { return reshaped_axis(from, extent.axis, shape); };
+  for (const DataExtent& extent : context.data_shape(x).extents) {
+    if (is_kept(extent)) continue;
+    for (size_t at = 0; at < shape.size(); ++at) {
+      const std::optional<AxisRange> range = shape[at] > 1 ? merged_axes(from, shape, at) : std::nullopt;
+      if (range && range->holds(extent.axis)) return merged(context, x, *range, shape, at);
+    }
   }
   return context.reshape(x, shape);
 }
 
 std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
-  const DataShape shape = data_shape(context.graph(), x);
+  const DataShape shape = context.data_shape(x);
   if (!shape.is_known) return std::nullopt;
-  if (shape.extent && static_cast<int64_t>(shape.extent->axis) == axis) return shape.extent->count;
+  if (const DataExtent* data = shape.along(axis)) return data->count;
   return context.int64_constant({context.type(x).shape[static_cast<size_t>(axis)]});
 }
 
@@ -251,23 +304,52 @@ BoundedInt bounded_int(NodeContext& context, size_t index, const char* what) {
   return numbers[0];
 }
 
+namespace {
+
+/// The known numbers of which a known value is the least, by the nodes that it comes from.
+void add_least_of(const ir::Graph& graph, V id, std::vector<int64_t>& numbers) {
+  constexpr size_t kMost = 16;
+  const ir::Value& value = graph.value(id);
+  const ir::Node* node = value.producer == ir::kAbsent ? nullptr : &graph.node(value.producer);
+  const auto is_one_of = [&](std::initializer_list<std::string_view> ops) {
+    return node != nullptr && std::find(ops.begin(), ops.end(), node->op) != ops.end();
+  };
+  if (numbers.size() < kMost && is_one_of({"identity", "cast", "reshape", "min", "reduce_min", "concat"})) {
+    for (const V input : node->inputs) add_least_of(graph, input, numbers);
+  } else if (value.known) {
+    for (int64_t i = 0; i < value.known->num_elements(); ++i)
+      numbers.push_back(value.known->element_as_int(i));
+  }
+}
+
+}  // namespace
+
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent) {
+  const BoundedInt number = bounded_int(context, index, what);
+  if (!context.is_sample() || !number.is_known()) return number;
+  std::vector<int64_t> numbers;
+  add_least_of(context.graph(), context.input(index), numbers);
+  if (numbers.size() < 2 || std::find(numbers.begin(), numbers.end(), extent) == numbers.end()) return number;
+  std::erase(numbers, extent);
+  // A number that is the extent by chance is no other than that.
+  const int64_t cap = numbers.empty() ? extent : *std::min_element(numbers.begin(), numbers.end());
+  if (cap < 0 || cap > kMaxPadded) return number;
+  return {cap, context.input(index), 0};
+}
+
 BoundedShape bounded_shape(NodeContext& context, size_t index) {
   BoundedShape shape;
   for (const BoundedInt& extent : bounded_ints(context, index, "shape")) {
-    if (!extent.is_known() && shape.open) return {context.known_ints(index, "shape"), std::nullopt, {}};
-    if (!extent.is_known()) {
-      shape.open = shape.extents.size();
-      shape.extent = extent;
-    }
+    if (!extent.is_known()) shape.open.emplace_back(shape.extents.size(), extent);
     shape.extents.push_back(extent.most);
   }
   return shape;
 }
 
-bool is_count_of(NodeContext& context, const BoundedShape& shape, V x, int64_t axis) {
-  const std::optional<DataExtent> data = data_shape(context.graph(), x).extent;
-  return shape.open && data && static_cast<int64_t>(data->axis) == axis &&
-         same_count(context.graph(), data->count, as_count(context, shape.extent));
+bool is_count_of(NodeContext& context, const BoundedInt& number, V x, int64_t axis) {
+  const DataShape shape = context.data_shape(x);
+  const DataExtent* data = shape.along(axis);
+  return data != nullptr && context.same_count(data->count, as_count(context, number));
 }
 
 V as_count(NodeContext& context, const BoundedInt& number) {

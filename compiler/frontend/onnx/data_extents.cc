@@ -1,8 +1,6 @@
 #include "compiler/frontend/onnx/data_extents.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <set>
 
 #include "compiler/ir/op_def.h"
@@ -14,12 +12,7 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// The axis of a value that `count` elements have.
-struct DataAxis {
-  size_t axis = 0;
-  ir::ValueId count = ir::kAbsent;
-  bool operator==(const DataAxis&) const = default;
-};
+using Extents = std::vector<DataExtent>;
 
 std::set<ir::ValueId> ancestors_of(const ir::Graph& graph, ir::ValueId value) {
   std::set<ir::ValueId> seen;
@@ -34,11 +27,13 @@ std::set<ir::ValueId> ancestors_of(const ir::Graph& graph, ir::ValueId value) {
   return seen;
 }
 
-/// Which axis of each output of a node is the data axis of what it reads.
+/// Which axes of each output of a node are the data axes of what it reads.
 class NodeAxes {
 public:
-  /// `axes`: of the node's inputs.
-  NodeAxes(const ir::Graph& graph, const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
+  /// `extents`: of the node's inputs.
+  NodeAxes(const ir::Graph& graph, const CountNumbers& counts, const ir::Node& node,
+           const std::vector<Extents>& extents)
+      : counts_(counts) {
     ir::ComputeContext context{node.attrs, {}, {}, {}, node.op};
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ir::ValueId id = node.inputs[i];
@@ -51,26 +46,28 @@ public:
       program_.inputs.push_back(te::placeholder("p" + std::to_string(i), type.dtype, type.shape));
       context.inputs.push_back(program_.inputs.back());
       context.input_types.push_back(type);
-      if (axes[i]) axes_[program_.inputs.back().get()] = *axes[i];
+      if (!extents[i].empty()) extents_[program_.inputs.back().get()] = extents[i];
     }
     for (const ir::ValueId output : node.outputs) context.output_types.push_back(graph.value(output).type);
     program_.outputs = graph.ops().get(node.op).compute(context);
   }
 
   /// By output; nothing where elements are mixed.
-  std::optional<std::vector<std::optional<size_t>>> run() {
+  std::optional<std::vector<Extents>> run() {
     for (const te::Tensor& stage : te::stages_of(program_)) {
       if (!visit(*stage)) return std::nullopt;
     }
-    std::vector<std::optional<size_t>> result;
+    std::vector<Extents> result;
     for (const te::Tensor& output : program_.outputs) {
-      const auto found = axes_.find(output.get());
-      result.push_back(found == axes_.end() ? std::nullopt : std::optional(found->second));
+      const auto found = extents_.find(output.get());
+      result.push_back(found == extents_.end() ? Extents{} : found->second);
     }
     return result;
   }
 
 private:
+  /// The counts are the first ones of those that are alike, whichever those are: graphs of samples, in which
+  /// other counts are alike by chance, are of one form.
   bool visit(const te::TensorNode& stage) {
     te::BoundsContext context;
     for (const te::Axis& axis : stage.axes) context.bind_extent(axis.var, te::Expr(0), axis.extent);
@@ -79,108 +76,49 @@ private:
         context.bind_extent(axis.var, te::Expr(0), axis.extent);
     }
     bool whole = true;
-    std::optional<size_t> found;
+    std::map<size_t, ir::ValueId> found;
     const auto read = [&](const te::Expr& expr) {
       if (expr->op != te::ExprOp::kRead) return;
-      const auto source = axes_.find(expr->tensor.get());
-      if (source == axes_.end()) return;
-      const std::optional<size_t> own =
-          axis_at(stage, expr->args[source->second], expr->tensor->shape[source->second], context);
-      whole = whole && own && (!found || found == own);
-      found = own;
+      const auto source = extents_.find(expr->tensor.get());
+      if (source == extents_.end()) return;
+      for (const DataExtent& extent : source->second) {
+        const std::optional<size_t> own =
+            axis_at(stage, expr->args[extent.axis], expr->tensor->shape[extent.axis], context);
+        whole = whole && own;
+        if (!whole) return;
+        const ir::ValueId count = found.emplace(*own, extent.count).first->second;
+        whole = counts_.of(count) == counts_.of(extent.count);
+      }
     };
     for (const te::Expr& body : stage.body) te::for_each_expr(body, read);
     if (stage.reduction) {
       for (const te::Expr& source : stage.reduction->source) te::for_each_expr(source, read);
     }
-    if (found) axes_[&stage] = *found;
+    for (const auto& [axis, count] : found) extents_[&stage].push_back({axis, count});
     return whole;
   }
 
   /// The axis of the stage whose index is `index`.
   static std::optional<size_t> axis_at(const te::TensorNode& stage, const te::Expr& index,
                                        const te::Expr& extent, const te::BoundsContext& context) {
-    for (size_t i = 0; i < stage.axes.size(); ++i) {
-      const te::Expr own(stage.axes[i].var);
-      if (te::equal(stage.axes[i].extent, extent) && context.proves(index == own)) return i;
-    }
-    return std::nullopt;
-  }
-
-  te::Program program_;
-  std::map<const te::TensorNode*, size_t> axes_;
-};
-
-/// Which counts are computed alike: each stands for itself or for the first one like it.
-class CountNumbers {
-public:
-  explicit CountNumbers(const ir::Graph& graph) : graph_(graph), same_(graph.values().size()) {
-    std::iota(same_.begin(), same_.end(), ir::ValueId{0});
-    for (size_t id = 0; id < same_.size(); ++id) number_known(static_cast<ir::ValueId>(id));
-    for (const ir::Node& node : graph.nodes()) visit(node);
-  }
-
-  ir::ValueId of(ir::ValueId id) const { return id == ir::kAbsent ? id : same_[static_cast<size_t>(id)]; }
-
-private:
-  bool is_number(ir::ValueId id) const {
-    const ir::ValueType& type = graph_.value(id).type;
-    return !is_float(type.dtype) && num_elements(type.shape) == 1;
-  }
-
-  void set(ir::ValueId id, ir::ValueId first) { same_[static_cast<size_t>(id)] = first; }
-
-  void number_known(ir::ValueId id) {
-    const ir::Value& value = graph_.value(id);
-    if (!is_number(id) || !value.known) return;
-    const std::pair key(value.type, value.known->element_as_int(0));
-    for (const auto& [number, first] : known_) {
-      if (number == key) return set(id, first);
-    }
-    known_.emplace_back(key, id);
-  }
-
-  void visit(const ir::Node& node) {
-    const ir::ValueId count = node.outputs.back();
-    const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
-    if (!axes.empty()) {
-      for (size_t i = 0; i < axes.size() && node.op != "take_first"; ++i) {
-        if (axes[i]) most_[count] = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+    const auto find = [&](const auto& is_own) -> std::optional<size_t> {
+      for (size_t i = 0; i < stage.axes.size(); ++i) {
+        if (te::equal(stage.axes[i].extent, extent) && is_own(te::Expr(stage.axes[i].var))) return i;
       }
-      if (node.op == "take_first") visit_taken(node, *axes[0]);
-      return;
-    }
-    if (node.outputs.size() != 1 || !is_number(count) || of(count) != count) return;
-    std::vector<ir::ValueId> inputs;
-    for (const ir::ValueId input : node.inputs) inputs.push_back(of(input));
-    for (const auto& [first, operands] : seen_[node.op]) {
-      const bool is_same = operands == inputs && first->attrs == node.attrs &&
-                           graph_.value(first->outputs[0]).type == graph_.value(count).type;
-      if (is_same) return set(count, of(first->outputs[0]));
-    }
-    seen_[node.op].emplace_back(&node, std::move(inputs));
+      return std::nullopt;
+    };
+    // Of axes of extent 1 any may be shown to be the one: first the one that is written there.
+    if (const auto written = find([&](const te::Expr& own) { return te::equal(index, own); })) return written;
+    return find([&](const te::Expr& own) { return context.proves(index == own); });
   }
 
-  /// The count is n within [0, extent]: n itself, where n is the count of no more than that.
-  void visit_taken(const ir::Node& node, size_t axis) {
-    const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
-    const int64_t extent = graph_.value(node.outputs[0]).type.shape[axis];
-    const auto most = most_.find(n);
-    if (most != most_.end() && most->second <= extent) return set(count, n);
-    const auto [first, is_new] = taken_.emplace(std::pair(n, extent), count);
-    if (!is_new) set(count, first->second);
-    most_[first->second] = extent;
-  }
-
-  const ir::Graph& graph_;
-  std::vector<ir::ValueId> same_;
-  std::vector<std::pair<std::pair<ir::ValueType, int64_t>, ir::ValueId>> known_;
-  std::map<std::string, std::vector<std::pair<const ir::Node*, std::vector<ir::ValueId>>>> seen_;
-  std::map<std::pair<ir::ValueId, int64_t>, ir::ValueId> taken_;
-  std::map<ir::ValueId, int64_t> most_;  ///< of counts of host steps
+  const CountNumbers& counts_;
+  te::Program program_;
+  std::map<const te::TensorNode*, Extents> extents_;
 };
 
-/// Where the axis stands after a change of shape.
+}  // namespace
+
 std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape& to) {
   int64_t before = 1, passed = 1;
   for (size_t d = 0; d < axis; ++d) before *= from[d];
@@ -191,121 +129,211 @@ std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape&
   return std::nullopt;
 }
 
-class Tracker {
-public:
-  explicit Tracker(const ir::Graph& graph) : graph_(graph), counts_(graph), axes_(graph.values().size()) {
-    for (const ir::Node& node : graph.nodes()) visit(node);
-  }
-
-  const std::optional<DataAxis>& axis(ir::ValueId id) const { return axes_[static_cast<size_t>(id)]; }
-  /// The first node that mixes what `id` is computed from, or null.
-  const ir::Node* mixing(ir::ValueId id) const {
-    const auto found = mixed_.find(id);
-    return found == mixed_.end() ? nullptr : found->second;
-  }
-
-private:
-  void visit(const ir::Node& node) {
-    std::optional<ir::ValueId> count;
-    std::vector<std::optional<size_t>> axes;
-    const ir::Node* mixes = nullptr;
-    for (const ir::ValueId input : node.inputs) {
-      axes.emplace_back();
-      if (input == ir::kAbsent) continue;
-      if (const ir::Node* found = mixing(input)) mixes = found;
-      const std::optional<DataAxis>& known = axis(input);
-      if (!known) continue;
-      if (count && *count != known->count) mixes = &node;
-      count = known->count;
-      axes.back() = known->axis;
-    }
-    const std::vector<std::optional<size_t>> own = ops::data_axes(node);
-    for (size_t i = 0; i < own.size() && !count && mixes == nullptr; ++i) {
-      if (own[i])
-        axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*own[i], counts_.of(node.outputs.back())};
-    }
-    if (!own.empty() && count) mixes = &node;
-    // Filled behind its count, a value is as large as its shape.
-    if (node.op == "fill_behind" && mixes == nullptr) return;
-    if (mixes == nullptr && count) mixes = follow(node, axes, *count) ? nullptr : &node;
-    if (mixes == nullptr) return;
-    for (const ir::ValueId output : node.outputs) mixed_[output] = mixes;
-  }
-
-  bool follow(const ir::Node& node, const std::vector<std::optional<size_t>>& axes, ir::ValueId count) {
-    const ir::OpDef& def = graph_.ops().get(node.op);
-    std::vector<std::optional<size_t>> result;
-    if (def.is_view) {
-      const Shape& to = graph_.value(node.outputs[0]).type.shape;
-      result = {reshaped_axis(graph_.value(node.inputs[0]).type.shape, *axes[0], to)};
-      if (!result[0]) return false;
-    } else if (ops::is_host_step(def)) {
-      result = {ops::element_axis(node, axes)};
-      if (!result[0]) return false;
-    } else {
-      const auto found = NodeAxes(graph_, node, axes).run();
-      if (!found) return false;
-      result = *found;
-    }
-    for (size_t i = 0; i < result.size(); ++i) {
-      if (result[i]) axes_[static_cast<size_t>(node.outputs[i])] = DataAxis{*result[i], count};
-    }
-    return true;
-  }
-
-  const ir::Graph& graph_;
-  CountNumbers counts_;
-  std::vector<std::optional<DataAxis>> axes_;  ///< by value
-  std::map<ir::ValueId, const ir::Node*> mixed_;
-};
-
-/// Whether any result has an extent that depends on data. Its count is a further output.
-bool has_counts(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
-    return node.outputs.size() > 1 && !ops::data_axes(node).empty();
+const DataExtent* DataShape::along(int64_t axis) const {
+  const auto found = std::find_if(extents.begin(), extents.end(), [&](const DataExtent& extent) {
+    return static_cast<int64_t>(extent.axis) == axis;
   });
+  return found == extents.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-DataShape data_shape(const ir::Graph& graph, ir::ValueId value) {
-  if (!has_data_extent(graph, value)) return {};
-  const Tracker tracker(graph);
-  if (tracker.mixing(value) != nullptr) return {false, std::nullopt};
-  const std::optional<DataAxis>& axis = tracker.axis(value);
-  return {true, axis ? std::optional(DataExtent{axis->axis, axis->count}) : std::nullopt};
+bool CountNumbers::is_number(ir::ValueId id) const {
+  const ir::ValueType& type = graph_.value(id).type;
+  return !is_float(type.dtype) && num_elements(type.shape) == 1;
 }
 
-bool same_count(const ir::Graph& graph, ir::ValueId a, ir::ValueId b) {
-  const CountNumbers counts(graph);
-  return counts.of(a) == counts.of(b);
+void CountNumbers::add_value(ir::ValueId id) {
+  same_.push_back(id);
+  const ir::Value& value = graph_.value(id);
+  if (!value.known || !is_number(id)) return;
+  const std::tuple key(value.type.dtype, value.type.shape, value.known->element_as_int(0));
+  set(id, known_.emplace(key, id).first->second);
 }
 
-bool has_data_extent(const ir::Graph& graph, ir::ValueId value) {
-  // Most graphs have none, and large ones ask for each node.
-  if (!has_counts(graph)) return false;
-  for (const ir::ValueId id : ancestors_of(graph, value)) {
-    const ir::NodeId producer = graph.value(id).producer;
-    if (producer != ir::kAbsent && !ops::data_axes(graph.node(producer)).empty()) return true;
+void CountNumbers::add_node(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  const ir::ValueId count = node.outputs.back();
+  const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
+  if (!axes.empty()) {
+    for (size_t i = 0; i < axes.size() && node.op != "take_first"; ++i) {
+      if (axes[i]) most_[count] = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+    }
+    if (node.op == "take_first") add_taken(node, *axes[0]);
+    return;
   }
-  return false;
+  if (node.outputs.size() != 1 || !is_number(count) || of(count) != count) return;
+  std::vector<ir::ValueId> inputs;
+  for (const ir::ValueId input : node.inputs) inputs.push_back(of(input));
+  std::vector<ir::NodeId>& alike = seen_[{node.op, std::move(inputs)}];
+  for (const ir::NodeId first : alike) {
+    const ir::ValueId result = graph_.node(first).outputs[0];
+    if (graph_.node(first).attrs == node.attrs && graph_.value(result).type == graph_.value(count).type)
+      return set(count, of(result));
+  }
+  alike.push_back(id);
+}
+
+/// The count is n within [0, extent]: n itself, where n is the count of no more than that.
+void CountNumbers::add_taken(const ir::Node& node, size_t axis) {
+  const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
+  const int64_t extent = graph_.value(node.outputs[0]).type.shape[axis];
+  const auto most = most_.find(n);
+  if (most != most_.end() && most->second <= extent) return set(count, n);
+  const auto [first, is_new] = taken_.emplace(std::pair(n, extent), count);
+  if (!is_new) set(count, first->second);
+  most_[first->second] = extent;
+}
+
+void DataExtents::catch_up() {
+  for (size_t id = extents_.size(); id < graph_.values().size(); ++id) {
+    counts_.add_value(static_cast<ir::ValueId>(id));
+    extents_.emplace_back();
+    mixing_.push_back(ir::kAbsent);
+    depends_.push_back(false);
+  }
+  for (; nodes_ < graph_.nodes().size(); ++nodes_) {
+    counts_.add_node(static_cast<ir::NodeId>(nodes_));
+    visit(static_cast<ir::NodeId>(nodes_));
+  }
+}
+
+std::vector<Extents> DataExtents::operands_of(const ir::Node& node) const {
+  std::vector<Extents> operands;
+  for (const ir::ValueId input : node.inputs)
+    operands.push_back(input == ir::kAbsent ? Extents{} : extents_[static_cast<size_t>(input)]);
+  return operands;
+}
+
+void DataExtents::visit(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  bool depends = !ops::data_axes(node).empty();
+  ir::NodeId mixes = ir::kAbsent;
+  for (const ir::ValueId input : node.inputs) {
+    if (input == ir::kAbsent) continue;
+    depends = depends || depends_[static_cast<size_t>(input)];
+    if (mixing_[static_cast<size_t>(input)] != ir::kAbsent) mixes = mixing_[static_cast<size_t>(input)];
+  }
+  if (!depends) return;
+  std::optional<std::vector<Extents>> results;
+  if (mixes == ir::kAbsent) {
+    results = results_of(node);
+    if (!results) mixes = id;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const auto output = static_cast<size_t>(node.outputs[i]);
+    depends_[output] = true;
+    mixing_[output] = mixes;
+    if (results && i < results->size()) extents_[output] = std::move((*results)[i]);
+  }
+}
+
+/// By output of a node whose operands can be told; nothing where it mixes elements.
+std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node) const {
+  const std::vector<Extents> operands = operands_of(node);
+  const std::vector<std::optional<size_t>> own = ops::data_axes(node);
+  const bool is_counted =
+      std::any_of(operands.begin(), operands.end(), [](const Extents& extents) { return !extents.empty(); });
+  // What is filled behind a count, or taken the first of, is as before along its other axes.
+  if (node.op == "fill_behind" || node.op == "take_first") {
+    const auto axis = static_cast<size_t>(node.attrs.int_of("axis"));
+    Extents others = operands[0];
+    std::erase_if(others, [&](const DataExtent& extent) { return extent.axis == axis; });
+    if (node.op == "fill_behind") return std::vector<Extents>{others};
+    if (others.size() != operands[0].size()) return std::nullopt;
+    const auto behind = std::find_if(others.begin(), others.end(),
+                                     [&](const DataExtent& extent) { return extent.axis > axis; });
+    others.insert(behind, {axis, node.outputs.back()});
+    return std::vector<Extents>{others};
+  }
+  if (!own.empty()) {
+    if (is_counted) return std::nullopt;
+    std::vector<Extents> results;
+    for (const std::optional<size_t>& axis : own)
+      results.push_back(axis ? Extents{{*axis, node.outputs.back()}} : Extents{});
+    return results;
+  }
+  if (!is_counted) return std::vector<Extents>(node.outputs.size());
+  const ir::OpDef& def = graph_.ops().get(node.op);
+  if (!def.is_view && !ops::is_host_step(def)) return NodeAxes(graph_, counts_, node, operands).run();
+  const std::optional<Extents> result = def.is_view ? reshaped(node) : of_host_step(node);
+  if (!result) return std::nullopt;
+  return std::vector<Extents>{*result};
+}
+
+std::optional<Extents> DataExtents::reshaped(const ir::Node& node) const {
+  const Shape &from = graph_.value(node.inputs[0]).type.shape, &to = graph_.value(node.outputs[0]).type.shape;
+  Extents result;
+  for (const DataExtent& extent : extents_[static_cast<size_t>(node.inputs[0])]) {
+    const std::optional<size_t> axis = reshaped_axis(from, extent.axis, to);
+    if (!axis) return std::nullopt;
+    result.push_back({*axis, extent.count});
+  }
+  return result;
+}
+
+/// Host steps say what becomes of one count at a time.
+std::optional<Extents> DataExtents::of_host_step(const ir::Node& node) const {
+  const std::vector<Extents> operands = operands_of(node);
+  std::map<ir::ValueId, std::vector<std::optional<size_t>>> axes;  // by count, by operand
+  std::map<ir::ValueId, ir::ValueId> first;                        // of the counts that are alike
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (const DataExtent& extent : operands[i]) {
+      std::vector<std::optional<size_t>>& own = axes[counts_.of(extent.count)];
+      own.resize(operands.size());
+      first.emplace(counts_.of(extent.count), extent.count);
+      if (own[i]) return std::nullopt;
+      own[i] = extent.axis;
+    }
+  }
+  std::map<size_t, ir::ValueId> result;
+  for (const auto& [count, by_operand] : axes) {
+    const std::optional<size_t> axis = ops::element_axis(node, by_operand);
+    if (!axis || !result.emplace(*axis, first.at(count)).second) return std::nullopt;
+  }
+  Extents extents;
+  for (const auto& [axis, count] : result) extents.push_back({axis, count});
+  return extents;
+}
+
+DataShape DataExtents::shape_of(ir::ValueId value) {
+  catch_up();
+  if (mixing_[static_cast<size_t>(value)] != ir::kAbsent) return {false, {}};
+  return {true, extents_[static_cast<size_t>(value)]};
+}
+
+bool DataExtents::may_depend(ir::ValueId value) {
+  catch_up();
+  return depends_[static_cast<size_t>(value)];
+}
+
+bool DataExtents::same_count(ir::ValueId a, ir::ValueId b) {
+  catch_up();
+  return counts_.of(a) == counts_.of(b);
+}
+
+ir::NodeId DataExtents::mixing(ir::ValueId value) {
+  catch_up();
+  return mixing_[static_cast<size_t>(value)];
 }
 
 std::optional<MixedExtent> trim_outputs(ir::Graph& graph) {
-  if (!has_counts(graph)) return std::nullopt;
-  const Tracker tracker(graph);
+  DataExtents extents(graph);
   std::vector<ir::ValueId> outputs = graph.outputs();
-  std::vector<std::pair<size_t, DataAxis>> trimmed;
+  std::vector<std::pair<size_t, DataExtent>> trimmed;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (const ir::Node* node = tracker.mixing(outputs[i])) {
-      MixedExtent mixed{node->origins.empty() ? node->op : node->origins[0], {}};
-      for (const ir::ValueId id : ancestors_of(graph, node->outputs[0])) {
+    const DataShape shape = extents.shape_of(outputs[i]);
+    if (shape.extents.empty() && shape.is_known) continue;
+    if (shape.only() == nullptr) {
+      const ir::NodeId mixing =
+          shape.is_known ? graph.value(outputs[i]).producer : extents.mixing(outputs[i]);
+      const ir::Node& node = graph.node(mixing);
+      MixedExtent mixed{node.origins.empty() ? node.op : node.origins[0], {}};
+      for (const ir::ValueId id : ancestors_of(graph, node.outputs[0])) {
         const ir::Value& value = graph.value(id);
         if (value.producer == ir::kAbsent && !value.constant) mixed.inputs.push_back(value.name);
       }
       return mixed;
     }
-    if (tracker.axis(outputs[i])) trimmed.emplace_back(i, *tracker.axis(outputs[i]));
+    trimmed.emplace_back(i, *shape.only());
   }
   for (const auto& [at, axis] : trimmed) {
     const std::string name = graph.value(outputs[at]).name;

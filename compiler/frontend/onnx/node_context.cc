@@ -60,10 +60,11 @@ Tensor evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>&
 
 }  // namespace
 
-NodeContext::NodeContext(ir::Graph& graph, const NodeProto& node, std::string label, int64_t opset,
-                         std::vector<ir::ValueId> inputs, const ModelSource& source,
+NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label,
+                         int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
                          const std::set<std::string>& reserved_names, bool is_sample)
     : graph_(graph),
+      extents_(extents),
       node_(node),
       label_(std::move(label)),
       opset_(opset),
@@ -116,16 +117,16 @@ bool NodeContext::is_known(size_t index) const {
 }
 
 void NodeContext::require_fixed_shape(size_t index) const {
-  if (is_known(index) || !has_data_extent(graph_, input(index))) return;
+  if (is_known(index) || !extents_.may_depend(input(index))) return;
   throw ValueRequired{"operand, whose shape depends on data,",
                       graph_inputs(graph_, ancestors(graph_, input(index)))};
 }
 
-std::optional<DataExtent> NodeContext::data_extent(size_t index) const {
-  if (is_known(index)) return std::nullopt;
-  const DataShape shape = data_shape(graph_, input(index));
+DataShape NodeContext::data_shape_of(size_t index) const {
+  if (is_known(index)) return {};
+  DataShape shape = data_shape(input(index));
   if (!shape.is_known) require_fixed_shape(index);
-  return shape.extent;
+  return shape;
 }
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
@@ -250,7 +251,7 @@ std::vector<ir::ValueId> NodeContext::results_of_row(const std::vector<ir::Value
   for (size_t i = 0; i < own.outputs.size(); ++i) {
     if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
   }
-  NodeContext inner(graph_, own, label_, opset_, operands, source_, reserved_, is_sample_);
+  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, is_sample_);
   row->convert(inner);
   return inner.outputs();
 }

@@ -152,9 +152,11 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
       return import_model(source, sample, ops);
     } catch (const Error& error) {
       // The model does not take these extents; another sample may show it.
-      const bool refused = error.code() == ErrorCode::kInvalidModel ||
-                           error.code() == ErrorCode::kInvalidTensor ||
-                           error.code() == ErrorCode::kMemoryBudget;
+      bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
+                     error.code() == ErrorCode::kMemoryBudget;
+      // Extents of 1 hide which axis depends on data.
+      const bool hides = std::find(dims.begin(), dims.end(), 1) != dims.end();
+      refused = refused || (hides && error.code() == ErrorCode::kShapeRequired);
       if (!refused) throw;
       return std::nullopt;
     }

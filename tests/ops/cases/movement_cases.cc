@@ -164,6 +164,7 @@ void add_others(std::vector<Case>& cases) {
   fill("one", {2, 5}, -1);
   fill("lowest", {1, 5, 2}, 1);
   fill("largest", {5}, 0);
+  fill("last", {5, 2}, 0);
   fill("zero", {0, 3}, 1);
   const Table cumprod{cases, "cumprod"};
   cumprod("first axis", {7, 3}, {{"axis", no}});

@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -128,8 +129,9 @@ void convert_hardmax(NodeContext& context) {
   }
   const int64_t depth = c.shape(seen)[static_cast<size_t>(axis)];
   const ir::ValueId values = c.doubles(c.dtype(x), {0, 1}, {2});
-  const ir::ValueId hot =
-      context.add("one_hot", {c.arg_max(seen, axis, false), values}, {{"axis", axis}, {"depth", depth}});
+  const ir::ValueId hot = with_count(context, seen, axis, "lowest", [&](ir::ValueId all) {
+    return context.add("one_hot", {c.arg_max(all, axis, false), values}, {{"axis", axis}, {"depth", depth}});
+  });
   context.set_output(0, c.reshape(hot, shape));
 }
 
@@ -209,11 +211,14 @@ void convert_lp_normalization(NodeContext& context) {
 void convert_cumulative(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.known_scalar(1, "axis").element_as_int(0),
                                               context.rank(context.input(0)));
-  const std::string op = context.node().op_type == "CumSum" ? "cumsum" : "cumprod";
-  context.set_output(0, context.add(op, {context.input(0)},
-                                    {{"axis", axis},
-                                     {"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
-                                     {"reverse", int64_t{context.int_attr("reverse", 0) != 0}}}));
+  const bool is_sum = context.node().op_type == "CumSum";
+  const ir::Attrs attrs{{"axis", axis},
+                        {"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
+                        {"reverse", int64_t{context.int_attr("reverse", 0) != 0}}};
+  context.set_output(
+      0, with_count(context, context.input(0), axis, is_sum ? "zero" : "one", [&](ir::ValueId all) {
+        return context.add(is_sum ? "cumsum" : "cumprod", {all}, attrs);
+      }));
 }
 
 }  // namespace tensormill::frontend::onnx

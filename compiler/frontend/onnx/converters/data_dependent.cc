@@ -52,7 +52,7 @@ void convert_unique(NodeContext& context) {
   if (flat) {
     Shape row{num_elements(shape)};
     if (is_text(context, x)) row.push_back(c.shape(x).back());
-    x = c.reshape(x, row);
+    x = is_text(context, x) ? c.reshape(x, row) : counted_reshape(context, x, row);
   } else {
     axis = context.normalize_axis(context.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
   }
@@ -66,8 +66,13 @@ void convert_unique(NodeContext& context) {
     context.set_output(3, context.constant(std::move(result.counts)));
     return;
   }
-  const std::vector<ir::ValueId> results =
-      context.add_many("distinct", {x}, {{"axis", axis}, {"sorted", sorted}});
+  const DataShape extents = context.data_shape(x);
+  const DataExtent* data = extents.along(axis);
+  std::vector<ir::ValueId> operands{x};
+  if (data != nullptr) operands = {filled_along(context, x, axis, "zero"), data->count};
+  std::vector<ir::ValueId> results =
+      context.add_many("distinct", operands, {{"axis", axis}, {"sorted", sorted}});
+  if (data != nullptr) results[2] = take_first(context, results[2], data->count, 0);
   for (size_t i = 0; i < 4; ++i) context.set_output(i, results[i]);
 }
 

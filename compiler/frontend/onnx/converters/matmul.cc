@@ -1,10 +1,28 @@
+#include <algorithm>
+
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
+namespace {
+
+/// The axis over which a matrix product sums may be as long as data says.
+ir::ValueId product_of(NodeContext& context, const ir::Attrs& attrs) {
+  const auto operand = [&](size_t index, int64_t axis_from_end) {
+    const ir::ValueId x = context.input(index);
+    const int64_t axis = std::max<int64_t>(context.rank(x) - axis_from_end, 0);
+    return filled_along(context, x, axis, "zero");
+  };
+  const ir::ValueId a = operand(0, attrs.int_of("transpose_a") != 0 ? 2 : 1);
+  const ir::ValueId b = operand(1, attrs.int_of("transpose_b") != 0 ? 1 : 2);
+  return context.add("matmul", {a, b}, attrs);
+}
+
+}  // namespace
+
 void convert_matmul(NodeContext& context) {
-  context.set_output(0, context.add("matmul", {context.input(0), context.input(1)},
-                                    {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{0}}}));
+  context.set_output(0, product_of(context, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{0}}}));
 }
 
 void convert_gemm(NodeContext& context) { context.set_output(0, gemm(context)); }
@@ -19,7 +37,7 @@ ir::ValueId gemm(NodeContext& context) {
   }
   const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
                         {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
-  ir::ValueId result = context.add("matmul", {a, b}, attrs);
+  ir::ValueId result = product_of(context, attrs);
   const double alpha = context.float_attr("alpha", 1.0);
   if (alpha != 1.0) result = context.add("mul", {result, context.scalar_like(result, alpha)});
   const double beta = context.float_attr("beta", 1.0);

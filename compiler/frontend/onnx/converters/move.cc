@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -69,10 +70,40 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
   context.set_output(0, context.add("slice", {context.input(0)}, attrs));
 }
 
-void add_pad(NodeContext& context, const std::vector<int64_t>& pads, ir::ValueId value,
-             double attribute_value) {
-  ir::Attrs attrs{{"pads", pads}, {"mode", context.string_attr("mode", "constant")}};
-  std::vector<ir::ValueId> inputs{context.input(0)};
+/// x with `value` in front of and behind its elements along an axis whose extent is as data says.
+ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& data, int64_t before,
+                         int64_t behind, ir::ValueId value) {
+  Compose c(context);
+  const auto axis = static_cast<int64_t>(data.axis);
+  Shape own = c.shape(x), along(own.size(), 1);
+  const auto part = [&](int64_t extent) {
+    own[data.axis] = extent;
+    return c.expand(c.reshape(value, Shape(own.size(), 1)), own);
+  };
+  const ir::ValueId front = part(before), back = part(behind);
+  const ir::ValueId all = c.concat({front, filled_along(context, x, axis, "zero"), back}, axis);
+  const int64_t extent = c.shape(all)[data.axis];
+  along[data.axis] = extent;
+  const ir::ValueId end = c.add(data.count, c.ints({before}, {1}));
+  const ir::ValueId inside = c.binary("less", c.ints(c.count_to(extent), along), end);
+  const ir::ValueId result = c.where(inside, all, c.reshape(value, {}));
+  return take_first(context, result, c.add(end, c.ints({behind}, {1})), axis);
+}
+
+void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value, double attribute_value) {
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const std::string mode = context.string_attr("mode", "constant");
+  const size_t rank = c.shape(x).size();
+  for (const DataExtent& data : context.data_shape(x).extents) {
+    if (mode != "constant" || pads.size() != 2 * rank) continue;
+    int64_t &before = pads[data.axis], &behind = pads[data.axis + rank];
+    if (before < 0 || behind < 0 || before + behind == 0) continue;
+    const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
+    x = padded_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), fill);
+  }
+  ir::Attrs attrs{{"pads", pads}, {"mode", mode}};
+  std::vector<ir::ValueId> inputs{x};
   if (value != ir::kAbsent) {
     inputs.push_back(value);
   } else {
@@ -132,8 +163,7 @@ ir::ValueId concat_counted(NodeContext& context, const std::vector<ir::ValueId>&
 }
 
 bool is_counted_along(NodeContext& context, ir::ValueId value, int64_t axis) {
-  const std::optional<DataExtent> data = data_shape(context.graph(), value).extent;
-  return data && static_cast<int64_t>(data->axis) == axis;
+  return context.data_shape(value).along(axis) != nullptr;
 }
 
 }  // namespace
@@ -222,8 +252,7 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
 std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   const std::vector<int64_t> starts = context.known_ints(1, "starts");
-  const std::vector<BoundedInt> ends = bounded_ints(context, 2, "ends");
-  if (starts.size() != 1 || ends.size() != 1) return std::nullopt;
+  if (starts.size() != 1 || num_elements(context.type(context.input(2)).shape) != 1) return std::nullopt;
   const int64_t rank = context.rank(x);
   const std::vector<int64_t> one = {1};
   const std::vector<int64_t> axes =
@@ -231,11 +260,13 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   if (axes.size() != 1 || (context.has_input(4) && context.known_ints(4, "steps") != one))
     return std::nullopt;
   const int64_t axis = context.normalize_axis(axes[0], rank);
+  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
+  const BoundedInt end = capped_int(context, 2, "ends", extent);
   const bool is_counted = is_counted_along(context, x, axis);
-  if (!is_counted && ends[0].is_known()) return std::nullopt;
-  const int64_t all = context.is_sample() ? kMaxPadded + 1 : context.type(x).shape[static_cast<size_t>(axis)];
-  if (is_counted && ends[0].is_known() && starts[0] == 0 && ends[0].most >= all) return std::nullopt;
-  return slice_counted(context, x, axis, starts[0], ends[0]);
+  if (!is_counted && end.is_known()) return std::nullopt;
+  const int64_t all = context.is_sample() ? kMaxPadded + 1 : extent;
+  if (is_counted && end.is_known() && starts[0] == 0 && end.most >= all) return std::nullopt;
+  return slice_counted(context, x, axis, starts[0], end);
 }
 
 }  // namespace
@@ -274,31 +305,53 @@ void convert_gather(NodeContext& context) {
   context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 
-// An extent that the run works out is the value's own, or one that it is repeated for.
+// Extents that the run works out are the value's own, or those that it is repeated for.
 void convert_expand(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   BoundedShape shape = bounded_shape(context, 1);
-  if (!shape.open) {
-    context.set_output(0, context.add("expand", {x}, {{"shape", shape.extents}}));
-    return;
+  std::vector<std::pair<size_t, BoundedInt>> repeated;
+  for (const auto& [open, number] : shape.open) {
+    const int64_t own =
+        static_cast<int64_t>(open) - static_cast<int64_t>(shape.extents.size()) + context.rank(x);
+    const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
+    if (own >= 0 && is_count_of(context, number, x, own)) {
+      shape.extents[open] = extent;
+      continue;
+    }
+    if (extent != 1) static_cast<void>(context.known_ints(1, "shape"));
+    repeated.emplace_back(open, number);
   }
-  const int64_t open = static_cast<int64_t>(*shape.open),
-                own = open - static_cast<int64_t>(shape.extents.size()) + context.rank(x);
-  const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
-  if (own >= 0 && is_count_of(context, shape, x, own)) {
-    shape.extents[*shape.open] = extent;
-    context.set_output(0, context.add("expand", {x}, {{"shape", shape.extents}}));
-    return;
-  }
-  if (extent != 1) static_cast<void>(context.known_ints(1, "shape"));
-  const ir::ValueId repeated = context.add("expand", {x}, {{"shape", shape.extents}});
-  context.set_output(0, take_first(context, repeated, as_count(context, shape.extent), open));
+  ir::ValueId result = context.add("expand", {x}, {{"shape", shape.extents}});
+  for (const auto& [open, number] : repeated)
+    result = take_first(context, result, as_count(context, number), static_cast<int64_t>(open));
+  context.set_output(0, result);
 }
 
+namespace {
+
+/// `times` copies of x along an axis, whose extent may be as data says.
+ir::ValueId tiled(NodeContext& context, ir::ValueId x, const std::vector<int64_t>& repeats) {
+  Compose c(context);
+  std::vector<int64_t> rest = repeats;
+  for (const DataExtent& extent : context.data_shape(x).extents) {
+    if (extent.axis >= rest.size() || rest[extent.axis] == 1) continue;
+    const int64_t times = std::exchange(rest[extent.axis], 1);
+    const auto axis = static_cast<int64_t>(extent.axis);
+    const int64_t most = context.product(c.shape(x)[extent.axis], times);
+    const ir::ValueId count = c.binary("max", extent.count, c.ints({1}, {1}));
+    const ir::ValueId from =
+        context.add("mod", {c.ints(c.count_to(most), {most}), count}, {{"fmod", int64_t{0}}});
+    x = take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
+                   c.mul(extent.count, c.ints({times}, {1})), axis);
+  }
+  return context.add("tile", {x}, {{"repeats", rest}});
+}
+
+}  // namespace
+
 void convert_tile(NodeContext& context) {
-  context.set_output(
-      0, context.add("tile", {context.input(0)}, {{"repeats", context.known_ints(1, "repeats")}}));
+  context.set_output(0, tiled(context, context.input(0), context.known_ints(1, "repeats")));
 }
 
 // Before opset 6: a number of copies along one axis.

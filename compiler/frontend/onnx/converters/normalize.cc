@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -92,7 +93,9 @@ LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scal
 void convert_softmax(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(context.input(0)));
   const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";
-  context.set_output(0, context.add(op, {context.input(0)}, {{"axis", axis}}));
+  context.set_output(0, with_count(context, context.input(0), axis, "lowest", [&](ir::ValueId all) {
+                       return context.add(op, {all}, {{"axis", axis}});
+                     }));
 }
 
 // Before opset 13: the input is seen as a matrix, [product of dims before axis, product of the others].
@@ -108,7 +111,10 @@ void convert_softmax_flat(NodeContext& context) {
   }
   const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";
   const ir::ValueId flat = context.reshape(context.input(0), matrix);
-  context.set_output(0, context.reshape(context.add(op, {flat}, {{"axis", int64_t{1}}}), shape));
+  const ir::ValueId shares = with_count(context, flat, 1, "lowest", [&](ir::ValueId all) {
+    return context.add(op, {all}, {{"axis", int64_t{1}}});
+  });
+  context.set_output(0, context.reshape(shares, shape));
 }
 
 }  // namespace tensormill::frontend::onnx

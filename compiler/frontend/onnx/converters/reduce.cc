@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/data_extents.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -48,32 +49,34 @@ const char* neutral_element(const std::string& op) {
   return op == "reduce_prod" ? "one" : "zero";
 }
 
-/// The mean over axes of which one has `data.count` elements.
-ir::ValueId mean_of_counted(NodeContext& context, ir::ValueId filled, const DataExtent& data,
+/// The mean over axes of which some, `counts`, are as long as data says.
+ir::ValueId mean_of_counted(NodeContext& context, ir::ValueId filled, const DataShape& counts,
                             const ir::Attrs& attrs) {
   const ir::ValueType type = context.type(filled);
   int64_t others = 1;
+  std::vector<ir::ValueId> factors;
   for (const int64_t axis : attrs.ints_of("axes")) {
-    if (static_cast<size_t>(axis) != data.axis)
+    const DataExtent* counted = counts.along(axis);
+    if (counted == nullptr) {
       others = context.product(others, type.shape[static_cast<size_t>(axis)]);
+    } else {
+      factors.push_back(counted->count);
+    }
   }
-  ir::ValueId count = context.add("mul", {data.count, context.int64_constant({others})});
+  ir::ValueId count = context.int64_constant({others});
+  for (const ir::ValueId factor : factors) count = context.add("mul", {factor, count});
   if (type.dtype != DType::kInt64) count = context.add("cast", {count}, {{"to", type.dtype}});
   return context.add("div", {context.add("reduce_sum", {filled}, attrs), context.reshape(count, {})});
 }
 
 /// The reduction of x, whose axes may be as long as data says.
 ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, const ir::Attrs& attrs) {
-  const DataShape shape = data_shape(context.graph(), x);
-  const std::vector<int64_t>& axes = attrs.ints_of("axes");
-  const bool counted = shape.extent && std::find(axes.begin(), axes.end(),
-                                                 static_cast<int64_t>(shape.extent->axis)) != axes.end();
-  if (!counted) return context.add(op, {x}, attrs);
-  const ir::ValueId filled = context.add(
-      "fill_behind", {x, shape.extent->count},
-      {{"axis", static_cast<int64_t>(shape.extent->axis)}, {"with", std::string(neutral_element(op))}});
-  return op == "reduce_mean" ? mean_of_counted(context, filled, *shape.extent, attrs)
-                             : context.add(op, {filled}, attrs);
+  const DataShape shape = context.data_shape(x);
+  ir::ValueId filled = x;
+  for (const int64_t axis : attrs.ints_of("axes"))
+    filled = filled_along(context, filled, axis, neutral_element(op));
+  return op == "reduce_mean" && filled != x ? mean_of_counted(context, filled, shape, attrs)
+                                            : context.add(op, {filled}, attrs);
 }
 
 }  // namespace
@@ -106,12 +109,20 @@ void convert_reduce(NodeContext& context) {
 }
 
 void convert_arg_reduce(NodeContext& context) {
-  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
-  const ir::Attrs attrs{{"axis", axis},
-                        {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}},
-                        {"select_last", int64_t{context.int_attr("select_last_index", 0) != 0}}};
-  const std::string op = context.node().op_type == "ArgMax" ? "arg_max" : "arg_min";
-  context.set_output(0, context.add(op, {context.input(0)}, attrs));
+  Compose c(context);
+  const ir::ValueId given = context.input(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(given));
+  const bool keepdims = context.int_attr("keepdims", 1) != 0;
+  const bool select_last = context.int_attr("select_last_index", 0) != 0;
+  const ir::Attrs attrs{
+      {"axis", axis}, {"keepdims", int64_t{keepdims}}, {"select_last", int64_t{select_last}}};
+  const bool is_max = context.node().op_type == "ArgMax";
+  const ir::ValueId x = filled_along(context, given, axis, is_max ? "lowest" : "largest");
+  ir::ValueId result = context.add(is_max ? "arg_max" : "arg_min", {x}, attrs);
+  // Where all elements are as what fills behind the count, the last of them stands before it.
+  if (x != given && select_last)
+    result = c.binary("min", result, c.minus(c.reshape(*count_along(context, given, axis), {}), 1));
+  context.set_output(0, result);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -24,17 +24,16 @@ ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_
   return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
 }
 
-/// Tuples of indices (last axis) as row-major positions in `extents`, of which one may have a count.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents,
-                         const std::optional<DataExtent>& data = std::nullopt) {
+/// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, const DataShape& data) {
   const int64_t last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   int64_t stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
     const int64_t extent = extents[static_cast<size_t>(i)];
-    const bool is_counted = data && static_cast<int64_t>(data->axis) == i;
+    const DataExtent* counted = data.along(i);
     const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
-                                            is_counted ? data->count : ir::kAbsent);
+                                            counted != nullptr ? counted->count : ir::kAbsent);
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
     stride *= extent;
   }
@@ -83,17 +82,19 @@ CountedUpdates counted_updates(NodeContext& context, ir::ValueId indices, ir::Va
 ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
                             int64_t axis, const std::string& reduction) {
   Compose c(context);
-  const std::optional<DataExtent> rows = data_shape(context.graph(), indices).extent;
+  const DataShape updated = context.data_shape(indices);
   const ir::ValueId whole = filled_along(context, x, axis, "zero");
+  const DataExtent* rows = updated.only();
   // Rows of the other axes are scattered each by itself.
-  const bool by_rows =
-      rows && static_cast<int64_t>(rows->axis) != axis && data_shape(context.graph(), x).extent;
-  if (by_rows || (!rows && whole == x)) return scatter(context, x, indices, updates, axis, reduction);
+  const bool by_rows = updated.extents.size() > 1 || (rows != nullptr && updated.along(axis) == nullptr &&
+                                                      !context.data_shape(x).extents.empty());
+  if (by_rows || (rows == nullptr && whole == x))
+    return scatter(context, x, indices, updates, axis, reduction);
   const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
   const std::optional<ir::ValueId> count = count_along(context, x, axis);
   if (!count) return scatter(context, x, indices, updates, axis, reduction);
   ir::ValueId result = ir::kAbsent;
-  if (rows) {
+  if (rows != nullptr) {
     const CountedUpdates some = counted_updates(context, indices, updates, *rows, *count, extent);
     Shape one = c.shape(x);
     one[static_cast<size_t>(axis)] = 1;
@@ -140,10 +141,10 @@ void convert_top_k(NodeContext& context) {
   if (context.opset() < 10) {
     k.most = context.required_int("k");
   } else {
-    k = bounded_int(context, 1, "k");
+    k = capped_int(context, 1, "k", extent);
   }
   const std::optional<ir::ValueId> count = count_along(context, given, axis);
-  const char* filler = largest ? "lowest" : "largest";
+  const char* filler = largest ? "lowest" : "last";
   ir::ValueId x = ir::kAbsent;
   if (!k.is_known() && context.is_sample() && count && k.most <= kMaxPadded) {
     const ir::ValueId longer = longer_by(context, filled_along(context, given, axis, "zero"), k.most, axis);
@@ -223,16 +224,15 @@ void convert_gather_nd(NodeContext& context) {
   const Shape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
                       x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
   const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
-  // An axis that is indexed into may be as long as data says.
-  std::optional<DataExtent> counted = data_shape(context.graph(), context.input(0)).extent;
-  const bool is_indexed = counted && counted->axis >= batch && counted->axis < batch + depth;
-  const ir::ValueId filled = is_indexed ? filled_behind(context, context.input(0), "zero") : context.input(0);
-  if (is_indexed) {
-    counted->axis -= batch;
-  } else {
-    counted.reset();
+  // Axes that are indexed into may be as long as data says.
+  DataShape indexed;
+  ir::ValueId filled = context.input(0);
+  for (const DataExtent& extent : context.data_shape(context.input(0)).extents) {
+    if (extent.axis < batch || extent.axis >= batch + depth) continue;
+    filled = filled_along(context, filled, static_cast<int64_t>(extent.axis), "zero");
+    indexed.extents.push_back({extent.axis - batch, extent.count});
   }
-  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, counted), {batches, points, 1});
+  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, indexed), {batches, points, 1});
   const ir::ValueId data = c.reshape(filled, {batches, middle, inner});
   context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
 }
@@ -257,11 +257,12 @@ void convert_scatter_nd(NodeContext& context) {
     context.invalid("updates have shape " + to_string(c.shape(context.input(2))) + ", expected " +
                     to_string(expected));
   // Tuples may be as many as data says, and so may be the rows that they name.
-  const std::optional<DataExtent> some = data_shape(context.graph(), context.input(1)).extent;
-  const bool is_counted = some && some->axis == 0 && at.size() > 1;
+  const DataShape named_rows = context.data_shape(context.input(1));
+  const DataExtent* some = named_rows.only();
+  const bool is_counted = some != nullptr && some->axis == 0 && at.size() > 1;
   const ir::ValueId tuples = is_counted ? filled_behind(context, context.input(1), "zero") : context.input(1);
-  std::optional<DataExtent> extent = data_shape(context.graph(), context.input(0)).extent;
-  if (extent && extent->axis >= depth) extent.reset();
+  DataShape extent = context.data_shape(context.input(0));
+  std::erase_if(extent.extents, [&](const DataExtent& own) { return own.axis >= depth; });
   const Shape named(x.begin(), x.begin() + at.back());
   ir::ValueId rows = depth == 0 ? c.filled(DType::kInt64, {points}, 0)
                                 : c.reshape(flat_indices(c, tuples, named, extent), {points});

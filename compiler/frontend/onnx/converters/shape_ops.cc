@@ -85,8 +85,8 @@ void convert_constant_of_shape(NodeContext& context) {
   if (value.num_elements() != 1)
     context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
   ir::ValueId result = filled_constant(context, value, shape.extents);
-  if (shape.open)
-    result = take_first(context, result, as_count(context, shape.extent), static_cast<int64_t>(*shape.open));
+  for (const auto& [axis, extent] : shape.open)
+    result = take_first(context, result, as_count(context, extent), static_cast<int64_t>(axis));
   context.set_output(0, result);
 }
 
@@ -133,16 +133,24 @@ void convert_range(NodeContext& context) {
 
 namespace {
 
-/// The extents of operand 0 from `start` to `end`: constants, and the count of the axis that depends on data.
+/// The extents of operand 0 from `start` to `end`: constants, and the counts of axes that depend on data.
 ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
   const Shape shape = context.type(context.input(0)).shape;
-  const std::optional<DataExtent> data = context.data_extent(0);
+  const DataShape data = context.data_shape_of(0);
   const auto listed = [&](int64_t from, int64_t to) {
     return context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
   };
-  const int64_t at = data ? static_cast<int64_t>(data->axis) : -1;
-  if (at < start || at >= end) return listed(start, end);
-  return Compose(context).concat({listed(start, at), data->count, listed(at + 1, end)}, 0);
+  std::vector<ir::ValueId> parts;
+  int64_t next = start;
+  for (const DataExtent& extent : data.extents) {
+    const auto at = static_cast<int64_t>(extent.axis);
+    if (at < start || at >= end) continue;
+    parts.insert(parts.end(), {listed(next, at), extent.count});
+    next = at + 1;
+  }
+  if (parts.empty()) return listed(start, end);
+  parts.push_back(listed(next, end));
+  return Compose(context).concat(parts, 0);
 }
 
 }  // namespace
@@ -158,7 +166,7 @@ void convert_shape(NodeContext& context) {
 }
 
 void convert_size(NodeContext& context) {
-  if (context.data_extent(0)) {
+  if (!context.data_shape_of(0).extents.empty()) {
     const ir::ValueId extents = extents_of(context, 0, context.rank(context.input(0)));
     context.set_output(0, Compose(context).reduce("reduce_prod", extents, {0}, false));
     return;
@@ -170,15 +178,20 @@ void convert_size(NodeContext& context) {
 
 namespace {
 
-/// The shape operand of Reshape. The extent that depends on data is that of the value itself, where the shape
-/// says its count.
+/// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
+/// says their counts in their order.
 Shape reshaped_to(NodeContext& context) {
   BoundedShape shape = bounded_shape(context, 1);
-  if (!shape.open) return shape.extents;
-  const std::optional<DataExtent> data = context.data_extent(0);
-  if (!data || !is_count_of(context, shape, context.input(0), static_cast<int64_t>(data->axis)))
-    return context.known_ints(1, "shape");
-  shape.extents[*shape.open] = context.type(context.input(0)).shape[data->axis];
+  const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
+  auto next = extents.begin();
+  for (const auto& [axis, extent] : shape.open) {
+    next = std::find_if(next, extents.end(), [&, number = extent](const DataExtent& own) {
+      return is_count_of(context, number, context.input(0), static_cast<int64_t>(own.axis));
+    });
+    if (next == extents.end()) return context.known_ints(1, "shape");
+    shape.extents[axis] = context.type(context.input(0)).shape[next->axis];
+    ++next;
+  }
   return shape.extents;
 }
 
