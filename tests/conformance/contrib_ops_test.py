@@ -116,6 +116,10 @@ class ContribOps(PeerCase):
         self.check("Attention", [x, w, bias], num_heads=2, unidirectional=1)
         self.check("Attention", [x, w, bias, np.array([[1] * 5, [1] * 3 + [0] * 2], np.int32)], num_heads=2)
         self.check("Attention", [x, w, bias, np.array([5, 2], np.int32)], num_heads=2)
+        self.check("Attention", [x, w, bias, np.array([5, 4, 0, 2], np.int32)], num_heads=2)
+        past = floats(2, 2, 2, 3, 4)
+        for options in ({}, {"unidirectional": 1}):
+            self.check("Attention", [x, w, bias, None, past], 2, num_heads=2, **options)
 
     def test_multi_head_attention(self):
         q, k, v = floats(2, 3, 8), floats(2, 5, 8), floats(2, 5, 8)
@@ -231,6 +235,8 @@ class ContribOps(PeerCase):
         self.check("Attention", [q, k, v], opset=23, domain="", is_causal=1)
         self.check("Attention", [floats(2, 3, 8), floats(2, 5, 8), floats(2, 5, 8)], opset=23, domain="", q_num_heads=2,
                    kv_num_heads=2)
+        # A mask of three dims beside lengths, which can only be one of each head.
+        self.check("Attention", [q, k, v, floats(4, 3, 5), None, None, np.array([5, 3])], opset=24, domain="")
         past = [floats(2, 2, 4, 8), floats(2, 2, 4, 6)]
         self.check("Attention", [q, k, v, None, *past], 3, opset=23, domain="")
         self.check("Attention", [q, k, v, RANDOM.integers(0, 2, (3, 5)).astype(bool) | np.eye(3, 5, dtype=bool)],

@@ -86,6 +86,15 @@ class EdgeValues(OneNode):
         x = np.array([0, 1, 2, 200], np.uint8)
         self.check("Shrink", 9, [x], [np.array([0, 255, 0, 198], np.uint8)], lambd=0.0, bias=2.0)
 
+    def test_products_whose_rows_come_before_the_batches(self):
+        left, right = floats(5, 2, 3, 4), floats(2, 3, 4, 6)
+        wide = left.transpose(1, 2, 0, 3)
+        microsoft = (("com.microsoft", 1),)
+        self.check("FusedMatMul", 17, [left, right], [wide @ right], domains=microsoft, transBatchA=1)
+        self.check("FusedMatMul", 17, [wide, right.transpose(2, 0, 1, 3)], [wide @ right], domains=microsoft, transBatchB=1)
+        turned = left.transpose(3, 1, 2, 0)
+        self.check("FusedMatMul", 17, [turned, right], [0.5 * (wide @ right)], domains=microsoft, transBatchA=1, transA=1, alpha=0.5)
+
     def test_softmax_of_squares_down_the_columns(self):
         for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):
             x = floats(*shape)

@@ -28,6 +28,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 import cases  # noqa: E402
 import contrib  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
+import forms  # noqa: E402,F401
 import graphs  # noqa: E402,F401
 import large  # noqa: E402,F401
 import moves  # noqa: E402,F401

@@ -187,8 +187,9 @@ void convert_attention(NodeContext& context) {
   if (context.has_input(3)) operands.addend = mask_addend(context, context.input(3), keys, like);
   V valid = ir::kAbsent;
   if (context.has_input(6)) {
-    // Beside valid lengths, a mask of three dims is one of each batch entry, for all heads.
-    if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3)
+    // Beside valid lengths, a mask of three dims is one of each batch entry, for all heads, if it can be.
+    if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3 &&
+        c.shape(operands.addend)[0] == batch)
       operands.addend = c.unsqueeze(operands.addend, 1);
     valid = c.reshape(c.cast(context.input(6), DType::kInt64), {batch, 1, 1, 1});
     operands.addend =
@@ -276,14 +277,18 @@ void convert_rotary_embedding_of_positions(NodeContext& context) {
 
 namespace {
 
-/// com.microsoft's masks: [B,T] and [B,S,T] hold 0 for what is not seen, [B] the number of keys that are.
+/// com.microsoft's masks: [B,T] and [B,S,T] hold 0 for what is not seen, [B] the number of keys that are,
+/// [2B] where those that are seen end and, behind that, where they start.
 V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
   Compose c(context);
   const Shape shape = c.shape(mask);
   V seen = ir::kAbsent;
-  if (shape.size() == 1 && shape[0] == c.shape(like)[0]) {
-    const V lengths = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1});
-    seen = c.binary("less", positions(c, keys, 3), lengths);
+  const int64_t batch = c.shape(like)[0];
+  if (shape.size() == 1 && (shape[0] == batch || shape[0] == context.product(2, batch))) {
+    const V bounds = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1}), at = positions(c, keys, 3);
+    seen = c.binary("less", at, c.slice(bounds, 0, 0, batch));
+    if (shape[0] != batch)
+      seen = c.binary("and", seen, c.binary("greater_equal", at, c.slice(bounds, 0, batch, batch)));
   } else if (shape.size() == 2 && shape[1] == keys) {
     seen = c.cast(c.reshape(mask, {shape[0], 1, 1, keys}), DType::kBool);
   } else if (shape.size() == 3 && shape[2] == keys) {
@@ -418,11 +423,10 @@ void convert_group_query_attention(NodeContext& context) {
   context.set_output(2, operands.v);
 }
 
-// com.microsoft Attention: input [B,S,K], weights [K,3H] of queries, keys and values, bias, mask, past,
-// attention_bias.
+// com.microsoft Attention: input [B,S,K], weights [K,3H] of queries, keys and values, bias, mask, past keys
+// and values [2,B,heads,P,D], attention_bias.
 void convert_packed_attention(NodeContext& context) {
   Compose c(context);
-  if (context.has_input(4)) context.unsupported("past", "a packed past is not implemented");
   if (context.int_attr("do_rotary", 0) != 0) context.unsupported("do_rotary", "is not implemented");
   const int64_t heads = context.required_int("num_heads");
   V all = c.matmul(context.input(0), context.input(1));
@@ -441,14 +445,24 @@ void convert_packed_attention(NodeContext& context) {
   operands.q = part(0, widths[0]);
   operands.k = part(widths[0], widths[1]);
   operands.v = part(widths[0] + widths[1], widths[2]);
-  const int64_t length = c.shape(operands.q)[2];
-  if (context.has_input(3)) operands.addend = filter_addend(context, context.input(3), length, operands.q);
+  if (context.has_input(4)) {
+    const V past = context.input(4);
+    if (context.rank(past) != 5 || c.shape(past)[0] != 2)
+      context.invalid("past has shape " + to_string(c.shape(past)));
+    operands.k = appended(context, c.squeeze(c.slice(past, 0, 0, 1), 0), operands.k);
+    operands.v = appended(context, c.squeeze(c.slice(past, 0, 1, 1), 0), operands.v);
+  }
+  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
+  if (context.has_input(3)) operands.addend = filter_addend(context, context.input(3), keys, operands.q);
   operands.addend = plus(c, operands.addend, context.optional_input(5));
   if (context.int_attr("unidirectional", 0) != 0)
-    operands.addend = plus(c, operands.addend, causal_addend(c, length, length, c.ints({0}, {}), operands.q));
+    operands.addend =
+        plus(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
   operands.scale = context.float_attr("scale", 0);
   operands.precision = c.dtype(operands.q);
   context.set_output(0, merge_heads(context, attend(context, operands)));
+  if (widths[1] == widths[2])
+    context.set_output(1, c.concat({c.unsqueeze(operands.k, 0), c.unsqueeze(operands.v, 0)}, 0));
 }
 
 }  // namespace tensormill::frontend::onnx

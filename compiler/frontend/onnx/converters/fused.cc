@@ -1,4 +1,6 @@
 // com.microsoft's fused operators: a standard operator with what an optimizer found before or behind it.
+#include <algorithm>
+
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
 
@@ -42,14 +44,27 @@ void convert_fused_gemm(NodeContext& context) {
   context.set_output(0, activated(context, gemm(context), params));
 }
 
+namespace {
+
+/// Operand `index` of FusedMatMul: where `attribute` says so, its rows are the first dim, before the batches.
+V with_batches_first(NodeContext& context, size_t index, const char* attribute) {
+  Compose c(context);
+  const V x = context.input(index);
+  std::vector<int64_t> perm = c.count_to(context.rank(x));
+  if (context.int_attr(attribute, 0) == 0 || perm.size() < 3) return x;
+  std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);
+  return c.transpose(x, perm);
+}
+
+}  // namespace
+
 // alpha * A' * B' over the last two dims
 void convert_fused_matmul(NodeContext& context) {
-  for (const char* attribute : {"transBatchA", "transBatchB"}) {
-    if (context.int_attr(attribute, 0) != 0) context.unsupported(attribute, "is not implemented");
-  }
   const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
                         {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
-  const V result = context.add("matmul", {context.input(0), context.input(1)}, attrs);
+  const V result = context.add(
+      "matmul",
+      {with_batches_first(context, 0, "transBatchA"), with_batches_first(context, 1, "transBatchB")}, attrs);
   const double alpha = context.float_attr("alpha", 1.0);
   context.set_output(0, alpha == 1.0 ? result : Compose(context).times(result, alpha));
 }
