@@ -95,6 +95,14 @@ class EdgeValues(OneNode):
         turned = left.transpose(3, 1, 2, 0)
         self.check("FusedMatMul", 17, [turned, right], [0.5 * (wide @ right)], domains=microsoft, transBatchA=1, transA=1, alpha=0.5)
 
+    def test_what_is_no_number_is_unequal(self):
+        x = np.array([[np.nan], [2], [3]], np.float32)
+        for mode, rows in (("BRANCH_NEQ", [1, 7, 1]), ("BRANCH_EQ", [7, 1, 7]), ("BRANCH_LEQ", [7, 1, 7]), ("BRANCH_GT", [7, 7, 1])):
+            self.check("TreeEnsembleRegressor", 15, [x], [np.array(rows, np.float32)[:, None]], domains=(("ai.onnx.ml", 3),), n_targets=1,
+                       nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[0, 0, 0], nodes_values=[2.0, 0.0, 0.0],
+                       nodes_modes=[mode, "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+                       target_treeids=[0, 0], target_nodeids=[1, 2], target_ids=[0, 0], target_weights=[1.0, 7.0])
+
     def test_softmax_of_squares_down_the_columns(self):
         for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):
             x = floats(*shape)

@@ -41,6 +41,9 @@ int64_t number_of(const NodeContext& context, const Forest& forest, int64_t tree
   return found->second;
 }
 
+/// What is no number is unequal to every number.
+bool is_unequal(const Mode& mode) { return mode.less && mode.greater; }
+
 Mode read_mode(const NodeContext& context, std::string_view name) {
   if (name == "BRANCH_LEQ") return {true, true, false};
   if (name == "BRANCH_LT") return {true, false, false};
@@ -100,7 +103,7 @@ Forest read_forest(const NodeContext& context, int64_t columns) {
     forest.no.push_back(leaf ? own : number_of(context, forest, trees[i], no[i]));
     forest.mode.push_back(leaf ? Mode{} : read_mode(context, modes->strings[i]));
     forest.feature.push_back(leaf ? 0 : features[i]);
-    forest.missing_is_yes.push_back(!missing.empty() && missing[i] != 0);
+    forest.missing_is_yes.push_back((!missing.empty() && missing[i] != 0) || is_unequal(forest.mode.back()));
     if (!leaf && (features[i] < 0 || features[i] >= columns))
       context.invalid("a node compares column " + std::to_string(features[i]) + " of " +
                       std::to_string(columns));
@@ -346,7 +349,7 @@ Forest read_split_forest(const NodeContext& context, int64_t columns) {
     forest.no.push_back(target(no[i], no_leaf[i]));
     forest.value.push_back(splits[i]);
     forest.mode.push_back(kModes[static_cast<size_t>(modes[i])]);
-    forest.missing_is_yes.push_back(!missing.empty() && missing[i] != 0);
+    forest.missing_is_yes.push_back((!missing.empty() && missing[i] != 0) || is_unequal(forest.mode.back()));
   }
   for (int64_t leaf = inner; leaf < inner + leaves; ++leaf) {
     forest.feature.push_back(0);
