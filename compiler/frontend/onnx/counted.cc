@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/counted.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -306,20 +307,27 @@ BoundedInt bounded_int(NodeContext& context, size_t index, const char* what) {
 
 namespace {
 
-/// The known numbers of which a known value is the least, by the nodes that it comes from.
-void add_least_of(const ir::Graph& graph, V id, std::vector<int64_t>& numbers) {
-  constexpr size_t kMost = 16;
-  const ir::Value& value = graph.value(id);
-  const ir::Node* node = value.producer == ir::kAbsent ? nullptr : &graph.node(value.producer);
-  const auto is_one_of = [&](std::initializer_list<std::string_view> ops) {
-    return node != nullptr && std::find(ops.begin(), ops.end(), node->op) != ops.end();
-  };
-  if (numbers.size() < kMost && is_one_of({"identity", "cast", "reshape", "min", "reduce_min", "concat"})) {
-    for (const V input : node->inputs) add_least_of(graph, input, numbers);
-  } else if (value.known) {
-    for (int64_t i = 0; i < value.known->num_elements(); ++i)
-      numbers.push_back(value.known->element_as_int(i));
+/// The known numbers of which a known value is the least, by the nodes that it comes from, of which a few are
+/// looked at.
+std::vector<int64_t> least_of(const ir::Graph& graph, V id) {
+  constexpr int kMostNodes = 64;
+  constexpr std::array<std::string_view, 6> kMoves = {"identity", "cast",       "reshape",
+                                                      "min",      "reduce_min", "concat"};
+  std::vector<int64_t> numbers;
+  std::vector<V> open{id};
+  for (int visited = 0; !open.empty(); ++visited) {
+    const ir::Value& value = graph.value(open.back());
+    open.pop_back();
+    const ir::Node* node = value.producer == ir::kAbsent ? nullptr : &graph.node(value.producer);
+    const bool is_move = node != nullptr && std::find(kMoves.begin(), kMoves.end(), node->op) != kMoves.end();
+    if (is_move && visited < kMostNodes) {
+      open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    } else if (value.known) {
+      for (int64_t i = 0; i < value.known->num_elements(); ++i)
+        numbers.push_back(value.known->element_as_int(i));
+    }
   }
+  return numbers;
 }
 
 }  // namespace
@@ -327,8 +335,7 @@ void add_least_of(const ir::Graph& graph, V id, std::vector<int64_t>& numbers) {
 BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent) {
   const BoundedInt number = bounded_int(context, index, what);
   if (!context.is_sample() || !number.is_known()) return number;
-  std::vector<int64_t> numbers;
-  add_least_of(context.graph(), context.input(index), numbers);
+  std::vector<int64_t> numbers = least_of(context.graph(), context.input(index));
   if (numbers.size() < 2 || std::find(numbers.begin(), numbers.end(), extent) == numbers.end()) return number;
   std::erase(numbers, extent);
   // A number that is the extent by chance is no other than that.
