@@ -79,6 +79,11 @@ def best_of_rows(form):
         k = b.add("Min", [b.ints(50), extent])
     elif form == "reduce_min":
         k = b.add("ReduceMin", [b.add("Concat", [b.ints(50), extent], axis=0)], axes=[0], keepdims=1)
+    elif form == "joins":
+        nothing = b.ints()
+        for _ in range(60):
+            nothing = b.add("Concat", [nothing, nothing], axis=0)
+        k = b.add("ReduceMin", [b.add("Concat", [nothing, b.ints(50), extent], axis=0)], axes=[0], keepdims=1)
     else:
         k = extent
     top, order = node(b, "TopK", ["x", k], 2, axis=1, largest=int(form != "all"))
@@ -165,7 +170,7 @@ class CountedAxes(ModelChecks):
 
     def test_best_of_rows_of_any_length(self):
         rows = [{"x": self.some(b, n)} for b, n in ((1, 1), (2, 7), (3, 49), (1, 50), (2, 51), (3, 400))]
-        for form in ("min", "reduce_min", "all"):
+        for form in ("min", "reduce_min", "joins", "all"):
             self.check_free(best_of_rows(form), "x:[B,N]", rows, f"rows.{form}")
 
     def test_joined_rows_of_any_number(self):
