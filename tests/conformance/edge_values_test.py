@@ -20,6 +20,10 @@ class EdgeValues(OneNode):
         most = np.finfo(np.float32).max
         self.check("Clip", 6, [x], [np.array([-most, 1, np.nan, 1], np.float32)], max=1.0)
         self.check("Clip", 10, [x], [np.array([0, most, np.nan, 2], np.float32)], min=0.0)
+        for dtype in (np.float16, np.float32, np.float64):
+            own, one, most = x.astype(dtype), np.array(1, dtype), np.finfo(dtype).max
+            self.check("Clip", 13, [own, None, one], [np.array([-most, 1, np.nan, 1], dtype)])
+            self.check("Clip", 13, [own, one], [np.array([1, most, np.nan, 2], dtype)])
 
     def test_slopes_of_integers(self):
         x, slope = np.array([[-3, 0, 5], [2**30, -7, 1]], np.int32), np.array([2, 3, -4], np.int32)

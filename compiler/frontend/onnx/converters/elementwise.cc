@@ -1,6 +1,7 @@
 // Elementwise operators. Names of graph operators are those of ONNX in snake case unless the table says
 // otherwise.
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -138,6 +139,18 @@ void convert_where(NodeContext& context) {
   context.set_output(0, context.add("where", {context.input(0), context.input(1), context.input(2)}));
 }
 
+namespace {
+
+/// 0 of types that are no floats.
+double largest_finite(DType dtype) {
+  if (dtype == DType::kFloat64) return std::numeric_limits<double>::max();
+  if (dtype == DType::kFloat32) return std::numeric_limits<float>::max();
+  if (dtype == DType::kFloat16) return 65504;
+  return dtype == DType::kBFloat16 ? std::ldexp(255.0 / 128, 127) : 0;
+}
+
+}  // namespace
+
 void convert_clip_attrs(NodeContext& context) {
   // The defaults are finite: infinities are limited, too, but for those of types of less range.
   constexpr double kLargest = std::numeric_limits<float>::max();
@@ -149,9 +162,14 @@ void convert_clip_attrs(NodeContext& context) {
   context.set_output(0, context.add("clip", {context.input(0)}, attrs));
 }
 
+// Bounds that are left out are the type's largest finite numbers.
 void convert_clip(NodeContext& context) {
   std::vector<ir::ValueId> inputs{context.input(0), context.optional_input(1), context.optional_input(2)};
-  context.set_output(0, context.add("clip", std::move(inputs)));
+  const double largest = largest_finite(context.type(inputs[0]).dtype);
+  ir::Attrs attrs;
+  if (inputs[1] == ir::kAbsent && largest != 0) attrs.set("min", -largest);
+  if (inputs[2] == ir::kAbsent && largest != 0) attrs.set("max", largest);
+  context.set_output(0, context.add("clip", std::move(inputs), attrs));
 }
 
 namespace {
