@@ -178,8 +178,12 @@ def executor_cpu(executor, runs=16):
 
 
 def threads_cpu(pid):
-    """CPU seconds of each thread of a process, so far."""
-    return {task.name: int((task / "schedstat").read_text().split()[0]) / 1e9 for task in Path(f"/proc/{pid}/task").iterdir()}
+    """CPU seconds of each thread of a process that lives, so far."""
+    seconds = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            seconds[task.name] = int((task / "schedstat").read_text().split()[0]) / 1e9
+    return seconds
 
 
 def socket_cpu(size_in, size_out, rounds=300):

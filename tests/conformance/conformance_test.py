@@ -6,7 +6,6 @@ As a program: conformance_test.py [--write-ledger] [PATTERN] prints the counts a
 
 import collections
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -17,13 +16,13 @@ import numpy as np
 import onnx
 
 import cases
+from line_program import LineProgram
 
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TENSORMILL_BUILD", SOURCE / "build"))
 PROGRAM = BUILD / "bin" / "conformance_cases"
 LEDGER = Path(__file__).with_name("ledger.txt")
 WORKERS = 2
-TIMEOUT_S = 120
 
 
 def read_ledger():
@@ -32,35 +31,13 @@ def read_ledger():
     return {name: reason for name, reason in rows}
 
 
-class Worker:
-    """One process of the program; a new one after a crash or a time-out."""
+class Worker(LineProgram):
+    """The program that runs cases, in files of one folder."""
 
     def __init__(self, folder):
+        super().__init__([PROGRAM])
         self.folder = Path(folder)
-        self.process = None
         self.bound = collections.Counter()
-
-    def ask(self, line):
-        if self.process is None:
-            self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        watchdog = threading.Timer(TIMEOUT_S, self.process.kill)
-        watchdog.start()
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        watchdog.cancel()
-        if not answer:
-            code = self.process.wait()
-            self.close()
-            return f"error the program ended with code {code}"
-        return answer
-
-    def close(self):
-        if self.process is not None:
-            self.process.stdin.close()
-            self.process.stdout.close()
-            self.process.wait()
-            self.process = None
 
     def run_set(self, case, model, data):
         inputs, outputs = self.folder / "in.npz", self.folder / "out.npz"

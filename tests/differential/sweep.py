@@ -15,7 +15,6 @@ import itertools
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zlib
 from pathlib import Path
@@ -37,43 +36,13 @@ import text  # noqa: E402,F401
 import values  # noqa: E402,F401
 from builder import Builder, Skip  # noqa: E402
 from conformance_test import PROGRAM  # noqa: E402
+from line_program import LineProgram  # noqa: E402
 from registry import SPECS  # noqa: E402
 
 PEER = HERE.parent / "peer"
 NEWEST_PEER_OPSET = 24
-TIMEOUT_S = 60
 # Outcomes that are no finding.
 SILENT = {"equal", "peer refuses", "both refuse", "refused free", "peer differs from itself"}
-
-
-class Program:
-    """A process that answers each line with a line; a new one after a crash or a time-out."""
-
-    def __init__(self, command, **options):
-        self.command, self.options, self.process = command, options, None
-
-    def ask(self, line):
-        if self.process is None:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                            stderr=subprocess.DEVNULL, **self.options)
-        watchdog = threading.Timer(TIMEOUT_S, self.process.kill)
-        watchdog.start()
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        watchdog.cancel()
-        if not answer:
-            code = self.process.wait()
-            self.close()
-            return f"error the program ended with code {code}"
-        return answer
-
-    def close(self):
-        if self.process is not None:
-            self.process.stdin.close()
-            self.process.stdout.close()
-            self.process.wait()
-            self.process = None
 
 
 def draw(name, seed):
@@ -134,8 +103,8 @@ def read(path):
 class Sweep:
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.own = Program([str(PROGRAM)])
-        self.peer = Program(["node", "ort_batch.js"], cwd=PEER)
+        self.own = LineProgram([PROGRAM], stderr=subprocess.DEVNULL)
+        self.peer = LineProgram(["node", "ort_batch.js"], stderr=subprocess.DEVNULL, cwd=PEER)
 
     def close(self):
         self.own.close()

@@ -64,7 +64,7 @@ public:
   DataShape data_shape(ir::ValueId value) const { return extents_.shape_of(value); }
   /// The same of the operand; throws ValueRequired when that cannot be told.
   DataShape data_shape_of(size_t index) const;
-  bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }
+  bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }  ///< in each run
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
   int64_t int_attr(const char* name, int64_t fallback) const;

@@ -322,7 +322,7 @@ std::vector<int64_t> least_of(const ir::Graph& graph, V id) {
     const bool is_move = node != nullptr && std::find(kMoves.begin(), kMoves.end(), node->op) != kMoves.end();
     if (is_move && visited < kMostNodes) {
       open.insert(open.end(), node->inputs.begin(), node->inputs.end());
-    } else if (value.known) {
+    } else if (value.known && !is_float(value.type.dtype)) {
       for (int64_t i = 0; i < value.known->num_elements(); ++i)
         numbers.push_back(value.known->element_as_int(i));
     }
