@@ -185,14 +185,14 @@ def transformer(b):
     if b.chance(0.4):
         kept = b.given((b.rng.random((n, 1, 1, s)) < 0.7).astype(np.float32), 0)
         mask = b.node("Mul", [b.node("Sub", [b.const(np.float32(1)), kept]), b.const(np.float32(b.pick([-10000, -3.4028235e38])))])
-    for step in (b.pick(["attention", "mlp", "both"]),):
-        if step != "mlp":
-            y = b.node("Add", [attention_parts(b, x, n, s, heads, d, mask), x])
-            x = layer_norm_parts(b, y, h) if b.chance(0.7) else y
-        if step != "attention":
-            wide = b.node("Add", [b.node("MatMul", [x, b.x([h, 2 * h], constant=1)]), b.x([2 * h], constant=1)])
-            back = b.node("MatMul", [gelu_parts(b, wide), b.x([2 * h, h], constant=1)])
-            x = layer_norm_parts(b, b.node("Add", [back, x]), h)
+    part = b.pick(["attention", "mlp", "both"])
+    if part != "mlp":
+        y = b.node("Add", [attention_parts(b, x, n, s, heads, d, mask), x])
+        x = layer_norm_parts(b, y, h) if b.chance(0.7) else y
+    if part != "attention":
+        wide = b.node("Add", [b.node("MatMul", [x, b.x([h, 2 * h], constant=1)]), b.x([2 * h], constant=1)])
+        back = b.node("MatMul", [gelu_parts(b, wide), b.x([2 * h, h], constant=1)])
+        x = layer_norm_parts(b, b.node("Add", [back, x]), h)
     b.rtol, b.atol = 1e-3, 1e-4
 
 
@@ -223,7 +223,7 @@ def products(b):
         elif step == "cast":
             y = b.node("Cast", [b.node("Cast", [y], to=int(TensorProto.DOUBLE))], to=int(TensorProto.FLOAT))
         elif step == "turn" and not lead:
-            y, m, n, lead = b.node("Transpose", [y]), n, m, lead
+            y, m, n = b.node("Transpose", [y]), n, m
             break
     if b.chance(0.2):
         y = b.node("ReduceSum", [y, b.ints([-1])], keepdims=b.int(0, 1))
