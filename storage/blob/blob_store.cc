@@ -108,7 +108,14 @@ std::shared_ptr<const Blob> BlobStore::open(const Digest& digest) {
     const std::lock_guard lock(mutex_);
     known = verified_.contains(digest);
   }
-  std::shared_ptr<const Blob> blob = load(digest, *form, !known);
+  std::shared_ptr<const Blob> blob;
+  try {
+    blob = load(digest, *form, !known);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound || *form == BlobForm::kPlain) throw;
+    // A commit of the plain form has removed the compressed one since it was found.
+    blob = load(digest, BlobForm::kPlain, !known);
+  }
   if (!known) {
     const std::lock_guard lock(mutex_);
     verified_.insert(digest);
@@ -192,6 +199,15 @@ Collected BlobStore::collect(const std::function<std::vector<Digest>()>& referen
   return done;
 }
 
+std::optional<uint64_t> BlobStore::stored_bytes(const std::string& path) {
+  try {
+    return env_.file_size(path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kNotFound) return std::nullopt;
+    throw;
+  }
+}
+
 std::vector<BlobInfo> BlobStore::list() {
   std::map<Digest, BlobInfo> found;
   const std::string base = root_ + "/blobs/sha256";
@@ -204,9 +220,10 @@ std::vector<BlobInfo> BlobStore::list() {
       const std::optional<Digest> digest = Digest::parse("sha256:" + hex);
       if (!digest || hex.substr(0, 2) != shard.name) continue;
       const BlobForm form = compressed ? BlobForm::kCompressed : BlobForm::kPlain;
-      const auto [row, is_new] = found.try_emplace(*digest);
-      if (!is_new && form == BlobForm::kCompressed) continue;
-      row->second = {*digest, form, env_.file_size(path_of(*digest, form))};
+      if (form == BlobForm::kCompressed && found.contains(*digest)) continue;
+      // A name of the folder's listing may be gone by now: blobs come and go meanwhile.
+      const std::optional<uint64_t> bytes = stored_bytes(path_of(*digest, form));
+      if (bytes) found.insert_or_assign(*digest, BlobInfo{*digest, form, *bytes});
     }
   }
   std::vector<BlobInfo> blobs;

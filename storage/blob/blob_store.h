@@ -157,6 +157,8 @@ private:
   std::string shard_folder(const Digest& digest) const;
   std::string path_of(const Digest& digest, BlobForm form) const;
   std::optional<BlobForm> find(const Digest& digest);
+  /// Size of a file; nothing when it is gone.
+  std::optional<uint64_t> stored_bytes(const std::string& path);
   void make_shard(const Digest& digest);
   /// True when a sound blob in a form that serves `wanted` is there and durable.
   bool already_stored(const Digest& digest, BlobForm wanted);

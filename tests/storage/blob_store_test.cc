@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "storage/env/memory_env.h"
@@ -253,6 +255,58 @@ TEST_P(BlobStoreTest, ConcurrentUploadsOfOneBlobAreHarmless) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store_->list().size(), 5U);
   EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+}
+
+/// Memory in which something else happens just before a file is opened or measured.
+class BusyEnv : public MemoryEnv {
+public:
+  FileDescriptor open_descriptor(const std::string& path) override {
+    meanwhile();
+    return MemoryEnv::open_descriptor(path);
+  }
+  uint64_t file_size(const std::string& path) override {
+    meanwhile();
+    return MemoryEnv::file_size(path);
+  }
+  std::function<void()> next;
+
+private:
+  void meanwhile() {
+    if (next) std::exchange(next, nullptr)();
+  }
+};
+
+TEST(BlobRaceTest, ABlobCanBeOpenedWhileItsPlainFormTakesThePlaceOfItsCompressedOne) {
+  BusyEnv env;
+  BlobStore store(env, "/s");
+  const Digest digest = store.put(kText, {.form = BlobForm::kCompressed});
+  env.next = [&] { store.put(kText, {.form = BlobForm::kPlain}); };
+  EXPECT_EQ(store.open(digest)->text(), kText);
+  EXPECT_EQ(store.list().at(0).form, BlobForm::kPlain) << "the plain form came between";
+}
+
+TEST(BlobRaceTest, ABlobThatIsRemovedWhileItIsOpenedIsNotFound) {
+  for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
+    BusyEnv env;
+    BlobStore store(env, "/s");
+    const Digest digest = store.put(kText, {.form = form});
+    env.next = [&] { store.remove(digest); };
+    EXPECT_THAT([&] { store.open(digest); },
+                testing::Throws<Error>(testing::Property(&Error::code, ErrorCode::kNotFound)));
+  }
+}
+
+TEST(BlobRaceTest, ABlobThatIsRemovedWhileAllAreListedIsLeftOut) {
+  BusyEnv env;
+  BlobStore store(env, "/s");
+  Digest gone = store.put("a");
+  Digest stays = store.put("b");
+  // The blob whose size is asked for first.
+  if (stays < gone) std::swap(gone, stays);
+  env.next = [&] { store.remove(gone); };
+  const std::vector<BlobInfo> listed = store.list();
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].digest, stays);
 }
 
 TEST(BlobFaultTest, AFullDiskOrAFailedSyncLeavesNothingHalfWritten) {

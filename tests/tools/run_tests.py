@@ -71,10 +71,18 @@ def run_program(command, env=None):
     return f"a time-out after {PROGRAM_LIMIT_S} s" if timed_out else code, "".join(lines)
 
 
+def end_of(code, output):
+    """How a program ended, for the summary: the code, the test that it was in and its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    inside = next((line[12:].strip() for line in reversed(lines) if line.startswith(("[ RUN      ]", "[       OK ]"))), None)
+    where = f" in or after {inside}" if inside else ""
+    return f"stopped with {code}{where}" + (f"; last line: {lines[-1][:300]}" if lines else "")
+
+
 def with_exit_check(name, code, output, failures):
     """Adds the failures that a program's counts do not show."""
     if code != 0 and not failures:
-        failures.append((name, f"stopped with {code}"))
+        failures.append((name, end_of(code, output)))
     if INTERNAL_ERROR.search(output):
         line = next(l for l in output.splitlines() if INTERNAL_ERROR.search(l))
         failures.append((name, f"said: {line.strip()}"))
@@ -125,7 +133,7 @@ def run_python(path, totals, pattern=None):
         code, output = run_program(command)
         counts = json.loads(report.read_text()) if report.exists() else None
     if counts is None:
-        totals.add(0, [(name, f"stopped with {code}")], [])
+        totals.add(0, [(name, end_of(code, output))], [])
         return
     failures = [(f"{name}: {test}", text.splitlines()[0]) for test, text in counts["failures"][:counts["failed"]]]
     for test, text in counts["failures"][counts["failed"]:]:
