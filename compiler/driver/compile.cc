@@ -385,7 +385,8 @@ private:
     for (const package::Step& step : plan.steps) {
       const std::optional<package::Trim> trim = package::trim_of(plan, step);
       for (size_t i = 0; trim && i < plan.outputs.size(); ++i) {
-        if (plan.outputs[i].buffer == trim->buffer) metadata_.outputs[i].shape[trim->axis] = std::string();
+        if (plan.outputs[i].buffer != trim->buffer) continue;
+        for (const size_t axis : trim->axes) metadata_.outputs[i].shape[axis] = std::string();
       }
     }
   }

@@ -76,13 +76,21 @@ std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  if (!(input(context, 1) == count_type())) fail("input 1 is no count");
-  normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  const std::vector<int64_t>& axes = attr_ints(context.attrs, "axes");
+  if (axes.empty() || axes.size() + 1 != context.inputs.size())
+    fail(std::to_string(context.inputs.size()) + " inputs for " + std::to_string(axes.size()) + " axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!(input(context, i + 1) == count_type())) fail("input " + std::to_string(i + 1) + " is no count");
+    normal_axis(axes[i], x.shape.size());
+  }
   return {made_type(x.dtype, x.shape)};
 }
 
 std::vector<ir::ValueType> infer_take_first(const ir::InferContext& context) {
-  return {infer_trim(context)[0], count_type()};
+  const ir::ValueType& x = input(context, 0);
+  if (!(input(context, 1) == count_type())) fail("input 1 is no count");
+  normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  return {made_type(x.dtype, x.shape), count_type()};
 }
 
 std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
@@ -109,6 +117,9 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
 }
+
+/// The axes of a value that data decides about are no more than those of the largest rank.
+constexpr int kMaxTrimmed = 32;
 
 ir::OpDef host_op(std::string_view name, int inputs,
                   std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
@@ -164,6 +175,7 @@ std::string host_attributes(const ir::Attrs& attrs) {
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
     if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;
+    if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) json[name] = *integers;
   }
   return canonical_json(json);
 }
@@ -193,8 +205,11 @@ std::vector<ir::OpDef> host_step_ops() {
           "their count; attribute sorted (int): in rising order",
           1),
       host_op(
-          "trim", 2, &infer_trim, [](const ir::ReferenceContext& context) { run_host("trim", context); },
-          "the first `count` (input 1) elements of x along attribute axis (int), close together"),
+          "trim", kMaxTrimmed + 1, &infer_trim,
+          [](const ir::ReferenceContext& context) { run_host("trim", context); },
+          "the first elements of x along each of attribute axes (ints), close together: as many as the input "
+          "behind x that belongs to the axis says",
+          kMaxTrimmed - 1),
       host_op(
           "take_first", 2, &infer_take_first,
           [](const ir::ReferenceContext& context) { run_host("take_first", context); },

@@ -293,7 +293,8 @@ int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel,
     }
     if (bound.trim) {
       Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
-      shape[bound.trim->axis] = *static_cast<const int64_t*>(bound.buffers[1]);
+      for (size_t i = 0; i < bound.trim->axes.size(); ++i)
+        shape[bound.trim->axes[i]] = *static_cast<const int64_t*>(bound.buffers[i + 1]);
       (*data_shapes_)[bound.trim->buffer] = std::move(shape);
     }
     return TM_OK;

@@ -109,7 +109,7 @@ private:
     host_ops::HostFunction host;
     std::vector<void*> buffers;
     void* shared_workspace;
-    std::optional<package::Trim> trim;  ///< of a host step that says an output's extent
+    std::optional<package::Trim> trim;  ///< of a host step that says an output's extents
   };
 
   struct Stretch;

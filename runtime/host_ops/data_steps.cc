@@ -157,15 +157,30 @@ void take_first(const HostCall& call) {
 }
 
 void trim(const HostCall& call) {
-  expect(call, 2, 1);
-  const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
-  const auto count = static_cast<size_t>(*static_cast<const int64_t*>(call.inputs[1].data));
-  TM_CHECK(count <= rows.extent, "a count past its axis");
-  const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
+  const TensorView& x = call.inputs[0];
+  const std::vector<size_t> axes = axes_of(call, x.shape.size());
+  expect(call, axes.size() + 1, 1);
+  Shape kept = x.shape;
+  size_t last = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t count = *static_cast<const int64_t*>(call.inputs[i + 1].data);
+    TM_CHECK(count >= 0 && count <= kept[axes[i]], "a count past its axis");
+    kept[axes[i]] = count;
+    last = std::max(last, axes[i]);
+  }
+  // What stands behind the last of the axes, and along it, moves together.
+  const Rows rows(x, last);
+  const auto* source = static_cast<const std::byte*>(x.data);
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
-  const size_t bytes = count * rows.bytes;
-  for (size_t outer = 0; outer < rows.outer && bytes != 0; ++outer)
-    std::memcpy(target + outer * bytes, source + outer * rows.extent * rows.bytes, bytes);
+  const size_t bytes = static_cast<size_t>(kept[last]) * rows.bytes;
+  for (size_t outer = 0; outer < rows.outer && bytes != 0; ++outer) {
+    auto rest = static_cast<int64_t>(outer);
+    bool is_kept = true;
+    for (size_t d = last; d-- > 0; rest /= x.shape[d]) is_kept = is_kept && rest % x.shape[d] < kept[d];
+    if (!is_kept) continue;
+    std::memcpy(target, source + outer * rows.extent * rows.bytes, bytes);
+    target += bytes;
+  }
 }
 
 }  // namespace tensormill::host_ops

@@ -20,8 +20,9 @@ void distinct_step(const HostCall& call);
 /// x, i64 n [1] -> x with its first n elements along attribute "axis", of which there are n within [0,
 /// extent].
 void take_first(const HostCall& call);
-/// x, i64 count [1] -> the first `count` elements of x along attribute "axis", close together; what is behind
-/// them in the buffer is unspecified. The executor takes the count for the output's extent.
+/// x, i64 counts [1] -> the first elements of x along each of attribute "axes" (or its one "axis"), as many
+/// as its count says, close together; what is behind them in the buffer is unspecified. The executor takes
+/// the counts for the output's extents.
 void trim(const HostCall& call);
 
 }  // namespace tensormill::host_ops

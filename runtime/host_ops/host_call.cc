@@ -30,12 +30,27 @@ Tensor copied(const TensorView& view) {
   return tensor;
 }
 
-size_t axis_of(const HostCall& call, size_t rank) {
-  const auto axis = parse_json(call.attributes).at("axis").get<int64_t>();
+namespace {
+
+size_t inside(int64_t axis, size_t rank) {
   if (axis < 0 || static_cast<size_t>(axis) >= rank)
     throw Error(ErrorCode::kInvalidPackage,
                 "axis " + std::to_string(axis) + " of a host step's operand of rank " + std::to_string(rank));
   return static_cast<size_t>(axis);
+}
+
+}  // namespace
+
+size_t axis_of(const HostCall& call, size_t rank) {
+  return inside(parse_json(call.attributes).at("axis").get<int64_t>(), rank);
+}
+
+std::vector<size_t> axes_of(const HostCall& call, size_t rank) {
+  const Json attributes = parse_json(call.attributes);
+  if (attributes.contains("axis")) return {inside(attributes.at("axis").get<int64_t>(), rank)};
+  std::vector<size_t> axes;
+  for (const Json& axis : attributes.at("axes")) axes.push_back(inside(axis.get<int64_t>(), rank));
+  return axes;
 }
 
 }  // namespace tensormill::host_ops

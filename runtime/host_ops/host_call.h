@@ -2,6 +2,8 @@
 /// Error(kInvalidPackage). Thread-safety: pure functions.
 #pragma once
 
+#include <vector>
+
 #include "runtime/host_ops/registry.h"
 
 namespace tensormill::host_ops {
@@ -15,5 +17,7 @@ int64_t* integers(const HostCall& call, size_t index, int64_t count);
 Tensor copied(const TensorView& view);
 /// Attribute axis, inside of `rank`.
 size_t axis_of(const HostCall& call, size_t rank);
+/// Attribute axes, or the one axis, inside of `rank`.
+std::vector<size_t> axes_of(const HostCall& call, size_t rank);
 
 }  // namespace tensormill::host_ops

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "runtime/package/exec_plan.h"
 
 namespace tensormill::package {
 
 struct Trim {
-  int32_t buffer = 0;  ///< of the result, whose shape holds the largest extent
-  int32_t count = 0;   ///< of the i64 that is its extent
-  size_t axis = 0;
+  int32_t buffer = 0;        ///< of the result, whose shape holds the largest extents
+  std::vector<size_t> axes;  ///< argument i + 1 of the step is the extent, an i64 [1], of the i-th of them
 };
 
 /// Nothing for other steps. Throws Error(kInvalidPackage) for a step that is no valid one.

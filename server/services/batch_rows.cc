@@ -75,6 +75,11 @@ services::NamedTensors first_row_with(exec::GraphExecutor& executor, int64_t row
 }  // namespace
 
 int64_t batch_dim(const exec::GraphExecutor& executor) {
+  // Where data decides an extent, no row lies at a known place.
+  const auto is_open = [](const Dim& dim) { return dim == Dim(std::string()); };
+  for (const package::TensorInfo& output : executor.package().metadata().outputs) {
+    if (std::any_of(output.shape.begin(), output.shape.end(), is_open)) return 0;
+  }
   int64_t rows = -1;
   for (const auto* ports : {&executor.inputs(), &executor.outputs()}) {
     for (const package::Port& port : *ports) {

@@ -1,6 +1,8 @@
 """Operators that look along an axis whose extent depends on data, or on a free dim as no formula says. Compared with ONNX
 Runtime, and with numpy where that says less than the standard."""
 
+import json
+import tarfile
 import unittest
 
 import mill
@@ -47,8 +49,19 @@ def pairs_of_found(extent=30):
               b.add("Reshape", [products, b.ints(-1)]), b.add("MatMul", [products, others])]
     own = b.add("Sub", [b.add("Unsqueeze", [rows, b.ints(1)]), b.add("Unsqueeze", [rows, b.ints(0)])])
     floats.append(b.add("ReduceMax", [own], axes=[1, 2], keepdims=0))
+    floats += [products, b.add("Transpose", [b.add("Relu", [products])], perm=[1, 0]), b.add("Softmax", [products], axis=0)]
     places = [b.add("ArgMax", [products], axis=1, keepdims=0), b.add("Shape", [products])]
     return model(b, [(name, FLOAT) for name in floats] + [(name, INT64) for name in places])
+
+
+def blocks(extent=30):
+    """What two masks leave of a batch of matrices, and a table of three counts."""
+    b = Builder([("x", [2, extent, extent, 3]), ("p", [extent]), ("q", [extent])])
+    rows = b.add("Compress", ["x", b.add("Greater", ["p", np.float32(0)])], axis=1)
+    both = b.add("Compress", [rows, b.add("Less", ["q", np.float32(0.2)])], axis=2)
+    first, second, third = (b.add("Gather", [name, found_above(b, name, t)], axis=0) for name, t in (("p", 0), ("q", 0), ("q", -0.5)))
+    table = b.add("Mul", [b.add("Mul", [b.add("Unsqueeze", [first, b.ints(1, 2)]), b.add("Unsqueeze", [second, b.ints(0, 2)])]), third])
+    return model(b, [(name, FLOAT) for name in (both, b.add("Sigmoid", [both]), b.add("ReduceSum", [both, b.ints(3)], keepdims=0), table)])
 
 
 def least_of_found(extent=30):
@@ -148,6 +161,15 @@ class CountedAxes(ModelChecks):
     def test_pairs(self):
         feeds = [{"x": self.some(n, 4), "p": self.some(n), "q": self.some(n)} for n in (30, 30, 12, 70)]
         self.check_both(pairs_of_found, "x:[N,4] p:[N] q:[N]", feeds[:2], feeds[2:], "pairs")
+
+    def test_blocks(self):
+        feeds = [{"x": self.some(2, n, n, 3), "p": self.some(n), "q": self.some(n)} for n in (30, 30, 7, 40)]
+        self.check_both(blocks, "x:[2,N,N,3] p:[N] q:[N]", feeds[:2], feeds[2:], "blocks")
+        b = {"x": self.some(2, 30, 30, 3), "p": np.full(30, -1, np.float32), "q": self.some(30)}
+        self.check(blocks(), {"none": b}, "blocks.none")
+        with tarfile.open(self.package) as archive:
+            metadata = json.load(archive.extractfile("metadata.json"))
+        self.assertEqual([output["shape"] for output in metadata["outputs"]], [[2, "", "", 3]] * 2 + [[2, "", ""], ["", "", ""]])
 
     def test_nothing_found(self):
         self.path.write_bytes(copies_and_kinds())

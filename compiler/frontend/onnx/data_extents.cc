@@ -232,13 +232,14 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
   const std::vector<std::optional<size_t>> own = ops::data_axes(node);
   const bool is_counted =
       std::any_of(operands.begin(), operands.end(), [](const Extents& extents) { return !extents.empty(); });
-  // What is filled behind a count, or taken the first of, is as before along its other axes.
-  if (node.op == "fill_behind" || node.op == "take_first") {
+  // What is filled behind a count, or cut along an axis, is as before along its other axes.
+  const bool is_cut = node.op == "take_first" || node.op == "compress";
+  if (node.op == "fill_behind" || is_cut) {
     const auto axis = static_cast<size_t>(node.attrs.int_of("axis"));
     Extents others = operands[0];
     std::erase_if(others, [&](const DataExtent& extent) { return extent.axis == axis; });
     if (node.op == "fill_behind") return std::vector<Extents>{others};
-    if (others.size() != operands[0].size()) return std::nullopt;
+    if (others.size() != operands[0].size() || !operands[1].empty()) return std::nullopt;
     const auto behind = std::find_if(others.begin(), others.end(),
                                      [&](const DataExtent& extent) { return extent.axis > axis; });
     others.insert(behind, {axis, node.outputs.back()});
@@ -318,14 +319,12 @@ ir::NodeId DataExtents::mixing(ir::ValueId value) {
 std::optional<MixedExtent> trim_outputs(ir::Graph& graph) {
   DataExtents extents(graph);
   std::vector<ir::ValueId> outputs = graph.outputs();
-  std::vector<std::pair<size_t, DataExtent>> trimmed;
+  std::vector<std::pair<size_t, std::vector<DataExtent>>> trimmed;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DataShape shape = extents.shape_of(outputs[i]);
     if (shape.extents.empty() && shape.is_known) continue;
-    if (shape.only() == nullptr) {
-      const ir::NodeId mixing =
-          shape.is_known ? graph.value(outputs[i]).producer : extents.mixing(outputs[i]);
-      const ir::Node& node = graph.node(mixing);
+    if (!shape.is_known) {
+      const ir::Node& node = graph.node(extents.mixing(outputs[i]));
       MixedExtent mixed{node.origins.empty() ? node.op : node.origins[0], {}};
       for (const ir::ValueId id : ancestors_of(graph, node.outputs[0])) {
         const ir::Value& value = graph.value(id);
@@ -333,14 +332,19 @@ std::optional<MixedExtent> trim_outputs(ir::Graph& graph) {
       }
       return mixed;
     }
-    trimmed.emplace_back(i, *shape.only());
+    trimmed.emplace_back(i, shape.extents);
   }
-  for (const auto& [at, axis] : trimmed) {
+  for (const auto& [at, counted] : trimmed) {
     const std::string name = graph.value(outputs[at]).name;
     const std::vector<std::string> origins = graph.node(graph.value(outputs[at]).producer).origins;
     graph.rename_value(outputs[at], graph.unique_name(name + ".untrimmed"));
-    outputs[at] = graph.add_node("trim", {outputs[at], axis.count},
-                                 {{"axis", static_cast<int64_t>(axis.axis)}}, origins, {name})[0];
+    std::vector<ir::ValueId> operands{outputs[at]};
+    std::vector<int64_t> axes;
+    for (const DataExtent& extent : counted) {
+      operands.push_back(extent.count);
+      axes.push_back(static_cast<int64_t>(extent.axis));
+    }
+    outputs[at] = graph.add_node("trim", std::move(operands), {{"axes", axes}}, origins, {name})[0];
   }
   graph.set_outputs(std::move(outputs));
   return std::nullopt;
