@@ -37,12 +37,20 @@ std::optional<ScaleShift> constants_of(const ir::Graph& graph, const ir::Node& n
   return result;
 }
 
-Tensor scaled_weights(const Tensor& weights, const std::vector<double>& scale) {
+/// The output channel of each element of weights: axis 0 of a convolution's; a transposed one's are
+/// [C,M/group,...], channel by channel of the input.
+Tensor scaled_weights(const ir::Node& conv, const Tensor& weights, const std::vector<double>& scale) {
   Tensor result(weights.dtype(), weights.shape());
-  const int64_t per_channel = weights.num_elements() / static_cast<int64_t>(scale.size());
-  for (int64_t i = 0; i < weights.num_elements(); ++i) {
-    result.set_element(i, weights.element_as_double(i) * scale[static_cast<size_t>(i / per_channel)]);
-  }
+  const Shape& shape = weights.shape();
+  const int64_t per_row = weights.num_elements() / shape[0];
+  const int64_t groups = conv.attrs.has("group") ? conv.attrs.int_of("group") : 1;
+  const auto channel = [&](int64_t element) {
+    const int64_t row = element / per_row;
+    if (conv.op == "conv") return row;
+    return row / (shape[0] / groups) * shape[1] + element % per_row / (per_row / shape[1]);
+  };
+  for (int64_t i = 0; i < weights.num_elements(); ++i)
+    result.set_element(i, weights.element_as_double(i) * scale[static_cast<size_t>(channel(i))]);
   return result;
 }
 
@@ -54,8 +62,10 @@ Tensor channel_tensor(DType dtype, const std::vector<double>& values, Shape shap
 
 bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& norm, const ScaleShift& fold,
                     const std::vector<int>& reads) {
-  const ir::Node* conv = match(graph, norm.inputs[0], "conv");
-  if (conv == nullptr || reads[static_cast<size_t>(norm.inputs[0])] != 1) return false;
+  const ir::Node* conv = producer_of(graph, norm.inputs[0]);
+  if (conv == nullptr || (conv->op != "conv" && conv->op != "conv_transpose") ||
+      reads[static_cast<size_t>(norm.inputs[0])] != 1)
+    return false;
   const std::optional<Tensor>& weights = graph.value(conv->inputs[1]).constant;
   const bool has_bias = conv->inputs.size() > 2 && conv->inputs[2] != ir::kAbsent;
   if (!weights || weights->num_elements() == 0 || (has_bias && !graph.value(conv->inputs[2]).constant))
@@ -66,11 +76,12 @@ bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& no
         graph.value(conv->inputs[2]).constant->element_as_double(static_cast<int64_t>(c)) * fold.scale[c];
   }
   const std::string& name = graph.value(conv->inputs[1]).name;
-  const ir::ValueId new_weights = patch.add_constant(name + ".scaled", scaled_weights(*weights, fold.scale));
+  const ir::ValueId new_weights =
+      patch.add_constant(name + ".scaled", scaled_weights(*conv, *weights, fold.scale));
   const ir::ValueId new_bias = patch.add_constant(
       name + ".shift", channel_tensor(weights->dtype(), bias, {static_cast<int64_t>(bias.size())}));
   const std::vector<ir::ValueId> made =
-      patch.add_node("conv", {conv->inputs[0], new_weights, new_bias}, conv->attrs,
+      patch.add_node(conv->op, {conv->inputs[0], new_weights, new_bias}, conv->attrs,
                      merge_origins(conv->origins, norm.origins));
   patch.replace(norm.outputs[0], made[0]);
   return true;

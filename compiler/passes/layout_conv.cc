@@ -1,7 +1,6 @@
 // Convolutions of constant weights become blocked ones, each with its weights in the order in which its
 // kernel reads them. Input channels may stand in any order: the weights follow.
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/passes/layout_rewriter.h"
 #include "compiler/passes/pack_blocked.h"
@@ -9,12 +8,6 @@
 namespace tensormill::passes {
 
 namespace {
-
-std::vector<int64_t> in_order(int64_t count) {
-  std::vector<int64_t> place(static_cast<size_t>(count));
-  std::iota(place.begin(), place.end(), int64_t{0});
-  return place;
-}
 
 int64_t groups_of(const ir::Node& conv) { return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1; }
 

@@ -67,6 +67,37 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   return true;
 }
 
+bool LayoutRewriter::phases_end_in_zeros(const ir::Node& node, int64_t channels) const {
+  const ir::Node* conv = match(graph_, node.inputs[0], "conv");
+  if (conv == nullptr) return false;
+  const int64_t kept = type(node.outputs[0]).shape[1];
+  for (size_t i = 1; i < conv->inputs.size(); ++i) {
+    if (conv->inputs[i] == ir::kAbsent) continue;
+    const Tensor* rows = constant(conv->inputs[i]);
+    if (rows == nullptr) return false;
+    const int64_t each = rows->num_elements() / rows->shape()[0];
+    for (int64_t at = 0; at < rows->num_elements(); ++at) {
+      if (at / each % channels >= kept && rows->element_as_double(at) != 0) return false;
+    }
+  }
+  return true;
+}
+
+bool LayoutRewriter::rewrite_depth_to_space(const ir::Node& node) {
+  const ChannelForm& from = *form(node.inputs[0]);
+  const Shape& out = type(node.outputs[0]).shape;
+  const int64_t channels =
+      static_cast<int64_t>(from.lanes.size()) / num_elements(node.attrs.ints_of("blocks"));
+  // Phases in whole blocks of lanes stay in them.
+  if (!from.is_image() || channels % block() != 0 || node.attrs.ints_of("blocks").size() != 2) return false;
+  if (out[1] != channels && !phases_end_in_zeros(node, channels)) return false;
+  ir::Attrs attrs{{"blocks", node.attrs.ints_of("blocks")}};
+  if (node.attrs.has("crops")) attrs.set("crops", node.attrs.ints_of("crops"));
+  const ir::ValueId made = patch_.add_node(node.op, {arranger_.arrange(from.lanes)}, attrs, node.origins)[0];
+  set_image(node.outputs[0], made, in_order(out[1]));
+  return true;
+}
+
 bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
   const ChannelForm* from = form(node.inputs[0]);
   const Tensor* indices = constant(node.inputs[1]);

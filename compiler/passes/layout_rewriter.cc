@@ -1,5 +1,7 @@
 #include "compiler/passes/layout_rewriter.h"
 
+#include <numeric>
+
 #include "compiler/ir/op_def.h"
 
 namespace tensormill::passes {
@@ -32,6 +34,7 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   if (op == "concat") return rewrite_concat(node);
   if (op == "split") return rewrite_split(node);
   if (op == "slice") return rewrite_slice(node);
+  if (op == "depth_to_space") return rewrite_depth_to_space(node);
   if (op == "gather") return rewrite_gather(node);
   if (op == "reshape") return rewrite_reshape(node);
   if (op == "transpose") return rewrite_transpose(node);
@@ -83,6 +86,12 @@ void LayoutRewriter::set_image(ir::ValueId value, ir::ValueId tensor, const std:
   ChannelForm made = {{shape[1]}, Shape(shape.begin() + 2, shape.end()), {}};
   for (const int64_t lane : place) made.lanes.push_back(whole[static_cast<size_t>(lane)]);
   set_form(value, std::move(made));
+}
+
+std::vector<int64_t> LayoutRewriter::in_order(int64_t count) {
+  std::vector<int64_t> place(static_cast<size_t>(count));
+  std::iota(place.begin(), place.end(), int64_t{0});
+  return place;
 }
 
 const Tensor* LayoutRewriter::constant(ir::ValueId value) const {

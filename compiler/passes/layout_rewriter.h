@@ -35,6 +35,8 @@ private:
   const Tensor* constant(ir::ValueId value) const;
   bool has_image(ir::ValueId value) const { return form(value) != nullptr && form(value)->is_image(); }
   ir::ValueId reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins);
+  /// Places of channels that stand one after the other.
+  static std::vector<int64_t> in_order(int64_t count);
   int64_t block() const { return arranger_.block(); }
 
   // ---- layout_conv.cc
@@ -65,6 +67,9 @@ private:
   bool rewrite_concat(const ir::Node& node);
   bool rewrite_split(const ir::Node& node);
   bool rewrite_slice(const ir::Node& node);
+  bool rewrite_depth_to_space(const ir::Node& node);
+  /// Whether what is dropped of each phase of `channels` is zero, as a convolution before it says.
+  bool phases_end_in_zeros(const ir::Node& node, int64_t channels) const;
   bool rewrite_gather(const ir::Node& node);
   bool rewrite_reshape(const ir::Node& node);
   bool rewrite_transpose(const ir::Node& node);

@@ -57,6 +57,18 @@ TEST(Reference, Convolution) {
               {0, 1, -2, -3});
 }
 
+TEST(Reference, DepthToSpace) {
+  // Four phases of one channel, a pixel each: 0 1 above 2 3; then two pixels side by side, the first column
+  // cut.
+  expect_near(run("depth_to_space", {{"blocks", Ints{2, 2}}}, {counting({1, 4, 1, 1})}), {0, 1, 2, 3});
+  expect_near(
+      run("depth_to_space", {{"blocks", Ints{2, 2}}, {"crops", Ints{0, 1, 0, 0}}}, {counting({1, 4, 1, 2})}),
+      {2, 1, 3, 6, 5, 7});
+  // Phases of two channels, of which the first stays.
+  expect_near(run("depth_to_space", {{"blocks", Ints{2}}, {"channels", int64_t{1}}}, {counting({1, 4, 2})}),
+              {0, 4, 1, 5});
+}
+
 TEST(Reference, ConvolutionOnBlocks) {
   // Two pixels of four channels 0..3, 4..7 under a 1x1 kernel whose output channel o takes input channel 3 -
   // o.

@@ -45,6 +45,14 @@ void add_shapes(std::vector<Case>& cases) {
   tile("none", {2, 3}, {{"repeats", Ints{0, 2}}});
   tile("one", {1, 1}, {{"repeats", Ints{1, 5}}});
   tile("empty", {0, 3}, {{"repeats", Ints{2, 2}}});
+  const Table spread{cases, "depth_to_space"};
+  spread("plain", {2, 12, 3, 2}, {{"blocks", Ints{2, 3}}});
+  spread("cropped", {1, 8, 3, 4}, {{"blocks", Ints{2, 2}}, {"crops", Ints{1, 0, 2, 3}}});
+  spread("some channels", {1, 12, 2, 2}, {{"blocks", Ints{2, 2}}, {"channels", int64_t{2}}});
+  spread("blocked", {1, 6, 2, 3, 4}, {{"blocks", Ints{3, 1}}, {"crops", Ints{0, 1, 1, 0}}});
+  spread("1-d", {2, 6, 4}, {{"blocks", Ints{3}}, {"crops", Ints{2, 2}}});
+  spread("empty", {0, 4, 3, 3}, {{"blocks", Ints{2, 2}}});
+  spread("all cropped", {1, 4, 1, 3}, {{"blocks", Ints{2, 2}}, {"crops", Ints{1, 0, 1, 0}}});
 }
 
 void add_parts(std::vector<Case>& cases) {

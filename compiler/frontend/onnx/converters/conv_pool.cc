@@ -425,11 +425,12 @@ void convert_conv_transpose(NodeContext& context) {
   }
   std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
   if (context.has_input(2)) inputs.push_back(context.input(2));
-  const ir::Attrs attrs{{"strides", windows.strides},
-                        {"dilations", windows.dilations},
-                        {"pads", windows.pads},
-                        {"output_padding", extra},
-                        {"group", context.int_attr("group", 1)}};
+  ir::Attrs attrs{{"strides", windows.strides},
+                  {"dilations", windows.dilations},
+                  {"pads", windows.pads},
+                  {"output_padding", extra},
+                  {"group", context.int_attr("group", 1)}};
+  if (!wanted.empty() && !same) attrs.set("fits_shape", int64_t{1});
   context.set_output(0, context.add("conv_transpose", std::move(inputs), attrs));
 }
 
