@@ -131,9 +131,34 @@ std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<in
   return std::nullopt;
 }
 
-/// Without a far sample: small divisors, one by one.
+/// Between two places where a quotient changes lie whole periods of it, and each adds the scale.
+std::optional<DimFormula> DimFitter::fit_period(size_t dim, const std::vector<int64_t>& values) const {
+  std::map<int64_t, int64_t> along;
+  for (size_t s = 0; s < samples_.size(); ++s) {
+    bool alone = true;
+    for (size_t d = 0; d < terms_.size(); ++d)
+      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
+    if (alone) along[samples_[s][dim]] = values[s];
+  }
+  std::vector<std::pair<int64_t, int64_t>> changes;  // behind each: the dim and the value
+  int64_t scale = 0;
+  for (auto next = along.begin(); next != along.end(); ++next) {
+    const auto before = along.find(next->first - 1);
+    if (before == along.end() || before->second == next->second) continue;
+    changes.emplace_back(*next);
+    scale = next->second - before->second;
+  }
+  if (changes.size() < 2 || scale == 0) return std::nullopt;
+  const int64_t distance = changes.back().first - changes.front().first;
+  const int64_t growth = changes.back().second - changes.front().second;
+  if (growth % scale != 0 || growth / scale <= 0 || distance % (growth / scale) != 0) return std::nullopt;
+  return fit_phase(single(scale, {static_cast<int32_t>(dim), 1, 0, distance / (growth / scale)}), values);
+}
+
+/// Small divisors, one by one, where no far sample tells.
 std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<int64_t>& values) const {
   if (auto formula = fit_growth(dim, values)) return formula;
+  if (auto formula = fit_period(dim, values)) return formula;
   int64_t common = 0;
   for (const int64_t value : values) common = std::gcd(common, value - values[0]);
   std::vector<int64_t> scales = {common};

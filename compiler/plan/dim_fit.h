@@ -32,6 +32,7 @@ private:
   std::vector<size_t> dims_of(const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_single(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_growth(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_period(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_quotient(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <set>
 
+#include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
+#include "compiler/plan/sample_chances.h"
 #include "runtime/base/dim_formula.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
@@ -100,8 +102,9 @@ private:
   std::set<ir::ValueId> hidden_;
 };
 
-/// The graph with `hidden` constants as its last inputs.
-ir::Graph with_inputs(const ir::Graph& graph, const std::set<ir::ValueId>& hidden) {
+/// The graph with `hidden` constants as its last inputs, and with nodes `kept` that passes leave alone.
+ir::Graph with_inputs(const ir::Graph& graph, const std::set<ir::ValueId>& hidden,
+                      const std::set<ir::NodeId>& kept) {
   ir::Graph result(graph.ops());
   result.set_name(graph.name());
   std::vector<ir::ValueId> made(graph.values().size(), ir::kAbsent);
@@ -121,11 +124,14 @@ ir::Graph with_inputs(const ir::Graph& graph, const std::set<ir::ValueId>& hidde
       all.push_back(id == ir::kAbsent ? ir::kAbsent : made[static_cast<size_t>(id)]);
     return all;
   };
-  for (const ir::Node& node : graph.nodes()) {
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const ir::Node& node = graph.nodes()[n];
     std::vector<std::string> names;
     for (const ir::ValueId output : node.outputs) names.push_back(graph.value(output).name);
+    ir::Attrs attrs = node.attrs;
+    if (kept.count(static_cast<ir::NodeId>(n)) != 0) attrs.set(ir::kKept, static_cast<int64_t>(n));
     const std::vector<ir::ValueId> outputs =
-        result.add_node(node.op, mapped(node.inputs), node.attrs, node.origins, names);
+        result.add_node(node.op, mapped(node.inputs), std::move(attrs), node.origins, names);
     for (size_t i = 0; i < outputs.size(); ++i) made[static_cast<size_t>(node.outputs[i])] = outputs[i];
   }
   result.set_outputs(mapped(graph.outputs()));
@@ -272,8 +278,9 @@ SampleGraphs hide_shape_constants(const std::vector<const ir::Graph*>& samples) 
   if (!same) return result;
   const std::set<ir::ValueId> hidden = Search(result.graphs).run();
   for (const ir::ValueId id : hidden) result.hidden.push_back(hidden_constant(result.graphs, id));
-  if (hidden.empty()) return result;
-  for (ir::Graph& graph : result.graphs) graph = with_inputs(graph, hidden);
+  const std::set<ir::NodeId> kept = chances_of(result.graphs);
+  if (hidden.empty() && kept.empty()) return result;
+  for (ir::Graph& graph : result.graphs) graph = with_inputs(graph, hidden, kept);
   return result;
 }
 

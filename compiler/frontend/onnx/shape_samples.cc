@@ -126,26 +126,38 @@ private:
     for (const int64_t count : counts) add(at(dim, count));
   }
 
-  /// Two neighbours between which value `i` changes.
+  /// Two neighbours between which value `i` changes, and the last two of them of what grows more slowly than
+  /// the dim: between both changes lie whole periods. A value that changes a few times alone is looked at
+  /// farther away.
   void find_change(size_t dim, size_t i, int64_t far, std::set<int64_t>& counts) {
     const auto value = [&](int64_t count) {
       if (count == 0) return base_form_.values[i];
       const std::vector<int64_t>& values = form_at(dim, count).values;
       return values.size() == base_form_.values.size() ? values[i] : base_form_.values[i];
     };
-    const int64_t first = value(0);
-    if (value(far) == first) return;
-    for (const int64_t count : counts) {
+    constexpr int64_t kFewChanges = 8;
+    const int64_t first = value(0), farthest = 4 * far;
+    const auto grows = [&](int64_t at) { return value(at) > first && value(at) - first < at; };
+    while (far < farthest && grows(far) && value(far) - first < kFewChanges &&
+           !form_at(dim, 2 * far).values.empty())
+      far *= 2;
+    const int64_t last = value(far);
+    if (last == first) return;
+    const auto add_neighbours = [&](const auto& is_before) {
+      int64_t low = 0, high = far;
+      while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        (is_before(value(middle)) ? low : high) = middle;
+      }
+      if (low > 0) counts.insert(low);
+      counts.insert(high);
+    };
+    const bool is_seen = std::any_of(counts.begin(), counts.end(), [&](int64_t count) {
       const bool neighbours = count == 1 || counts.count(count - 1) != 0;
-      if (neighbours && value(count) != value(count - 1)) return;
-    }
-    int64_t low = 0, high = far;
-    while (high - low > 1) {
-      const int64_t middle = low + (high - low) / 2;
-      (value(middle) == first ? low : high) = middle;
-    }
-    if (low > 0) counts.insert(low);
-    counts.insert(high);
+      return neighbours && value(count) != value(count - 1);
+    });
+    if (!is_seen) add_neighbours([&](int64_t at) { return at == first; });
+    if (grows(far)) add_neighbours([&](int64_t at) { return at != last; });
   }
 
   void add(const Dims& dims) {
@@ -161,7 +173,7 @@ private:
         dims[d] = extent * steps_[d];
         add_check(dims);
       }
-      for (const int64_t count : {17, 37, 64, 101, 257, 503}) add_check(at(d, count));
+      for (const int64_t count : {17, 37, 64, 101, 257, 503, 997, 1733}) add_check(at(d, count));
     }
     for (const int64_t count : {1, 23, 50, 97}) {
       Dims dims = base_;

@@ -20,7 +20,8 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
 /// growth of an extent follows exactly for every divisor of kFarStep, and, for each extent or attribute in
 /// the graph that grows differently from the others, two neighbours between which it changes, found by
-/// bisection: with the growth they tell the phase of a quotient. Extents that a model does not take are left
+/// bisection: with the growth they tell the phase of a quotient, and with the last such change, of what grows
+/// more slowly than the dim, its period. Extents that a model does not take are left
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
 void sample_shapes(const ImportAt& import, const std::vector<int64_t>& anchor, ir::Variants& variants);
 

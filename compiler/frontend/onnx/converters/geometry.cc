@@ -7,6 +7,30 @@ namespace tensormill::frontend::onnx {
 
 using V = ir::ValueId;
 
+namespace {
+
+/// The homogeneous positions [spatial..., rank+1] of all elements, that on the last axis first, worked out
+/// from their indices: the extents may be free.
+V grid_nodes(Compose& c, DType dtype, const Shape& spatial, bool align) {
+  Shape each = spatial;
+  each.push_back(1);
+  std::vector<V> parts;
+  for (size_t d = spatial.size(); d-- > 0;) {
+    Shape along(each.size(), 1);
+    along[d] = spatial[d];
+    const V at = c.cast(c.ints(c.count_to(spatial[d]), along), dtype),
+            extent = c.filled(dtype, {}, static_cast<double>(spatial[d]));
+    // One element alone stands at -1.
+    const V last = c.binary("max", c.minus(extent, 1), c.number(extent, 1));
+    const V place = align ? c.div(c.times(at, 2), last) : c.div(c.plus(c.times(at, 2), 1), extent);
+    parts.push_back(c.expand(c.minus(place, 1), each));
+  }
+  parts.push_back(c.filled(dtype, each, 1));
+  return c.concat(std::move(parts), static_cast<int64_t>(spatial.size()));
+}
+
+}  // namespace
+
 // Opset 20: the positions in [-1, 1] of each output element, x first, moved by theta [N,d,d+1].
 void convert_affine_grid(NodeContext& context) {
   Compose c(context);
@@ -21,6 +45,14 @@ void convert_affine_grid(NodeContext& context) {
   if (context.product(points, rank + 1) > (int64_t{1} << 24))
     context.unsupported("size", std::to_string(points) + " positions are not implemented");
   const bool align = context.int_attr("align_corners", 0) != 0;
+  Shape out{size[0]};
+  out.insert(out.end(), spatial.begin(), spatial.end());
+  out.push_back(rank);
+  if (context.is_sample()) {
+    const V grid = grid_nodes(c, c.dtype(theta), spatial, align);
+    context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));
+    return;
+  }
   std::vector<double> homogeneous;
   for (int64_t point = 0; point < points; ++point) {
     int64_t rest = point;
@@ -32,9 +64,6 @@ void convert_affine_grid(NodeContext& context) {
     homogeneous.push_back(1);
   }
   const V grid = c.doubles(c.dtype(theta), homogeneous, {1, points, rank + 1});
-  Shape out{size[0]};
-  out.insert(out.end(), spatial.begin(), spatial.end());
-  out.push_back(rank);
   context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
 }
 

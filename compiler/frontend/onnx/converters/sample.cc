@@ -12,37 +12,58 @@ namespace {
 
 using V = ir::ValueId;
 
-/// One axis of the picture's sampling.
+/// How the picture is read between its points, and beyond its borders.
 struct GridOptions {
   std::string mode, padding;
   bool align = false;
 };
 
-/// Mirrors a coordinate at the borders until it lies inside.
-V reflected(Compose& c, V at, double low, double high) {
-  if (high <= low) return c.times(at, 0);
-  const double span = high - low;
+/// An axis of the picture. In a sample, whose extents may be free, numbers that follow from the extent are
+/// worked out from it in the graph.
+struct GridAxis {
+  int64_t extent = 0;
+  bool is_sample = false;
+
+  /// factor * extent + summand in the type of x.
+  V number(Compose& c, V x, double factor, double summand) const {
+    const double size = static_cast<double>(extent);
+    if (!is_sample) return c.number(x, factor * size + summand);
+    const V scaled = factor == 1 ? c.number(x, size) : c.times(c.number(x, size), factor);
+    return summand == 0 ? scaled : c.plus(scaled, summand);
+  }
+  /// x within [0, extent - 1].
+  V clipped(Compose& c, V x) const {
+    if (!is_sample) return c.clip(x, 0, static_cast<double>(extent - 1));
+    return c.binary("max", c.binary("min", x, number(c, x, 1, -1)), c.number(x, 0));
+  }
+};
+
+/// Mirrors a coordinate at the borders, `margin` outside of the first and the last element, until it lies
+/// inside.
+V reflected(Compose& c, V at, const GridAxis& axis, double margin) {
+  const double low = -margin, summand = 2 * margin - 1;
+  if (!axis.is_sample && static_cast<double>(axis.extent) + summand <= 0) return c.times(at, 0);
+  V span = axis.number(c, at, 1, summand);
+  // Of one element alone there is nothing to mirror: what is made of it is clipped.
+  if (axis.is_sample) span = c.binary("max", span, c.number(span, 1));
   const V from = c.unary("abs", c.minus(at, low));
-  const V turns = c.unary("floor", c.times(from, 1 / span));
-  const V rest = c.sub(from, c.times(turns, span));
+  const V turns = c.unary("floor", c.mul(from, c.div(c.number(span, 1), span)));
+  const V rest = c.sub(from, c.mul(turns, span));
   const V half = c.times(turns, 0.5);
   const V is_even = c.binary("equal", half, c.unary("floor", half));
-  return c.where(is_even, c.plus(rest, low), c.sub(c.number(rest, high), rest));
+  return c.where(is_even, c.plus(rest, low), c.sub(axis.number(c, rest, 1, summand + low), rest));
 }
 
-/// A grid value of [-1, 1] as a position in an axis of `extent` elements.
-V to_position(Compose& c, V grid, int64_t extent, const GridOptions& options) {
-  const double size = static_cast<double>(extent);
-  if (options.align) return c.times(c.plus(grid, 1), (size - 1) / 2);
-  return c.times(c.minus(c.times(c.plus(grid, 1), size), 1), 0.5);
+/// A grid value of [-1, 1] as a position in an axis.
+V to_position(Compose& c, V grid, const GridAxis& axis, const GridOptions& options) {
+  if (options.align) return c.mul(c.plus(grid, 1), axis.number(c, grid, 0.5, -0.5));
+  return c.times(c.minus(c.mul(c.plus(grid, 1), axis.number(c, grid, 1, 0)), 1), 0.5);
 }
 
-V padded_position(Compose& c, V at, int64_t extent, const GridOptions& options) {
-  const double size = static_cast<double>(extent);
-  if (options.padding == "border") return c.clip(at, 0, size - 1);
+V padded_position(Compose& c, V at, const GridAxis& axis, const GridOptions& options) {
+  if (options.padding == "border") return axis.clipped(c, at);
   if (options.padding != "reflection") return at;
-  const V inside = options.align ? reflected(c, at, 0, size - 1) : reflected(c, at, -0.5, size - 0.5);
-  return c.clip(inside, 0, size - 1);
+  return axis.clipped(c, reflected(c, at, axis, options.align ? 0 : 0.5));
 }
 
 /// The elements of each of the axis's taps: index in range, and whether it was; both [N, points].
@@ -50,13 +71,12 @@ struct Tap {
   V index, inside, weight;
 };
 
-std::vector<Tap> axis_taps(Compose& c, V at, int64_t extent, const GridOptions& options) {
+std::vector<Tap> axis_taps(Compose& c, V at, const GridAxis& axis, const GridOptions& options) {
   std::vector<Tap> taps;
   const auto add = [&](V element, V weight) {
-    const double last = static_cast<double>(extent - 1);
     V position = element;
-    if (options.mode == "cubic") position = padded_position(c, element, extent, options);
-    const V clipped = c.clip(position, 0, last);
+    if (options.mode == "cubic") position = padded_position(c, element, axis, options);
+    const V clipped = axis.clipped(c, position);
     taps.push_back({c.cast(clipped, DType::kInt64), c.binary("equal", clipped, position), weight});
   };
   if (options.mode == "nearest") {
@@ -117,10 +137,11 @@ void convert_grid_sample(NodeContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     const int64_t extent = x[d + 2];
     V at = c.squeeze(c.slice(rows, 2, static_cast<int64_t>(rank - 1 - d), 1), 2);
-    at = to_position(c, at, extent, options);
-    if (options.mode != "cubic") at = padded_position(c, at, extent, options);
+    const GridAxis axis{extent, context.is_sample()};
+    at = to_position(c, at, axis, options);
+    if (options.mode != "cubic") at = padded_position(c, at, axis, options);
     std::vector<Tap> next;
-    const std::vector<Tap> own = axis_taps(c, at, extent, options);
+    const std::vector<Tap> own = axis_taps(c, at, axis, options);
     for (const Tap& outer : taps) {
       for (const Tap& tap : own) {
         if (outer.index == ir::kAbsent) {
@@ -173,19 +194,22 @@ void convert_deform_conv(NodeContext& context) {
   const V offsets = c.reshape(offset, {in[0], parts, taps, 2, points});
   std::vector<Tap> axes[2];
   for (size_t d = 0; d < 2; ++d) {
-    std::vector<double> base;
+    // Places of the taps, and of the points of the output, whose extents may be free.
+    std::vector<double> places;
     for (int64_t tap = 0; tap < taps; ++tap) {
       const int64_t step = d == 0 ? tap / weights[3] : tap % weights[3];
-      for (int64_t point = 0; point < points; ++point) {
-        const int64_t at = d == 0 ? point / moved[3] : point % moved[3];
-        base.push_back(static_cast<double>(at) * static_cast<double>(strides[d]) -
-                       static_cast<double>(pads[d]) +
-                       static_cast<double>(step) * static_cast<double>(dilations[d]));
-      }
+      places.push_back(static_cast<double>(step) * static_cast<double>(dilations[d]) -
+                       static_cast<double>(pads[d]));
     }
+    Shape along{1, 1, 1};
+    along[d + 1] = moved[2 + d];
+    const V from = c.times(c.cast(c.ints(c.count_to(moved[2 + d]), along), DType::kFloat32),
+                           static_cast<double>(strides[d]));
+    const V base = c.add(c.doubles(DType::kFloat32, places, {taps, 1, 1}), from);
     const V own = c.squeeze(c.slice(offsets, 3, static_cast<int64_t>(d), 1), 3);
-    const V at = c.add(c.cast(own, DType::kFloat32), c.doubles(DType::kFloat32, base, {taps, points}));
-    axes[d] = axis_taps(c, at, in[2 + d], options);
+    const V at = c.add(c.cast(own, DType::kFloat32),
+                       c.reshape(c.expand(base, {taps, moved[2], moved[3]}), {taps, points}));
+    axes[d] = axis_taps(c, at, {in[2 + d], context.is_sample()}, options);
   }
   const int64_t channels = in[1] / parts;
   const V data = c.reshape(x, {in[0], parts, channels, context.product(in[2], in[3])});
@@ -225,16 +249,15 @@ struct BoxTap {
 };
 
 /// Linear interpolation; points more than one outside weigh nothing, others are moved to the border.
-std::array<BoxTap, 2> box_taps(Compose& c, V at, int64_t extent) {
-  const double last = static_cast<double>(extent - 1);
+std::array<BoxTap, 2> box_taps(Compose& c, V at, const GridAxis& axis) {
   const V outside = c.binary("or", c.binary("less", at, c.number(at, -1)),
-                             c.binary("greater", at, c.number(at, static_cast<double>(extent))));
-  const V inside = c.clip(at, 0, last);
+                             c.binary("greater", at, axis.number(c, at, 1, 0)));
+  const V inside = axis.clipped(c, at);
   const V low = c.unary("floor", inside);
   const V t = c.sub(inside, low);
   const V zero = c.number(t, 0);
   return {BoxTap{c.cast(low, DType::kInt64), c.where(outside, zero, c.sub(c.number(t, 1), t))},
-          BoxTap{c.cast(c.clip(c.plus(low, 1), 0, last), DType::kInt64), c.where(outside, zero, t)}};
+          BoxTap{c.cast(axis.clipped(c, c.plus(low, 1)), DType::kInt64), c.where(outside, zero, t)}};
 }
 
 }  // namespace
@@ -273,8 +296,9 @@ void convert_roi_align(NodeContext& context) {
     return half ? extent : c.binary("max", extent, c.number(extent, 1));
   };
   const int64_t rows = height * samples, columns = width * samples, count = boxes[0];
-  const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), shape[2]);
-  const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), shape[3]);
+  const GridAxis y_axis{shape[2], context.is_sample()}, x_axis{shape[3], context.is_sample()};
+  const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), y_axis);
+  const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), x_axis);
   const V pictures = c.gather(c.reshape(x, {shape[0], shape[1], shape[2] * shape[3]}), context.input(2), 0);
   V result = ir::kAbsent;
   for (const BoxTap& y_tap : y_taps) {

@@ -122,9 +122,17 @@ void convert_eye_like(NodeContext& context) {
   const ir::ValueType type = context.type(context.input(0));
   if (type.shape.size() != 2)
     context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
-  Tensor eye =
-      Tensor::zeros(context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype, type.shape);
+  const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
   const int64_t k = context.int_attr("k", 0);
+  if (context.is_sample()) {
+    Compose c(context);
+    const ir::ValueId rows = c.ints(c.count_to(type.shape[0]), {type.shape[0], 1}),
+                      columns = c.ints(c.count_to(type.shape[1]), {1, type.shape[1]});
+    const ir::ValueId diagonal = c.add(rows, c.ints({k}, {}));
+    context.set_output(0, c.cast(c.binary("equal", diagonal, columns), dtype));
+    return;
+  }
+  Tensor eye = Tensor::zeros(dtype, type.shape);
   for (int64_t row = 0; row < type.shape[0]; ++row) {
     if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
   }

@@ -120,6 +120,14 @@ void convert_range(NodeContext& context) {
   const double count = std::max(0.0, std::ceil(span));
   if (!(count <= static_cast<double>(kMaxFilledElements)))
     context.invalid("the range has " + std::to_string(count) + " elements");
+  if (context.is_sample() && is_float(start.dtype()) && step != std::rint(step)) {
+    Compose c(context);
+    const auto extent = static_cast<int64_t>(count);
+    const ir::ValueId places = c.cast(c.ints(c.count_to(extent), {extent}), start.dtype());
+    context.set_output(
+        0, c.add(c.mul(places, context.constant(delta.reshaped({}))), context.constant(start.reshaped({}))));
+    return;
+  }
   Tensor values(start.dtype(), {static_cast<int64_t>(count)});
   for (int64_t i = 0; i < values.num_elements(); ++i) {
     if (is_float(start.dtype())) {

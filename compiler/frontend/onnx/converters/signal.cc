@@ -54,6 +54,29 @@ Roots make_roots(const NodeContext& context, int64_t in, int64_t out, int64_t le
   return roots;
 }
 
+using V = ir::ValueId;
+
+/// The same matrices for extents that may be free: worked out from the positions, and the weights, 1 or 2, of
+/// their rows, where the rest are conjugates.
+struct RootNodes {
+  V real, imaginary, weights;
+};
+
+RootNodes root_nodes(NodeContext& context, DType dtype, int64_t in, int64_t out, int64_t length,
+                     bool inverse) {
+  Compose c(context);
+  const V n = c.ints(c.count_to(in), {in, 1}), k = c.ints(c.count_to(out), {1, out});
+  const V whole = c.ints({length}, {});
+  const V turns = context.add("mod", {c.mul(n, k), whole}, {{"fmod", int64_t{0}}});
+  const V size = c.cast(whole, dtype), angle = c.times(c.div(c.cast(turns, dtype), size), 2 * kPi);
+  const V one = c.number(size, 1), scale = inverse ? c.div(one, size) : one;
+  const V is_own =
+      c.binary("or", c.binary("equal", n, c.number(n, 0)), c.binary("equal", c.times(n, 2), whole));
+  return {c.mul(c.unary("cos", angle), scale),
+          c.mul(c.unary("sin", angle), inverse ? scale : c.unary("neg", scale)),
+          c.where(is_own, one, c.number(size, 2))};
+}
+
 /// The transform of the second to last axis of x [..., in, 1 or 2] to [..., out, 2].
 ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64_t out, bool inverse) {
   Compose c(context);
@@ -66,9 +89,16 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64
   if (!is_complex && parts != 1)
     context.invalid("the last axis has " + std::to_string(parts) +
                     " elements, expected 1 (real) or 2 (complex)");
-  const Roots roots = make_roots(context, in, out, length, inverse);
-  const ir::ValueId cosine = c.doubles(dtype, roots.real, {in, out}),
-                    sine = c.doubles(dtype, roots.imaginary, {in, out});
+  V cosine = ir::kAbsent, sine = ir::kAbsent;
+  if (context.is_sample()) {
+    const RootNodes roots = root_nodes(context, dtype, in, out, length, inverse);
+    cosine = roots.real;
+    sine = roots.imaginary;
+  } else {
+    const Roots roots = make_roots(context, in, out, length, inverse);
+    cosine = c.doubles(dtype, roots.real, {in, out});
+    sine = c.doubles(dtype, roots.imaginary, {in, out});
+  }
   const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
   ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
   if (is_complex) {
@@ -85,6 +115,14 @@ ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length)
   const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
   x = c.slice(x, last - 1, 0, in);
+  const auto product = [&](int64_t index, V matrix) {
+    return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), matrix);
+  };
+  if (context.is_sample()) {
+    const RootNodes roots = root_nodes(context, c.dtype(x), in, length, length, true);
+    const V real = product(0, c.mul(roots.real, roots.weights));
+    return c.unsqueeze(c.sub(real, product(1, c.mul(roots.imaginary, roots.weights))), last);
+  }
   Roots roots = make_roots(context, in, length, length, true);
   for (int64_t k = 0; k < in; ++k) {
     // Every element but the first and, of an even length, the middle one has a conjugate.
@@ -95,7 +133,7 @@ ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length)
     }
   }
   const auto part = [&](int64_t index, const std::vector<double>& matrix) {
-    return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), c.doubles(c.dtype(x), matrix, {in, length}));
+    return product(index, c.doubles(c.dtype(x), matrix, {in, length}));
   };
   return c.unsqueeze(c.sub(part(0, roots.real), part(1, roots.imaginary)), last);
 }
@@ -158,11 +196,9 @@ void convert_stft(NodeContext& context) {
   const int64_t frames = (shape[1] - length) / step + 1;
   if (context.product(frames, length) > kMaxMatrix)
     context.unsupported("frame_length", std::to_string(frames) + " frames are not implemented");
-  std::vector<int64_t> from;
-  for (int64_t frame = 0; frame < frames; ++frame) {
-    for (int64_t i = 0; i < length; ++i) from.push_back(frame * step + i);
-  }
-  ir::ValueId parts = c.gather(x, c.ints(from, {frames, length}), 1);
+  // How many frames there are may depend on a free extent: where each begins, and its elements' places.
+  const V starts = c.times(c.ints(c.count_to(frames), {frames, 1}), static_cast<double>(step));
+  ir::ValueId parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
   if (context.has_input(2)) parts = c.mul(parts, c.reshape(context.input(2), {length, 1}));
   const int64_t out = context.int_attr("onesided", 1) != 0 ? length / 2 + 1 : length;
   context.set_output(0, transform(context, parts, length, out, false));
