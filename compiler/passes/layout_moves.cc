@@ -1,4 +1,4 @@
-// What only moves channels: a new list of lanes, no code.
+// What only moves: of channels, a new list of lanes and no code; of pixels, the same on whole blocks.
 #include <algorithm>
 
 #include "compiler/passes/layout_rewriter.h"
@@ -56,14 +56,42 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   const std::vector<int64_t>& starts = node.attrs.ints_of("starts");
   const bool stepped = node.attrs.has("steps");
   const auto step = [&](size_t d) { return stepped ? node.attrs.ints_of("steps")[d] : 1; };
-  for (size_t d = 0; d < in.size(); ++d) {
-    if (d != 1 && (in[d] != out[d] || (step(d) != 1 && in[d] > 1))) return false;
-  }
+  const auto is_whole = [&](size_t d) { return in[d] == out[d] && (step(d) == 1 || in[d] <= 1); };
+  bool pixels = false;
+  for (size_t d = 2; d < in.size(); ++d) pixels = pixels || !is_whole(d);
+  if (!is_whole(0) || (pixels && !from.is_image())) return false;
   ChannelForm sliced = {{out[1]}, from.spatial, {}};
   for (int64_t i = 0; i < out[1]; ++i) {
     sliced.lanes.push_back(from.lanes[static_cast<size_t>(starts[1] + i * step(1))]);
   }
-  set_form(node.outputs[0], std::move(sliced));
+  if (!pixels) {
+    set_form(node.outputs[0], std::move(sliced));
+    return true;
+  }
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(sliced.lanes, place);
+  const int64_t blocks = patch_.value(x).type.shape[1];
+  const ir::Attrs attrs{{"starts", Shape{0, 0, starts[2], starts[3], 0}},
+                        {"extents", Shape{out[0], blocks, out[2], out[3], block()}},
+                        {"steps", Shape{1, 1, step(2), step(3), 1}}};
+  set_image(node.outputs[0], patch_.add_node("slice", {x}, attrs, node.origins)[0], place);
+  return true;
+}
+
+// Pads around pixels keep the zeros of pad lanes where they are zeros or pixels themselves.
+bool LayoutRewriter::rewrite_pad(const ir::Node& node) {
+  if (!has_image(node.inputs[0])) return false;
+  const std::vector<int64_t>& pads = node.attrs.ints_of("pads");
+  const bool around_pixels = pads[0] == 0 && pads[1] == 0 && pads[4] == 0 && pads[5] == 0;
+  const bool moves = node.attrs.has("mode") && node.attrs.string_of("mode") != "constant";
+  const bool zeros = (!node.attrs.has("value") || node.attrs.float_of("value") == 0) &&
+                     (node.inputs.size() < 2 || node.inputs[1] == ir::kAbsent);
+  if (!around_pixels || (!moves && !zeros)) return false;
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
+  ir::Attrs attrs{{"pads", std::vector<int64_t>{0, 0, pads[2], pads[3], 0, 0, 0, pads[6], pads[7], 0}}};
+  if (moves) attrs.set("mode", node.attrs.string_of("mode"));
+  set_image(node.outputs[0], patch_.add_node("pad", {x}, attrs, node.origins)[0], place);
   return true;
 }
 
@@ -98,9 +126,21 @@ bool LayoutRewriter::rewrite_depth_to_space(const ir::Node& node) {
   return true;
 }
 
+// Rows or columns of an image, as resizing takes them: blocks stay whole.
+bool LayoutRewriter::rewrite_gather_pixels(const ir::Node& node) {
+  if (!has_image(node.inputs[0]) || form(node.inputs[1]) != nullptr || type(node.inputs[1]).shape.size() != 1)
+    return false;
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
+  const ir::Attrs attrs{{"axis", static_cast<int64_t>(normal_axis(node, 4))}};
+  set_image(node.outputs[0], patch_.add_node("gather", {x, node.inputs[1]}, attrs, node.origins)[0], place);
+  return true;
+}
+
 bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
   const ChannelForm* from = form(node.inputs[0]);
   const Tensor* indices = constant(node.inputs[1]);
+  if (from != nullptr && from->is_image() && normal_axis(node, 4) >= 2) return rewrite_gather_pixels(node);
   if (from == nullptr || from->channel_dims.size() != 1 || indices == nullptr ||
       indices->shape().size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1) {
     return false;

@@ -34,6 +34,7 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   if (op == "concat") return rewrite_concat(node);
   if (op == "split") return rewrite_split(node);
   if (op == "slice") return rewrite_slice(node);
+  if (op == "pad") return rewrite_pad(node);
   if (op == "depth_to_space") return rewrite_depth_to_space(node);
   if (op == "gather") return rewrite_gather(node);
   if (op == "reshape") return rewrite_reshape(node);

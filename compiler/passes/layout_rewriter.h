@@ -67,9 +67,11 @@ private:
   bool rewrite_concat(const ir::Node& node);
   bool rewrite_split(const ir::Node& node);
   bool rewrite_slice(const ir::Node& node);
+  bool rewrite_pad(const ir::Node& node);
   bool rewrite_depth_to_space(const ir::Node& node);
   /// Whether what is dropped of each phase of `channels` is zero, as a convolution before it says.
   bool phases_end_in_zeros(const ir::Node& node, int64_t channels) const;
+  bool rewrite_gather_pixels(const ir::Node& node);
   bool rewrite_gather(const ir::Node& node);
   bool rewrite_reshape(const ir::Node& node);
   bool rewrite_transpose(const ir::Node& node);

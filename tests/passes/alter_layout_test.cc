@@ -1,6 +1,8 @@
 /// Blocked layouts: the same answers, weights packed, and transforms only where plain tensors are wanted.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "compiler/ir/op_def.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
@@ -69,6 +71,46 @@ TEST(AlterLayout, ShufflesOfChannelsBecomeOneCopyBeforeEachReader) {
   EXPECT_EQ(count(graph, "gather_channels"), 4);
 }
 
+/// Runs `body` on 13 channels out of a convolution, six rows of five: three lanes of a block of 16 are pads.
+ir::Graph on_image(const std::function<ir::ValueId(Net&, ir::ValueId)>& body) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({2, 16, 6, 5}), 13, 3);
+  const ir::ValueId y = body(net, x);
+  return altered(net.finish({net.conv(y, 5, 3)}));
+}
+
+TEST(AlterLayout, MovesOfPixelsKeepBlocks) {
+  const auto expect_blocks = [](const std::string& op, ir::Attrs attrs, std::vector<int64_t> indices = {}) {
+    const ir::Graph graph = on_image([&](Net& net, ir::ValueId x) {
+      std::vector<ir::ValueId> inputs = {x};
+      if (!indices.empty()) {
+        const Shape shape = {static_cast<int64_t>(indices.size())};
+        inputs.push_back(net.graph.add_constant("rows", Tensor::from<int64_t>(shape, indices)));
+      }
+      return net.add(op, inputs, attrs);
+    });
+    EXPECT_EQ(transforms(graph), 2) << op << ": in and out";
+    EXPECT_EQ(count(graph, "where"), 0) << op;
+  };
+  expect_blocks("gather", {{"axis", int64_t{2}}}, {0, 0, 1, 5, -1});
+  expect_blocks("gather", {{"axis", int64_t{-1}}}, {4, 4, 0});
+  expect_blocks(
+      "slice",
+      {{"starts", Shape{0, 0, 1, 4}}, {"extents", Shape{2, 13, 3, 5}}, {"steps", Shape{1, 1, 2, -1}}});
+  expect_blocks(
+      "slice", {{"starts", Shape{0, 2, 0, 1}}, {"extents", Shape{2, 9, 6, 3}}, {"steps", Shape{1, 1, 1, 1}}});
+  expect_blocks("pad", {{"pads", Shape{0, 0, 1, 2, 0, 0, 0, 3}}});
+  expect_blocks("pad", {{"pads", Shape{0, 0, 1, 2, 0, 0, 0, 3}}, {"mode", std::string("reflect")}});
+  expect_blocks("pad", {{"pads", Shape{0, 0, -1, 1, 0, 0, 2, -1}}, {"mode", std::string("edge")}});
+}
+
+TEST(AlterLayout, PadsOfANumberAreTakenOnPlainTensors) {
+  const ir::Graph graph = on_image([](Net& net, ir::ValueId x) {
+    return net.add("pad", {x}, {{"pads", Shape{0, 0, 1, 1, 0, 0, 1, 1}}, {"value", 2.0}});
+  });
+  EXPECT_EQ(transforms(graph), 3) << "in, out of blocks for the pad, out";
+}
+
 class Lanes : public testing::TestWithParam<int> {};
 
 TEST_P(Lanes, EveryNetGivesTheSameAnswers) {
@@ -79,15 +121,6 @@ TEST_P(Lanes, EveryNetGivesTheSameAnswers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Target, Lanes, testing::Values(128, 256, 512));
-
-/// Runs `body` on 13 channels out of a convolution: three lanes of a block of 16 are pads.
-template <typename F>
-ir::Graph on_image(F&& body) {
-  Net net;
-  const ir::ValueId x = net.conv(net.input({2, 16, 6, 5}), 13, 3);
-  const ir::ValueId y = body(net, x);
-  return altered(net.finish({net.conv(y, 5, 3)}));
-}
 
 TEST(AlterLayout, PadLanesStayZeroWithoutAMaskWhereTheyCan) {
   const auto plain = [](Net& net, ir::ValueId x) {
@@ -140,7 +173,7 @@ TEST(AlterLayout, PlainReadersGetPlainTensors) {
       net.add("slice", {x}, {{"starts", Shape{0, 3, 1, 0}}, {"extents", Shape{1, 9, 4, 7}}});
   const ir::Graph graph = altered(net.finish({rows, flat, part, net.conv(x, 7, 3)}));
   EXPECT_EQ(count(graph, "conv"), 0);
-  EXPECT_EQ(count(graph, "from_blocked"), 2) << "one for three readers, one for the output";
+  EXPECT_EQ(count(graph, "from_blocked"), 3) << "one for two readers, one for each output in blocks";
 }
 
 TEST(AlterLayout, ChannelMovesOfEveryKindAreLists) {
