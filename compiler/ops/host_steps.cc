@@ -119,24 +119,6 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
 }
 
-std::vector<ir::ValueType> infer_recurrent(const ir::InferContext& context) {
-  const ir::ValueType &all = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64)),
-                      &state = input_like_first(context, 3);
-  const int64_t gates = attr_int(context.attrs, "gates");
-  const int64_t row = state.shape.size() == 2 ? gates * state.shape[1] : -1;
-  const bool fits =
-      all.shape.size() == 3 && row >= 0 && all.shape[2] == row && all.shape[1] == state.shape[0] &&
-      input_like_first(context, 1).shape == Shape{state.shape[1], row} &&
-      input_like_first(context, 2).shape == Shape{row} && input_like_first(context, 4).shape == state.shape &&
-      input_like_first(context, 5).shape == Shape{3 * state.shape[1]} &&
-      input_of(context, 6, set_of(DType::kInt64)).shape == Shape{all.shape[1]};
-  if (!fits)
-    fail("what the sequence adds is " + to_string(all.shape) + ", the states are " + to_string(state.shape) +
-         ": the other operands do not fit");
-  return {made_type(all.dtype, {all.shape[0], state.shape[0], state.shape[1]}),
-          made_type(all.dtype, state.shape), made_type(all.dtype, state.shape)};
-}
-
 /// The axes of a value that data decides about are no more than those of the largest rank.
 constexpr int kMaxTrimmed = 32;
 
@@ -243,16 +225,7 @@ std::vector<ir::OpDef> host_step_ops() {
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },
           "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
           "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
-          "is_max, half_pixel (ints), spatial_scale (float)"),
-      host_op(
-          "recurrent", 7, &infer_recurrent,
-          [](const ir::ReferenceContext& context) { run_host("recurrent", context); },
-          "the states [steps,batch,hidden] of a recurrent layer (f32, f64), the last state and the last "
-          "cell, from "
-          "what the sequence adds to the gates [steps,batch,gates*hidden], weights [hidden,gates*hidden], "
-          "bias "
-          "[gates*hidden], first state and cell, peepholes [3*hidden], lengths (i64 [batch]); attributes: "
-          "runtime/host_ops/recurrent.h")};
+          "is_max, half_pixel (ints), spatial_scale (float)")};
 }
 
 }  // namespace tensormill::ops

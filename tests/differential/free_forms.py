@@ -157,34 +157,3 @@ def deformed_convolutions(b):
     x = b.free("x", [1, 4, "H", "W"])
     offsets = b.node("Conv", [x, b.weights(18, 4, 3, 3)], pads=[1, 1, 1, 1])
     b.node("DeformConv", [x, b.weights(3, 4, 3, 3), offsets], pads=[1, 1, 1, 1])
-
-
-@form({"T": 6, "N": 2}, [(1, 1), (40, 2)])
-def recurrent_layers(b):
-    x = b.free("x", ["T", "N", 4])
-    b.node("LSTM", [x, b.weights(2, 12, 4), b.weights(2, 12, 3), b.weights(2, 24), "", "", "", b.weights(2, 9)], 3, hidden_size=3,
-           direction="bidirectional", clip=0.9)
-    b.node("LSTM", [x, b.weights(1, 12, 4), b.weights(1, 12, 3)], 3, hidden_size=3, direction="reverse", input_forget=1,
-           activations=["HardSigmoid", "Softsign", "Relu"])
-    for before in (0, 1):
-        b.node("GRU", [x, b.weights(1, 9, 4), b.weights(1, 9, 3), b.weights(1, 18)], 2, hidden_size=3, linear_before_reset=before)
-    b.node("RNN", [x, b.weights(1, 3, 4), b.weights(1, 3, 3), b.weights(1, 6)], 2, hidden_size=3, activations=["Affine"],
-           activation_alpha=[0.5], activation_beta=[0.1])
-
-
-@form({"T": 6}, [(9,)], l=lambda rng, shape: [2, 3, 1])
-def rows_of_own_lengths(b):
-    x, lengths, first = b.free("x", ["T", 3, 4]), b.free("l", [3], "i4"), b.free("h", [1, 3, 5])
-    b.node("LSTM", [x, b.weights(1, 20, 4), b.weights(1, 20, 5), "", lengths, first, b.free("c", [1, 3, 5])], 3, hidden_size=5)
-    b.node("GRU", [x, b.weights(1, 15, 4), b.weights(1, 15, 5), "", lengths, first], 2, hidden_size=5)
-
-
-@form({"W": 50}, [(101,)])
-def lines_of_text(b):
-    """A recognizer: a convolution's columns are the steps of a recurrent layer."""
-    x = b.free("x", [1, 1, 16, "W"])
-    y = b.node("Relu", [b.node("Conv", [x, b.weights(4, 1, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1])])
-    steps = b.node("Transpose", [b.node("Reshape", [y, b.i(1, 32, -1)])], perm=[2, 0, 1])
-    states = b.node("LSTM", [steps, b.weights(2, 32, 32), b.weights(2, 32, 8), b.weights(2, 64)], ["s"], hidden_size=8, direction="bidirectional")
-    rows = b.node("Reshape", [b.node("Transpose", [states], perm=[0, 2, 1, 3]), b.i(0, 0, -1)])
-    b.node("Softmax", [b.node("MatMul", [rows, b.weights(16, 10)])], axis=2)

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM, unrolled over the sequence, whose length is known; in samples, where it may be free, a
-// host step runs over it. Gates stand in the weights in ONNX's order.
+// RNN, GRU and LSTM, unrolled over the sequence: its length is known. Gates stand in the weights in ONNX's
+// order.
 #include <algorithm>
 #include <array>
 
@@ -177,44 +177,6 @@ State run(NodeContext& context, const Layer& layer, const Direction& d, Step ste
   return state;
 }
 
-/// The same by a host step: states [steps, batch, hidden], and the last one.
-State run_on_host(NodeContext& context, const Layer& layer, const Direction& d, V& states) {
-  Compose c(context);
-  const DType dtype = c.dtype(layer.x);
-  const DType wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-  const int64_t n = layer.hidden;
-  const auto or_zeros = [&](V x, const Shape& shape) {
-    return x == ir::kAbsent ? c.filled(wide, shape, 0) : c.cast(x, wide);
-  };
-  const V flat = c.reshape(layer.x, {layer.steps * layer.batch, c.shape(layer.x)[2]});
-  const V all = c.reshape(with_bias(c, c.matmul(flat, d.w, true), d.w_bias),
-                          {layer.steps, layer.batch, layer.gates * n});
-  const V lengths = layer.lengths != ir::kAbsent
-                        ? c.reshape(layer.lengths, {layer.batch})
-                        : c.filled(DType::kInt64, {layer.batch}, static_cast<double>(layer.steps));
-  ir::Attrs attrs{{"gates", layer.gates},
-                  {"reverse", int64_t{d.reverse}},
-                  {"linear_before_reset", context.int_attr("linear_before_reset", 0)},
-                  {"input_forget", context.int_attr("input_forget", 0)}};
-  if (context.has_attr("clip")) attrs.set("clip", context.float_attr("clip", 0));
-  for (size_t i = 0; i < d.activations.size(); ++i) {
-    const Activation& f = d.activations[i];
-    // What is not implemented is said as it is where the layer is unrolled.
-    static_cast<void>(apply(context, f, d.h));
-    const std::string at = std::to_string(i);
-    attrs.set("activation_" + at, f.name);
-    attrs.set("alpha_" + at, f.alpha);
-    attrs.set("beta_" + at, f.beta);
-  }
-  const std::vector<V> results = context.add_many(
-      "recurrent",
-      {c.cast(all, wide), c.cast(c.transpose(d.r, {1, 0}), wide), or_zeros(d.r_bias, {layer.gates * n}),
-       c.cast(d.h, wide), or_zeros(d.c, {layer.batch, n}), or_zeros(d.peephole, {3 * n}), lengths},
-      attrs);
-  states = c.cast(results[0], dtype);
-  return {c.cast(results[1], dtype), layer.gates == 4 ? c.cast(results[2], dtype) : ir::kAbsent};
-}
-
 V direction_of(Compose& c, V x, int64_t index) {
   return x == ir::kAbsent ? x : c.squeeze(c.slice(x, 0, index, 1), 0);
 }
@@ -265,7 +227,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   if (r[0] != layer.directions || r[1] != gates * layer.hidden)
     context.invalid("R has shape " + to_string(r) + ", expected [" + std::to_string(layer.directions) + "," +
                     std::to_string(gates * layer.hidden) + "," + std::to_string(layer.hidden) + "]");
-  if (layer.steps > kMaxSteps && !context.is_sample())
+  if (layer.steps > kMaxSteps)
     context.unsupported("X",
                         "sequences of more than " + std::to_string(kMaxSteps) + " steps are not implemented");
   if (context.has_input(4))
@@ -286,22 +248,12 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
   const Layer layer = read_layer(context, gates);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
   std::vector<std::vector<V>> outputs(static_cast<size_t>(layer.directions));
-  std::vector<V> last_h, last_c, states;
+  std::vector<V> last_h, last_c;
   for (int64_t index = 0; index < layer.directions; ++index) {
     const Direction d = read_direction(context, layer, index, activations, usual.size());
-    V own = ir::kAbsent;
-    const State last = context.is_sample()
-                           ? run_on_host(context, layer, d, own)
-                           : run(context, layer, d, step, outputs[static_cast<size_t>(index)]);
-    if (own != ir::kAbsent) states.push_back(c.unsqueeze(own, 1));
+    const State last = run(context, layer, d, step, outputs[static_cast<size_t>(index)]);
     last_h.push_back(last.h);
     last_c.push_back(last.c);
-  }
-  context.set_output(1, stacked(c, layer, last_h));
-  if (gates == 4) context.set_output(2, stacked(c, layer, last_c));
-  if (context.is_sample()) {
-    const V y = c.concat(std::move(states), 1);
-    return context.set_output(0, layer.batchwise ? c.transpose(y, {2, 0, 1, 3}) : y);
   }
   // Y: [steps, directions, batch, hidden], batchwise [batch, steps, directions, hidden].
   std::vector<V> rows;
@@ -318,6 +270,8 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
                                       0)
                            : c.concat(std::move(rows), layer.batchwise ? 1 : 0);
   context.set_output(0, y);
+  context.set_output(1, stacked(c, layer, last_h));
+  if (gates == 4) context.set_output(2, stacked(c, layer, last_c));
 }
 
 }  // namespace
