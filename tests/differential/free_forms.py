@@ -157,3 +157,26 @@ def deformed_convolutions(b):
     x = b.free("x", [1, 4, "H", "W"])
     offsets = b.node("Conv", [x, b.weights(18, 4, 3, 3)], pads=[1, 1, 1, 1])
     b.node("DeformConv", [x, b.weights(3, 4, 3, 3), offsets], pads=[1, 1, 1, 1])
+
+
+@form({"H": 16, "W": 16}, [(21, 10), (5, 16), (16, 33)])
+def maps_upsampled_between_convolutions(b):
+    """A network of the form of an hourglass: what is moved between convolutions are the pixels of blocked channels."""
+    b.atol = 1e-4
+    x = b.free("x", [1, 3, "H", "W"])
+    pads = [missing(b, b.dim(x, axis), 4) for axis in (2, 3)]
+    padded = b.node("Pad", [x, b.node("Concat", [b.i(0, 0, 0, 0, 0, 0), *pads], axis=0)])
+
+    def conv(y, channels, inputs, stride=1):
+        return b.node("Relu", [b.node("Conv", [y, b.weights(channels, inputs, 3, 3)], pads=[1] * 4, strides=[stride] * 2)])
+
+    half = conv(conv(padded, 20, 3), 32, 20, 2)
+    quarter = conv(half, 32, 32, 2)
+    doubled = b.node("ConvTranspose", [quarter, b.weights(32, 24, 2, 2), b.weights(24)], strides=[2, 2])
+    resized = b.node("Resize", [quarter, "", b.const([1, 1, 2, 2], "f4")], mode="linear")
+    joined = conv(b.node("Concat", [doubled, resized, half], axis=1), 24, 88)
+    odd = b.node("ConvTranspose", [joined, b.weights(24, 16, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1])
+    framed = b.node("Pad", [odd, b.i(0, 0, 1, 2, 0, 0, 2, 1)], mode="reflect")
+    inner = b.node("Slice", [framed, b.i(1, 1), b.i(-1, -1), b.i(2, 3)])
+    out = b.node("ConvTranspose", [conv(inner, 16, 16), b.weights(16, 1, 4, 4)], strides=[2, 2], pads=[1, 1, 1, 1])
+    b.node("Slice", [out, b.i(0, 0), b.node("Concat", [b.dim(x, 2), b.dim(x, 3)], axis=0), b.i(2, 3)])

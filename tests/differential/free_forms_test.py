@@ -3,7 +3,6 @@
 import tempfile
 import unittest
 
-import cases
 import sweep
 from free_forms import MODELS, FreeBuilder
 
@@ -20,7 +19,7 @@ class FreeForms(unittest.TestCase):
                     make(builder)
                     model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
                     model.write_bytes(builder.free_model().SerializeToString())
-                    cases.save(feed, builder.feed)
+                    sweep.cases.save(feed, builder.feed)
                     answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
                     with self.subTest(name, shape=shape):
                         self.assertEqual(run.compare(builder, *answers), ("equal", ""))
