@@ -1,5 +1,6 @@
 #include "bench/tuner/figures.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -34,15 +35,29 @@ std::vector<tune::Point> uniform_points(const TunedTask& task, size_t count, uin
   });
 }
 
-// Between the times of the first `count` points and those of one more measurement, which the sample takes
-// where it is faster.
-double repeatability(const TunedTask& task, Sample& sample, size_t count, Table& table) {
-  const auto end = static_cast<std::ptrdiff_t>(std::min(count, sample.points.size()));
-  const std::vector<double> before(sample.seconds.begin(), sample.seconds.begin() + end);
-  const std::vector<double> after =
-      table.seconds_again(task, {sample.points.begin(), sample.points.begin() + end});
-  for (size_t i = 0; i < before.size(); ++i) sample.seconds[i] = std::min(before[i], after[i]);
-  return tune::rank_correlation(before, after);
+// Measures all points of the samples in so many rounds, one of them drawn already; each keeps its least time.
+// Returns by sample the correlation of the least times of the odd rounds with those of the even ones.
+std::vector<double> measure_rounds(const std::vector<const TunedTask*>& tasks, std::vector<Sample>& samples,
+                                   size_t rounds, Table& table) {
+  std::vector<std::array<std::vector<double>, 2>> least(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    least[i][0] = samples[i].seconds;
+    least[i][1].assign(samples[i].seconds.size(), std::numeric_limits<double>::infinity());
+  }
+  for (size_t round = 1; round < rounds; ++round) {
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const std::vector<double> seconds = table.seconds_again(*tasks[i], samples[i].points);
+      for (size_t p = 0; p < seconds.size(); ++p)
+        least[i][round % 2][p] = std::min(least[i][round % 2][p], seconds[p]);
+    }
+  }
+  std::vector<double> rulers;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    rulers.push_back(tune::rank_correlation(least[i][0], least[i][1]));
+    for (size_t p = 0; p < samples[i].seconds.size(); ++p)
+      samples[i].seconds[p] = std::min(least[i][0][p], least[i][1][p]);
+  }
+  return rulers;
 }
 
 double correlation(const tune::CostModel& model, const TunedTask& task, const Sample& sample, size_t first) {
@@ -106,28 +121,30 @@ Sample draw(const TunedTask& task, size_t count, uint64_t seed, Table& table) {
   return sample;
 }
 
-Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested, size_t again,
-                       uint64_t seed, Table& table) {
-  tune::CostModel model(false, seed);
-  Correlations result;
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested,
+                       size_t rounds, uint64_t seed, Table& table) {
+  std::vector<const TunedTask*> all;
   std::vector<Sample> samples;
-  for (const auto& task : tasks) {
-    samples.push_back(draw(*task, training + tested, seed, table));
-    Sample& sample = samples.back();
-    if (again > 1) result.ruler.emplace_back(task->task.name, repeatability(*task, sample, again, table));
-    for (size_t i = 0; i < std::min(training, sample.points.size()); ++i)
-      model.add(task->task.key(), task->space.features(sample.points[i]), sample.seconds[i]);
+  for (const auto& task : tasks) all.push_back(task.get());
+  for (const auto& task : foreign) all.push_back(task.get());
+  for (size_t i = 0; i < all.size(); ++i)
+    samples.push_back(draw(*all[i], i < tasks.size() ? training + tested : tested, seed, table));
+  Correlations result;
+  if (rounds > 1) {
+    const std::vector<double> rulers = measure_rounds(all, samples, rounds, table);
+    for (size_t i = 0; i < all.size(); ++i) result.ruler.emplace_back(all[i]->task.name, rulers[i]);
+  }
+  tune::CostModel model(false, seed);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    for (size_t p = 0; p < std::min(training, samples[i].points.size()); ++p)
+      model.add(all[i]->task.key(), all[i]->space.features(samples[i].points[p]), samples[i].seconds[p]);
   }
   model.update();
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (samples[i].points.size() < training + tested) continue;
-    result.within.emplace_back(tasks[i]->task.name, correlation(model, *tasks[i], samples[i], training));
-  }
-  for (const auto& task : foreign) {
-    Sample sample = draw(*task, tested, seed, table);
-    if (again > 1) result.ruler.emplace_back(task->task.name, repeatability(*task, sample, again, table));
-    if (sample.points.size() == tested)
-      result.foreign.emplace_back(task->task.name, correlation(model, *task, sample, 0));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const size_t first = i < tasks.size() ? training : 0;
+    if (samples[i].points.size() < first + tested) continue;
+    auto& rows = i < tasks.size() ? result.within : result.foreign;
+    rows.emplace_back(all[i]->task.name, correlation(model, *all[i], samples[i], first));
   }
   return result;
 }

@@ -33,13 +33,14 @@ void prepare(const TunedTask& task, size_t count, uint64_t seed, Table& table);
 struct Correlations {
   std::vector<std::pair<std::string, double>> within;  ///< by task: trained on `training` points of each task
   std::vector<std::pair<std::string, double>> foreign;  ///< on tasks of which the model saw nothing
-  /// Of the points' times so far with those of one more measurement: what no model can surpass.
+  /// Of the points' least times in odd rounds with those in even ones: what no model can surpass.
   std::vector<std::pair<std::string, double>> ruler;
 };
 /// Spearman's rank correlation of predicted and measured speed on the points behind the first `training` of
-/// each sample, `tested` of them; tasks with fewer are left out. `again` points of each task are
-/// measured once more.
-Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested, size_t again,
-                       uint64_t seed, Table& table);
+/// each sample, `tested` of them; tasks with fewer are left out. All points are measured in so many rounds,
+/// one after the other, and the least time counts: a machine that is slow for a moment is not taken for a
+/// slow point.
+Correlations correlate(const Tasks& tasks, const Tasks& foreign, size_t training, size_t tested,
+                       size_t rounds, uint64_t seed, Table& table);
 
 }  // namespace tensormill::bench

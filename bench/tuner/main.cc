@@ -1,6 +1,6 @@
 // bench_tuner --model FILE --shapes TEXT [--foreign FILE --foreign-shapes TEXT] [--tasks LIST]
 //             [--foreign-tasks LIST] [--seeds N] [--trials N] [--training N] [--tested N] [--tuners A,B]
-//             [--again N] [--table FILE] [--objects FOLDER] [--program FILE] [--out FOLDER]
+//             [--rounds N] [--table FILE] [--objects FOLDER] [--program FILE] [--out FOLDER]
 //             [--sketch-trials N] [--operators PART] [--only build|trial|search|model|sketches]
 // Trial cost, guided against random search, and how well the cost model ranks; writes tuner.json and tuner.md
 // to FOLDER (bench/results). Stops with 1 when a bar is missed.
@@ -38,7 +38,7 @@ struct Options {
                                                {"--training", "128"},
                                                {"--tested", "200"},
                                                {"--tuners", "xgb,random"},
-                                               {"--again", "0"},
+                                               {"--rounds", "1"},
                                                {"--table", ""},
                                                {"--objects", ""},
                                                {"--program", "build/bin/tensormill"},
@@ -50,9 +50,7 @@ struct Options {
   const std::string& text(const std::string& name) const { return values.at(name); }
   int64_t number(const std::string& name) const {
     const int64_t value = std::stoll(text(name));
-    const int64_t least = name == "--again" ? 0 : 1;
-    if (value < least)
-      throw Error(ErrorCode::kInvalidArgument, name + " is " + std::to_string(least) + " or more");
+    if (value < 1) throw Error(ErrorCode::kInvalidArgument, name + " is 1 or more");
     return value;
   }
 };
@@ -67,6 +65,8 @@ Options parse(const std::vector<std::string>& args) {
   }
   if (options.text("--model").empty() && options.text("--only") != "sketches")
     throw Error(ErrorCode::kInvalidArgument, "--model is required");
+  if (options.number("--rounds") > 1 && options.text("--objects").empty())
+    throw Error(ErrorCode::kInvalidArgument, "--rounds needs --objects: what is built once for all of them");
   return options;
 }
 
@@ -162,7 +162,7 @@ Json correlations(const Options& options, const Tasks& tasks, const Tasks& forei
                   std::vector<Bar>& bars) {
   const Correlations found = correlate(tasks, foreign, static_cast<size_t>(options.number("--training")),
                                        static_cast<size_t>(options.number("--tested")),
-                                       static_cast<size_t>(options.number("--again")), kPointSeed, table);
+                                       static_cast<size_t>(options.number("--rounds")), kPointSeed, table);
   Json result = {{"within", Json::array()}, {"foreign", Json::array()}, {"ruler", Json::array()}};
   for (const auto& [task, value] : found.ruler)
     result["ruler"].push_back({{"task", task}, {"spearman", value}});

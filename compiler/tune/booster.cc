@@ -43,17 +43,14 @@ void Matrix::append(const std::vector<float>& row) {
   values.insert(values.end(), row.begin(), row.end());
 }
 
-Booster::Booster(const Matrix& rows, const std::vector<float>& labels, const std::vector<float>& weights,
-                 const std::vector<uint32_t>& groups, const BoosterOptions& options)
+Booster::Booster(const Matrix& rows, const std::vector<float>& labels, const std::vector<uint32_t>& groups,
+                 const BoosterOptions& options)
     : trees_(std::make_unique<Trees>()) {
-  TM_CHECK(rows.rows() > 0 && labels.size() == rows.rows() && weights.size() == rows.rows(),
-           "one label and one weight a row");
+  TM_CHECK(rows.rows() > 0 && labels.size() == rows.rows(), "one label a row");
   const MatrixHandle matrix = to_matrix(rows);
   check(XGDMatrixSetFloatInfo(matrix.get(), "label", labels.data(), labels.size()), "labels");
   if (options.ranking) {
     check(XGDMatrixSetUIntInfo(matrix.get(), "group", groups.data(), groups.size()), "groups");
-  } else {
-    check(XGDMatrixSetFloatInfo(matrix.get(), "weight", weights.data(), weights.size()), "weights");
   }
   DMatrixHandle training = matrix.get();
   BoosterHandle booster = nullptr;

@@ -28,10 +28,10 @@ struct BoosterOptions {
 
 class Booster {
 public:
-  /// Trains on `rows` with `labels` and `weights` (one a row, larger labels are better). `groups`: lengths of
-  /// runs of rows that are compared with each other; they add up to the rows.
-  Booster(const Matrix& rows, const std::vector<float>& labels, const std::vector<float>& weights,
-          const std::vector<uint32_t>& groups, const BoosterOptions& options);
+  /// Trains on `rows` with `labels` (one a row, larger ones are better). `groups`: lengths of runs of rows
+  /// that are compared with each other; they add up to the rows.
+  Booster(const Matrix& rows, const std::vector<float>& labels, const std::vector<uint32_t>& groups,
+          const BoosterOptions& options);
   ~Booster();
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;

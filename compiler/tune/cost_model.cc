@@ -11,11 +11,6 @@ namespace tensormill::tune {
 
 namespace {
 
-float share(double seconds, double best) {
-  if (!std::isfinite(seconds) || !std::isfinite(best)) return CostModel::kWorst;
-  return std::max(static_cast<float>(std::log2(best / seconds)), CostModel::kWorst);
-}
-
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -51,23 +46,22 @@ void CostModel::update() {
   const auto fresh = static_cast<double>(count_ - trained_count_);
   if (count_ < kFewest || fresh == 0 || fresh < kGrowth * static_cast<double>(trained_count_)) return;
   Matrix rows;
-  std::vector<float> labels, weights;
+  std::vector<float> labels;
   std::vector<uint32_t> groups;
   for (const auto& [task, samples] : tasks_) {
-    double best = INFINITY;
-    for (const Sample& sample : samples) best = std::min(best, sample.seconds);
+    std::vector<double> seconds;
     for (const Sample& sample : samples) {
       rows.append(sample.features);
-      labels.push_back(share(sample.seconds, best));
-      // What is fast has to be told apart well; how slow a slow candidate is matters little.
-      weights.push_back(0.1F + std::exp2(labels.back()));
+      seconds.push_back(sample.seconds);
     }
+    for (double faster : ranks(seconds))
+      labels.push_back(static_cast<float>(1 - (faster + 0.5) / static_cast<double>(samples.size())));
     if (!samples.empty()) groups.push_back(static_cast<uint32_t>(samples.size()));
   }
   BoosterOptions options;
   options.ranking = ranking_;
   options.seed = seed_;
-  booster_ = std::make_unique<Booster>(rows, labels, weights, groups, options);
+  booster_ = std::make_unique<Booster>(rows, labels, groups, options);
   trained_count_ = count_;
 }
 

@@ -14,8 +14,9 @@ namespace tensormill::tune {
 
 class CostModel {
 public:
-  /// `ranking`: learns which of two candidates of a task is faster; else log2 of the rate as a share of the
-  /// task's best one, at least kWorst.
+  /// `ranking`: learns which of two candidates of a task is faster; else the share of the task's candidates
+  /// that are slower. Places, not times: most candidates lie within a few percent of the best, which a model
+  /// of times neglects for the sake of the few that take twice as long.
   explicit CostModel(bool ranking, uint64_t seed);
 
   /// A candidate of `task` that took so long; infinity when it failed. kFeatureCount features.
@@ -30,7 +31,6 @@ public:
   /// Larger is better. The model is trained.
   std::vector<float> predict(const Matrix& rows) const;
 
-  static constexpr float kWorst = -5;        ///< log2 of the share: what failed, and what is as slow
   static constexpr size_t kFewest = 16;      ///< samples that are worth a model
   static constexpr double kGrowth = 0.08;    ///< of the samples: new ones that are worth a new model
   static constexpr size_t kPerTask = 2000;   ///< samples of one task that are kept: the first

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compiler/tune/live_bodies.h"
 #include "compiler/tune/traffic.h"
 
 namespace tensormill::tune {
@@ -15,7 +16,7 @@ using te::ForKind;
 using te::StmtOp;
 
 constexpr size_t kStores = 3, kAccesses = 4;
-constexpr size_t kStoreFeatures = 28 + kAccesses * 5;
+constexpr size_t kStoreFeatures = 31 + kAccesses * 5;
 
 // Operations of a port that a division or root, and a function of vector math, take.
 constexpr double kDivisionCost = 8, kMathCost = 20;
@@ -27,44 +28,6 @@ float share(double part, double whole) {
   return rounded(std::clamp(std::log2((part + 1) / (whole + 1)), -16.0, 16.0));
 }
 float scaled(double value) { return rounded(std::log2(1 + std::max(value, 0.0))); }
-
-/// Values of the variables in scope; few enough for a search from the end.
-class Values {
-public:
-  void push(const te::VarNode* var, int64_t value) { values_.emplace_back(var, value); }
-  void pop() { values_.pop_back(); }
-  int64_t* find(const te::VarNode* var) {
-    for (auto at = values_.rbegin(); at != values_.rend(); ++at) {
-      if (at->first == var) return &at->second;
-    }
-    return nullptr;
-  }
-
-private:
-  std::vector<std::pair<const te::VarNode*, int64_t>> values_;
-};
-
-/// The value of an index where it follows from variables; what depends on data is 0.
-int64_t evaluate(const te::Expr& expr, Values& values) {
-  if (const int64_t* constant = te::as_int(expr)) return *constant;
-  if (expr->op == ExprOp::kVar) {
-    const int64_t* value = values.find(expr->var.get());
-    return value == nullptr ? 0 : *value;
-  }
-  // The first lane stands for a vector.
-  if (expr->op == ExprOp::kCheckIndex || expr->op == ExprOp::kRamp || expr->op == ExprOp::kBroadcast)
-    return evaluate(expr->args[0], values);
-  const bool is_lanes = expr->op >= ExprOp::kLaneReduceAdd && expr->op <= ExprOp::kLaneReduceMax;
-  if (expr->op >= ExprOp::kLoad || is_lanes || expr->type.is_float() || expr->args.empty()) return 0;
-  for (const te::Expr& arg : expr->args) {
-    if (arg->type.is_float()) return 0;
-  }
-  std::array<te::Scalar, 3> args{};
-  for (size_t i = 0; i < expr->args.size(); ++i) args[i].i = evaluate(expr->args[i], values);
-  return te::evaluate_op(expr->op, expr->args[0]->type.dtype, expr->type.dtype, args.data(),
-                         expr->args.size())
-      .i;
-}
 
 double elements_of(const te::Buffer& buffer) {
   double elements = 1;
@@ -106,6 +69,13 @@ void count(const te::Expr& expr, std::array<double, kKinds>& counts) {
   }
 }
 
+double copies_of_body(const std::vector<NestLoop>& loops) {
+  double copies = 1;
+  for (size_t i = first_of_body(loops); i < loops.size(); ++i)
+    copies *= loops[i].kind == ForKind::kUnrolled ? loops[i].extent : 1;
+  return copies;
+}
+
 struct StoreFacts {
   double runs = 1;
   std::vector<float> features;
@@ -113,6 +83,7 @@ struct StoreFacts {
 
 /// A condition around what is visited.
 struct Guard {
+  te::Expr condition;    ///< null where what is visited runs when it does not hold
   double quotients = 0;  ///< that it asks for
   size_t depth = 0;      ///< loops around it
 };
@@ -143,8 +114,9 @@ public:
         visit(stmt->body);
         return;
       case StmtOp::kIf:
-        guards_.push_back({quotients(stmt->condition), loops_.size()});
+        guards_.push_back({stmt->condition, quotients(stmt->condition), loops_.size()});
         visit(stmt->body);
+        guards_.back().condition = te::Expr();
         visit(stmt->else_body);
         guards_.pop_back();
         return;
@@ -208,10 +180,10 @@ private:
                   int64_t first) {
     int64_t* value = values_.find(loop.var.get());
     *value += 1;
-    for (const auto& [var, definition] : lets_) *values_.find(var.get()) = evaluate(definition, values_);
+    update_lets(lets_, values_);
     const int64_t step = address(buffer, indices) - first;
     *value -= 1;
-    for (const auto& [var, definition] : lets_) *values_.find(var.get()) = evaluate(definition, values_);
+    update_lets(lets_, values_);
     return step;
   }
 
@@ -261,25 +233,32 @@ private:
   }
 
   void add_body(const std::vector<Access>& accesses, std::vector<float>& features) const {
-    double runs = 1, loads = 0;
+    double runs = 1, loads = 0, of_one = 0;
     std::vector<double> distinct(accesses.size(), 1);
-    for (size_t i = loops_.size(); i-- > 0 && loops_[i].kind != ForKind::kSerial;) {
-      if (loops_[i].kind != ForKind::kUnrolled) continue;
+    std::vector<bool> is_one(accesses.size(), true);
+    for (size_t i = first_of_body(loops_); i < loops_.size(); ++i) {
+      if (loops_[i].kind == ForKind::kVectorized) {
+        for (size_t a = 0; a < accesses.size(); ++a) is_one[a] = is_one[a] && accesses[a].steps[i] == 0;
+        continue;
+      }
       runs *= loops_[i].extent;
       for (size_t a = 0; a < accesses.size(); ++a) {
         if (accesses[a].steps[i] != 0) distinct[a] *= loops_[i].extent;
       }
     }
-    for (size_t a = 1; a < accesses.size(); ++a) loads += accesses[a].in_register ? 0 : distinct[a];
+    for (size_t a = 1; a < accesses.size(); ++a) {
+      loads += accesses[a].in_register ? 0 : distinct[a];
+      of_one += accesses[a].in_register || !is_one[a] ? 0 : distinct[a];
+    }
     features.push_back(scaled(runs));
     features.push_back(scaled(loads));
+    features.push_back(scaled(of_one));
     features.push_back(rounded(std::min(runs / std::max(loads, 1.0), 64.0)));
   }
 
   // Conditions of linear indices leave a loop where it is cut; others are asked in each iteration.
   void add_guards(std::vector<float>& features) const {
-    size_t body = loops_.size();
-    while (body > 0 && loops_[body - 1].kind != ForKind::kSerial) --body;
+    const size_t body = first_of_body(loops_);
     double divided = 0, inside = 0;
     for (const Guard& guard : guards_) {
       divided += guard.quotients;
@@ -300,13 +279,39 @@ private:
     return count;
   }
 
+  // The cycles of all bodies, of those that conditions cut what is left; adds features of how much that is.
+  PortCycles cycles_of_bodies(const std::vector<NestAccess>& accesses, double operations,
+                              std::vector<float>& features) {
+    std::vector<te::Expr> conditions;
+    for (const Guard& guard : guards_) {
+      if (guard.condition) conditions.push_back(guard.condition);
+    }
+    PortCycles sum;
+    double live = 0, least = INFINITY;
+    for (const LiveBody& body : live_bodies(conditions, loops_, lets_, values_)) {
+      const double copies = copies_of_body(body.loops);
+      live += body.share * copies / copies_of_body(loops_);
+      if (copies == 0) continue;
+      least = std::min(least, copies);
+      const PortCycles cycles = port_cycles(accesses, body.loops, operations, facts_);
+      sum.ideal += body.share * cycles.ideal;
+      sum.ports += body.share * cycles.ports;
+      sum.entries += body.share * cycles.entries;
+      sum.vectors = std::max(sum.vectors, cycles.vectors);
+    }
+    features.push_back(rounded(live));
+    features.push_back(scaled(std::isfinite(least) ? least : 0));
+    return sum;
+  }
+
   // Shares, so that they mean the same in kernels of other sizes.
   void add_cycles(const std::vector<Access>& accesses, const std::array<double, kKinds>& counts,
                   StoreFacts& facts) {
     const std::vector<NestAccess> plain(accesses.begin(), accesses.end());
     const double operations = counts[kAdds] + counts[kProducts] + counts[kComparisons] +
                               kDivisionCost * counts[kDivisions] + kMathCost * counts[kMath];
-    const PortCycles cycles = port_cycles(plain, loops_, operations, facts_);
+    add_guards(facts.features);
+    const PortCycles cycles = cycles_of_bodies(plain, operations, facts.features);
     const double from_l2 = bytes_moved(plain, loops_, static_cast<double>(facts_.l1d_bytes) * 0.75);
     const double from_l3 = bytes_moved(plain, loops_, static_cast<double>(facts_.l2_bytes) * 0.75);
     ideal_cycles_ += cycles.ideal;
@@ -314,7 +319,6 @@ private:
     entry_cycles_ += cycles.entries;
     l2_cycles_ += from_l2 / kL2Bytes;
     l3_cycles_ += from_l3 / kL3Bytes;
-    add_guards(facts.features);
     facts.features.push_back(rounded(cycles.vectors / std::max(1, facts_.vector_registers)));
     facts.features.push_back(share(cycles.ports, cycles.ports + cycles.entries));
     facts.features.push_back(share(from_l2 / kL2Bytes, cycles.ports));
@@ -369,7 +373,7 @@ private:
 
   const target::CpuFacts& facts_;
   std::vector<NestLoop> loops_;
-  std::vector<std::pair<te::Var, te::Expr>> lets_;
+  Lets lets_;
   std::vector<Guard> guards_;
   Values values_;
   std::vector<StoreFacts> stores_;

@@ -8,14 +8,16 @@
 ///   integer, comparisons and selections, loads;
 ///   reuse: runs inside of the outermost loop whose touched bytes still fit half of L1, and of L2; bytes
 ///   touched by all loops;
-///   the body that is straight code (unrolled and vectorized loops inside of the innermost serial one): its
-///   runs in vectors, its loads from memory, runs for each load (plain);
-///   conditions around it (plain): all, quotients and remainders that they ask for, those inside of the
-///   innermost serial loop; cycles (traffic.h): vectors that the body needs at once for each register of the
-///   target (plain), and log2 of shares, within ±16: the ports' cycles of all with the starts of loops,
-///   cycles of bytes from the second cache and from beyond it of the ports' cycles; the four accesses that
-///   touch most bytes, the store's own first: bytes touched, runs for each distinct element, step along the
-///   vectorized and along the innermost serial loop in elements, 1 when in registers.
+///   the body that is straight code (unrolled and vectorized loops inside of the innermost other one): its
+///   runs in vectors, its loads from memory, those of one element for all lanes among them, runs for each
+///   load (plain); conditions around it (plain): all, quotients and remainders that they ask for, those
+///   inside of the innermost serial loop; what they leave of the body (live_bodies.h): the mean share of its
+///   runs (plain), and the runs of the smallest piece; cycles (traffic.h), of a piece those that it takes:
+///   vectors that the body needs at once for each register of the target (plain), and log2 of shares, within
+///   ±16: the ports' cycles of all with the starts of loops, cycles of bytes from the second cache and from
+///   beyond it of the ports' cycles; the four accesses that touch most bytes, the store's own first: bytes
+///   touched, runs for each distinct element, step along the vectorized and along the innermost serial loop
+///   in elements, 1 when in registers.
 /// And for the whole nest: stores, loops, unrolled copies of all stores, bytes of temporaries in memory, runs
 /// of all stores; vectors in registers for each register of the target (plain); tasks of the parallel loops;
 /// share of the cores that the last round of tasks keeps busy (plain); cycles of all stores by ports, starts

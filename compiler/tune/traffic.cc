@@ -9,8 +9,8 @@ namespace tensormill::tune {
 namespace {
 
 constexpr double kLineBytes = 64;
-constexpr double kLoadsPerCycle = 2;
-constexpr double kLatency = 4;  // of a fused multiply-add
+constexpr double kElementsPerCycle = 2;  // loads of one element for all lanes
+constexpr double kLatency = 4;           // of a fused multiply-add
 constexpr double kEntryCycles =
     6;  // of a loop: its first iteration waits, its end is mispredicted now and then
 
@@ -40,7 +40,7 @@ struct Body {
 
 Body body_of(const NestAccess& access, const std::vector<NestLoop>& loops) {
   Body body;
-  for (size_t i = loops.size(); i-- > 0 && loops[i].kind != te::ForKind::kSerial;) {
+  for (size_t i = first_of_body(loops); i < loops.size(); ++i) {
     if (loops[i].kind == te::ForKind::kVectorized) {
       body.lanes *= loops[i].extent;
       body.lane_step = static_cast<double>(std::abs(access.steps[i]));
@@ -51,13 +51,22 @@ Body body_of(const NestAccess& access, const std::vector<NestLoop>& loops) {
   return body;
 }
 
-/// Loads or stores of a copy of the body: vectors, one element for all lanes, or an element a lane.
-double moves_of_body(const Body& body, double chunks) {
-  if (body.lane_step == 0) return body.copies;
-  return body.copies * (body.lane_step == 1 ? chunks : body.lanes);
+/// Cycles of the loads or stores of a copy of the body: vectors, one element for all lanes, or an element a
+/// lane.
+double cycles_of_moves(const Body& body, double chunks, double vectors_per_cycle) {
+  if (body.lane_step == 1) return body.copies * chunks / vectors_per_cycle;
+  return body.copies * (body.lane_step == 0 ? 1 : body.lanes) / kElementsPerCycle;
 }
 
 }  // namespace
+
+size_t first_of_body(const std::vector<NestLoop>& loops) {
+  size_t body = loops.size();
+  while (body > 0 &&
+         (loops[body - 1].kind == te::ForKind::kUnrolled || loops[body - 1].kind == te::ForKind::kVectorized))
+    --body;
+  return body;
+}
 
 double distinct_elements(const NestAccess& access, const std::vector<NestLoop>& loops, size_t first) {
   double unit = 1, run = 1, repeats = 1;
@@ -104,8 +113,7 @@ double bytes_moved(const std::vector<NestAccess>& accesses, const std::vector<Ne
 PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vector<NestLoop>& loops,
                        double operations, const target::CpuFacts& facts) {
   double lanes = 1, copies = 1, iterations = 1, entries = 1;
-  size_t body = loops.size();
-  while (body > 0 && loops[body - 1].kind != te::ForKind::kSerial) --body;
+  const size_t body = first_of_body(loops);
   for (size_t i = 0; i < loops.size(); ++i) {
     if (i >= body && loops[i].kind == te::ForKind::kVectorized) {
       lanes *= loops[i].extent;
@@ -118,6 +126,7 @@ PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vecto
   }
   const double chunks = std::max(1.0, std::ceil(lanes * accesses[0].element_bytes * 8 / facts.vector_bits));
   PortCycles cycles;
+  const double vectors_per_cycle = facts.products_per_cycle;
   double moves = 0, operands = 0;
   bool accumulates = false;
   for (size_t i = 0; i < accesses.size(); ++i) {
@@ -129,14 +138,14 @@ PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vecto
       if (i == 0) cycles.vectors += one.copies * chunks;
       continue;
     }
-    moves += moves_of_body(one, chunks);
+    moves += cycles_of_moves(one, chunks, vectors_per_cycle);
     if (i > 0 && one.lane_step != 0) operands = std::max(operands, one.copies * chunks);
   }
   cycles.vectors += operands + 1;
   const double spilled = std::max(0.0, cycles.vectors - facts.vector_registers);
   const double arithmetic = copies * chunks * operations / facts.products_per_cycle;
   const double ports =
-      std::max({arithmetic, (moves + 2 * spilled) / kLoadsPerCycle, accumulates ? kLatency : 1.0});
+      std::max({arithmetic, moves + 2 * spilled / vectors_per_cycle, accumulates ? kLatency : 1.0});
   cycles.ideal = arithmetic * iterations;
   cycles.ports = ports * iterations;
   cycles.entries = entries * kEntryCycles;

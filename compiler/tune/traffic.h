@@ -24,6 +24,9 @@ struct NestAccess {
   std::vector<int64_t> steps;  ///< by loop, outermost first, in elements; 0 where the loop does not move it
 };
 
+/// The first loop of the body: the unrolled and vectorized ones inside of the innermost other one.
+size_t first_of_body(const std::vector<NestLoop>& loops);
+
 /// Distinct elements that the loops from `first` on touch, at most the buffer's. Loops whose steps overlap (a
 /// window that slides) count once: by ascending step, each either continues the run of the one before or
 /// repeats it somewhere else.
@@ -46,8 +49,9 @@ struct PortCycles {
 };
 
 /// `accesses`: the store's own first. `operations`: arithmetic of one run, weighted by what it costs.
-/// The body is the unrolled and vectorized loops inside of the innermost serial one; what does not fit the
-/// registers is stored and loaded again.
+/// What does not fit the registers is stored and loaded again. A core moves as many whole vectors a cycle as
+/// it multiplies: where vectors are wider than its paths both take two turns. Of a loop only a part of the
+/// copies may run (live_bodies.h).
 PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vector<NestLoop>& loops,
                        double operations, const target::CpuFacts& facts);
 

@@ -74,6 +74,21 @@ TEST_F(CostModelTest, BothObjectivesLearnTheOrderOfUnseenPoints) {
   }
 }
 
+TEST_F(CostModelTest, HowSlowTheSlowAreDoesNotMatter) {
+  CostModel near(false, 1), far(false, 1);
+  const std::vector<Point> all = points(40, 5);
+  Matrix rows;
+  for (const Point& point : all) {
+    const double seconds = valley(point, 0);
+    rows.append(space_.features(point));
+    near.add("a task", space_.features(point), seconds);
+    far.add("a task", space_.features(point), 1e-3 + seconds * seconds * seconds);
+  }
+  near.update();
+  far.update();
+  EXPECT_EQ(near.predict(rows), far.predict(rows)) << "places, not times";
+}
+
 TEST_F(CostModelTest, FailedCandidatesAreTheWorst) {
   CostModel model(false, 1);
   const std::vector<Point> all = points(40, 3);

@@ -48,7 +48,7 @@ TEST(Features, LoopsAndAccessesAreCounted) {
   EXPECT_EQ(features[3], scaled(32)) << "vectorized";
   EXPECT_EQ(features[4], scaled(8)) << "parallel";
   EXPECT_EQ(features[5], 2) << "depth";
-  const size_t first_access = 28;
+  const size_t first_access = 31;
   EXPECT_EQ(features[first_access], scaled(1024)) << "bytes that the store touches";
   EXPECT_EQ(features[first_access + 2], scaled(1)) << "its step along the lanes";
   EXPECT_EQ(features[kFeatureCount - 14], scaled(1)) << "stores";

@@ -6,7 +6,7 @@
 namespace tensormill::tune {
 
 /// Raised whenever the meaning of a feature changes: features of another version are no samples.
-inline constexpr int kFeatureVersion = 3;
-inline constexpr size_t kFeatureCount = 3 * (28 + 4 * 5) + 14;
+inline constexpr int kFeatureVersion = 4;
+inline constexpr size_t kFeatureCount = 3 * (31 + 4 * 5) + 14;
 
 }  // namespace tensormill::tune
