@@ -148,6 +148,21 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   return {};
 }
 
+namespace {
+
+/// Whether of a recurrent layer's operands only those with a row of the batch each have the axis.
+bool rows_alone(const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
+  const size_t states = node.attrs.string_of("kind") == "lstm" ? 2 : 1;
+  const bool has_lengths = node.attrs.int_of("lengths") != 0;
+  for (size_t i = 1; i < axes.size(); ++i) {
+    const bool is_state = i >= 2 && i < 2 + states, is_lengths = has_lengths && i + 1 == axes.size();
+    if (axes[i] && !(is_state && axes[i] == size_t{1}) && !(is_lengths && axes[i] == size_t{0})) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
   constexpr std::array<std::string_view, 6> kSteps = {"equal_text", "find_text",         "join_text",
                                                       "match_text", "numbers_from_text", "text_from_numbers"};
@@ -164,6 +179,7 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
   if (node.op == "scatter") return axes[1] && axes[2] ? is_other_axis() : std::nullopt;
   if (node.op == "couple_pairs") return axes[0] == size_t{0} ? axes[0] : std::nullopt;
   if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
+  if (node.op == "recurrent") return axes[0] == size_t{1} && rows_alone(node, axes) ? axes[0] : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
   return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
 }

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 #include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/select.h"
 
@@ -74,13 +73,12 @@ void compress(const HostCall& call) {
 
 void select_boxes_step(const HostCall& call) {
   expect(call, 2, 2);
-  const Json attributes = parse_json(call.attributes);
+  const Attributes attributes(call);
   BoxSelection selection;
-  selection.max_per_class = attributes.at("max_per_class").get<int64_t>();
-  selection.iou_threshold = attributes.at("iou_threshold").get<double>();
-  if (attributes.contains("score_threshold"))
-    selection.score_threshold = attributes.at("score_threshold").get<double>();
-  selection.center_form = attributes.at("center_form").get<int64_t>() != 0;
+  selection.max_per_class = attributes.integer("max_per_class");
+  selection.iou_threshold = attributes.real("iou_threshold");
+  if (attributes.has("score_threshold")) selection.score_threshold = attributes.real("score_threshold");
+  selection.center_form = attributes.flag("center_form");
   const Tensor rows = select_boxes(copied(call.inputs[0]), copied(call.inputs[1]), selection);
   const Shape& scores = call.inputs[1].shape;
   const int64_t entries =
@@ -120,7 +118,7 @@ void distinct_step(const HostCall& call) {
   expect(call, call.inputs.size() == 2 ? 2 : 1, 5);
   const size_t axis = axis_of(call, call.inputs[0].shape.size());
   const Rows rows(call.inputs[0], axis);
-  const bool sorted = parse_json(call.attributes).at("sorted").get<int64_t>() != 0;
+  const bool sorted = Attributes(call).flag("sorted");
   const int64_t given =
       call.inputs.size() == 2 ? count_of(call, 1, rows.extent) : static_cast<int64_t>(rows.extent);
   const Distinct found = distinct(cut(call.inputs[0], axis, given), axis, sorted);

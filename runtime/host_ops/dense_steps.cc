@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 #include "runtime/base/narrow.h"
 #include "runtime/host_ops/host_call.h"
 
@@ -76,7 +75,7 @@ void sort_positions(const HostCall& call) {
   int64_t* positions = integers(call, 0, rows * k);
   if (k > lines.extent)
     throw Error(ErrorCode::kInvalidPackage, "a host step sorts more elements than there are");
-  const bool largest = parse_json(call.attributes).at("largest").get<int64_t>() != 0;
+  const bool largest = Attributes(call).flag("largest");
   if (is_float(x.dtype())) {
     sort_lines<double>(
         lines, k, positions, [&](int64_t at) { return x.element_as_double(at); },
@@ -92,8 +91,8 @@ namespace {
 
 enum class Reduction : uint8_t { kNone, kAdd, kMul, kMin, kMax };
 
-Reduction reduction_of(const Json& attributes) {
-  const auto name = attributes.at("reduction").get<std::string>();
+Reduction reduction_of(const HostCall& call) {
+  const std::string name = Attributes(call).text("reduction");
   if (name == "none") return Reduction::kNone;
   if (name == "add") return Reduction::kAdd;
   if (name == "mul") return Reduction::kMul;
@@ -175,7 +174,7 @@ void scatter(const HostCall& call) {
   const auto elements = static_cast<size_t>(num_elements(x.shape));
   auto* target = static_cast<std::byte*>(storage(call, 0, elements, bytes));
   std::copy_n(static_cast<const std::byte*>(x.data), elements * bytes, target);
-  const Reduction reduction = reduction_of(parse_json(call.attributes));
+  const Reduction reduction = reduction_of(call);
   Targets targets(call.inputs[1], x.shape, axis);
   const auto* source = static_cast<const std::byte*>(call.inputs[2].data);
   if (reduction == Reduction::kNone) {

@@ -1,11 +1,52 @@
 #include "runtime/host_ops/host_call.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 
 namespace tensormill::host_ops {
+
+namespace {
+
+Json parsed(std::string_view text) {
+  try {
+    Json json = parse_json(text);
+    if (json.is_object()) return json;
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kInvalidPackage, "attributes of a host step: " + error.message());
+  }
+  throw Error(ErrorCode::kInvalidPackage, "the attributes of a host step are no object");
+}
+
+}  // namespace
+
+Attributes::Attributes(const HostCall& call) : json_(parsed(call.attributes)) {}
+
+const Json& Attributes::at(const std::string& name, bool (Json::*is_kind)() const noexcept) const {
+  const auto found = json_.find(name);
+  if (found == json_.end() || !((*found).*is_kind)())
+    throw Error(ErrorCode::kInvalidPackage, "a host step has no attribute \"" + name + "\" of its kind");
+  return *found;
+}
+
+int64_t Attributes::integer(const std::string& name) const {
+  return at(name, &Json::is_number_integer).get<int64_t>();
+}
+
+std::vector<int64_t> Attributes::integers(const std::string& name) const {
+  const Json& list = at(name, &Json::is_array);
+  if (!std::all_of(list.begin(), list.end(), [](const Json& each) { return each.is_number_integer(); }))
+    throw Error(ErrorCode::kInvalidPackage,
+                "attribute \"" + name + "\" of a host step is no list of integers");
+  return list.get<std::vector<int64_t>>();
+}
+
+double Attributes::real(const std::string& name) const { return at(name, &Json::is_number).get<double>(); }
+
+std::string Attributes::text(const std::string& name) const {
+  return at(name, &Json::is_string).get<std::string>();
+}
 
 void expect(const HostCall& call, size_t inputs, size_t outputs) {
   if (call.inputs.size() != inputs || call.outputs.size() != outputs)
@@ -41,15 +82,13 @@ size_t inside(int64_t axis, size_t rank) {
 
 }  // namespace
 
-size_t axis_of(const HostCall& call, size_t rank) {
-  return inside(parse_json(call.attributes).at("axis").get<int64_t>(), rank);
-}
+size_t axis_of(const HostCall& call, size_t rank) { return inside(Attributes(call).integer("axis"), rank); }
 
 std::vector<size_t> axes_of(const HostCall& call, size_t rank) {
-  const Json attributes = parse_json(call.attributes);
-  if (attributes.contains("axis")) return {inside(attributes.at("axis").get<int64_t>(), rank)};
+  const Attributes attributes(call);
+  if (attributes.has("axis")) return {inside(attributes.integer("axis"), rank)};
   std::vector<size_t> axes;
-  for (const Json& axis : attributes.at("axes")) axes.push_back(inside(axis.get<int64_t>(), rank));
+  for (const int64_t axis : attributes.integers("axes")) axes.push_back(inside(axis, rank));
   return axes;
 }
 

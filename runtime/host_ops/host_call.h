@@ -2,11 +2,30 @@
 /// Error(kInvalidPackage). Thread-safety: pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/host_ops/registry.h"
 
 namespace tensormill::host_ops {
+
+/// The call's attributes, each of which must be there and of the kind that is asked for.
+class Attributes {
+public:
+  explicit Attributes(const HostCall& call);
+  bool has(const std::string& name) const { return json_.contains(name); }
+  int64_t integer(const std::string& name) const;
+  std::vector<int64_t> integers(const std::string& name) const;
+  bool flag(const std::string& name) const { return integer(name) != 0; }
+  double real(const std::string& name) const;
+  std::string text(const std::string& name) const;
+
+private:
+  const Json& at(const std::string& name, bool (Json::*is_kind)() const noexcept) const;
+
+  Json json_;
+};
 
 /// Throws unless the call has these numbers of operands.
 void expect(const HostCall& call, size_t inputs, size_t outputs);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 #include "runtime/host_ops/host_call.h"
 
 namespace tensormill::host_ops {
@@ -73,13 +72,13 @@ struct Options {
 };
 
 Options options_of(const HostCall& call) {
-  const Json json = parse_json(call.attributes);
-  const auto height = json.at("height").get<int64_t>(), width = json.at("width").get<int64_t>();
+  const Attributes attributes(call);
+  const int64_t height = attributes.integer("height"), width = attributes.integer("width");
   if (height < 1 || width < 1)
     throw Error(ErrorCode::kInvalidPackage, "a host step pools boxes to " + std::to_string(height) + " by " +
                                                 std::to_string(width) + " bins");
-  return {static_cast<size_t>(height), static_cast<size_t>(width), json.at("spatial_scale").get<double>(),
-          json.at("is_max").get<int64_t>() != 0, json.at("half_pixel").get<int64_t>() != 0};
+  return {static_cast<size_t>(height), static_cast<size_t>(width), attributes.real("spatial_scale"),
+          attributes.flag("is_max"), attributes.flag("half_pixel")};
 }
 
 /// One bin of one channel, `plane`.

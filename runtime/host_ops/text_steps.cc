@@ -7,8 +7,8 @@
 #include <set>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 #include "runtime/base/text.h"
+#include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/pattern.h"
 #include "runtime/host_ops/text_case.h"
 
@@ -19,10 +19,6 @@ namespace {
 /// The plan may be a stranger's: Error(kInvalidPackage) for what no compiler writes.
 void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::kInvalidPackage, std::string("a host step on strings has ") + what);
-}
-
-void expect(const HostCall& call, size_t inputs, size_t outputs) {
-  require(call.inputs.size() == inputs && call.outputs.size() == outputs, "another number of operands");
 }
 
 Texts texts_of(const HostCall& call, size_t index) {
@@ -135,7 +131,7 @@ void text_from_numbers(const HostCall& call) {
 void numbers_from_text(const HostCall& call) {
   expect(call, 1, 1);
   const Texts texts = texts_of(call, 0);
-  const auto dtype = dtype_from_name(parse_json(call.attributes).at("to").get<std::string>());
+  const auto dtype = dtype_from_name(Attributes(call).text("to"));
   require(dtype && *dtype != kString, "no type of numbers");
   Tensor out(*dtype, texts.shape(), nullptr, call.outputs[0]);
   require(call.output_bytes[0] == out.num_bytes(), "a result of another size");
@@ -157,7 +153,7 @@ void equal_text(const HostCall& call) {
 void match_text(const HostCall& call) {
   expect(call, 1, 1);
   const Texts x = texts_of(call, 0);
-  const Pattern pattern(parse_json(call.attributes).at("pattern").get<std::string>());
+  const Pattern pattern(Attributes(call).text("pattern"));
   auto* out = storage<uint8_t>(call, 0, x.count());
   for (int64_t i = 0; i < x.count(); ++i) out[i] = pattern.matches(x[i]) ? 1 : 0;
 }
@@ -214,9 +210,9 @@ std::vector<std::string_view> parts_of(std::string_view text, std::string_view d
 void split_text(const HostCall& call) {
   expect(call, 1, 3);
   const Texts x = texts_of(call, 0);
-  const Json attributes = parse_json(call.attributes);
-  const std::string delimiter = attributes.at("delimiter").get<std::string>();
-  const int64_t limit = attributes.at("maxsplit").get<int64_t>();
+  const Attributes attributes(call);
+  const std::string delimiter = attributes.text("delimiter");
+  const int64_t limit = attributes.integer("maxsplit");
   const int64_t most = max_parts(x.width(), static_cast<int64_t>(delimiter.size()), limit);
   TextWriter out(call, 0, x.count() * most);
   auto* counts = storage<int64_t>(call, 1, x.count());
@@ -233,9 +229,9 @@ void split_text(const HostCall& call) {
 void normalize_text(const HostCall& call) {
   expect(call, 2, 2);
   const Texts x = texts_of(call, 0), words = texts_of(call, 1);
-  const Json attributes = parse_json(call.attributes);
-  const int64_t change = attributes.at("case").get<int64_t>();
-  const bool sensitive = attributes.at("case_sensitive").get<int64_t>() != 0;
+  const Attributes attributes(call);
+  const int64_t change = attributes.integer("case");
+  const bool sensitive = attributes.flag("case_sensitive");
   const auto compared = [&](std::string_view text) {
     return sensitive ? std::string(text) : lower_case(text);
   };

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper, mapping
+from onnx import TensorProto, helper, mapping, numpy_helper
 
 import cases
 from conformance_test import Worker
@@ -34,8 +34,9 @@ class OneNode(unittest.TestCase):
         cls.worker.close()
         cls.folder.cleanup()
 
-    def run_model(self, graph, opset, feed, expect, domains=()):
-        """Calls expect(answer, outputs) with the program's answer and its outputs by position."""
+    def run_model(self, graph, opset, feed, expect, domains=(), buckets=""):
+        """Calls expect(answer, outputs) with the program's answer and its outputs by position. `buckets`: those of the dims
+        that the graph names, which stay free."""
         imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(name, version) for name, version in domains]
         model = helper.make_model(graph, opset_imports=imports)
         folder = Path(self.folder.name)
@@ -43,23 +44,28 @@ class OneNode(unittest.TestCase):
         outputs.unlink(missing_ok=True)
         path.write_bytes(model.SerializeToString())
         cases.save(folder / "in.npz", feed)
-        answer = self.worker.ask(f"{path} {folder}/in.npz {outputs}")
+        answer = self.worker.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
         if not outputs.exists():
             return expect(answer, {})
         with np.load(outputs) as archive:
             return expect(answer, {name: archive[name] for name in archive.files})
 
-    def check(self, op, opset, inputs, expected, /, domains=(), digits=5, **attributes):
+    def check(self, op, opset, inputs, expected, /, domains=(), digits=5, free=None, buckets="", constants=(), **attributes):
         """`inputs`: arrays or None; `expected`: arrays, or None for an output that the node does not name. Values that
-        agree in so many digits behind the point are equal."""
+        agree in so many digits behind the point are equal. `free`: by input, the names of axes that stay free, with
+        their `buckets`. `constants`: inputs whose values are the model's."""
         names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
-        feed = {name: array for name, array in zip(names, inputs) if name}
+        given = {name: array for name, array in zip(names, inputs) if name}
+        feed = {name: array for name, array in given.items() if int(name[1:]) not in constants}
+        shapes = {name: [(free or {}).get(int(name[1:]), {}).get(d, extent) for d, extent in enumerate(array.shape)]
+                  for name, array in feed.items()}
         outputs = [f"y{i}" if array is not None else "" for i, array in enumerate(expected)]
         graph = helper.make_graph(
             [helper.make_node(op, names, outputs, domain=domains[0][0] if domains else None, **attributes)], "one",
-            [helper.make_tensor_value_info(name, element_type(array), array.shape) for name, array in feed.items()],
+            [helper.make_tensor_value_info(name, element_type(array), shapes[name]) for name, array in feed.items()],
             [helper.make_tensor_value_info(name, element_type(array), None)
-             for name, array in zip(outputs, expected) if name])
+             for name, array in zip(outputs, expected) if name],
+            [numpy_helper.from_array(array, name) for name, array in given.items() if name not in feed])
         wanted = [array for array in expected if array is not None]
 
         def expect(answer, actual):
@@ -71,4 +77,4 @@ class OneNode(unittest.TestCase):
                         found = np.where(np.abs(found - right) <= 10.0**-digits, right, found)
                 self.assertEqual(cases.difference(found, right), "", f"{op} {attributes}, output {i}")
 
-        self.run_model(graph, opset, feed, expect, domains)
+        self.run_model(graph, opset, feed, expect, domains, buckets)

@@ -25,6 +25,7 @@ class Builder:
     def __init__(self, rng, opset):
         self.rng, self.opset = rng, opset
         self.nodes, self.feed, self.constants, self.outputs = [], {}, {}, []
+        self.free, self.buckets = {}, ""  # by input: axis -> name of a dim that stays free; and the dims' buckets
         self.rtol, self.atol, self.units = 1e-4, 1e-6, 0
         self.relative_to_largest = True
         self.allow_hard = True
@@ -141,7 +142,8 @@ class Builder:
         read = {name for node in self.nodes for name in node.input}
         made = [name for node in self.nodes for name in node.output if name]
         names = self.outputs or [name for name in made if name not in read] or made[-1:]
-        infos = [helper.make_tensor_value_info(name, element_type(array.dtype), [(dims or {}).get(e, e) for e in array.shape])
+        infos = [helper.make_tensor_value_info(name, element_type(array.dtype),
+                                               [self.free.get(name, {}).get(axis, (dims or {}).get(e, e)) for axis, e in enumerate(array.shape)])
                  for name, array in self.feed.items()]
         written, initializers = [], []
         for name, array in self.constants.items():

@@ -324,27 +324,34 @@ def lrn(b):
 ACTIVATIONS = ["Relu", "Tanh", "Sigmoid", "Softsign", "LeakyRelu", "HardSigmoid", "Elu"]
 
 
-def draw_recurrent(name, gates, states):
+def draw_recurrent(name, gates, states, free=False):
+    """`free`: over sequences of any length, beside buckets of other lengths, mostly in batches of any size."""
     def draw(b):
-        steps, batch, size, hidden = b.int(1, 5), b.int(1, 3), b.int(1, 9), b.pick([1, 3, 5, 8, 16, 17])
+        steps, batch = (b.pick([1, 3, 17, 40]), b.int(1, 5)) if free else (b.int(1, 5), b.int(1, 3))
+        size, hidden = b.int(1, 9), b.pick([1, 3, 5, 8, 16, 17])
         direction = b.pick(["forward", "reverse", "bidirectional"])
         d = 2 if direction == "bidirectional" else 1
-        batchwise = b.opset >= 14 and b.chance(0.1)
+        batchwise = b.opset >= 14 and not free and b.chance(0.1)
         shape = [batch, steps, size] if batchwise else [steps, batch, size]
         state = [batch, d, hidden] if batchwise else [d, batch, hidden]
-        parts = [b.x(shape), b.x([d, gates * hidden, size], constant=0.8), b.x([d, gates * hidden, hidden], constant=0.8),
+        # Long sequences need weights that forget and bounded gates, or rounding grows from step to step.
+        fixed, weights = (0, {"low": -0.3, "high": 0.3}) if free else (0.1, {})
+        functions = ["Tanh", "Sigmoid", "Softsign", "HardSigmoid"] if free else ACTIVATIONS
+        parts = [b.x(shape, constant=fixed), b.x([d, gates * hidden, size], constant=0.8), b.x([d, gates * hidden, hidden], constant=0.8, **weights),
                  b.x([d, 2 * gates * hidden], constant=0.8) if b.chance(0.6) else "",
-                 b.given(b.rng.integers(1, steps + 1, batch).astype(np.int32), 0.3) if b.chance(0.3) else ""]
-        parts += [b.x(state) if b.chance(0.4) else "" for _ in range(states)]
+                 b.given(b.rng.integers(1, steps + 1, batch).astype(np.int32), 0 if free else 0.3) if b.chance(0.3) else ""]
+        parts += [b.x(state, constant=fixed) if b.chance(0.4) else "" for _ in range(states)]
         if name == "LSTM" and b.chance(0.3):
             parts.append(b.x([d, 3 * hidden], constant=0.8))
         options = b.some(clip=1.0) if b.chance(0.3) else {}
         if name == "GRU":
             options.update(b.some(linear_before_reset=b.int(0, 1)))
         if b.chance(0.2):
-            options["activations"] = [b.pick(ACTIVATIONS) for _ in range({"RNN": 1, "GRU": 2, "LSTM": 3}[name] * d)]
+            options["activations"] = [b.pick(functions) for _ in range({"RNN": 1, "GRU": 2, "LSTM": 3}[name] * d)]
         if batchwise:
             options["layout"] = 1
+        if free:
+            free_axes(b, parts, states)
         b.rtol, b.atol = 2e-4, 1e-5
         outputs = [f"y{i}" if b.chance(0.8) else "" for i in range(states + 1)]
         if not any(outputs):
@@ -356,9 +363,21 @@ def draw_recurrent(name, gates, states):
     return draw
 
 
-spec("RNN", 7)(draw_recurrent("RNN", 1, 1))
-spec("GRU", 7)(draw_recurrent("GRU", 3, 1))
-spec("LSTM", 7)(draw_recurrent("LSTM", 4, 2))
+def free_axes(b, parts, states):
+    """The axis of steps, and mostly that of the batch."""
+    given = [name for name in parts if name]
+    if b.is_constant or len(set(given)) != len(given):
+        raise Skip
+    b.free, b.buckets = {parts[0]: {0: "T"}}, b.pick(["T=8,32", "T=8", "T=2"])
+    if b.chance(0.6):
+        b.buckets += ";N=2"
+        for name, axis in [(parts[0], 1), (parts[4], 0)] + [(state, 1) for state in parts[5:5 + states]]:
+            b.free.setdefault(name, {})[axis] = "N"
+
+
+for layer, gate_count, state_count in (("RNN", 1, 1), ("GRU", 3, 1), ("LSTM", 4, 2)):
+    spec(layer, 7)(draw_recurrent(layer, gate_count, state_count))
+    spec(f"free.{layer}", 7)(draw_recurrent(layer, gate_count, state_count, free=True))
 
 
 @spec("Attention", 23)

@@ -257,7 +257,7 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
   if (!def.is_view && !ops::is_host_step(def)) return NodeAxes(graph_, counts_, node, operands).run();
   const std::optional<Extents> result = def.is_view ? reshaped(node) : of_host_step(node);
   if (!result) return std::nullopt;
-  return std::vector<Extents>{*result};
+  return std::vector<Extents>(node.outputs.size(), *result);
 }
 
 std::optional<Extents> DataExtents::reshaped(const ir::Node& node) const {

@@ -1,10 +1,11 @@
-// RNN, GRU and LSTM, unrolled over the sequence: its length is known. Gates stand in the weights in ONNX's
-// order.
+// RNN, GRU and LSTM. A short sequence of known length is unrolled into kernels; a sample of a free length and
+// a long sequence get a host step for each direction. Gates stand in the weights in ONNX's order.
 #include <algorithm>
 #include <array>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "runtime/host_ops/recurrent_math.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -12,7 +13,9 @@ namespace {
 
 using V = ir::ValueId;
 
-constexpr int64_t kMaxSteps = 4096;
+/// Steps that are unrolled into kernels. A host step takes as long for one row and a quarter longer for 16,
+/// while the compile of kernels takes ten times as long at 500 steps and a hundred times at 4,000.
+constexpr int64_t kMostUnrolled = 256;
 
 struct Activation {
   std::string name;
@@ -22,6 +25,7 @@ struct Activation {
 
 /// The node's sizes and operands; X is [steps, batch, input].
 struct Layer {
+  std::string kind;  ///< attribute of the host step
   int64_t steps, batch, hidden, directions, gates;
   bool batchwise;
   V x, lengths = ir::kAbsent;
@@ -30,6 +34,7 @@ struct Layer {
 /// The operands of one direction, without their direction axis.
 struct Direction {
   V w, r;                                        ///< [gates*hidden, input or hidden]
+  V r_resets, r_candidate;                       ///< of a GRU: [2*hidden, hidden], [hidden, hidden]
   V w_bias = ir::kAbsent, r_bias = ir::kAbsent;  ///< [gates*hidden]
   V h, c = ir::kAbsent;                          ///< initial states, [batch, hidden]
   V peephole = ir::kAbsent;                      ///< [3*hidden]
@@ -99,6 +104,12 @@ V part(Compose& c, V x, int64_t index, int64_t hidden) {
 }
 
 V with_bias(Compose& c, V x, V bias) { return bias == ir::kAbsent ? x : c.add(x, bias); }
+V bias_of(Compose& c, V bias, int64_t start, int64_t count) {
+  return bias == ir::kAbsent ? bias : c.slice(bias, 0, start, count);
+}
+
+/// Whether a GRU multiplies the state by its weights before the gate r applies.
+bool resets_late(const NodeContext& context) { return context.int_attr("linear_before_reset", 0) != 0; }
 
 State rnn_step(NodeContext& context, const Layer&, const Direction& d, V inputs, const State& state) {
   Compose c(context);
@@ -110,19 +121,16 @@ State rnn_step(NodeContext& context, const Layer&, const Direction& d, V inputs,
 State gru_step(NodeContext& context, const Layer& layer, const Direction& d, V inputs, const State& state) {
   Compose c(context);
   const int64_t n = layer.hidden;
-  const auto recurrent = [&](V h, int64_t first, int64_t count) {
-    const V weights = c.slice(d.r, 0, first * n, count * n);
-    const V bias = d.r_bias == ir::kAbsent ? d.r_bias : c.slice(d.r_bias, 0, first * n, count * n);
-    return with_bias(c, c.matmul(h, weights, true), bias);
-  };
-  const V both = recurrent(state.h, 0, 2);
+  const V both = with_bias(c, c.matmul(state.h, d.r_resets, true), bias_of(c, d.r_bias, 0, 2 * n));
   const auto gate = [&](int64_t index) {
     const V sum = c.add(part(c, inputs, index, n), part(c, both, index, n));
     return apply(context, d.activations[0], clipped(context, sum));
   };
   const V z = gate(0), r = gate(1);
-  const bool before = context.int_attr("linear_before_reset", 0) != 0;
-  const V past = before ? c.mul(r, recurrent(state.h, 2, 1)) : recurrent(c.mul(r, state.h), 2, 1);
+  const auto candidate_of = [&](V h) {
+    return with_bias(c, c.matmul(h, d.r_candidate, true), bias_of(c, d.r_bias, 2 * n, n));
+  };
+  const V past = resets_late(context) ? c.mul(r, candidate_of(state.h)) : candidate_of(c.mul(r, state.h));
   const V candidate = apply(context, d.activations[1], clipped(context, c.add(part(c, inputs, 2, n), past)));
   const V kept = c.mul(z, state.h);
   return {c.add(c.mul(c.sub(c.number(z, 1), z), candidate), kept), ir::kAbsent};
@@ -150,16 +158,25 @@ State lstm_step(NodeContext& context, const Layer& layer, const Direction& d, V 
 
 using Step = State (*)(NodeContext&, const Layer&, const Direction&, V, const State&);
 
+/// What the inputs give to the gates: [steps, batch, gates*hidden].
+V input_sums(NodeContext& context, const Layer& layer, const Direction& d, V bias) {
+  Compose c(context);
+  // One product of many rows; a number of rows that depends on data stays an axis of its own.
+  const bool is_flat = context.data_shape(layer.x).extents.empty();
+  const int64_t features = c.shape(layer.x)[2];
+  const V x = is_flat ? c.reshape(layer.x, {layer.steps * layer.batch, features}) : layer.x;
+  return c.reshape(with_bias(c, c.matmul(x, c.transpose(d.w, {1, 0})), bias),
+                   {layer.steps, layer.batch, layer.gates * layer.hidden});
+}
+
 /// The outputs of one direction: [steps] values of [batch, hidden], 0 past a row's length, and the last
 /// state.
-State run(NodeContext& context, const Layer& layer, const Direction& d, Step step, std::vector<V>& outputs) {
+State unroll(NodeContext& context, const Layer& layer, const Direction& d, Step step,
+             std::vector<V>& outputs) {
   Compose c(context);
   State state{d.h, d.c};
   outputs.assign(static_cast<size_t>(layer.steps), ir::kAbsent);
-  const int64_t features = c.shape(layer.x)[2];
-  const V flat = c.reshape(layer.x, {layer.steps * layer.batch, features});
-  const V all = c.reshape(with_bias(c, c.matmul(flat, d.w, true), d.w_bias),
-                          {layer.steps, layer.batch, layer.gates * layer.hidden});
+  const V all = input_sums(context, layer, d, d.w_bias);
   for (int64_t count = 0; count < layer.steps; ++count) {
     const int64_t t = d.reverse ? layer.steps - 1 - count : count;
     const State next = step(context, layer, d, c.squeeze(c.slice(all, 0, t, 1), 0), state);
@@ -177,6 +194,65 @@ State run(NodeContext& context, const Layer& layer, const Direction& d, Step ste
   return state;
 }
 
+/// Recurrence weights as the host step reads them: [gates, panels, hidden, columns of a panel].
+V in_panels(NodeContext& context, const Layer& layer, V weights) {
+  Compose c(context);
+  constexpr auto kColumns = static_cast<int64_t>(host_ops::kPanelColumns);
+  const int64_t panels = (layer.hidden + kColumns - 1) / kColumns, rest = panels * kColumns - layer.hidden;
+  V x = c.reshape(weights, {layer.gates, layer.hidden, layer.hidden});
+  if (rest != 0) x = c.concat({x, c.filled(c.dtype(x), {layer.gates, rest, layer.hidden}, 0)}, 1);
+  return c.transpose(c.reshape(x, {layer.gates, panels, kColumns, layer.hidden}), {0, 1, 3, 2});
+}
+
+ir::Attrs host_attributes(const NodeContext& context, const Layer& layer, const Direction& d) {
+  ir::Attrs attrs = {
+      {"kind", layer.kind},
+      {"reverse", int64_t{d.reverse}},
+      {"lengths", int64_t{layer.lengths != ir::kAbsent}},
+      {"peepholes", int64_t{d.peephole != ir::kAbsent}},
+      {"linear_before_reset", int64_t{layer.kind == "gru" && resets_late(context)}},
+      {"input_forget", int64_t{layer.kind == "lstm" && context.int_attr("input_forget", 0) != 0}}};
+  std::string names;
+  for (size_t i = 0; i < d.activations.size(); ++i) {
+    names += (i == 0 ? "" : ",") + d.activations[i].name;
+    attrs.set("alpha" + std::to_string(i), d.activations[i].alpha);
+    attrs.set("beta" + std::to_string(i), d.activations[i].beta);
+  }
+  attrs.set("activations", names);
+  if (context.has_attr("clip")) attrs.set("clip", context.float_attr("clip", 0));
+  return attrs;
+}
+
+/// The same by a host step; `y` is [steps, batch, hidden].
+State run_on_host(NodeContext& context, const Layer& layer, const Direction& d, V& y) {
+  Compose c(context);
+  const DType dtype = c.dtype(layer.x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  const bool is_late = layer.kind == "gru" && resets_late(context);
+  // All biases are the inputs' but that which the gate r applies to.
+  V bias = d.w_bias;
+  if (d.r_bias != ir::kAbsent) {
+    const int64_t early = is_late ? 2 * layer.hidden : layer.gates * layer.hidden;
+    V added = c.slice(d.r_bias, 0, 0, early);
+    if (is_late) added = c.concat({added, c.filled(dtype, {layer.hidden}, 0)}, 0);
+    bias = c.add(bias, added);
+  }
+  std::vector<V> operands = {c.cast(input_sums(context, layer, d, bias), wide),
+                             c.cast(in_panels(context, layer, d.r), wide), c.cast(c.unsqueeze(d.h, 0), wide)};
+  if (d.c != ir::kAbsent) operands.push_back(c.cast(c.unsqueeze(d.c, 0), wide));
+  if (d.peephole != ir::kAbsent) operands.push_back(c.cast(d.peephole, wide));
+  if (is_late) {
+    const V late = d.r_bias == ir::kAbsent ? c.filled(dtype, {layer.hidden}, 0)
+                                           : c.slice(d.r_bias, 0, 2 * layer.hidden, layer.hidden);
+    operands.push_back(c.cast(late, wide));
+  }
+  if (layer.lengths != ir::kAbsent) operands.push_back(c.reshape(layer.lengths, {layer.batch}));
+  std::vector<V> results =
+      context.add_many("recurrent", std::move(operands), host_attributes(context, layer, d));
+  for (V& result : results) result = c.cast(result, dtype);
+  y = results[0];
+  return {c.squeeze(results[1], 0), results.size() > 2 ? c.squeeze(results[2], 0) : ir::kAbsent};
+}
+
 V direction_of(Compose& c, V x, int64_t index) {
   return x == ir::kAbsent ? x : c.squeeze(c.slice(x, 0, index, 1), 0);
 }
@@ -187,6 +263,10 @@ Direction read_direction(NodeContext& context, const Layer& layer, int64_t index
   Direction d;
   d.w = direction_of(c, context.input(1), index);
   d.r = direction_of(c, context.input(2), index);
+  if (layer.gates == 3) {
+    d.r_resets = c.slice(d.r, 0, 0, 2 * layer.hidden);
+    d.r_candidate = c.slice(d.r, 0, 2 * layer.hidden, layer.hidden);
+  }
   if (context.has_input(3)) {
     const V bias = direction_of(c, context.input(3), index);
     d.w_bias = c.slice(bias, 0, 0, layer.gates * layer.hidden);
@@ -212,6 +292,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   Compose c(context);
   Layer layer{};
   layer.gates = gates;
+  layer.kind = gates == 1 ? "rnn" : gates == 3 ? "gru" : "lstm";
   layer.batchwise = context.int_attr("layout", 0) != 0;
   layer.x = layer.batchwise ? c.transpose(context.input(0), {1, 0, 2}) : context.input(0);
   const Shape x = c.shape(layer.x), r = c.shape(context.input(2));
@@ -227,9 +308,6 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   if (r[0] != layer.directions || r[1] != gates * layer.hidden)
     context.invalid("R has shape " + to_string(r) + ", expected [" + std::to_string(layer.directions) + "," +
                     std::to_string(gates * layer.hidden) + "," + std::to_string(layer.hidden) + "]");
-  if (layer.steps > kMaxSteps)
-    context.unsupported("X",
-                        "sequences of more than " + std::to_string(kMaxSteps) + " steps are not implemented");
   if (context.has_input(4))
     layer.lengths = c.reshape(c.cast(context.input(4), DType::kInt64), {layer.batch, 1});
   return layer;
@@ -242,34 +320,34 @@ V stacked(Compose& c, const Layer& layer, const std::vector<V>& states) {
   return c.concat(std::move(parts), layer.batchwise ? 1 : 0);
 }
 
+/// The outputs of all steps in a row: [steps, batch, hidden].
+V in_a_row(Compose& c, const std::vector<V>& outputs) {
+  std::vector<V> rows;
+  for (const V output : outputs) rows.push_back(c.unsqueeze(output, 0));
+  return c.concat(std::move(rows), 0);
+}
+
 void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<std::string>& usual,
                        Step step) {
   Compose c(context);
   const Layer layer = read_layer(context, gates);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
-  std::vector<std::vector<V>> outputs(static_cast<size_t>(layer.directions));
-  std::vector<V> last_h, last_c;
+  const bool is_unrolled = !context.is_sample() && layer.steps > 0 && layer.steps <= kMostUnrolled;
+  std::vector<V> all, last_h, last_c;
   for (int64_t index = 0; index < layer.directions; ++index) {
     const Direction d = read_direction(context, layer, index, activations, usual.size());
-    const State last = run(context, layer, d, step, outputs[static_cast<size_t>(index)]);
+    V y = ir::kAbsent;
+    std::vector<V> outputs;
+    const State last =
+        is_unrolled ? unroll(context, layer, d, step, outputs) : run_on_host(context, layer, d, y);
+    if (is_unrolled) y = in_a_row(c, outputs);
+    all.push_back(c.unsqueeze(y, 1));
     last_h.push_back(last.h);
     last_c.push_back(last.c);
   }
   // Y: [steps, directions, batch, hidden], batchwise [batch, steps, directions, hidden].
-  std::vector<V> rows;
-  for (size_t t = 0; t < static_cast<size_t>(layer.steps); ++t) {
-    std::vector<V> parts;
-    for (const std::vector<V>& direction : outputs)
-      parts.push_back(c.unsqueeze(direction[t], layer.batchwise ? 1 : 0));
-    const int64_t direction_axis = layer.batchwise ? 1 : 0;
-    rows.push_back(c.unsqueeze(c.concat(std::move(parts), direction_axis), layer.batchwise ? 1 : 0));
-  }
-  const V y = rows.empty() ? c.filled(c.dtype(layer.x),
-                                      layer.batchwise ? Shape{layer.batch, 0, layer.directions, layer.hidden}
-                                                      : Shape{0, layer.directions, layer.batch, layer.hidden},
-                                      0)
-                           : c.concat(std::move(rows), layer.batchwise ? 1 : 0);
-  context.set_output(0, y);
+  const V y = c.concat(std::move(all), 1);
+  context.set_output(0, layer.batchwise ? c.transpose(y, {2, 0, 1, 3}) : y);
   context.set_output(1, stacked(c, layer, last_h));
   if (gates == 4) context.set_output(2, stacked(c, layer, last_c));
 }
