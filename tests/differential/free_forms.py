@@ -180,3 +180,30 @@ def maps_upsampled_between_convolutions(b):
     inner = b.node("Slice", [framed, b.i(1, 1), b.i(-1, -1), b.i(2, 3)])
     out = b.node("ConvTranspose", [conv(inner, 16, 16), b.weights(16, 1, 4, 4)], strides=[2, 2], pads=[1, 1, 1, 1])
     b.node("Slice", [out, b.i(0, 0), b.node("Concat", [b.dim(x, 2), b.dim(x, 3)], axis=0), b.i(2, 3)])
+
+
+@form({"H": 8, "W": 8}, [(5, 9), (18, 7)])
+def places_of_the_largest(b):
+    """A pool that says where its elements were, and one that is undone."""
+    x = b.free("x", [2, 3, "H", "W"])
+    for options in ({"pads": [1, 0, 0, 1], "strides": [2, 1]}, {"dilations": [1, 2], "pads": [1, 1, 1, 1], "storage_order": 1}):
+        b.node("MaxPool", [x], 2, kernel_shape=[2, 2], **options)
+    y = b.node("Concat", [x, x], axis=2)
+    wide = b.node("Concat", [y, y], axis=3)
+    b.node("MaxUnpool", b.node("MaxPool", [wide], 2, kernel_shape=[2, 2], strides=[2, 2]), kernel_shape=[2, 2], strides=[2, 2])
+
+
+@form({"H": 9, "W": 6}, [(5, 9), (18, 7), (7, 7)], 18)
+def middles(b):
+    x, y = b.free("x", [3, "H", 2]), b.free("y", ["W"])
+    b.node("CenterCropPad", [x, b.i(8)], axes=[1])
+    b.node("CenterCropPad", [x, b.node("Concat", [b.dim(y, 0), b.i(5)], axis=0)], axes=[1, -1])
+
+
+@form({"H": 8, "W": 8}, [(5, 9), (18, 7)], 18)
+def maps_of_columns(b):
+    b.atol = 1e-5
+    x = b.free("x", [2, 3, "H", "W"])
+    columns = b.node("Conv", [x, b.weights(24, 3, 2, 2)], pads=[0, 1, 1, 0], dilations=[2, 1])
+    b.node("Col2Im", [b.node("Reshape", [columns, b.i(2, 24, -1)]), b.node("Concat", [b.dim(x, 2), b.dim(x, 3)], axis=0), b.i(2, 2)],
+           pads=[0, 1, 1, 0], dilations=[2, 1])

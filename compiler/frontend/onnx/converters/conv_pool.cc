@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/window_taps.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -188,6 +189,31 @@ std::vector<int64_t> tap_elements(const Windows& windows, const Shape& spatial, 
   return elements;
 }
 
+/// [points, taps]: what pool_indices reads, and the number of each, in the order that the model says.
+struct PoolElements {
+  ir::ValueId read, named;
+};
+
+PoolElements listed_elements(NodeContext& context, const Windows& windows, const Shape& spatial,
+                             const Shape& out, bool column_major) {
+  Compose c(context);
+  const int64_t taps = num_elements(windows.kernel), points = num_elements(out);
+  const std::vector<int64_t> elements = tap_elements(windows, spatial, out, false);
+  const std::vector<int64_t> numbers = tap_elements(windows, spatial, out, column_major);
+  // Taps in the padding read the window's first element that is inside, so that they never come first, and
+  // stand for it.
+  std::vector<int64_t> readable = elements, chosen = numbers;
+  for (int64_t i = 0; i < points; ++i) {
+    const auto row = elements.begin() + i * taps;
+    const auto inside = std::find_if(row, row + taps, [](int64_t element) { return element >= 0; });
+    if (inside == row + taps) context.invalid("a window lies outside of the input");
+    const auto at = static_cast<size_t>(inside - elements.begin());
+    std::replace(readable.begin() + i * taps, readable.begin() + (i + 1) * taps, int64_t{-1}, elements[at]);
+    std::replace(chosen.begin() + i * taps, chosen.begin() + (i + 1) * taps, int64_t{-1}, numbers[at]);
+  }
+  return {c.ints(readable, {points, taps}), c.ints(chosen, {points, taps})};
+}
+
 /// Output 1 of MaxPool: the element number of the first largest element of each window.
 ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape pooled) {
   Compose c(context);
@@ -198,41 +224,25 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape poo
                 plane = num_elements(spatial);
   if (context.product(points, taps) > kMaxTapElements)
     context.unsupported("output 1", "indices of " + std::to_string(points) + " windows are not implemented");
-  const std::vector<int64_t> elements = tap_elements(windows, spatial, out, false);
-  const std::vector<int64_t> numbers =
-      tap_elements(windows, spatial, out, context.int_attr("storage_order", 0) != 0);
-  // Taps in the padding read the window's first element that is inside, so that they never come first.
-  std::vector<int64_t> readable = elements;
-  for (int64_t i = 0; i < points; ++i) {
-    const auto row = readable.begin() + i * taps;
-    const auto inside = std::find_if(row, row + taps, [](int64_t element) { return element >= 0; });
-    if (inside == row + taps) context.invalid("a window lies outside of the input");
-    const int64_t fallback = *inside;
-    std::replace(row, row + taps, int64_t{-1}, fallback);
+  const bool column_major = context.int_attr("storage_order", 0) != 0;
+  PoolElements elements{};
+  if (context.is_sample()) {
+    const WindowGrid grid{spatial, out, windows.kernel, windows.strides, windows.dilations, windows.pads};
+    elements.read = window_elements(context, grid, false);
+    elements.named = column_major ? window_elements(context, grid, true) : elements.read;
+  } else {
+    elements = listed_elements(context, windows, spatial, out, column_major);
   }
-  const ir::ValueId rows =
-      c.gather(c.reshape(x, {shape[0], shape[1], plane}), c.ints(readable, {points, taps}), 2);
-  ir::ValueId best = c.arg_max(rows, 3, true);
-  // A tap in the padding that wins by its position stands for the element that it read.
-  std::vector<int64_t> chosen = numbers;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i] >= 0) continue;
-    const size_t row = i / static_cast<size_t>(taps) * static_cast<size_t>(taps);
-    for (size_t tap = row;; ++tap) {
-      if (numbers[tap] < 0) continue;
-      chosen[i] = numbers[tap];
-      break;
-    }
-  }
+  const ir::ValueId rows = c.gather(c.reshape(x, {shape[0], shape[1], plane}), elements.read, 2);
   const ir::ValueId table =
-      c.expand(c.ints(chosen, {1, 1, points, taps}), {shape[0], shape[1], points, taps});
-  best = c.reshape(c.gather_elements(table, best, 3), pooled);
-  std::vector<int64_t> planes = c.count_to(context.product(shape[0], shape[1]));
-  for (int64_t& number : planes) number *= plane;
-  Shape along(pooled.size(), 1);
-  along[0] = shape[0];
-  along[1] = shape[1];
-  return c.add(best, c.ints(planes, along));
+      c.expand(c.reshape(elements.named, {1, 1, points, taps}), {shape[0], shape[1], points, taps});
+  const ir::ValueId best = c.reshape(c.gather_elements(table, c.arg_max(rows, 3, true), 3), pooled);
+  Shape images(pooled.size(), 1), channels(pooled.size(), 1);
+  images[0] = shape[0];
+  channels[1] = shape[1];
+  const ir::ValueId map = c.add(c.mul(c.ints(c.count_to(shape[0]), images), c.ints({shape[1]}, {})),
+                                c.ints(c.count_to(shape[1]), channels));
+  return c.add(best, c.mul(map, c.ints({plane}, {})));
 }
 
 }  // namespace
@@ -381,18 +391,24 @@ void convert_col2im(NodeContext& context) {
     context.unsupported("image_shape",
                         "more than " + std::to_string(kMaxTapElements) + " taps are not implemented");
   // What each element of the picture gathers: at most one window a tap; the last column is a zero.
-  std::vector<int64_t> from(static_cast<size_t>(plane * taps), taps * points);
-  const std::vector<int64_t> elements = tap_elements(windows, image, out, false);
-  for (int64_t point = 0; point < points; ++point) {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t element = elements[static_cast<size_t>(point * taps + tap)];
-      if (element >= 0) from[static_cast<size_t>(element * taps + tap)] = tap * points + point;
+  ir::ValueId from = ir::kAbsent;
+  if (context.is_sample()) {
+    from = element_windows(context, {image, out, block, windows.strides, windows.dilations, windows.pads});
+  } else {
+    std::vector<int64_t> listed(static_cast<size_t>(plane * taps), taps * points);
+    const std::vector<int64_t> elements = tap_elements(windows, image, out, false);
+    for (int64_t point = 0; point < points; ++point) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t element = elements[static_cast<size_t>(point * taps + tap)];
+        if (element >= 0) listed[static_cast<size_t>(element * taps + tap)] = tap * points + point;
+      }
     }
+    from = c.ints(listed, {plane, taps});
   }
   const int64_t channels = x[1] / taps;
   const ir::ValueId rows = c.reshape(context.input(0), {x[0], channels, taps * points});
   const ir::ValueId wide = c.concat({rows, c.filled(c.dtype(rows), {x[0], channels, 1}, 0)}, 2);
-  const ir::ValueId parts = c.gather(wide, c.ints(from, {plane, taps}), 2);
+  const ir::ValueId parts = c.gather(wide, from, 2);
   Shape result{x[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   context.set_output(0, c.reshape(c.reduce("reduce_sum", parts, {3}, false), result));

@@ -67,6 +67,24 @@ void convert_affine_grid(NodeContext& context) {
   context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
 }
 
+namespace {
+
+/// x cut or filled along an axis by positions: in one form whichever of the extents is larger.
+V centered(NodeContext& context, V x, int64_t axis, int64_t wanted) {
+  Compose c(context);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  Shape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(axis)] = wanted;
+  const V before = c.div(c.sub(c.ints({wanted}, {}), c.ints({extent}, {})), c.ints({2}, {}));
+  const V from = c.sub(c.ints(c.count_to(wanted), {wanted}), before);
+  const V none = c.ints({0}, {}), last = c.ints({extent - 1}, {});
+  const V inside = c.binary("and", c.binary("greater_equal", from, none), c.binary("less_equal", from, last));
+  const V taken = c.gather(x, c.binary("max", c.binary("min", from, last), none), axis);
+  return c.where(c.reshape(inside, along), taken, c.filled(c.dtype(x), {}, 0));
+}
+
+}  // namespace
+
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
   Compose c(context);
@@ -82,7 +100,9 @@ void convert_center_crop_pad(NodeContext& context) {
     Shape shape = c.shape(x);
     int64_t& extent = shape[static_cast<size_t>(axis)];
     if (wanted[i] < 0) context.invalid("shape is " + to_string(wanted));
-    if (wanted[i] < extent) {
+    if (context.is_sample() && extent > 0) {
+      x = centered(context, x, axis, wanted[i]);
+    } else if (wanted[i] < extent) {
       x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
     } else if (wanted[i] > extent) {
       const int64_t missing = wanted[i] - extent;
