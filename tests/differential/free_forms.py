@@ -26,7 +26,7 @@ class FreeBuilder(Builder):
         self.extents, self.drawn = extents, values
         self.is_constant = False
 
-    def free(self, name, shape, dtype="f4"):
+    def input(self, name, shape, dtype="f4"):
         concrete = tuple(self.extents.get(e, e) for e in shape)
         draw = self.drawn.get(name)
         self.feed[name] = np.asarray(draw(self.rng, concrete) if draw else self.values(concrete, dtype), dtype)
@@ -64,7 +64,7 @@ def missing(b, extent, to):
 
 @form({"H": 8, "W": 8}, [(8, 15), (23, 12), (1, 4)])
 def windows_of_a_padded_map(b):
-    x = b.free("x", [1, "H", "W", 4])
+    x = b.input("x", [1, "H", "W", 4])
     pads = [missing(b, b.dim(x, axis), 4) for axis in (1, 2)]
     y = b.node("Pad", [x, b.node("Concat", [b.i(0, 0, 0, 0, 0), *pads, b.i(0)], axis=0)])
     h, w = (b.node("Div", [b.dim(y, axis), b.i(4)]) for axis in (1, 2))
@@ -78,7 +78,7 @@ def windows_of_a_padded_map(b):
 
 @form({"T": 7}, [(1,), (7,), (18,)])
 def codes_of_two_depths(b):
-    x = b.free("x", ["T"], "i8")
+    x = b.input("x", ["T"], "i8")
     values = b.const([0, 1], "f4")
     b.node("OneHot", [x, b.const(7, np.int64), values])
     b.node("OneHot", [x, b.one(x, 0), values])
@@ -86,7 +86,7 @@ def codes_of_two_depths(b):
 
 @form({"N": 6, "M": 4}, [(1, 5), (17, 3), (3, 17)])
 def diagonals(b):
-    x = b.free("x", ["N", "M"])
+    x = b.input("x", ["N", "M"])
     for k in (0, 2, -3):
         b.node("EyeLike", [x], k=k)
     b.node("Trilu", [x, b.const(-2, np.int64)], upper=0)
@@ -94,7 +94,7 @@ def diagonals(b):
 
 @form({"T": 6}, [(1,), (5,), (18,)])
 def ranges(b):
-    x = b.free("x", ["T", 2])
+    x = b.input("x", ["T", 2])
     t = b.one(x, 0)
     b.node("Range", [b.const(0, "f4"), b.node("Cast", [t], to=1), b.const(0.5, "f4")])
     b.range(t, b.node("Neg", [t]))
@@ -103,7 +103,7 @@ def ranges(b):
 
 def draw_hops(hop, length):
     def hops(b):
-        x = b.free("x", [1, 1, "S"])
+        x = b.input("x", [1, 1, "S"])
         b.node("Conv", [x, b.weights(2, 1, length)], strides=[hop])
 
     hops.__name__ = f"hops_of_{hop}"
@@ -116,7 +116,7 @@ for _hop, _length in ((441, 1024), (512, 2048), (1024, 2048)):
 
 @form({"S": 1024}, [(512,), (1033,)])
 def spectrograms(b):
-    x = b.free("x", [1, "S"])
+    x = b.input("x", [1, "S"])
     b.atol = 1e-4
     b.node("STFT", [x, b.const(100, np.int64), b.const(np.hanning(256), "f4")])
     b.node("STFT", [b.node("Unsqueeze", [x, b.i(2)]), b.const(128, np.int64), "", b.const(256, np.int64)], onesided=0)
@@ -125,7 +125,7 @@ def spectrograms(b):
 @form({"S": 16}, [(31,), (1,)])
 def transforms_of_any_length(b):
     b.atol = 1e-5
-    real, both = b.free("x", [2, "S", 1]), b.free("z", [2, "S", 2])
+    real, both = b.input("x", [2, "S", 1]), b.input("z", [2, "S", 2])
     b.node("DFT", [real], axis=1)
     b.node("DFT", [real], axis=1, onesided=1)
     b.node("DFT", [both], axis=1, inverse=1)
@@ -133,28 +133,28 @@ def transforms_of_any_length(b):
 
 @form({"H": 8, "W": 8}, [(17, 9), (1, 3)], 20, g=lambda rng, shape: rng.uniform(-1.3, 1.3, shape))
 def sampled_maps(b):
-    x, g = b.free("x", [1, 2, "H", "W"]), b.free("g", [1, "H", "W", 2])
+    x, g = b.input("x", [1, 2, "H", "W"]), b.input("g", [1, "H", "W", 2])
     for mode, padding, align in (("nearest", "border", 1), ("linear", "reflection", 0), ("linear", "zeros", 1)):
         b.node("GridSample", [x, g], mode=mode, padding_mode=padding, align_corners=align)
 
 
 @form({"H": 8, "W": 8}, [(5, 4), (17, 9)], 20)
 def grids(b):
-    x, theta = b.free("x", [1, 2, "H", "W"]), b.free("t", [1, 2, 3])
+    x, theta = b.input("x", [1, 2, "H", "W"]), b.input("t", [1, 2, 3])
     for align in (0, 1):
         b.node("AffineGrid", [theta, b.node("Shape", [x])], align_corners=align)
 
 
 @form({"H": 32, "W": 32}, [(41, 17)], r=lambda rng, shape: [[0, 0, 8, 8], [1, 2, 15, 30], [-3, -2, 50, 70]])
 def boxes_of_maps(b):
-    x, boxes, places = b.free("x", [1, 2, "H", "W"]), b.free("r", [3, 4]), b.i(0, 0, 0)
+    x, boxes, places = b.input("x", [1, 2, "H", "W"]), b.input("r", [3, 4]), b.i(0, 0, 0)
     b.node("RoiAlign", [x, boxes, places], output_height=3, output_width=3, sampling_ratio=2, spatial_scale=0.5)
 
 
 @form({"H": 8, "W": 8}, [(13, 7)], 19)
 def deformed_convolutions(b):
     b.atol = 1e-4
-    x = b.free("x", [1, 4, "H", "W"])
+    x = b.input("x", [1, 4, "H", "W"])
     offsets = b.node("Conv", [x, b.weights(18, 4, 3, 3)], pads=[1, 1, 1, 1])
     b.node("DeformConv", [x, b.weights(3, 4, 3, 3), offsets], pads=[1, 1, 1, 1])
 
@@ -163,7 +163,7 @@ def deformed_convolutions(b):
 def maps_upsampled_between_convolutions(b):
     """A network of the form of an hourglass: what is moved between convolutions are the pixels of blocked channels."""
     b.atol = 1e-4
-    x = b.free("x", [1, 3, "H", "W"])
+    x = b.input("x", [1, 3, "H", "W"])
     pads = [missing(b, b.dim(x, axis), 4) for axis in (2, 3)]
     padded = b.node("Pad", [x, b.node("Concat", [b.i(0, 0, 0, 0, 0, 0), *pads], axis=0)])
 
@@ -185,7 +185,7 @@ def maps_upsampled_between_convolutions(b):
 @form({"H": 8, "W": 8}, [(5, 9), (18, 7)])
 def places_of_the_largest(b):
     """A pool that says where its elements were, and one that is undone."""
-    x = b.free("x", [2, 3, "H", "W"])
+    x = b.input("x", [2, 3, "H", "W"])
     for options in ({"pads": [1, 0, 0, 1], "strides": [2, 1]}, {"dilations": [1, 2], "pads": [1, 1, 1, 1], "storage_order": 1}):
         b.node("MaxPool", [x], 2, kernel_shape=[2, 2], **options)
     y = b.node("Concat", [x, x], axis=2)
@@ -195,7 +195,7 @@ def places_of_the_largest(b):
 
 @form({"H": 9, "W": 6}, [(5, 9), (18, 7), (7, 7)], 18)
 def middles(b):
-    x, y = b.free("x", [3, "H", 2]), b.free("y", ["W"])
+    x, y = b.input("x", [3, "H", 2]), b.input("y", ["W"])
     b.node("CenterCropPad", [x, b.i(8)], axes=[1])
     b.node("CenterCropPad", [x, b.node("Concat", [b.dim(y, 0), b.i(5)], axis=0)], axes=[1, -1])
 
@@ -203,7 +203,38 @@ def middles(b):
 @form({"H": 8, "W": 8}, [(5, 9), (18, 7)], 18)
 def maps_of_columns(b):
     b.atol = 1e-5
-    x = b.free("x", [2, 3, "H", "W"])
+    x = b.input("x", [2, 3, "H", "W"])
     columns = b.node("Conv", [x, b.weights(24, 3, 2, 2)], pads=[0, 1, 1, 0], dilations=[2, 1])
     b.node("Col2Im", [b.node("Reshape", [columns, b.i(2, 24, -1)]), b.node("Concat", [b.dim(x, 2), b.dim(x, 3)], axis=0), b.i(2, 2)],
            pads=[0, 1, 1, 0], dilations=[2, 1])
+
+
+@form({"T": 6, "N": 2}, [(1, 1), (40, 2)])
+def recurrent_layers(b):
+    x = b.input("x", ["T", "N", 4])
+    b.node("LSTM", [x, b.weights(2, 12, 4), b.weights(2, 12, 3), b.weights(2, 24), "", "", "", b.weights(2, 9)], 3, hidden_size=3,
+           direction="bidirectional", clip=0.9)
+    b.node("LSTM", [x, b.weights(1, 12, 4), b.weights(1, 12, 3)], 3, hidden_size=3, direction="reverse", input_forget=1,
+           activations=["HardSigmoid", "Softsign", "Relu"])
+    for before in (0, 1):
+        b.node("GRU", [x, b.weights(1, 9, 4), b.weights(1, 9, 3), b.weights(1, 18)], 2, hidden_size=3, linear_before_reset=before)
+    b.node("RNN", [x, b.weights(1, 3, 4), b.weights(1, 3, 3), b.weights(1, 6)], 2, hidden_size=3, activations=["Affine"],
+           activation_alpha=[0.5], activation_beta=[0.1])
+
+
+@form({"T": 6}, [(9,)], l=lambda rng, shape: [2, 3, 1])
+def rows_of_own_lengths(b):
+    x, lengths, first = b.input("x", ["T", 3, 4]), b.input("l", [3], "i4"), b.input("h", [1, 3, 5])
+    b.node("LSTM", [x, b.weights(1, 20, 4), b.weights(1, 20, 5), "", lengths, first, b.input("c", [1, 3, 5])], 3, hidden_size=5)
+    b.node("GRU", [x, b.weights(1, 15, 4), b.weights(1, 15, 5), "", lengths, first], 2, hidden_size=5)
+
+
+@form({"W": 50}, [(101,)])
+def lines_of_text(b):
+    """A recognizer: a convolution's columns are the steps of a recurrent layer."""
+    x = b.input("x", [1, 1, 16, "W"])
+    y = b.node("Relu", [b.node("Conv", [x, b.weights(4, 1, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1])])
+    steps = b.node("Transpose", [b.node("Reshape", [y, b.i(1, 32, -1)])], perm=[2, 0, 1])
+    states = b.node("LSTM", [steps, b.weights(2, 32, 32), b.weights(2, 32, 8), b.weights(2, 64)], ["s"], hidden_size=8, direction="bidirectional")
+    rows = b.node("Reshape", [b.node("Transpose", [states], perm=[0, 2, 1, 3]), b.i(0, 0, -1)])
+    b.node("Softmax", [b.node("MatMul", [rows, b.weights(16, 10)])], axis=2)
