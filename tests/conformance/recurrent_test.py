@@ -5,6 +5,7 @@ import itertools
 import unittest
 
 import numpy as np
+from onnx import helper, numpy_helper
 
 from one_node import OneNode, floats
 
@@ -188,6 +189,30 @@ class Recurrent(OneNode):
             layer = Layer(kind, dtype=dtype, direction="bidirectional", lengths=True, peepholes=kind == "LSTM")
             self.compare(layer, 4, 3, digits=digits)
             self.compare(layer, 6, 3, "T", "T=4", digits=digits)
+
+    def test_rows_that_a_run_finds(self):
+        """Batches as large as the number of elements that are not zero."""
+        for kind, (dim, buckets) in itertools.product(GATES, ((5, ""), ("T", "T=4"))):
+            layer = Layer(kind, states=False, bias=False, direction="bidirectional")
+            x, (w, r), found = layer.floats(5, 6, layer.size), (layer.w, layer.r), np.array([0, 1, 0, 1, 1, 0], np.float32)
+            nodes = [helper.make_node("NonZero", ["found"], ["at"]), helper.make_node("Reshape", ["at", "flat"], ["rows"]),
+                     helper.make_node("Gather", ["x", "rows"], ["picked"], axis=1),
+                     helper.make_node(kind, ["picked", "w", "r"], ["y", "h"], hidden_size=layer.hidden, direction=layer.direction)]
+            info = helper.make_tensor_value_info
+            graph = helper.make_graph(nodes, "found", [info("found", 1, [6]), info("x", 1, [dim, 6, layer.size])],
+                                      [info("y", 1, None), info("h", 1, None)],
+                                      [numpy_helper.from_array(array, name)
+                                       for array, name in ((w, "w"), (r, "r"), (np.array([-1]), "flat"))])
+            inputs = layer.draw(5, 3)
+            inputs[0] = x[:, [1, 3, 4]]
+
+            def expect(answer, outputs, wanted=layer.run(inputs)):
+                self.assertTrue(answer.startswith("ok "), answer)
+                for i in range(2):
+                    np.testing.assert_allclose(outputs[str(i)], wanted[i], atol=1e-5)
+
+            with self.subTest(kind=kind, buckets=buckets):
+                self.run_model(graph, 14, {"found": found, "x": x}, expect, buckets=buckets)
 
     def test_no_steps_at_all(self):
         for kind in GATES:

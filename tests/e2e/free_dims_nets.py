@@ -206,6 +206,21 @@ def text_lines():
     return b.model([b.add("Softmax", [b.add("MatMul", [rows, weights(8, 11)])], axis=-1)])
 
 
+def read_lines():
+    """A CRNN: the columns of a map of fixed height go through two recurrent layers in both directions, as PyTorch exports
+    them: with states of zeros as large as the batch."""
+    b = Builder([("x", ["N", 3, 16, "W"])])
+    value = conv(b, conv(b, "x", 3, 8, stride=2), 8, 12, stride=2)
+    value = b.add("AveragePool", [value], kernel_shape=[4, 1], strides=[4, 1])
+    rows, batch = b.add("Transpose", [b.add("Squeeze", [value, b.ints(2)])], perm=[2, 0, 1]), b.dim("x", 0)
+    state = b.add("ConstantOfShape", [b.add("Concat", [b.ints(2), batch, b.ints(10)], axis=0)], value=b.tensor(np.zeros(1, np.float32)))
+    for kind, gates, size, states in (("LSTM", 4, 12, [state, state]), ("GRU", 3, 20, [state])):
+        value = b.add(kind, [rows, weights(2, gates * 10, size), weights(2, gates * 10, 10), weights(2, 2 * gates * 10), ""] + states,
+                      hidden_size=10, direction="bidirectional", **({"linear_before_reset": 1} if kind == "GRU" else {}))
+        rows = b.add("Reshape", [b.add("Transpose", [value], perm=[0, 2, 1, 3]), b.ints(0, 0, -1)])
+    return b.model([b.add("LogSoftmax", [b.add("MatMul", [rows, weights(20, 11)])], axis=2)])
+
+
 def inputs_of(shapes, dims):
     """Random inputs for a --input-shapes text with its names bound to `dims`, in the order in which they stand there."""
     given = {name: body.split(",") for name, body in re.findall(r"(\w+):\[([^\]]*)\]", shapes)}
@@ -235,5 +250,6 @@ NETS = {
     "pyramid_of_sizes": (pyramid_of_sizes, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 130, 97)]),
     "positions": (positions, "x:[N,T,8] mask:[N,T]", [(1, 1), (1, 2), (3, 17), (2, 97), (1, 509)]),
     "rotary": (rotary, "x:[N,T,8]", [(1, 1), (1, 2), (3, 17), (2, 97)]),
+    "read_lines": (read_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320), (1, 1)]),
     "text_lines": (text_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320)]),
 }
