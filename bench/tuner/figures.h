@@ -33,7 +33,7 @@ void prepare(const TunedTask& task, size_t count, uint64_t seed, Table& table);
 struct Correlations {
   std::vector<std::pair<std::string, double>> within;  ///< by task: trained on `training` points of each task
   std::vector<std::pair<std::string, double>> foreign;  ///< on tasks of which the model saw nothing
-  /// Of the points' least times in odd rounds with those in even ones: what no model can surpass.
+  /// Of the points' least times in odd rounds with those in even ones: how much of their order is noise.
   std::vector<std::pair<std::string, double>> ruler;
 };
 /// Spearman's rank correlation of predicted and measured speed on the points behind the first `training` of

@@ -91,7 +91,7 @@ def target_seeds():
 def record_seeds():
     good = json.loads((CORPUS / "records/good.json").read_text(encoding="utf-8").splitlines()[0])
     # What feature_version.h says.
-    features = {"version": 3, "values": [0.5] * (3 * (28 + 4 * 5) + 14)}
+    features = {"version": 4, "values": [0.5] * (3 * (31 + 4 * 5) + 14)}
     changes = {"features": {"features": features}, "other_features": {"features": {"version": 1}},
                "wrong_feature": {"features": {**features, "values": [1e10] * len(features["values"])}},
                "input": {"input": ["a"]}, "threads": {"device": {"cpu": "a", "threads": 0}},
