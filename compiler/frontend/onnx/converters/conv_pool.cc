@@ -324,6 +324,15 @@ ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   return c.div(pool_padded(x), pool_padded(c.filled(c.dtype(x), plane, 1)));
 }
 
+namespace {
+
+/// A float in the first opset, an integer in the later ones.
+double power_of(const NodeContext& context) {
+  return context.opset() < 2 ? context.float_attr("p", 2) : static_cast<double>(context.int_attr("p", 2));
+}
+
+}  // namespace
+
 // (sum of |x|^p under each window)^(1/p); taps in the padding are 0.
 void convert_lp_pool(NodeContext& context) {
   Compose c(context);
@@ -332,7 +341,7 @@ void convert_lp_pool(NodeContext& context) {
   const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
   Windows windows = read_windows(context, shape, kernel);
   if (context.int_attr("ceil_mode", 0) != 0) add_partial_windows(windows, shape);
-  const double p = static_cast<double>(context.int_attr("p", 2));
+  const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
   Shape planes(shape), ones{1, 1};
   planes[0] = context.product(shape[0], shape[1]);
@@ -354,7 +363,7 @@ void convert_lp_pool(NodeContext& context) {
 void convert_global_lp_pool(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const double p = static_cast<double>(context.int_attr("p", 2));
+  const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
   const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
   context.set_output(0, c.binary("pow", c.reduce_spatial("reduce_sum", powers), c.number(x, 1 / p)));

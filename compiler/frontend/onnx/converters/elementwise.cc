@@ -86,7 +86,7 @@ void convert_variadic(NodeContext& context) {
 
 void convert_pow(NodeContext& context) {
   const ir::ValueId base = context.input(0);
-  ir::ValueId exponent = context.input(1);
+  ir::ValueId exponent = aligned_operand(context);
   const DType dtype = context.type(base).dtype;
   if (!is_float(dtype)) {
     // Integer powers go through double, and a result within rounding of an integer is that integer.

@@ -187,14 +187,33 @@ void convert_concat(NodeContext& context) {
   context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
 }
 
-// Sizes are an attribute, from opset 13 on an operand; without them the parts are equal, the last one
-// smaller.
+namespace {
+
+/// In the first opset the operand has the type of the data.
+std::vector<int64_t> split_sizes(const NodeContext& context) {
+  constexpr double kMost = 1e12;
+  if (!context.has_input(1)) return context.ints_attr("split", {});
+  if (context.opset() > 1) return context.known_ints(1, "split");
+  const Tensor& given = context.known(1, "split");
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < given.num_elements(); ++i) {
+    const double size =
+        is_float(given.dtype()) ? given.element_as_double(i) : static_cast<double>(given.element_as_int(i));
+    if (!(size >= 0 && size <= kMost)) context.invalid("split has " + std::to_string(size));
+    sizes.push_back(static_cast<int64_t>(size));
+  }
+  return sizes;
+}
+
+}  // namespace
+
+// Sizes are an attribute, in the first opset and from opset 13 on an operand; without them the parts are
+// equal, the last one smaller.
 void convert_split(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
-  std::vector<int64_t> sizes =
-      context.has_input(1) ? context.known_ints(1, "split") : context.ints_attr("split", {});
+  std::vector<int64_t> sizes = split_sizes(context);
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
   if (sizes.empty()) {
     const int64_t size = (extent + parts - 1) / parts;
