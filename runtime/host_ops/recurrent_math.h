@@ -1,6 +1,7 @@
 /// The inner loops of recurrent layers, on the widest vectors that this CPU and the loops have in common.
-/// Each element is computed by the same operations in the same order whatever the vectors' width, so that
-/// results are the same bits on every CPU. Thread-safety: pure functions.
+/// Each element is computed by the same operations in the same order whatever the vectors' width: products,
+/// and the functions of float, are the same bits on every CPU. Those of double are the C library's.
+/// Thread-safety: pure functions.
 #pragma once
 
 #include <cstddef>
