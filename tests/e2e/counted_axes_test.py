@@ -23,6 +23,17 @@ def shares_and_sums(extent=30):
     return model(b, [(name, FLOAT) for name in floats] + [(name, INT64) for name in places])
 
 
+def strides_and_lengths(extent=30):
+    """Every other of those found, all from the end on, and all by their length."""
+    b = Builder([("x", [extent, 2]), ("p", [extent])])
+    found = b.add("Gather", ["x", found_above(b, "p", 0)], axis=0)
+    far = 1 << 40
+    parts = ((0, far, 2), (1, -1, 3), (-1, -far, -1), (-2, 1, -2), (far, -far, -5), (-3, far, 2), (2, 9, 4))
+    floats = [b.add("Slice", [found, b.ints(start), b.ints(end), b.ints(0), b.ints(step)]) for start, end, step in parts]
+    floats += [b.add("LpNormalization", [found], axis=axis, p=p) for axis in (0, 1) for p in (1, 2)]
+    return model(b, [(name, FLOAT) for name in floats])
+
+
 def copies_and_kinds(extent=30):
     """Those found with numbers around them, three times over, and the different ones among them."""
     b = Builder([("x", [extent])])
@@ -154,6 +165,11 @@ class CountedAxes(ModelChecks):
 
     def test_shares_and_sums(self):
         self.check_both(shares_and_sums, "x:[N]", self.vectors(30, 30), self.vectors(5, 300), "shares")
+
+    def test_strides_and_lengths(self):
+        feeds = [{"x": self.some(n, 2), "p": self.some(n)} for n in (30, 30, 12, 70)]
+        feeds[1]["p"] = np.where(np.arange(30) < 5, np.float32(1), np.float32(-1))
+        self.check_both(strides_and_lengths, "x:[N,2] p:[N]", feeds[:2], feeds[2:], "strides")
 
     def test_copies_and_kinds(self):
         self.check_both(copies_and_kinds, "x:[N]", self.vectors(30, 30), self.vectors(5, 300), "copies")

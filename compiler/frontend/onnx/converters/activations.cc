@@ -203,7 +203,8 @@ void convert_lp_normalization(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
   const int64_t p = context.int_attr("p", 2);
   if (p != 1 && p != 2) context.invalid("p is " + std::to_string(p) + ", expected 1 or 2");
-  const ir::ValueId norm = c.reduce(p == 1 ? "reduce_l1" : "reduce_l2", x, {axis}, true);
+  const ir::ValueId all = filled_along(context, x, axis, "zero");
+  const ir::ValueId norm = c.reduce(p == 1 ? "reduce_l1" : "reduce_l2", all, {axis}, true);
   const ir::ValueId zero = c.number(norm, 0);
   context.set_output(0, c.where(c.binary("equal", norm, zero), zero, c.div(x, norm)));
 }

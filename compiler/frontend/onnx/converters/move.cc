@@ -266,6 +266,31 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
   return take_first(context, part, taken, axis);
 }
 
+/// Every step-th element, from either end, of an axis whose extent is as data says.
+ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start, int64_t end,
+                            int64_t step) {
+  Compose c(context);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
+  const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
+  const auto from_front = [&](int64_t at) {
+    return at < 0 ? c.add(count, c.ints({at}, {1})) : c.ints({at}, {1});
+  };
+  const auto within = [&](ir::ValueId at, ir::ValueId low, ir::ValueId high) {
+    return c.binary("min", c.binary("max", at, low), high);
+  };
+  // Going backwards there is a place in front of the first element at which to end.
+  const ir::ValueId last = step < 0 ? c.minus(count, 1) : count;
+  const ir::ValueId first = within(from_front(start), none, last);
+  const ir::ValueId stop = within(from_front(end), step < 0 ? c.ints({-1}, {1}) : none, last);
+  const ir::ValueId way = step < 0 ? c.sub(first, stop) : c.sub(stop, first);
+  const ir::ValueId taken =
+      c.binary("max", c.div(c.plus(way, static_cast<double>(size - 1)), c.ints({size}, {1})), none);
+  const int64_t most = (extent - 1) / size + 1;
+  const ir::ValueId places = c.add(c.mul(c.ints(c.count_to(most), {most}), c.ints({step}, {1})), first);
+  const ir::ValueId inside = within(places, none, c.ints({extent - 1}, {1}));
+  return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
+}
+
 /// Slice of one axis whose extent the run works out; nothing where it takes all of it or data decides
 /// nothing.
 std::optional<ir::ValueId> counted_slice(NodeContext& context) {
@@ -273,15 +298,22 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const std::vector<int64_t> starts = context.known_ints(1, "starts");
   if (starts.size() != 1 || num_elements(context.type(context.input(2)).shape) != 1) return std::nullopt;
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> one = {1};
   const std::vector<int64_t> axes =
       context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>{0};
-  if (axes.size() != 1 || (context.has_input(4) && context.known_ints(4, "steps") != one))
-    return std::nullopt;
+  const std::vector<int64_t> steps =
+      context.has_input(4) ? context.known_ints(4, "steps") : std::vector<int64_t>{1};
+  if (axes.size() != 1 || steps.size() != 1) return std::nullopt;
   const int64_t axis = context.normalize_axis(axes[0], rank);
   const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
   const BoundedInt end = capped_int(context, 2, "ends", extent);
   const bool is_counted = is_counted_along(context, x, axis);
+  constexpr int64_t kMostStep = int64_t{1} << 31;
+  if (steps[0] != 1) {
+    const bool is_plain = is_counted && end.is_known() && extent > 0 && steps[0] != 0 &&
+                          steps[0] >= -kMostStep && steps[0] <= kMostStep;
+    return is_plain ? std::optional(strided_counted(context, x, axis, starts[0], end.most, steps[0]))
+                    : std::nullopt;
+  }
   if (!is_counted && end.is_known()) return std::nullopt;
   const int64_t all = context.is_sample() ? kMaxPadded + 1 : extent;
   if (is_counted && end.is_known() && starts[0] == 0 && end.most >= all) return std::nullopt;
