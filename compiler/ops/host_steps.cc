@@ -119,6 +119,14 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
 }
 
+std::vector<ir::ValueType> infer_running(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kFloats | kWideInts);
+  normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  for (const char* name : {"product", "exclusive", "reverse"})
+    static_cast<void>(attr_int(context.attrs, name));
+  return {x};
+}
+
 /// The axes of a value that data decides about are no more than those of the largest rank.
 constexpr int kMaxTrimmed = 32;
 
@@ -241,7 +249,12 @@ std::vector<ir::OpDef> host_step_ops() {
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },
           "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
           "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
-          "is_max, half_pixel (ints), spatial_scale (float)")};
+          "is_max, half_pixel (ints), spatial_scale (float)"),
+      host_op(
+          "running_totals", 1, &infer_running,
+          [](const ir::ReferenceContext& context) { run_host("running_totals", context); },
+          "cumsum, or cumprod where attribute product (int) is 1, in time that is linear in the extent; "
+          "attributes axis, exclusive, reverse (ints)")};
 }
 
 }  // namespace tensormill::ops

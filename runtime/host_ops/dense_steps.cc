@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -84,6 +85,78 @@ void sort_positions(const HostCall& call) {
     sort_lines<int64_t>(
         lines, k, positions, [&](int64_t at) { return ordered(x, at); },
         [largest](int64_t a, int64_t b) { return largest ? a > b : a < b; });
+  }
+}
+
+namespace {
+
+struct Running {
+  bool product, exclusive, reverse;
+};
+
+/// `T` in memory, `A` in between.
+template <typename T, typename A>
+void run_along(const Lines& lines, const Running& how, const T* x, T* y) {
+  std::vector<A> totals(static_cast<size_t>(lines.inner));
+  for (int64_t outer = 0; outer < lines.outer; ++outer) {
+    std::fill(totals.begin(), totals.end(), how.product ? A{1} : A{0});
+    for (int64_t k = 0; k < lines.extent; ++k) {
+      const int64_t row = outer * lines.extent + (how.reverse ? lines.extent - 1 - k : k);
+      for (int64_t inner = 0; inner < lines.inner; ++inner) {
+        A& total = totals[static_cast<size_t>(inner)];
+        const A value = static_cast<A>(x[row * lines.inner + inner]);
+        const A next = how.product ? total * value : total + value;
+        y[row * lines.inner + inner] = static_cast<T>(how.exclusive ? total : next);
+        total = next;
+      }
+    }
+  }
+}
+
+template <typename T, typename A>
+void run_in_place(const HostCall& call, const Lines& lines, const Running& how) {
+  const auto count = static_cast<size_t>(lines.outer * lines.extent * lines.inner);
+  auto* y = static_cast<T*>(storage(call, 0, count, sizeof(T)));
+  run_along<T, A>(lines, how, static_cast<const T*>(call.inputs[0].data), y);
+}
+
+/// Floats of 16 bits.
+void run_widened(const HostCall& call, const Lines& lines, const Running& how) {
+  const Tensor x = copied(call.inputs[0]);
+  std::vector<double> values(static_cast<size_t>(x.num_elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = x.element_as_double(static_cast<int64_t>(i));
+  run_along<double, double>(lines, how, values.data(), values.data());
+  Tensor y(x.dtype(), x.shape());
+  for (size_t i = 0; i < values.size(); ++i) y.set_element(static_cast<int64_t>(i), values[i]);
+  void* target = storage(call, 0, values.size(), dtype_bytes(x.dtype()));
+  if (y.num_bytes() != 0) std::memcpy(target, y.data(), y.num_bytes());
+}
+
+}  // namespace
+
+void running_totals(const HostCall& call) {
+  expect(call, 1, 1);
+  const TensorView& x = call.inputs[0];
+  const Lines lines(x.shape, axis_of(call, x.shape.size()));
+  const Json attributes = parse_json(call.attributes);
+  const auto flag = [&](const char* name) { return attributes.at(name).get<int64_t>() != 0; };
+  const Running how{flag("product"), flag("exclusive"), flag("reverse")};
+  switch (x.dtype) {
+    case DType::kFloat32:
+      return run_in_place<float, double>(call, lines, how);
+    case DType::kFloat64:
+      return run_in_place<double, double>(call, lines, how);
+    case DType::kInt32:
+    case DType::kUInt32:
+      return run_in_place<uint32_t, uint32_t>(call, lines, how);
+    case DType::kInt64:
+    case DType::kUInt64:
+      return run_in_place<uint64_t, uint64_t>(call, lines, how);
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return run_widened(call, lines, how);
+    default:
+      throw Error(ErrorCode::kInvalidPackage, "a host step runs along elements of a type that has no sums");
   }
 }
 

@@ -15,6 +15,10 @@ void sort_positions(const HostCall& call);
 /// attribute "reduction" (none, add, mul, min, max), in the updates' row-major order. Linear. An index
 /// outside of the axis is Error(kTensorData).
 void scatter(const HostCall& call);
+/// x (float32, float64, float16, bfloat16, 32- and 64-bit integers) -> its running sums along attribute
+/// "axis", or products where attribute "product" is 1; from the end where "reverse" is, without the element
+/// itself where "exclusive" is. Floats are rounded once, integers wrap around. Linear.
+void running_totals(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].
 void couple_pairs(const HostCall& call);

@@ -1,0 +1,37 @@
+// cumsum and cumprod as kernels compute each element from its own prefix, which is quadratic in the extent:
+// along long rows, and along those of a sample, which may be of any length, a host step takes one pass.
+#include "compiler/ir/patch.h"
+#include "compiler/passes/pass.h"
+
+namespace tensormill::passes {
+
+namespace {
+
+/// Elements of a row from which on the host is faster.
+constexpr int64_t kLongRow = 128;
+
+int64_t int_of(const ir::Node& node, const std::string& name) {
+  return node.attrs.has(name) ? node.attrs.int_of(name) : 0;
+}
+
+}  // namespace
+
+ir::Graph linear_totals(const ir::Graph& graph, const PassContext& context) {
+  ir::Patch patch(graph, "linear_totals");
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op != "cumsum" && node.op != "cumprod") continue;
+    const Shape& shape = graph.value(node.inputs[0]).type.shape;
+    const int64_t axis = node.attrs.int_of("axis");
+    const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis);
+    if (shape[at] < kLongRow && !context.is_sample) continue;
+    const ir::Attrs attrs{{"axis", static_cast<int64_t>(at)},
+                          {"product", int64_t{node.op == "cumprod"}},
+                          {"exclusive", int_of(node, "exclusive")},
+                          {"reverse", int_of(node, "reverse")}};
+    patch.replace(node.outputs[0],
+                  patch.add_node("running_totals", {node.inputs[0]}, attrs, node.origins)[0]);
+  }
+  return patch.apply();
+}
+
+}  // namespace tensormill::passes
