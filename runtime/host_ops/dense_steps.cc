@@ -138,9 +138,8 @@ void running_totals(const HostCall& call) {
   expect(call, 1, 1);
   const TensorView& x = call.inputs[0];
   const Lines lines(x.shape, axis_of(call, x.shape.size()));
-  const Json attributes = parse_json(call.attributes);
-  const auto flag = [&](const char* name) { return attributes.at(name).get<int64_t>() != 0; };
-  const Running how{flag("product"), flag("exclusive"), flag("reverse")};
+  const Attributes attributes(call);
+  const Running how{attributes.flag("product"), attributes.flag("exclusive"), attributes.flag("reverse")};
   switch (x.dtype) {
     case DType::kFloat32:
       return run_in_place<float, double>(call, lines, how);
