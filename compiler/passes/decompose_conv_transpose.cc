@@ -24,6 +24,7 @@ constexpr double kMaxWaste = 1.25;
 
 class Decomposition {
 public:
+  /// `lanes` of a block of channels, 1 where channels are not blocked.
   Decomposition(const ir::Graph& graph, const ir::Node& node, int64_t lanes)
       : node_(node),
         x_(graph.value(node.inputs[0]).type.shape),
@@ -163,7 +164,7 @@ ir::Graph decompose_conv_transpose(const ir::Graph& graph, const PassContext& co
   ir::Patch patch(graph, "decompose_conv_transpose");
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "conv_transpose" || !has_constants(graph, node) || is_one_case(node, context)) continue;
-    const Decomposition decomposition(graph, node, context.facts.lanes(32));
+    const Decomposition decomposition(graph, node, context.is_sample ? 1 : context.facts.lanes(32));
     if (decomposition.pays()) decomposition.apply(graph, patch);
   }
   return patch.apply();

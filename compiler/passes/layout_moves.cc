@@ -1,7 +1,6 @@
 // What only moves: of channels, a new list of lanes and no code; of pixels, the same on whole blocks.
 #include <algorithm>
 
-#include "compiler/ir/kept.h"
 #include "compiler/passes/layout_rewriter.h"
 
 namespace tensormill::passes {
@@ -11,10 +10,6 @@ namespace {
 size_t normal_axis(const ir::Node& node, size_t rank) {
   const int64_t axis = node.attrs.has("axis") ? node.attrs.int_of("axis") : 0;
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
-
-void keep_kept(const ir::Node& node, ir::Attrs& attrs) {
-  if (node.attrs.has(ir::kKept)) attrs.set(ir::kKept, node.attrs.int_of(ir::kKept));
 }
 
 using Difference = std::vector<Lane>::difference_type;
@@ -62,8 +57,7 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   const bool stepped = node.attrs.has("steps");
   const auto step = [&](size_t d) { return stepped ? node.attrs.ints_of("steps")[d] : 1; };
   const auto is_whole = [&](size_t d) { return in[d] == out[d] && (step(d) == 1 || in[d] <= 1); };
-  // What is kept is one move in all samples, also where it moves nothing.
-  bool pixels = node.attrs.has(ir::kKept) && from.is_image();
+  bool pixels = false;
   for (size_t d = 2; d < in.size(); ++d) pixels = pixels || !is_whole(d);
   if (!is_whole(0) || (pixels && !from.is_image())) return false;
   ChannelForm sliced = {{out[1]}, from.spatial, {}};
@@ -77,10 +71,9 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(sliced.lanes, place);
   const int64_t blocks = patch_.value(x).type.shape[1];
-  ir::Attrs attrs{{"starts", Shape{0, 0, starts[2], starts[3], 0}},
-                  {"extents", Shape{out[0], blocks, out[2], out[3], block()}},
-                  {"steps", Shape{1, 1, step(2), step(3), 1}}};
-  keep_kept(node, attrs);
+  const ir::Attrs attrs{{"starts", Shape{0, 0, starts[2], starts[3], 0}},
+                        {"extents", Shape{out[0], blocks, out[2], out[3], block()}},
+                        {"steps", Shape{1, 1, step(2), step(3), 1}}};
   set_image(node.outputs[0], patch_.add_node("slice", {x}, attrs, node.origins)[0], place);
   return true;
 }
@@ -98,7 +91,6 @@ bool LayoutRewriter::rewrite_pad(const ir::Node& node) {
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
   ir::Attrs attrs{{"pads", std::vector<int64_t>{0, 0, pads[2], pads[3], 0, 0, 0, pads[6], pads[7], 0}}};
   if (moves) attrs.set("mode", node.attrs.string_of("mode"));
-  keep_kept(node, attrs);
   set_image(node.outputs[0], patch_.add_node("pad", {x}, attrs, node.origins)[0], place);
   return true;
 }
@@ -140,8 +132,7 @@ bool LayoutRewriter::rewrite_gather_pixels(const ir::Node& node) {
     return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
-  ir::Attrs attrs{{"axis", static_cast<int64_t>(normal_axis(node, 4))}};
-  keep_kept(node, attrs);
+  const ir::Attrs attrs{{"axis", static_cast<int64_t>(normal_axis(node, 4))}};
   set_image(node.outputs[0], patch_.add_node("gather", {x, node.inputs[1]}, attrs, node.origins)[0], place);
   return true;
 }
