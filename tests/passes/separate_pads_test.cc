@@ -1,0 +1,49 @@
+/// Convolutions of samples: their pads are nodes of their own, with the same answers.
+#include <gtest/gtest.h>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/passes/pass.h"
+#include "tests/passes/small_nets.h"
+
+namespace tensormill {
+namespace {
+
+using small_nets::count;
+using Ints = std::vector<int64_t>;
+
+ir::Graph padded_net() {
+  small_nets::Net net;
+  const ir::ValueId x = net.input({2, 4, 7, 6});
+  const ir::ValueId a = net.add("conv", {x, net.constant({6, 4, 3, 3}), net.constant({6})},
+                                {{"pads", Ints{1, 0, 2, 1}}, {"strides", Ints{2, 1}}});
+  const ir::ValueId b =
+      net.add("conv", {a, net.constant({6, 1, 3, 3})},
+              {{"pads", Ints{2, 2, 2, 2}}, {"dilations", Ints{2, 2}}, {"group", int64_t{6}}});
+  const ir::ValueId c = net.add("conv", {b, net.constant({3, 6, 1, 1})}, {{"pads", Ints{0, 0, 0, 0}}});
+  const ir::ValueId row =
+      net.add("conv", {net.input({1, 2, 9}), net.constant({2, 2, 5})}, {{"pads", Ints{4, 0}}});
+  return net.finish({c, row});
+}
+
+TEST(SeparatePads, OfSamplesGiveTheSameAnswers) {
+  const ir::Graph graph = padded_net();
+  passes::PassContext context;
+  context.is_sample = true;
+  const ir::Graph result = passes::separate_pads(graph, context);
+  ir::verify(result);
+  EXPECT_EQ(count(result, "pad"), 3);
+  for (const ir::Node& node : result.nodes()) {
+    if (node.op != "conv") continue;
+    for (const int64_t pad : node.attrs.ints_of("pads")) EXPECT_EQ(pad, 0);
+  }
+  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(small_nets::distance(actual[i], expected[i]), 0) << "output " << i;
+}
+
+TEST(SeparatePads, OthersKeepTheirs) { EXPECT_EQ(count(passes::separate_pads(padded_net(), {}), "pad"), 0); }
+
+}  // namespace
+}  // namespace tensormill
