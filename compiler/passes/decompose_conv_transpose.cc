@@ -17,8 +17,8 @@ namespace {
 
 /// Weights may become so many times as many: a kernel smaller than its stride has zeros in all other phases.
 constexpr int64_t kMaxGrowth = 16;
-/// So many phases may be convolutions of their own: those of a grouped one, and where products with zeros
-/// would take kMaxWaste times as long.
+/// So many phases may be convolutions of their own: those of a grouped one, which then keep their blocks of
+/// channels, and where products with zeros would take kMaxWaste times as long.
 constexpr int64_t kMaxConvolutions = 16;
 constexpr double kMaxWaste = 1.25;
 
@@ -56,8 +56,7 @@ public:
 
   bool pays() const {
     const int64_t old_size = weights_.num_elements();
-    return num_elements(taps_) * phases_ * (channels_ / groups_) * x_[1] <= kMaxGrowth * old_size &&
-           (groups_ == 1 || is_split_);
+    return num_elements(taps_) * phases_ * (channels_ / groups_) * x_[1] <= kMaxGrowth * old_size;
   }
 
   void apply(const ir::Graph& graph, ir::Patch& patch) const {
@@ -70,6 +69,7 @@ public:
           node_.inputs[0], patch.add_constant(name + ".phases", phase_weights(first, each, taps))};
       if (bias_ != nullptr) inputs.push_back(patch.add_constant(name + ".phases_bias", phase_bias(each)));
       parts.push_back(patch.add_node("conv", std::move(inputs), conv_attrs(taps), node_.origins)[0]);
+      if (groups_ != 1 && each != 1) parts.back() = phases_first(patch, parts.back());
     }
     const ir::ValueId all = parts.size() == 1 ? parts[0]
                                               : patch.add_node("concat", std::move(parts),
@@ -94,6 +94,20 @@ private:
     return taps;
   }
 
+  /// A grouped convolution has each group's phases side by side.
+  ir::ValueId phases_first(ir::Patch& patch, ir::ValueId all) const {
+    const Shape shape = patch.value(all).type.shape;
+    Shape split = {shape[0], groups_, phases_, channels_ / groups_};
+    std::vector<int64_t> order = {0, 2, 1, 3};
+    for (size_t d = 2; d < shape.size(); ++d) {
+      order.push_back(static_cast<int64_t>(split.size()));
+      split.push_back(shape[d]);
+    }
+    const ir::ValueId parts = patch.add_node("reshape", {all}, {{"shape", split}}, node_.origins)[0];
+    const ir::ValueId moved = patch.add_node("transpose", {parts}, {{"perm", order}}, node_.origins)[0];
+    return patch.add_node("reshape", {moved}, {{"shape", shape}}, node_.origins)[0];
+  }
+
   ir::Attrs conv_attrs(const Shape& taps) const {
     std::vector<int64_t> pads;
     for (size_t d = 0; d < window_.rank(); ++d) pads.push_back(taps[d] - 1 - skipped_[d]);
@@ -101,6 +115,15 @@ private:
     ir::Attrs attrs{{"pads", pads}};
     if (groups_ != 1) attrs.set("group", groups_);
     return attrs;
+  }
+
+  /// One output channel of a convolution of `count` phases from `first` on, group by group.
+  struct Row {
+    int64_t phase, channel;
+  };
+  Row row_of(int64_t row, int64_t first, int64_t count) const {
+    const int64_t each = channels_ / groups_, group = row / (count * each), rest = row % (count * each);
+    return {first + rest / each, group * each + rest % each};
   }
 
   /// Weights [count*channels, C/group, taps...] of `count` phases from `first` on.
@@ -111,10 +134,9 @@ private:
     const Shape strides = row_major_strides(weights_.shape());
     const int64_t outputs = out_[1] / groups_;
     ops::for_each_index(shape, [&](int64_t to, const Shape& at) {
-      const int64_t channel = at[0] % channels_;
+      auto [phase, channel] = row_of(at[0], first, count);
       if (channel >= out_[1]) return;
       int64_t from = (channel / outputs * shape[1] + at[1]) * strides[0] + channel % outputs * strides[1];
-      int64_t phase = first + at[0] / channels_;
       for (size_t d = window_.rank(); d-- > 0;) {
         const int64_t place = phase % window_.strides[d];
         phase /= window_.strides[d];
@@ -130,7 +152,8 @@ private:
   Tensor phase_bias(int64_t count) const {
     Tensor result = Tensor::zeros(bias_->dtype(), {count * channels_});
     for (int64_t i = 0; i < count * channels_; ++i) {
-      if (i % channels_ < out_[1]) ops::copy_element(*bias_, i % channels_, result, i);
+      const int64_t channel = row_of(i, 0, count).channel;
+      if (channel < out_[1]) ops::copy_element(*bias_, channel, result, i);
     }
     return result;
   }

@@ -63,6 +63,9 @@ std::vector<Form> forms() {
   dilated.set("dilations", Ints{2, 1});
   ir::Attrs depthwise = strided({2, 2}, ones);
   depthwise.set("group", int64_t{6});
+  ir::Attrs many = strided({5, 5}, {2, 3, 3, 2}), wide = strided({5, 6}, none);
+  many.set("group", int64_t{6});
+  wide.set("group", int64_t{2});
   return {
       {"no stride", {1, 3, 4, 5}, {3, 2, 3, 3}, {}},
       {"kernel as the stride", {1, 5, 4, 3}, {5, 3, 2, 2}, strided({2, 2}, none), 3},
@@ -77,6 +80,8 @@ std::vector<Form> forms() {
       {"dilated", {1, 2, 4, 4}, {2, 3, 3, 2}, dilated},
       {"grouped", {1, 6, 3, 4}, {6, 2, 4, 4}, grouped, 4},
       {"one channel a group", {1, 6, 4, 4}, {6, 1, 4, 4}, depthwise, 6},
+      {"one channel a group, many phases", {1, 6, 3, 4}, {6, 1, 10, 10}, many, 6},
+      {"grouped, many phases", {1, 6, 3, 3}, {6, 2, 5, 7}, wide, 4},
       {"1-d", {2, 3, 7}, {3, 4, 8}, strided({4}, {2, 2}), 4},
       {"3-d", {1, 2, 3, 2, 3}, {2, 3, 2, 2, 3}, strided({2, 1, 2}, Ints(6, 0))},
   };
