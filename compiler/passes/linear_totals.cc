@@ -1,6 +1,7 @@
 // cumsum and cumprod as kernels compute each element from its own prefix, which is quadratic in the extent:
 // along long rows, and along those of a sample, which may be of any length, a host step takes one pass.
 #include "compiler/ir/patch.h"
+#include "compiler/ops/type_rules.h"
 #include "compiler/passes/pass.h"
 
 namespace tensormill::passes {
@@ -21,10 +22,9 @@ ir::Graph linear_totals(const ir::Graph& graph, const PassContext& context) {
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "cumsum" && node.op != "cumprod") continue;
     const Shape& shape = graph.value(node.inputs[0]).type.shape;
-    const int64_t axis = node.attrs.int_of("axis");
-    const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis);
-    if (shape[at] < kLongRow && !context.is_sample) continue;
-    const ir::Attrs attrs{{"axis", static_cast<int64_t>(at)},
+    const size_t axis = ops::normal_axis(node.attrs.int_of("axis"), shape.size());
+    if (shape[axis] < kLongRow && !context.is_sample) continue;
+    const ir::Attrs attrs{{"axis", static_cast<int64_t>(axis)},
                           {"product", int64_t{node.op == "cumprod"}},
                           {"exclusive", int_of(node, "exclusive")},
                           {"reverse", int_of(node, "reverse")}};

@@ -1,31 +1,15 @@
 // matmul(x, transposed B) with a constant B = matmul(x, B turned round): the kernel's vectors lie along the
 // rows of B that it reads. What pack_matmul packs needs no turning: this is for samples, whose products stay
 // as they are, and for the types that it does not take.
-#include <algorithm>
-#include <cstddef>
 #include <map>
 
 #include "compiler/ir/patch.h"
+#include "compiler/ops/blocked.h"
 #include "compiler/passes/pass.h"
 
 namespace tensormill::passes {
 
 namespace {
-
-Tensor turned(const Tensor& matrix) {
-  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
-  const size_t bytes = dtype_bytes(matrix.dtype());
-  Tensor result(matrix.dtype(), {columns, rows});
-  const auto* from = static_cast<const std::byte*>(matrix.data());
-  auto* to = static_cast<std::byte*>(result.data());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) {
-      std::copy_n(from + static_cast<size_t>(row * columns + column) * bytes, bytes,
-                  to + static_cast<size_t>(column * rows + row) * bytes);
-    }
-  }
-  return result;
-}
 
 bool applies(const ir::Graph& graph, const ir::Node& node, const PassContext& context) {
   if (node.op != "matmul" || !node.attrs.has("transpose_b") || node.attrs.int_of("transpose_b") == 0)
@@ -44,7 +28,10 @@ ir::Graph transpose_constants(const ir::Graph& graph, const PassContext& context
     if (!applies(graph, node, context)) continue;
     const ir::Value& matrix = graph.value(node.inputs[1]);
     const auto [found, is_new] = made.try_emplace(node.inputs[1], ir::kAbsent);
-    if (is_new) found->second = patch.add_constant(matrix.name + ".turned", turned(*matrix.constant));
+    const Shape turned = {matrix.type.shape[1], matrix.type.shape[0]};
+    if (is_new)
+      found->second =
+          patch.add_constant(matrix.name + ".turned", ops::permuted(*matrix.constant, {1, 0}, turned));
     ir::Attrs attrs = node.attrs;
     attrs.set("transpose_b", int64_t{0});
     patch.replace(node.outputs[0],

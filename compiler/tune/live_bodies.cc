@@ -88,7 +88,7 @@ private:
   // Comparisons of indices: where the first copy and the last one run, those between do.
   size_t copies() {
     const size_t all = copies_of_all();
-    if (holds(0) && holds(all - 1)) return all;
+    if (all == 0 || (holds(0) && holds(all - 1))) return all;
     size_t live = 0;
     for (size_t copy = 0; copy < all; ++copy) live += holds(copy) ? 1 : 0;
     return live;

@@ -1,7 +1,6 @@
 /// Transposed convolutions as convolutions: the same answers in all forms, and nothing left of the old ones.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/op_def.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
@@ -9,6 +8,7 @@ namespace tensormill {
 namespace {
 
 using small_nets::count;
+using small_nets::expect_same;
 using small_nets::Net;
 using Ints = std::vector<int64_t>;
 
@@ -16,18 +16,6 @@ passes::PassContext context_of(int bits) {
   passes::PassContext context;
   context.facts.vector_bits = bits;
   return context;
-}
-
-void expect_same(const ir::Graph& graph, const ir::Graph& result) {
-  ir::verify(result);
-  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
-  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
-  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(actual[i].shape(), expected[i].shape());
-    EXPECT_LE(small_nets::distance(actual[i], expected[i]), 1e-5);
-    EXPECT_GT(small_nets::distance(Tensor::zeros(DType::kFloat32, expected[i].shape()), expected[i]), 0.5);
-  }
 }
 
 /// Decomposed, and then blocked, each compared with `graph`; the decomposed graph.

@@ -1,7 +1,6 @@
 /// Convolutions of samples: their pads are nodes of their own, with the same answers.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/op_def.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
@@ -30,17 +29,12 @@ TEST(SeparatePads, OfSamplesGiveTheSameAnswers) {
   passes::PassContext context;
   context.is_sample = true;
   const ir::Graph result = passes::separate_pads(graph, context);
-  ir::verify(result);
+  small_nets::expect_same(graph, result, 0);
   EXPECT_EQ(count(result, "pad"), 3);
   for (const ir::Node& node : result.nodes()) {
     if (node.op != "conv") continue;
     for (const int64_t pad : node.attrs.ints_of("pads")) EXPECT_EQ(pad, 0);
   }
-  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
-  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
-  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_EQ(small_nets::distance(actual[i], expected[i]), 0) << "output " << i;
 }
 
 TEST(SeparatePads, OthersKeepTheirs) { EXPECT_EQ(count(passes::separate_pads(padded_net(), {}), "pad"), 0); }

@@ -1,7 +1,10 @@
 #include "tests/passes/small_nets.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
+#include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
 
 namespace tensormill::small_nets {
@@ -163,6 +166,20 @@ double distance(const Tensor& a, const Tensor& b) {
     largest = std::max(largest, std::fabs(b.element_as_double(i)));
   }
   return largest > 0 ? difference / largest : difference;
+}
+
+void expect_same(const ir::Graph& before, const ir::Graph& after, double tolerance) {
+  ir::verify(after);
+  const std::vector<Tensor> inputs = seeded_inputs(before);
+  const std::vector<Tensor> expected = ir::evaluate_reference(before, inputs);
+  const std::vector<Tensor> actual = ir::evaluate_reference(after, inputs);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(actual[i].shape(), expected[i].shape()) << "output " << i;
+    EXPECT_LE(distance(actual[i], expected[i]), tolerance) << "output " << i;
+    EXPECT_GT(distance(Tensor::zeros(expected[i].dtype(), expected[i].shape()), expected[i]), 0.5)
+        << "output " << i;
+  }
 }
 
 }  // namespace tensormill::small_nets

@@ -46,5 +46,8 @@ std::vector<Tensor> seeded_inputs(const ir::Graph& graph);
 int64_t count(const ir::Graph& graph, const std::string& op);
 /// Largest |a - b| over largest |b|.
 double distance(const Tensor& a, const Tensor& b);
+/// Expects that `after` is sound and gives what `before` does on seeded inputs, which is more than zeros,
+/// within `tolerance` (as distance).
+void expect_same(const ir::Graph& before, const ir::Graph& after, double tolerance = 1e-5);
 
 }  // namespace tensormill::small_nets

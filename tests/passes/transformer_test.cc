@@ -2,7 +2,6 @@
 /// something differs, and the same answers.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/op_def.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
@@ -19,14 +18,7 @@ ir::Graph rewritten(const ir::Graph& graph, Run pass, int64_t l2_bytes = 1 << 20
   context.facts.vector_bits = 512;
   context.facts.l2_bytes = l2_bytes;
   ir::Graph result = pass(graph, context);
-  ir::verify(result);
-  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
-  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
-  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(actual[i].shape(), expected[i].shape());
-    EXPECT_LE(small_nets::distance(actual[i], expected[i]), 1e-5);
-  }
+  small_nets::expect_same(graph, result);
   return result;
 }
 

@@ -1,7 +1,6 @@
 /// Products by transposed constants, where nothing packs them: the same values from a constant turned round.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/op_def.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
@@ -9,6 +8,7 @@ namespace tensormill {
 namespace {
 
 using small_nets::count;
+using small_nets::expect_same;
 
 ir::Graph two_products(DType dtype) {
   small_nets::Net net;
@@ -32,15 +32,6 @@ int64_t transposed(const ir::Graph& graph) {
   return found;
 }
 
-void expect_same(const ir::Graph& graph, const ir::Graph& result) {
-  ir::verify(result);
-  const std::vector<Tensor> inputs = small_nets::seeded_inputs(graph);
-  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
-  const std::vector<Tensor> actual = ir::evaluate_reference(result, inputs);
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_EQ(small_nets::distance(actual[i], expected[i]), 0) << "output " << i;
-}
-
 TEST(TransposeConstants, TurnsThoseOfSamplesAndOfOtherFloats) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
     for (const bool is_sample : {false, true}) {
@@ -48,7 +39,7 @@ TEST(TransposeConstants, TurnsThoseOfSamplesAndOfOtherFloats) {
       context.is_sample = is_sample;
       const ir::Graph graph = two_products(dtype);
       const ir::Graph result = passes::transpose_constants(graph, context);
-      expect_same(graph, result);
+      expect_same(graph, result, 0);
       EXPECT_EQ(transposed(result), dtype == DType::kFloat32 && !is_sample ? 2 : 0);
       EXPECT_EQ(count(result, "matmul"), 2);
     }
