@@ -1,40 +1,14 @@
-// Pictures without compression: BMP (Microsoft's bitmaps), PNM (Netpbm's P5 and P6) and TIFF 6.0.
+// Pictures without compression: BMP (Microsoft's bitmaps), PNM (Netpbm's formats) and TIFF 6.0.
 #include <algorithm>
 #include <charconv>
 
 #include "runtime/base/error.h"
 #include "runtime/image/image.h"
+#include "runtime/image/reader.h"
 
 namespace tensormill::image {
 
 namespace {
-
-[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::kInvalidImage, what); }
-
-/// Numbers of a file; those past its end are an error.
-class Reader {
-public:
-  Reader(std::span<const std::byte> file, const char* format) : file_(file), format_(format) {}
-
-  uint64_t number(uint64_t at, int bytes, bool big = false) const {
-    const std::span<const std::byte> field = range(at, static_cast<uint64_t>(bytes));
-    uint64_t value = 0;
-    for (size_t i = 0; i < field.size(); ++i)
-      value |= static_cast<uint64_t>(field[big ? field.size() - 1 - i : i]) << (8 * i);
-    return value;
-  }
-
-  std::span<const std::byte> range(uint64_t at, uint64_t bytes) const {
-    if (at > file_.size() || bytes > file_.size() - at) refuse("it ends too soon");
-    return file_.subspan(at, bytes);
-  }
-
-  [[noreturn]] void refuse(const std::string& what) const { fail(std::string(format_) + ": " + what); }
-
-private:
-  std::span<const std::byte> file_;
-  const char* format_;
-};
 
 Image empty_image(int64_t width, int64_t height, int channels, int64_t max_pixels) {
   check_size(width, height, max_pixels);
@@ -71,29 +45,59 @@ Image decode_bmp(std::span<const std::byte> file, int64_t max_pixels) {
   return image;
 }
 
-/// The next number of a PNM header; comments run from # to the line's end.
-int64_t header_number(std::string_view text, size_t& at) {
-  while (at < text.size() &&
-         (text[at] == '#' || text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) {
-    at = text[at] == '#' ? std::min(text.find('\n', at), text.size()) : at + 1;
-  }
-  int64_t value = 0;
-  const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || value < 0) fail("PNM: its header has no number");
-  at = static_cast<size_t>(parsed.ptr - text.data());
-  return value;
-}
+/// The text of a Netpbm file from its second byte on: numbers, between blanks and comments from # to the
+/// line's end.
+class PnmText {
+public:
+  explicit PnmText(std::span<const std::byte> file)
+      : reader_(file, "PNM"), text_(reinterpret_cast<const char*>(file.data()), file.size()) {}
 
+  const Reader& reader() const { return reader_; }
+  size_t place() const { return at_; }
+
+  /// The next number of at most `digits` digits.
+  int64_t number(size_t digits = 9) {
+    while (at_ < text_.size() && std::string_view("# \n\r\t").find(text_[at_]) != std::string_view::npos)
+      at_ = text_[at_] == '#' ? std::min(text_.find('\n', at_), text_.size()) : at_ + 1;
+    int64_t value = 0;
+    const char* start = text_.data() + at_;
+    const auto parsed = std::from_chars(start, start + std::min(digits, text_.size() - at_), value);
+    if (parsed.ec != std::errc() || value < 0) reader_.refuse("a number is missing");
+    at_ = static_cast<size_t>(parsed.ptr - text_.data());
+    return value;
+  }
+
+private:
+  Reader reader_;
+  std::string_view text_;
+  size_t at_ = 2;
+};
+
+/// P1 to P3 write samples as numbers, P4 to P6 as bits or bytes; in P1 and P4 a one is black.
 Image decode_pnm(std::span<const std::byte> file, int64_t max_pixels) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  size_t at = 2;
-  const int64_t width = header_number(text, at), height = header_number(text, at);
-  const int64_t largest = header_number(text, at);
-  if (largest != 255) fail("PNM: samples up to " + std::to_string(largest) + " are not implemented");
-  Image image = empty_image(width, height, text[1] == '6' ? 3 : 1, max_pixels);
-  const std::span<const std::byte> samples = Reader(file, "PNM").range(at + 1, image.pixels.size());
-  std::transform(samples.begin(), samples.end(), image.pixels.begin(),
-                 [](std::byte sample) { return static_cast<uint8_t>(sample); });
+  PnmText text(file);
+  const Reader& reader = text.reader();
+  const int kind = static_cast<int>(reader.number(1, 1)) - '0';
+  const bool is_bits = kind == 1 || kind == 4;
+  const int64_t width = text.number(), height = text.number(), largest = is_bits ? 1 : text.number();
+  if (largest < 1 || largest > 65535) reader.refuse("samples up to " + std::to_string(largest));
+  Image image = empty_image(width, height, kind % 3 == 0 ? 3 : 1, max_pixels);
+  const uint64_t bytes = largest > 255 ? 2 : 1, data = text.place() + 1;
+  const uint64_t line = static_cast<uint64_t>(width + 7) / 8 * 8;  // bits; whole bytes
+  for (uint64_t i = 0; i < image.pixels.size(); ++i) {
+    int64_t value = 0;
+    if (kind < 4) {
+      value = text.number(is_bits ? 1 : 9);
+    } else if (is_bits) {
+      const uint64_t bit = i / static_cast<uint64_t>(width) * line + i % static_cast<uint64_t>(width);
+      value = static_cast<int64_t>(reader.number(data + bit / 8, 1) >> (7 - bit % 8) & 1);
+    } else {
+      value = static_cast<int64_t>(reader.number(data + i * bytes, static_cast<int>(bytes), true));
+    }
+    if (value > largest) reader.refuse("a sample is larger than the largest");
+    const int64_t level = is_bits ? 1 - value : value;
+    image.pixels[i] = static_cast<uint8_t>((level * 255 + largest / 2) / largest);
+  }
   return image;
 }
 
@@ -173,9 +177,14 @@ bool starts_with(std::span<const std::byte> file, std::string_view mark) {
 
 Image decode_any(std::span<const std::byte> file, int64_t max_pixels) {
   if (starts_with(file, "BM")) return decode_bmp(file, max_pixels);
-  if (starts_with(file, "P5") || starts_with(file, "P6")) return decode_pnm(file, max_pixels);
+  if (starts_with(file, "P") && file.size() > 1 && file[1] >= std::byte{'1'} && file[1] <= std::byte{'6'})
+    return decode_pnm(file, max_pixels);
   if (starts_with(file, std::string_view("II*\0", 4)) || starts_with(file, std::string_view("MM\0*", 4)))
     return decode_tiff(file, max_pixels);
+  if (starts_with(file, "RIFF") && file.size() > 8 && starts_with(file.subspan(8), "WEBP"))
+    return decode_webp(file, max_pixels);
+  if (starts_with(file, "\xff\x4f\xff\x51") || starts_with(file, std::string_view("\0\0\0\x0cjP  ", 8)))
+    return decode_jpeg2000(file, max_pixels);
   return decode(file, max_pixels);
 }
 

@@ -1,4 +1,4 @@
-/// Pictures to tensors: JPEG and PNG decode, resize, centre crop, normalize; and scores to top-k.
+/// Pictures to tensors: decoding, resize, centre crop, normalize; and scores to top-k.
 /// The input is untrusted: the size is read from the header and checked before anything is allocated.
 /// Errors: Error(kInvalidImage) for what cannot be decoded or is too large, Error(kUnsupportedMediaType) for
 /// other formats, Error(kInvalidTensor) when the model's input is not a picture.
@@ -32,8 +32,14 @@ struct Image {
 Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
 Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels);
 Image decode_png(std::span<const std::byte> file, int64_t max_pixels);
-/// These, BMP (8 bits with a palette, 24 and 32), PNM (P5, P6; samples up to 255) and TIFF (the first
-/// picture, gray or colour of 8 bits without compression).
+/// One picture, no animation; how much of a pixel there is is not looked at.
+Image decode_webp(std::span<const std::byte> file, int64_t max_pixels);
+/// A codestream or a JP2 file of up to 4 components of up to 16 bits (gray, RGB, sYCC; no palette). Takes 8
+/// bytes a sample beside the result.
+Image decode_jpeg2000(std::span<const std::byte> file, int64_t max_pixels);
+/// JPEG, PNG, WebP, JPEG 2000, BMP (8 bits with a palette, 24 and 32), Netpbm's formats (P1 to P6) and TIFF
+/// (the first picture, gray or colour of 8 bits without compression). For the import process: the decoders
+/// read strangers' bytes.
 Image decode_any(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
 /// Throws unless a picture may have this size.
 void check_size(int64_t width, int64_t height, int64_t max_pixels);

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 import seeds_onnx
 import seeds_text
@@ -145,6 +146,36 @@ def picture_seeds():
     yield "no_frame.jpg", b"\xff\xd8\xff\xd9"
     yield "cut.png", png[:len(png) * 3 // 4]
     yield "no_header.png", png[:16]
+    yield "plain.pbm", b"P1 5 2\n10110 01101"
+    yield "bits.pbm", b"P4 9 2\n\x5a\x80\xa5\x00"
+    yield "plain.pgm", b"P2 # levels\n2 2 9\n0 9 3 1"
+    yield "deep.ppm", b"P6 1 1 700\n" + struct.pack(">HHH", 0, 700, 350)
+    yield "plain.ppm", b"P3 1 1 7 0 7 8"
+    yield from compressed_picture_seeds()
+
+
+def compressed_picture_seeds():
+    """WebP and JPEG 2000 by Pillow, and JPEG 2000 whose first marker says something else."""
+    picture = Image.frombytes("RGB", (12, 9), bytes(i * 7 % 256 for i in range(12 * 9 * 3)))
+    gray = picture.convert("L")
+
+    def written(image, kind, **options):
+        out = io.BytesIO()
+        image.save(out, kind, **options)
+        return out.getvalue()
+
+    yield "lossy.webp", written(picture, "WEBP")
+    yield "lossless.webp", written(picture, "WEBP", lossless=True)
+    yield "clear.webp", written(gray.convert("LA").convert("RGBA"), "WEBP")
+    yield "animated.webp", written(picture, "WEBP", save_all=True, append_images=[gray.convert("RGB")])
+    yield "colour.jp2", written(picture, "JPEG2000")
+    yield "ycc.jp2", written(picture, "JPEG2000").replace(struct.pack(">I", 16), struct.pack(">I", 18), 1)
+    yield "gray.jp2", written(gray, "JPEG2000", irreversible=True)
+    tiles = written(picture, "JPEG2000", no_jp2=True, tile_size=(8, 8))
+    yield "tiles.j2k", tiles
+    for name, at, value in (("large", 8, 60000), ("no_tiles", 24, 0), ("outside", 16, 99), ("components", 40, 99 << 16)):
+        yield f"{name}.j2k", tiles[:at] + struct.pack(">I", value) + tiles[at + 4:]
+    yield "cut.j2k", tiles[:len(tiles) * 2 // 3]
 
 
 def elf_seeds():
