@@ -111,6 +111,15 @@ class NarrowTypes(OneNode):
             for to in (FLOAT, FLOAT16, DOUBLE):
                 self.assert_values(self.cast(codes, kind, to), values_of(kind).astype(NUMPY[to]))
 
+    def test_which_codes_are_no_finite_number(self):
+        for kind in FLOAT8:
+            codes, values = np.arange(256, dtype=np.uint8), values_of(kind)
+            nodes = [helper.make_node("IsNaN", ["x"], ["n"]), helper.make_node("IsInf", ["x"], ["i"]),
+                     helper.make_node("IsInf", ["x"], ["p"], detect_negative=0)]
+            y = self.run_nodes(nodes, {"x": (kind, codes)}, dict.fromkeys("nip", TensorProto.BOOL))
+            for name, right in (("n", np.isnan(values)), ("i", np.isinf(values)), ("p", np.isposinf(values))):
+                np.testing.assert_array_equal(y[name], right)
+
     def test_floats_round_to_the_nearest_value(self):
         for kind in [*FLOAT8, E2M1]:
             x = hard_values(kind)

@@ -324,6 +324,11 @@ class Elements(OneNode):
         self.check("Mod", 13, [a, b], [np.mod(a, b)])
         self.check("Mod", 13, [a, b], [np.fmod(a, b)], fmod=1)
 
+    def test_error_function_of_integers(self):
+        for dtype in (np.int8, np.uint64, np.int32):
+            x = np.array([0, 1, 2, 4, 8, 100], dtype)
+            self.check("Erf", 13, [x], [np.array([int(math.erf(value)) for value in x], dtype)])
+
     def test_powers_of_mixed_types(self):
         x = np.array([1, 2, 3], np.int64)
         self.check("Pow", 15, [x, np.array([4, 5, 6], np.float32)], [np.array([1, 32, 729], np.int64)])

@@ -29,7 +29,7 @@ def constant(name, array):
 
 
 class TextCase(unittest.TestCase):
-    def answer(self, graph, feed, opset=21):
+    def answer(self, graph, feed, opset=24):
         """The program's answer and the outputs, by position."""
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)])
         model.ir_version = 8
@@ -96,6 +96,17 @@ class Moves(TextCase):
         self.check("Where", [chosen, WORDS, np.array("other")], np.where(chosen, WORDS, "other"))
         self.check("Compress", [WORDS, np.array([True, False, True])], WORDS[:, [0, 2]], axis=1, constants=(1,))
         self.check("Equal", [WORDS, np.array(["pear", "pear", "Größe"])], WORDS == np.array(["pear", "pear", "Größe"]))
+
+    def test_pads_choices_and_updates(self):
+        self.check("Pad", [WORDS, np.array([0, 1, 1, 0])], np.pad(WORDS, ((0, 1), (1, 0)), constant_values=""))
+        self.check("Pad", [WORDS, np.array([1, 0, 0, 1]), np.array("new")], np.pad(WORDS, ((1, 0), (0, 1)), constant_values="new"))
+        self.check("Pad", [WORDS, np.array([0, 2, 0, 2])], np.pad(WORDS, ((0, 0), (2, 2)), mode="reflect"), mode="reflect")
+        self.check("CenterCropPad", [WORDS, np.array([1, 5])], np.pad(WORDS[:1], ((0, 0), (1, 1)), constant_values=""))
+        hot = np.where(np.arange(3) == np.array([[2], [0]]), "yes", "no")
+        self.check("OneHot", [np.array([-1, 0]), np.array(3), np.array(["no", "yes"])], hot)
+        later = WORDS.copy()
+        later[0, 2], later[1, 0] = "first", "second"
+        self.check("TensorScatter", [WORDS, np.array([["first"], ["second"]]), np.array([2, 0])], later, axis=1)
 
     def test_an_operator_that_takes_no_strings(self):
         self.refused("Neg", [WORDS], WORDS, "strings are not implemented")

@@ -6,6 +6,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -92,7 +93,9 @@ void convert_atanh(NodeContext& context) {
 
 void convert_is_inf(NodeContext& context) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
+  // float32 has all values of the narrow types.
+  const bool is_wide = !is_narrow(c.dtype(context.input(0)));
+  const ir::ValueId x = is_wide ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
   const bool negative = context.int_attr("detect_negative", 1) != 0;
   const bool positive = context.int_attr("detect_positive", 1) != 0;
   ir::ValueId result = c.unary("is_inf", x);

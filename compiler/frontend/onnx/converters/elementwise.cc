@@ -18,9 +18,8 @@ namespace {
 constexpr double kPowError = 1e-9;
 
 std::string snake_case(const std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kExceptions = {
-      {{"IsNaN", "is_nan"},
-       {"GreaterOrEqual", "greater_equal"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kExceptions = {
+      {{"GreaterOrEqual", "greater_equal"},
        {"LessOrEqual", "less_equal"},
        {"BitwiseAnd", "and"},
        {"BitwiseNot", "not"},
@@ -42,6 +41,21 @@ std::string snake_case(const std::string& name) {
 
 void convert_unary(NodeContext& context) {
   context.set_output(0, context.add(snake_case(context.node().op_type), {context.input(0)}));
+}
+
+// Of integers: all but the largest are below 1, so that float32 would round too many up to it.
+void convert_erf(NodeContext& context) {
+  Compose c(context);
+  const DType dtype = c.dtype(context.input(0));
+  if (is_float(dtype)) return convert_unary(context);
+  context.set_output(0, c.cast(c.unary("erf", c.cast(context.input(0), DType::kFloat64)), dtype));
+}
+
+// float32 has all values of the narrow types.
+void convert_is_nan(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  context.set_output(0, c.unary("is_nan", is_narrow(c.dtype(x)) ? c.cast(x, DType::kFloat32) : x));
 }
 
 namespace {

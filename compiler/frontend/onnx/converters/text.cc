@@ -61,10 +61,9 @@ std::pair<V, V> broadcast(NodeContext& context) {
 }
 
 /// The operands, positions of their strings in place of those that hold any; `pool` gets the strings'
-/// operands.
-std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool) {
+/// operands. The first string is at position `first`.
+std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool, int64_t first = 0) {
   std::vector<V> operands;
-  int64_t first = 0;
   for (size_t i = 0; i < context.num_inputs(); ++i) {
     const V x = context.optional_input(i);
     operands.push_back(x);
@@ -138,16 +137,24 @@ V found_text(NodeContext& context, V x, const SortedTexts& texts) {
   return context.add("find_text", {x, text_constant(context, texts.keys)});
 }
 
-// What the operator does to the positions of strings is done to the strings.
-void convert_text_moves(NodeContext& context) {
-  std::vector<V> texts;
-  const std::vector<V> operands = positions_of_operands(context, texts);
+namespace {
+
+/// What the operator does to the positions of strings is done to the strings; `texts` are at the first ones.
+void move_texts(NodeContext& context, std::vector<V> texts) {
+  const std::vector<V> operands = positions_of_operands(context, texts, static_cast<int64_t>(texts.size()));
   const V pool = pool_of(context, texts);
   const std::vector<V> moved = context.results_of_row(operands);
   for (size_t i = 0; i < moved.size(); ++i) {
     if (moved[i] != ir::kAbsent) context.set_output(i, gathered(context, pool, moved[i]));
   }
 }
+
+}  // namespace
+
+void convert_text_moves(NodeContext& context) { move_texts(context, {}); }
+
+// Where numbers would be 0, strings are empty.
+void convert_text_fills(NodeContext& context) { move_texts(context, {text_constant(context, {""})}); }
 
 // Positions stay as they are: the strings in the shape that the positions get.
 void convert_text_reshape(NodeContext& context) {
