@@ -20,7 +20,8 @@ LEAST_MEAN = 1.05
 NEVER_SLOWER = 0.98  # what two equal packages may differ by
 PROOF_TRIALS = 2000
 PROOF_GAIN = 1.03
-PROOF_TASKS = 3  # the smallest spaces of each network
+PROOF_TASKS = 3  # the smallest spaces of each network, of so many points at most
+PROOF_POINTS = 1000
 TARGET = "llvm -mcpu=native -num-cores={}"
 
 
@@ -31,8 +32,8 @@ def arguments_of(words):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--table", type=Path, help="folder of records: a run with it continues the last one's search")
     parser.add_argument("--proof", action="store_true",
-                        help=f"the default against the best of {PROOF_TRIALS} trials, and of all points of "
-                             f"{PROOF_TASKS} small tasks")
+                        help=f"the default against the best of {PROOF_TRIALS} trials, and of all points of up to "
+                             f"{PROOF_TASKS} tasks that have at most {PROOF_POINTS}")
     parser.add_argument("--tune-options", default="", help='more options of tune, such as "--flush-cache"')
     parser.add_argument("--quick", action="store_true", help="shorter blocks of runs")
     return parser.parse_args(words)
@@ -106,7 +107,7 @@ def proof(network):
     row = {"net": network.name, "trials": report["trials"], "gain": report["default_ms"] / report["best_ms"],
            "tasks": []}
     # A layer's other algorithms, which the network does not call, have no share of its time.
-    choices = sorted((task for task in listed if task["points"] > 1 and task["calls"] > 0),
+    choices = sorted((task for task in listed if 1 < task["points"] <= PROOF_POINTS and task["calls"] > 0),
                      key=lambda task: task["points"])
     for task in choices[:PROOF_TASKS]:
         every = network.tune(network.folder / f"{network.name}-task{task['task']}.json", "--tasks", task["task"],
