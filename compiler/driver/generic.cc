@@ -121,13 +121,18 @@ bool gives(const package::GenericPlan& generic, const ir::ShapeCheck& check) {
 }
 
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
-/// does not are below its minimums.
+/// does not are below its minimums; so is 0 where the model does not take it.
 void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
-  plan.minimums.assign(base.size(), 1);
-  std::vector<int64_t> minimums = plan.minimums;
+  plan.minimums.assign(base.size(), 0);
+  std::vector<int64_t> minimums(base.size(), 1);
+  std::set<size_t> may_be_empty;
   for (const ir::ShapeCheck& check : variants.checks) {
-    if (gives(plan, check)) continue;
+    if (gives(plan, check)) {
+      const auto zero = std::find(check.dims.begin(), check.dims.end(), 0);
+      if (zero != check.dims.end()) may_be_empty.insert(static_cast<size_t>(zero - check.dims.begin()));
+      continue;
+    }
     bool small = false;
     for (size_t d = 0; d < base.size(); ++d) {
       if (check.dims[d] >= base[d]) continue;
@@ -139,6 +144,9 @@ void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) 
                 "the shapes of the outputs depend on the free dims in a way that "
                 "has no formula: they differ at " +
                     to_string(Shape(check.dims)));
+  }
+  for (const size_t d : may_be_empty) {
+    if (minimums[d] == 1) minimums[d] = 0;
   }
   plan.minimums = std::move(minimums);
 }
@@ -173,8 +181,8 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
   std::vector<std::string> names;
   for (ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
   CompiledGeneric compiled;
-  compiled.model =
-      plan::generalize_model(first, forms, samples.hidden, names, options.target.facts.lanes(32));
+  compiled.model = plan::generalize_model(first, forms, samples.hidden, plan::extent_facts(imported), names,
+                                          options.target.facts.lanes(32));
   compiled.model.plan.multiples = variants.multiples;
   check_outputs_of(variants, compiled.model.plan);
   for (const plan::GenericKernel& kernel : compiled.model.kernels) {

@@ -1,6 +1,7 @@
 #include "compiler/plan/dim_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "runtime/base/error.h"
@@ -45,7 +46,8 @@ bool varies(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-DimFitter::DimFitter(std::vector<std::vector<int64_t>> samples) : samples_(std::move(samples)) {
+DimFitter::DimFitter(std::vector<std::vector<int64_t>> samples, std::vector<float> factors)
+    : samples_(std::move(samples)), factors_(std::move(factors)) {
   TM_CHECK(!samples_.empty(), "no samples");
   terms_.resize(samples_.front().size());
   for (size_t d = 0; d < terms_.size(); ++d) terms_[d].insert(identity(d));
@@ -58,12 +60,18 @@ bool DimFitter::holds(const DimFormula& formula, const std::vector<int64_t>& val
   return true;
 }
 
+/// Whether a sample has the first one's values of all free dims but one.
+bool DimFitter::differs_alone(size_t sample, size_t dim) const {
+  for (size_t d = 0; d < terms_.size(); ++d) {
+    if (d != dim && samples_[sample][d] != samples_[0][d]) return false;
+  }
+  return true;
+}
+
 /// The first sample differs from others in one dim alone.
 bool DimFitter::depends_on(size_t dim, const std::vector<int64_t>& values) const {
   for (size_t s = 1; s < samples_.size(); ++s) {
-    bool alone = samples_[s][dim] != samples_[0][dim];
-    for (size_t d = 0; d < terms_.size(); ++d)
-      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
+    const bool alone = samples_[s][dim] != samples_[0][dim] && differs_alone(s, dim);
     if (alone && values[s] != values[0]) return true;
   }
   return false;
@@ -77,15 +85,15 @@ std::vector<size_t> DimFitter::dims_of(const std::vector<int64_t>& values) const
   return dims;
 }
 
-std::optional<DimFormula> DimFitter::fit_single(size_t dim, const std::vector<int64_t>& values) const {
+std::optional<DimFormula> DimFitter::fit_line(size_t dim, const std::vector<int64_t>& values) const {
   for (size_t s = 1; s < samples_.size(); ++s) {
     const int64_t step = samples_[s][dim] - samples_[0][dim];
     if (step == 0) continue;
-    if ((values[s] - values[0]) % step != 0) return fit_quotient(dim, values);
+    if ((values[s] - values[0]) % step != 0) return std::nullopt;
     const int64_t mul = (values[s] - values[0]) / step;
     const DimFormula linear =
         single(1, {static_cast<int32_t>(dim), mul, values[0] - mul * samples_[0][dim], 1});
-    return holds(linear, values) ? linear : fit_quotient(dim, values);
+    return holds(linear, values) ? std::optional(linear) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -106,25 +114,23 @@ std::optional<DimFormula> DimFitter::fit_phase(DimFormula formula, const std::ve
   return std::nullopt;
 }
 
-/// The growth up to the farthest sample is scale × mul / div, exactly where div divides the distance.
+/// The growth up to another sample is scale × mul / div, exactly where div divides the distance. Of what the
+/// samples say the least divisor that holds.
 std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<int64_t>& values) const {
-  int64_t distance = 0, growth = 0, common = 0;
+  int64_t common = 0;
+  for (const int64_t value : values) common = std::gcd(common, value - values[0]);
+  std::set<std::array<int64_t, 3>> quotients;  // div, mul, scale
   for (size_t s = 1; s < samples_.size(); ++s) {
-    bool alone = true;
-    for (size_t d = 0; d < terms_.size(); ++d)
-      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
-    common = std::gcd(common, values[s] - values[0]);
-    const int64_t step = samples_[s][dim] - samples_[0][dim];
-    if (!alone || step <= distance) continue;
-    distance = step;
-    growth = values[s] - values[0];
+    const int64_t distance = samples_[s][dim] - samples_[0][dim], growth = values[s] - values[0];
+    if (distance <= 0 || growth <= 0 || !differs_alone(s, dim)) continue;
+    for (const int64_t scale : {common, int64_t{1}}) {
+      if (growth % scale != 0) continue;
+      const int64_t factor = std::gcd(growth / scale, distance), div = distance / factor;
+      // A quotient that the distance does not hold several times may be any number of others.
+      if (div <= distance / 4) quotients.insert({div, growth / scale / factor, scale});
+    }
   }
-  if (distance == 0 || growth <= 0) return std::nullopt;
-  for (const int64_t scale : {common, int64_t{1}}) {
-    const int64_t factor = std::gcd(growth / scale, distance);
-    const int64_t mul = growth / scale / factor, div = distance / factor;
-    // A quotient that the distance does not hold several times may be any number of others.
-    if (growth % scale != 0 || div > distance / 4) continue;
+  for (const auto& [div, mul, scale] : quotients) {
     const DimFormula formula = single(scale, {static_cast<int32_t>(dim), mul, 0, div});
     if (auto fitted = fit_phase(formula, values)) return fitted;
   }
@@ -135,10 +141,7 @@ std::optional<DimFormula> DimFitter::fit_growth(size_t dim, const std::vector<in
 std::optional<DimFormula> DimFitter::fit_period(size_t dim, const std::vector<int64_t>& values) const {
   std::map<int64_t, int64_t> along;
   for (size_t s = 0; s < samples_.size(); ++s) {
-    bool alone = true;
-    for (size_t d = 0; d < terms_.size(); ++d)
-      alone = alone && (d == dim || samples_[s][d] == samples_[0][d]);
-    if (alone) along[samples_[s][dim]] = values[s];
+    if (differs_alone(s, dim)) along[samples_[s][dim]] = values[s];
   }
   std::vector<std::pair<int64_t, int64_t>> changes;  // behind each: the dim and the value
   int64_t scale = 0;
@@ -155,10 +158,15 @@ std::optional<DimFormula> DimFitter::fit_period(size_t dim, const std::vector<in
   return fit_phase(single(scale, {static_cast<int32_t>(dim), 1, 0, distance / (growth / scale)}), values);
 }
 
-/// Small divisors, one by one, where no far sample tells.
 std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<int64_t>& values) const {
   if (auto formula = fit_growth(dim, values)) return formula;
   if (auto formula = fit_period(dim, values)) return formula;
+  return fit_small_quotient(dim, values);
+}
+
+/// Small divisors, one by one, where no far sample tells.
+std::optional<DimFormula> DimFitter::fit_small_quotient(size_t dim,
+                                                        const std::vector<int64_t>& values) const {
   int64_t common = 0;
   for (const int64_t value : values) common = std::gcd(common, value - values[0]);
   std::vector<int64_t> scales = {common};
@@ -172,6 +180,47 @@ std::optional<DimFormula> DimFitter::fit_quotient(size_t dim, const std::vector<
     }
   }
   return std::nullopt;
+}
+
+/// A known extent of one dim times one of the model's factors: from now on a dim of its own.
+std::optional<DimFormula> DimFitter::fit_scaled(size_t dim, const std::vector<int64_t>& values) {
+  const auto scales = [&](const std::vector<int64_t>& extents, float factor) {
+    for (size_t s = 0; s < values.size(); ++s) {
+      if (scaled_extent(extents[s], factor) != values[s]) return false;
+    }
+    return true;
+  };
+  const auto made = [&](const DimFormula& of, float factor) {
+    const size_t at = samples_.front().size();
+    for (size_t s = 0; s < values.size(); ++s) samples_[s].push_back(values[s]);
+    scaled_.push_back({of, factor});
+    scaled_of_.push_back(dim);
+    return single(1, identity(at));
+  };
+  std::vector<int64_t> own;
+  for (const std::vector<int64_t>& sample : samples_) own.push_back(sample[dim]);
+  for (const float factor : factors_) {
+    if (scales(own, factor)) return made(single(1, identity(dim)), factor);
+    for (const auto& [extents, formula] : known_) {
+      if (formula && scales(extents, factor)) return made(*formula, factor);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Of a free dim alone. What is made of an extent times a factor is near a quotient of a large divisor, too:
+/// small ones, of the dim and then of what is scaled from it, come before those.
+std::optional<DimFormula> DimFitter::fit_one_dim(size_t dim, const std::vector<int64_t>& values) {
+  if (auto formula = fit_scaled(dim, values)) return formula;
+  if (auto formula = fit_line(dim, values)) return formula;
+  for (size_t i = 0; i <= scaled_.size(); ++i) {
+    if (std::find(scaled_of_.begin(), scaled_of_.end(), dim) == scaled_of_.end()) break;
+    if (i > 0 && scaled_of_[i - 1] != dim) continue;
+    const size_t of = i == 0 ? dim : terms_.size() + i - 1;
+    if (auto formula = fit_line(of, values)) return formula;
+    if (auto formula = fit_small_quotient(of, values)) return formula;
+  }
+  return fit_quotient(dim, values);
 }
 
 std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& values,
@@ -306,7 +355,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!varies(values)) return DimFormula{values[0], {}};
   const std::vector<size_t> dims = dims_of(values);
   std::optional<DimFormula> formula;
-  if (dims.size() == 1) formula = fit_single(dims[0], values);
+  if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {
     // A quotient, with its offset in it where that goes, is a term of its own for what is to come.
     DimFormula whole = *formula;

@@ -16,24 +16,31 @@ namespace tensormill::plan {
 
 class DimFitter {
 public:
-  /// `samples`: values of the free dims, one row a sample.
-  explicit DimFitter(std::vector<std::vector<int64_t>> samples);
+  /// `samples`: values of the free dims, one row a sample. `factors`: by what the model multiplies extents
+  /// and is no small quotient: what is a known extent times one of them is a dim of its own for what follows.
+  explicit DimFitter(std::vector<std::vector<int64_t>> samples, std::vector<float> factors = {});
 
   /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
   /// extents that were, the sum of one and a number, or of one and a formula of fewer dims; nothing when
   /// there is none. Equal values have one formula, whoever asks: two extents that are equal in all samples
   /// are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
+  /// The dims of formulas behind the free ones, so far.
+  const std::vector<ScaledExtent>& scaled() const { return scaled_; }
 
 private:
   std::optional<DimFormula> find(const std::vector<int64_t>& values);
   bool holds(const DimFormula& formula, const std::vector<int64_t>& values) const;
+  bool differs_alone(size_t sample, size_t dim) const;
   bool depends_on(size_t dim, const std::vector<int64_t>& values) const;
   std::vector<size_t> dims_of(const std::vector<int64_t>& values) const;
-  std::optional<DimFormula> fit_single(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_line(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_growth(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_period(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_quotient(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_small_quotient(size_t dim, const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_one_dim(size_t dim, const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_scaled(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
@@ -42,9 +49,12 @@ private:
   std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
   const DimFormula* find_known(const std::vector<int64_t>& values) const;
 
-  std::vector<std::vector<int64_t>> samples_;
+  std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the scaled extents
+  std::vector<float> factors_;
+  std::vector<ScaledExtent> scaled_;
+  std::vector<size_t> scaled_of_;  ///< by scaled extent: the free dim that decides it
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;
-  std::vector<std::set<DimTerm>> terms_;  ///< by dim: its own value and the quotients found
+  std::vector<std::set<DimTerm>> terms_;  ///< by free dim: its own value, quotients and scaled extents found
 };
 
 }  // namespace tensormill::plan

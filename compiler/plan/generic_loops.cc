@@ -21,16 +21,29 @@ constexpr int64_t kBlock = 4;
 /// Extents of a symbolic dim that loops may assume.
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
+/// The parameters of a kernel.
+struct Buffers {
+  std::unordered_map<const te::TensorNode*, te::Buffer> inputs;
+  std::vector<te::Buffer> outputs;
+};
+
 class LoopBuilder {
 public:
-  LoopBuilder(const Nest& nest, const TermVars& vars, int lanes)
-      : nest_(nest), tensor_(*nest.tensor), vars_(vars) {
+  /// `empty`: nullptr where all inputs have elements and no free dim is 0.
+  LoopBuilder(const Nest& nest, const TermVars& vars, const Buffers& buffers, int lanes,
+              const EmptyInputs* empty)
+      : nest_(nest),
+        tensor_(*nest.tensor),
+        vars_(vars),
+        empty_(empty),
+        buffers_(buffers.inputs),
+        outputs_(buffers.outputs) {
     const size_t rank = tensor_.axes.size();
-    if (rank > 0 && (!te::as_int(extent(rank - 1)) || *te::as_int(extent(rank - 1)) >= 4)) {
+    if (rank > 0 && lanes > 1 && (!te::as_int(extent(rank - 1)) || *te::as_int(extent(rank - 1)) >= 4)) {
       vector_axis_ = rank - 1;
       lanes_ = lanes;
     }
-    for (size_t i = rank; i-- > 0 && tensor_.reduction;) {
+    for (size_t i = rank; i-- > 0 && tensor_.reduction && lanes > 1;) {
       const int64_t* count = te::as_int(extent(i));
       if (vector_axis_ == i || count == nullptr || *count % kBlock != 0) continue;
       block_axis_ = i;
@@ -44,37 +57,25 @@ public:
     }
   }
 
-  te::Function run() {
-    te::Function function;
-    function.name = "generic";
-    function.dims = vars_.vars();
-    for (const te::Tensor& input : nest_.inputs) {
-      buffers_[input.get()] =
-          te::make_buffer(input->name, input->dtypes[0], input->shape, te::Scope::kParameter);
-      function.parameters.push_back({buffers_[input.get()], false});
-    }
-    for (const DType dtype : tensor_.dtypes) {
-      outputs_.push_back(te::make_buffer("out", dtype, tensor_.shape, te::Scope::kParameter));
-      function.parameters.push_back({outputs_.back(), true});
-    }
+  Stmt run() {
     bind_ranges();
-    function.body = guarded(nest());
-    return function;
+    return guarded(nest());
   }
 
 private:
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
+  bool is_empty(size_t input) const { return empty_ != nullptr && (*empty_)[input]; }
 
   void bind_ranges() {
     for (size_t i = 0; i < vars_.vars().size(); ++i)
-      context_.bind(vars_.vars()[i], {vars_.is_positive(i) ? 1 : 0, kMaxExtent});
+      context_.bind(vars_.vars()[i], {vars_.is_positive(i) && empty_ == nullptr ? 1 : 0, kMaxExtent});
     for (const Expr& condition : conditions()) context_.assume(condition);
     for (const te::Axis& axis : tensor_.axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
     if (!tensor_.reduction) return;
     for (const te::Axis& axis : tensor_.reduction->axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
   }
 
-  /// No extent is 0 inside the kernel: then there is nothing to compute, or nothing to read.
+  /// No extent is 0 inside the loops: then there is nothing to compute, or nothing to read.
   std::vector<Expr> conditions() const {
     std::vector<Expr> result;
     const auto add = [&](const Expr& extent) {
@@ -84,18 +85,41 @@ private:
       }
       result.push_back(extent >= Expr(1));
     };
-    for (size_t i = 0; i < vars_.vars().size(); ++i) {
+    for (size_t i = 0; i < vars_.vars().size() && empty_ == nullptr; ++i) {
       if (vars_.is_positive(i)) add(Expr(vars_.vars()[i]));
     }
-    for (const te::Tensor& input : nest_.inputs) {
-      for (const Expr& part : input->shape) add(part);
+    for (size_t i = 0; i < nest_.inputs.size(); ++i) {
+      if (is_empty(i)) continue;
+      for (const Expr& part : nest_.inputs[i]->shape) add(part);
     }
     for (const Expr& part : tensor_.shape) add(part);
     return result;
   }
 
+  /// What tells this case from the others: an extent of each empty input is 0, or a free dim is.
+  std::vector<Expr> absences() const {
+    std::vector<Expr> result;
+    const auto add = [&](const std::vector<Expr>& extents) {
+      Expr least = extents.at(0);
+      for (const Expr& extent : extents) least = te::min(least, extent);
+      result.push_back(least < Expr(1));
+    };
+    for (size_t i = 0; i < nest_.inputs.size(); ++i) {
+      if (is_empty(i)) add(nest_.inputs[i]->shape);
+    }
+    if (!result.empty()) return result;
+    std::vector<Expr> dims;
+    for (size_t i = 0; i < vars_.vars().size(); ++i) {
+      if (vars_.is_positive(i)) dims.emplace_back(vars_.vars()[i]);
+    }
+    add(dims);
+    return result;
+  }
+
   Stmt guarded(Stmt body) const {
-    const std::vector<Expr> all = conditions();
+    std::vector<Expr> all = conditions();
+    const std::vector<Expr> none = empty_ == nullptr ? std::vector<Expr>() : absences();
+    all.insert(all.end(), none.begin(), none.end());
     for (size_t i = all.size(); i-- > 0;) body = te::make_if(all[i], body);
     return body;
   }
@@ -103,6 +127,7 @@ private:
   /// Reads as loads; an index that is not shown to be in bounds is clamped.
   Expr loads(const Expr& expr) {
     if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
+    if (expr->op == ExprOp::kRead && is_empty(input_of(*expr))) return te::imm_like(expr->type, 0);
     std::vector<Expr> args;
     for (const Expr& arg : expr->args) args.push_back(loads(arg));
     Expr result = expr;
@@ -120,6 +145,11 @@ private:
     kept_.push_back(expr);
     done_.emplace(expr.get(), result);
     return result;
+  }
+
+  size_t input_of(const te::ExprNode& read) const {
+    return static_cast<size_t>(std::find(nest_.inputs.begin(), nest_.inputs.end(), read.tensor) -
+                               nest_.inputs.begin());
   }
 
   /// `expr` at the point of a lane and a row of the block.
@@ -247,9 +277,10 @@ private:
   std::optional<size_t> vector_axis_, block_axis_, parallel_axis_;
   int lanes_ = 1;
   int64_t block_ = 1;
+  const EmptyInputs* empty_;
   te::BoundsContext context_;
-  std::unordered_map<const te::TensorNode*, te::Buffer> buffers_;
-  std::vector<te::Buffer> outputs_;
+  const std::unordered_map<const te::TensorNode*, te::Buffer>& buffers_;
+  const std::vector<te::Buffer>& outputs_;
   std::vector<te::Var> outer_;
   const te::Var lane_ = te::make_var("lane");
   const te::Var row_ = te::make_var("row");
@@ -259,8 +290,26 @@ private:
 
 }  // namespace
 
-te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes) {
-  return LoopBuilder(nest, vars, lanes).run();
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes,
+                                 const std::vector<EmptyInputs>& empties) {
+  te::Function function;
+  Buffers buffers;
+  function.name = "generic";
+  function.dims = vars.vars();
+  for (const te::Tensor& input : nest.inputs) {
+    const te::Buffer made =
+        te::make_buffer(input->name, input->dtypes[0], input->shape, te::Scope::kParameter);
+    buffers.inputs[input.get()] = made;
+    function.parameters.push_back({made, false});
+  }
+  for (const DType dtype : nest.tensor->dtypes) {
+    buffers.outputs.push_back(te::make_buffer("out", dtype, nest.tensor->shape, te::Scope::kParameter));
+    function.parameters.push_back({buffers.outputs.back(), true});
+  }
+  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, lanes, nullptr).run()};
+  for (const EmptyInputs& empty : empties) cases.push_back(LoopBuilder(nest, vars, buffers, 1, &empty).run());
+  function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
+  return function;
 }
 
 }  // namespace tensormill::plan

@@ -337,9 +337,10 @@ te::Expr TermVars::argument(const DimFormula& formula) {
 
 bool TermVars::is_positive(size_t var) const {
   const std::vector<DimProduct>& products = formulas_[var].products;
-  return formulas_[var].offset == 0 && products.size() == 1 && products[0].scale == 1 &&
-         products[0].factors.size() == 1 && products[0].factors[0].mul == 1 &&
-         products[0].factors[0].add == 0 && products[0].factors[0].div == 1;
+  if (formulas_[var].offset != 0 || products.size() != 1 || products[0].factors.size() != 1) return false;
+  const DimTerm& term = products[0].factors[0];
+  return products[0].scale == 1 && term.mul == 1 && term.add == 0 && term.div == 1 &&
+         static_cast<size_t>(term.dim) < free_dims_;
 }
 
 te::Expr TermVars::expr(const DimFormula& formula) {

@@ -42,6 +42,8 @@ Nests split_nests(const te::Program& program);
 /// products, about which nothing can be shown but that the kernel's extents are 1 at least.
 class TermVars {
 public:
+  explicit TermVars(size_t free_dims) : free_dims_(free_dims) {}
+
   /// The formula's value, with a var for each quotient in it; equal terms are one var.
   te::Expr expr(const DimFormula& formula);
   const std::vector<DimFormula>& formulas() const { return formulas_; }
@@ -52,6 +54,7 @@ public:
 private:
   te::Expr argument(const DimFormula& formula);
 
+  size_t free_dims_;
   std::vector<DimFormula> formulas_;
   std::vector<te::Var> vars_;
 };
@@ -59,9 +62,15 @@ private:
 /// The nest of all samples. Throws Error(kNotSupported) saying what cannot be generalized.
 Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars);
 
+/// Which inputs of a nest have no elements where the output has some: none of them where a free dim is 0.
+using EmptyInputs = std::vector<bool>;
+
 /// Loops for any extents: a parallel axis, vectors of `lanes` elements of the last axis with a masked tail,
 /// registers for sums over a block of a constant axis. Dims are `vars`; every index is in bounds whatever
-/// their values: where bounds cannot be shown, the index is clamped.
-te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes);
+/// their values: where bounds cannot be shown, the index is clamped. Nothing is written where the output or
+/// an input has no elements, but in the cases of `empties`: what is not there adds nothing to a sum, and no
+/// other element is of it.
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes,
+                                 const std::vector<EmptyInputs>& empties = {});
 
 }  // namespace tensormill::plan

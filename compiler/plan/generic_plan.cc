@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
@@ -48,14 +49,17 @@ std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples)
 class GenericBuilder {
 public:
   GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples,
-                 const std::vector<HiddenConstant>& hidden, int lanes)
+                 const std::vector<HiddenConstant>& hidden, const ExtentFacts& facts, int lanes)
       : first_(first),
         samples_(samples),
         hidden_(hidden),
         own_inputs_(first.inputs().size() - hidden.size()),
         lanes_(lanes),
-        fitter_(dims_of(samples)),
-        buffer_of_(first.values().size(), -1) {}
+        fitter_(dims_of(samples), facts.factors),
+        buffer_of_(first.values().size(), -1) {
+    // In the model's order: an extent that another is scaled from may be none of the plan's.
+    for (const std::vector<int64_t>& extent : facts.extents) fitter_.fit(extent);
+  }
 
   GenericModel run(const std::vector<std::string>& output_names) {
     result_.plan.dims = samples_[0].dims;
@@ -78,6 +82,7 @@ public:
       plan().outputs.push_back(port(output_names[i], buffer));
     }
     plan().params_bytes = params_end_ + kAlign;
+    result_.plan.scaled = fitter_.scaled();
     return std::move(result_);
   }
 
@@ -262,19 +267,107 @@ private:
 
   void add_step(package::Step step, const std::vector<const Nest*>& samples, const std::string& base,
                 const std::vector<std::string>& origins) {
-    TermVars vars;
+    TermVars vars(samples_[0].dims.size());
     const Nest nest = generalize(samples, fitter_, vars);
     const auto index = static_cast<int32_t>(plan().steps.size());
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
-      step.dims.push_back(evaluate(formula, samples_[0].dims));
+      step.dims.push_back(evaluate(formula, with_scaled(samples_[0].dims, fitter_.scaled())));
     }
-    const size_t made_kernel = add_kernel(base, build_generic_loops(nest, vars, lanes_), origins);
+    const std::vector<EmptyInputs> empties = empties_of(samples, vars);
+    for (const EmptyInputs& empty : empties) {
+      package::EmptyArguments listed{index, {}};
+      for (size_t i = 0; i < empty.size(); ++i) {
+        if (empty[i]) listed.arguments.push_back(static_cast<int32_t>(i));
+      }
+      if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
+    }
+    const size_t made_kernel = add_kernel(base, build_generic_loops(nest, vars, lanes_, empties), origins);
     step.function = result_.kernels[made_kernel].symbol;
     step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
     step.origins = origins;
     plan().steps.push_back(std::move(step));
     result_.step_kernels.emplace_back(made_kernel);
+  }
+
+  using ShapeFormulas = std::vector<DimFormula>;
+
+  template <typename Get>
+  ShapeFormulas formulas_of(const std::vector<const Nest*>& samples, const Get& get) {
+    ShapeFormulas formulas;
+    for (size_t d = 0; d < get(*samples[0]).size(); ++d) {
+      std::vector<int64_t> values;
+      for (const Nest* sample : samples) values.push_back(get(*sample)[d]);
+      formulas.push_back(fitter_.fit(values).value());
+    }
+    return formulas;
+  }
+
+  /// Small values of the dims, one by one and all at once.
+  std::vector<std::vector<int64_t>> small_dims() const {
+    constexpr int64_t kSmall = 64;
+    std::vector<std::vector<int64_t>> points;
+    const std::vector<int64_t>& base = samples_[0].dims;
+    for (int64_t value = 0; value <= kSmall; ++value) {
+      points.emplace_back(base.size(), value);
+      for (size_t d = 0; d < base.size() && base.size() > 1; ++d) {
+        points.push_back(base);
+        points.back()[d] = value;
+      }
+    }
+    return points;
+  }
+
+  /// In which cases the output has elements and inputs, or a free dim, have none.
+  std::vector<EmptyInputs> empties_of(const std::vector<const Nest*>& samples, const TermVars& vars) {
+    constexpr size_t kMaxCases = 3;
+    const ShapeFormulas output =
+        formulas_of(samples, [](const Nest& nest) { return nest.tensor->constant_shape(); });
+    std::vector<ShapeFormulas> inputs;
+    for (size_t i = 0; i < samples[0]->inputs.size(); ++i)
+      inputs.push_back(
+          formulas_of(samples, [&](const Nest& nest) { return nest.inputs[i]->constant_shape(); }));
+    std::set<EmptyInputs> cases;
+    for (const std::vector<int64_t>& free_dims : small_dims()) {
+      const std::vector<int64_t> dims = with_scaled(free_dims, fitter_.scaled());
+      const auto least_of = [&](const ShapeFormulas& shape) {
+        int64_t least = 1;
+        for (const DimFormula& formula : shape) least = std::min(least, evaluate(formula, dims));
+        return least;
+      };
+      if (least_of(output) < 1) continue;
+      bool any = false, negative = false;
+      EmptyInputs empty;
+      for (const ShapeFormulas& input : inputs) {
+        const int64_t least = least_of(input);
+        negative = negative || least < 0;
+        empty.push_back(least == 0);
+        any = any || least == 0;
+      }
+      for (size_t i = 0; i < vars.formulas().size(); ++i)
+        any = any || (vars.is_positive(i) && evaluate(vars.formulas()[i], dims) == 0);
+      if (any && !negative && !checks_index(*samples[0], empty)) cases.insert(std::move(empty));
+      if (cases.size() == kMaxCases) break;
+    }
+    return {cases.begin(), cases.end()};
+  }
+
+  /// Whether data say which element of an empty input is read: none of them is there.
+  static bool checks_index(const Nest& nest, const EmptyInputs& empty) {
+    bool found = false;
+    const auto look = [&](const te::Expr& expr) {
+      if (expr->op != te::ExprOp::kRead) return;
+      const auto input = std::find(nest.inputs.begin(), nest.inputs.end(), expr->tensor);
+      if (!empty[static_cast<size_t>(input - nest.inputs.begin())]) return;
+      for (const te::Expr& arg : expr->args) {
+        te::for_each_expr(
+            arg, [&](const te::Expr& part) { found = found || part->op == te::ExprOp::kCheckIndex; });
+      }
+    };
+    for (const te::Expr& body : nest.tensor->body) te::for_each_expr(body, look);
+    if (!nest.tensor->reduction) return found;
+    for (const te::Expr& source : nest.tensor->reduction->source) te::for_each_expr(source, look);
+    return found;
   }
 
   size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
@@ -329,10 +422,10 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
 }
 
 GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
-                              const std::vector<HiddenConstant>& hidden,
+                              const std::vector<HiddenConstant>& hidden, const ExtentFacts& facts,
                               const std::vector<std::string>& output_names, int lanes) {
   TM_CHECK(!samples.empty(), "no samples");
-  return GenericBuilder(first, samples, hidden, lanes).run(output_names);
+  return GenericBuilder(first, samples, hidden, facts, lanes).run(output_names);
 }
 
 }  // namespace tensormill::plan

@@ -49,10 +49,18 @@ struct GraphForm {
 /// differ in more than extents.
 GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first);
 
+/// What the samples' extents are made of that no dim says.
+struct ExtentFacts {
+  std::vector<float> factors;  ///< by which the model multiplies extents, beyond small quotients
+  std::vector<std::vector<int64_t>> extents;  ///< of the model's values in order: one value a sample
+};
+/// `samples`: the imported graphs. Extents are listed where there is a factor.
+ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples);
+
 /// The plan is that of `first`, whose form is the first of the samples; its last inputs are `hidden`. `lanes`
 /// of 32 bits a vector. Throws Error(kNotSupported) naming the node and what has no formula.
 GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
-                              const std::vector<HiddenConstant>& hidden,
+                              const std::vector<HiddenConstant>& hidden, const ExtentFacts& facts,
                               const std::vector<std::string>& output_names, int lanes);
 
 }  // namespace tensormill::plan

@@ -1,5 +1,7 @@
 #include "runtime/base/dim_formula.h"
 
+#include <cmath>
+
 #include "runtime/base/error.h"
 
 namespace tensormill {
@@ -45,6 +47,19 @@ int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims) {
     sum = add(sum, product);
   }
   return sum;
+}
+
+int64_t scaled_extent(int64_t extent, float factor) {
+  const float product = std::floor(static_cast<float>(extent) * factor);
+  const bool fits = std::fabs(product) <= static_cast<float>(kLimit);
+  return checked(!fits, fits ? static_cast<int64_t>(product) : 0);
+}
+
+std::vector<int64_t> with_scaled(std::span<const int64_t> dims, std::span<const ScaledExtent> scaled) {
+  std::vector<int64_t> all(dims.begin(), dims.end());
+  for (const ScaledExtent& extent : scaled)
+    all.push_back(scaled_extent(evaluate(extent.of, all), extent.factor));
+  return all;
 }
 
 }  // namespace tensormill

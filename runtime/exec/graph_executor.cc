@@ -151,7 +151,7 @@ void GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
     }
     const auto found = std::find(plans.free_dims.begin(), plans.free_dims.end(), *name);
     const auto at = static_cast<size_t>(found - plans.free_dims.begin());
-    fits = extent >= 1 && extent <= package::kMaxFreeDim && (!named[at] || dims[at] == extent);
+    fits = extent >= 0 && extent <= package::kMaxFreeDim && (!named[at] || dims[at] == extent);
     named[at] = true;
     dims[at] = extent;
   }

@@ -1,6 +1,9 @@
 #include "runtime/package/plan_set.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -13,21 +16,37 @@ namespace {
 
 constexpr int64_t kMaxFactor = int64_t{1} << 40;
 constexpr int64_t kMaxProducts = 64;
+constexpr int64_t kMaxScaledExtents = 256;
+
+Json products_to_json(const DimFormula& formula) {
+  Json products = Json::array();
+  for (const DimProduct& product : formula.products) {
+    Json factors = Json::array();
+    for (const DimTerm& term : product.factors)
+      factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
+    products.push_back({{"scale", product.scale}, {"factors", std::move(factors)}});
+  }
+  return products;
+}
 
 Json holes_to_json(const std::vector<PlanHole>& holes) {
   Json result = Json::array();
   for (const PlanHole& hole : holes) {
-    Json products = Json::array();
-    for (const DimProduct& product : hole.value.products) {
-      Json factors = Json::array();
-      for (const DimTerm& term : product.factors)
-        factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
-      products.push_back({{"scale", product.scale}, {"factors", std::move(factors)}});
-    }
     result.push_back({{"owner", hole.owner},
                       {"position", hole.position},
                       {"offset", hole.value.offset},
-                      {"products", std::move(products)}});
+                      {"products", products_to_json(hole.value)}});
+  }
+  return result;
+}
+
+/// A factor as the bits of its float32: the text says exactly which it is.
+Json scaled_to_json(const std::vector<ScaledExtent>& scaled) {
+  Json result = Json::array();
+  for (const ScaledExtent& extent : scaled) {
+    result.push_back({{"factor_bits", std::bit_cast<uint32_t>(extent.factor)},
+                      {"offset", extent.of.offset},
+                      {"products", products_to_json(extent.of)}});
   }
   return result;
 }
@@ -73,6 +92,46 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
     holes.push_back(std::move(hole));
   }
   return holes;
+}
+
+std::vector<ScaledExtent> scaled_from_json(JsonFields& set, size_t free_dims) {
+  std::vector<ScaledExtent> scaled;
+  if (!set.has("scaled")) return scaled;
+  const Json& items = set.array("scaled", kMaxScaledExtents);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to("scaled") + "/" + std::to_string(i));
+    const auto bits = static_cast<uint32_t>(
+        fields.integer("factor_bits", 0, static_cast<int64_t>(std::numeric_limits<uint32_t>::max())));
+    const float factor = std::bit_cast<float>(bits);
+    if (!(factor > 0) || !std::isfinite(factor))
+      throw_invalid(fields.pointer_to("factor_bits"), "no positive number");
+    scaled.push_back({formula_from_json(fields, free_dims + i), factor});
+    fields.finish();
+  }
+  return scaled;
+}
+
+Json empties_to_json(const std::vector<EmptyArguments>& empties) {
+  Json result = Json::array();
+  for (const EmptyArguments& empty : empties)
+    result.push_back({{"step", empty.step}, {"arguments", empty.arguments}});
+  return result;
+}
+
+std::vector<EmptyArguments> empties_from_json(JsonFields& set) {
+  std::vector<EmptyArguments> empties;
+  if (!set.has("empties")) return empties;
+  const Json& items = set.array("empties", kMaxPlanBuffers);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to("empties") + "/" + std::to_string(i));
+    EmptyArguments empty;
+    empty.step = static_cast<int32_t>(fields.integer("step", 0, kMaxPlanBuffers - 1));
+    for (const int64_t argument : fields.integers("arguments", 0, kMaxStepArguments - 1, kMaxStepArguments))
+      empty.arguments.push_back(static_cast<int32_t>(argument));
+    fields.finish();
+    empties.push_back(std::move(empty));
+  }
+  return empties;
 }
 
 /// Plans are texts in mod.json, so that one reader checks them all.
@@ -183,12 +242,15 @@ PlanSet read_set(const Json& json) {
     generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
     if (generic.multiples.size() != set.free_dims.size())
       throw_invalid(item.pointer_to("multiples"), "one for each free dim");
-    generic.minimums = item.integers("minimums", 1, kMaxFreeDim, kMaxFreeDims);
+    generic.minimums = item.integers("minimums", 0, kMaxFreeDim, kMaxFreeDims);
     if (generic.minimums.size() != set.free_dims.size())
       throw_invalid(item.pointer_to("minimums"), "one for each free dim");
     generic.plan = plan_member(item);
-    generic.buffer_holes = holes_from_json(item, "buffer_holes", set.free_dims.size());
-    generic.step_holes = holes_from_json(item, "step_holes", set.free_dims.size());
+    generic.scaled = scaled_from_json(item, set.free_dims.size());
+    const size_t dims = set.free_dims.size() + generic.scaled.size();
+    generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
+    generic.step_holes = holes_from_json(item, "step_holes", dims);
+    generic.empties = empties_from_json(item);
     item.finish();
     set.generic = std::move(generic);
   }
@@ -209,7 +271,7 @@ int64_t no_less(int64_t extent, int64_t least) {
 void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan& plan) {
   for (const PlanHole& hole : generic.buffer_holes) {
     Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
-    buffer.shape[static_cast<size_t>(hole.position)] = no_less(evaluate(hole.value, dims), 1);
+    buffer.shape[static_cast<size_t>(hole.position)] = no_less(evaluate(hole.value, dims), 0);
   }
   for (Buffer& buffer : plan.buffers) {
     if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
@@ -219,6 +281,32 @@ void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecP
     if (extent > kMaxStepDim)
       throw Error(ErrorCode::kMemoryBudget, "an extent inside of it would be " + std::to_string(extent));
     plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] = extent;
+  }
+}
+
+/// A kernel whose output has elements reads nothing that has none, but where it is made for that.
+void check_empty(const GenericPlan& generic, const ExecPlan& plan) {
+  const auto is_empty = [&](int32_t id) {
+    return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 &&
+           num_elements(generic.plan.buffers[static_cast<size_t>(id)].shape) != 0;
+  };
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind != StepKind::kKernel) continue;
+    EmptyArguments found{static_cast<int32_t>(s), {}};
+    bool writes = false;
+    for (size_t i = 0; i < step.args.size(); ++i) {
+      const auto position = static_cast<int32_t>(i);
+      const bool is_output =
+          std::find(step.outputs.begin(), step.outputs.end(), position) != step.outputs.end();
+      writes = writes || (is_output && !is_empty(step.args[i]));
+      if (!is_output && is_empty(step.args[i])) found.arguments.push_back(position);
+    }
+    if (!writes || found.arguments.empty()) continue;
+    if (std::find(generic.empties.begin(), generic.empties.end(), found) == generic.empties.end())
+      throw Error(ErrorCode::kInvalidTensor, "an operand of node \"" +
+                                                 (step.origins.empty() ? step.name : step.origins.front()) +
+                                                 "\" would have no elements");
   }
 }
 
@@ -246,7 +334,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
   }
   ExecPlan plan = generic.plan;
   try {
-    fill_holes(generic, dims, plan);
+    fill_holes(generic, with_scaled(dims, generic.scaled), plan);
     for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
       for (Port& port : *ports) {
         const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
@@ -254,6 +342,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
       }
     }
     validate_plan(plan);
+    check_empty(generic, plan);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kMemoryBudget) throw;
     throw Error(ErrorCode::kInvalidTensor,
@@ -334,6 +423,8 @@ std::string plan_set_to_json(const PlanSet& set) {
                        {"plan", parse_json(plan_to_json(set.generic->plan))},
                        {"buffer_holes", holes_to_json(set.generic->buffer_holes)},
                        {"step_holes", holes_to_json(set.generic->step_holes)}};
+    if (!set.generic->scaled.empty()) json["generic"]["scaled"] = scaled_to_json(set.generic->scaled);
+    if (!set.generic->empties.empty()) json["generic"]["empties"] = empties_to_json(set.generic->empties);
   }
   return canonical_json(json);
 }

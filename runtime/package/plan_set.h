@@ -35,6 +35,13 @@ struct PlanHole {
   DimFormula value;
 };
 
+/// A kernel's inputs that may have no elements though its output has some: positions in the step's arguments.
+struct EmptyArguments {
+  int32_t step = 0;
+  std::vector<int32_t> arguments;
+  auto operator<=>(const EmptyArguments&) const = default;
+};
+
 /// The plan of one sample of the free dims and what differs for others. Its buffers are dense; views are
 /// whole.
 struct GenericPlan {
@@ -42,8 +49,10 @@ struct GenericPlan {
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
   std::vector<int64_t> minimums;   ///< the least that each may be
   ExecPlan plan;
+  std::vector<ScaledExtent> scaled;  ///< dims of the holes behind the free ones
   std::vector<PlanHole> buffer_holes;
   std::vector<PlanHole> step_holes;
+  std::vector<EmptyArguments> empties;  ///< all others are refused
 };
 
 struct PlanSet {
@@ -56,7 +65,8 @@ struct PlanSet {
 
 /// The plan for `dims`, validated: every argument of every kernel has the extents that the kernel computes
 /// from its dims, because both are the same formulas, and a view has the size of what it views. Throws
-/// Error(kInvalidTensor) when the model does not take `dims`, or an extent would be less than 1.
+/// Error(kInvalidTensor) when the model does not take `dims`, or an extent would be less than 0, or a kernel
+/// would read what has no elements.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
 
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim

@@ -101,24 +101,25 @@ ir::Variants import(const onnx::ModelSource& source, const ShapeBuckets& buckets
 }
 
 std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& variants, int opt_level,
-                                                      const std::string& path) {
+                                                      const std::string& path, std::string& refused) {
   driver::CompileOptions options;
   options.target = target::host_target();
   options.verify = driver::VerifyMode::kNone;
   options.model_digest = Digest::of(std::string_view("conformance")).text();
   options.opt_level = opt_level;
   const driver::CompileResult result = driver::compile(variants, options);
+  refused = result.generic_refused;
   package::write_archive(
       path, {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
   return package::LoadedPackage::load(package::Package::open(path));
 }
 
-/// The number of inputs and how many of them were bound.
-std::string run_case(const Case& given) {
+/// The number of inputs and how many of them were bound. `refused`: why there is no generic plan.
+std::string run_case(const Case& given, std::string& refused) {
   const std::map<std::string, Tensor> inputs = read_inputs(given.inputs);
   size_t num_bound = 0;
   const ir::Variants variants = import(onnx::open_model(given.model), given.buckets, inputs, num_bound);
-  exec::GraphExecutor executor(compile(variants, given.opt_level, given.outputs + ".tar"));
+  exec::GraphExecutor executor(compile(variants, given.opt_level, given.outputs + ".tar", refused));
   for (const package::Port& port : executor.inputs()) {
     const auto found = inputs.find(port.name);
     if (found == inputs.end()) throw Error(ErrorCode::kInvalidTensor, "no data for input " + port.name);
@@ -149,13 +150,14 @@ std::string answer(const std::string& line) {
   std::istringstream words(line);
   Case given;
   words >> given.model >> given.inputs >> given.outputs;
-  std::string result;
+  std::string result, refused;
   try {
     if (std::string text; words >> text) given.opt_level = std::stoi(text);
     if (std::string text; words >> text) given.buckets = parse_shape_buckets(text);
-    result = "ok " + run_case(given);
+    result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());
+    if (!refused.empty()) result += "; buckets alone: " + one_line(refused);
   }
   std::filesystem::remove(given.outputs + ".tar");
   return result;

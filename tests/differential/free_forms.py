@@ -112,6 +112,47 @@ def draw_hops(hop, length):
 
 for _hop, _length in ((441, 1024), (512, 2048), (1024, 2048)):
     form({"S": 4096}, [(2049,), (9001,)])(draw_hops(_hop, _length))
+for _hop in (4410, 16000, 48000):
+    form({"S": 2 * _hop}, [(_hop,), (4 * _hop - 1,), (8 * _hop + 5,)])(draw_hops(_hop, _hop))
+
+
+@form({"S": 16000}, [(31999,), (48000,)])
+def chunks_of_a_second(b):
+    x = b.input("x", ["S"])
+    y = b.node("Pad", [x, b.node("Concat", [b.i(0), missing(b, b.dim(x, 0), 16000)], axis=0)])
+    b.node("Reshape", [y, b.i(-1, 16000)])
+
+
+@form({"N": 2, "P": 6, "T": 1}, [(1, 0, 1), (3, 0, 5), (2, 40, 1), (1, 3, 2)])
+def caches_of_keys(b):
+    """The first step of a decoder has none: what is there comes from its own tokens."""
+    b.atol = 1e-4
+    x = b.input("x", ["N", "T", 8])
+    past = [b.input(name, ["N", 2, "P", 4]) for name in ("k", "v")]
+
+    def heads():
+        parts = b.node("Reshape", [b.node("MatMul", [x, b.weights(8, 8)]), b.i(0, 0, 2, 4)])
+        return b.node("Transpose", [parts], perm=[0, 2, 1, 3])
+
+    q, (k, v) = heads(), (b.node("Concat", [p, heads()], axis=2) for p in past)
+    positions = b.node("Unsqueeze", [b.range(b.one(k, 2), b.one(past[0], 2)), b.i(1)])
+    later = b.node("Greater", [b.range(b.one(k, 2)), positions])
+    scores = b.node("MatMul", [q, b.node("Transpose", [k], perm=[0, 1, 3, 2])])
+    scores = b.node("Softmax", [b.node("Where", [later, b.const(-1e9, "f4"), scores])], axis=-1)
+    mixed = b.node("Transpose", [b.node("MatMul", [scores, v])], perm=[0, 2, 1, 3])
+    b.node("MatMul", [b.node("Reshape", [mixed, b.i(0, 0, 8)]), b.weights(8, 5)])
+    b.outputs = [b.nodes[-1].output[0], k, v]
+
+
+@form({"N": 4, "H": 16, "W": 16}, [(0, 9, 9), (2, 4, 4), (1, 3, 30)], 18)
+def results_without_elements(b):
+    b.atol = 1e-4
+    x = b.input("x", ["N", 3, "H", "W"])
+    b.node("Resize", [x, "", b.const([1, 1, 0.5, 0.5], "f4")], mode="nearest")
+    y = b.node("Conv", [x, b.weights(4, 3, 3, 3)], strides=[2, 2], pads=[1] * 4)
+    z = b.node("Slice", [b.node("Relu", [y]), b.i(2), b.const([2**62], np.int64), b.i(2)])
+    b.node("Concat", [z, y], axis=2)
+    b.node("ReduceSum", [z, b.i(2, 3)], keepdims=0)
 
 
 @form({"S": 1024}, [(512,), (1033,)])
@@ -191,6 +232,47 @@ def places_of_the_largest(b):
     y = b.node("Concat", [x, x], axis=2)
     wide = b.node("Concat", [y, y], axis=3)
     b.node("MaxUnpool", b.node("MaxPool", [wide], 2, kernel_shape=[2, 2], strides=[2, 2]), kernel_shape=[2, 2], strides=[2, 2])
+
+
+@form({"H": 16, "W": 16}, [(10, 21), (100, 33), (7, 250)], 18)
+def maps_resized_by_factors(b):
+    """The product is one of float32: 0.29 of 100 are 29, and 0.7 of 50 are 35."""
+    b.atol = 1e-4
+    x = b.input("x", [1, 2, "H", "W"])
+    for factor, mode, coordinates, options in (
+        (0.29, "nearest", "asymmetric", {"nearest_mode": "floor"}),
+        (0.333, "linear", "half_pixel", {}),
+        (0.37, "linear", "half_pixel", {"antialias": 1}),
+        (0.7, "cubic", "pytorch_half_pixel", {}),
+        (1.3, "cubic", "half_pixel", {}),
+        (2.5, "linear", "asymmetric", {}),
+    ):
+        b.node("Resize", [x, "", b.const([1, 1, factor, factor], "f4")], mode=mode, coordinate_transformation_mode=coordinates, **options)
+
+
+@form({"H": 16, "W": 16}, [(10, 21), (101, 34)])
+def maps_resized_to_parts_of_shapes(b):
+    """What a convolution leaves is multiplied, rounded down and asked for as sizes; what follows halves it."""
+    b.atol = 1e-4
+    x = b.input("x", [1, 2, "H", "W"])
+    y = b.node("Conv", [x, b.weights(2, 2, 3, 3)], pads=[1] * 4, strides=[2, 2])
+    parts = [b.node("Floor", [b.node("Mul", [b.node("Cast", [b.dim(y, axis)], to=1), b.const(1.37, "f4")])]) for axis in (2, 3)]
+    sizes = b.node("Concat", [b.i(1, 2), *(b.node("Cast", [part], to=7) for part in parts)], axis=0)
+    for mode, coordinates in (("linear", "align_corners"), ("cubic", "pytorch_half_pixel")):
+        z = b.node("Resize", [y, "", "", sizes], mode=mode, coordinate_transformation_mode=coordinates)
+        z = b.node("Relu", [b.node("Conv", [z, b.weights(3, 2, 3, 3)], pads=[1] * 4, strides=[2, 2])])
+        b.node("MaxPool", [z], kernel_shape=[2, 2], strides=[2, 2])
+
+
+@form({"H": 32, "W": 32}, [(50, 70), (100, 33)])
+def pyramids(b):
+    b.atol = 1e-4
+    x = b.input("x", [1, 3, "H", "W"])
+    levels = []
+    for factor in (0.7, 0.5):
+        small = b.node("Resize", [x, "", b.const([1, 1, factor, factor], "f4")], mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+        levels.append(b.node("Relu", [b.node("Conv", [small, b.weights(4, 3, 3, 3)], pads=[1] * 4, strides=[2, 2])]))
+    b.node("Concat", [levels[0], b.node("Resize", [levels[1], "", "", b.node("Shape", [levels[0]])], mode="linear")], axis=1)
 
 
 @form({"H": 9, "W": 6}, [(5, 9), (18, 7), (7, 7)], 18)

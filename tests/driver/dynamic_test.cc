@@ -34,8 +34,10 @@ ir::Variants variants() {
   result.free_dims = {"N", "H"};
   result.input_shapes = {{"N", int64_t{2}, "H", int64_t{7}}};
   for (const int64_t n : {1, 4}) result.graphs.push_back({{n, 8}, net(n, 8)});
-  frontend::onnx::sample_shapes([](const std::vector<int64_t>& dims) { return net(dims[0], dims[1]); },
-                                {0, 8}, result);
+  const auto net_at = [](const std::vector<int64_t>& dims) {
+    return dims[1] == 0 ? std::nullopt : std::optional(net(dims[0], dims[1]));
+  };
+  frontend::onnx::sample_shapes(net_at, {0, 8}, result);
   return result;
 }
 
@@ -68,7 +70,7 @@ TEST(Dynamic, EveryShapeIsServed) {
   exec::GraphExecutor executor(load(compiled()), {.max_threads = 2});
   EXPECT_EQ(executor.dims(), (std::vector<int64_t>{1, 8}));
   for (const auto& [n, h] :
-       {std::pair<int64_t, int64_t>{4, 8}, {3, 8}, {1, 1}, {1, 8}, {9, 40}, {2, 17}, {4, 8}}) {
+       {std::pair<int64_t, int64_t>{4, 8}, {3, 8}, {1, 1}, {1, 8}, {0, 9}, {9, 40}, {2, 17}, {4, 8}}) {
     expect_reference(executor, net(n, h), ramp({n, 2, h, 7}));
     EXPECT_EQ(executor.is_generic(), h != 8 || (n != 1 && n != 4)) << n << " " << h;
   }
@@ -97,7 +99,7 @@ TEST(Dynamic, WeightsOfAllVariantsStandOnce) {
 
 TEST(Dynamic, ShapesThatTheModelDoesNotTake) {
   exec::GraphExecutor executor(load(compiled()));
-  for (const Shape& shape : {Shape{1, 3, 8, 7}, Shape{1, 2, 8, 8}, Shape{1, 2, 8}, Shape{0, 2, 8, 7}}) {
+  for (const Shape& shape : {Shape{1, 3, 8, 7}, Shape{1, 2, 8, 8}, Shape{1, 2, 8}, Shape{1, 2, 0, 7}}) {
     const Tensor input = ramp(shape);
     EXPECT_THROW(executor.set_input(0, {input.dtype(), input.shape(), input.data()}), Error)
         << to_string(shape);
@@ -143,6 +145,34 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<int64_t> odd;
   for (const auto& dims : samples) odd.push_back(dims[1] < 15 ? dims[1] : 15);
   EXPECT_FALSE(fitter.fit(odd).has_value());
+}
+
+TEST(DimFit, FactorsOfFloat32) {
+  std::vector<std::vector<int64_t>> samples = {{9, 4}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 977, 1920}) {
+    samples.push_back({9 + step, 4});
+    samples.push_back({9, 4 + step});
+  }
+  plan::DimFitter fitter(samples, {0.29F, 1.3F});
+  const auto check = [&](const auto& of) {
+    std::vector<int64_t> values;
+    for (const auto& dims : samples) values.push_back(of(dims[0], dims[1]));
+    const auto formula = fitter.fit(values);
+    ASSERT_TRUE(formula.has_value()) << of(9, 4);
+    for (int64_t h = 9; h < 3000; ++h) {
+      const std::vector<int64_t> dims = {h, 4};
+      ASSERT_EQ(evaluate(*formula, with_scaled(dims, fitter.scaled())), of(h, 4)) << h;
+    }
+  };
+  check([](int64_t h, int64_t) { return scaled_extent(h, 0.29F); });
+  check([](int64_t h, int64_t) { return (h + 1) / 2; });
+  check([](int64_t h, int64_t) { return scaled_extent((h + 1) / 2, 1.3F); });
+  check([](int64_t h, int64_t) { return (scaled_extent((h + 1) / 2, 1.3F) + 3) / 4; });
+  check([](int64_t h, int64_t w) { return scaled_extent(h, 0.29F) * w; });
+  check([](int64_t h, int64_t w) { return scaled_extent(h, 0.29F) * w + 5; });
+  check([](int64_t h, int64_t) { return h; });
+  check([](int64_t h, int64_t) { return h - scaled_extent(h, 0.29F); });
+  EXPECT_EQ(fitter.scaled().size(), 2U);
 }
 
 /// A dim of which extents grow slowly or late: the samples hold the places where they do, also of hops that

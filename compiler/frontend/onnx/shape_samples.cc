@@ -16,6 +16,7 @@ using Dims = std::vector<int64_t>;
 struct Form {
   std::vector<int64_t> values;
   size_t extents = 0;  ///< the first values are extents
+  int64_t constant_bytes = 0;
 };
 
 Form form_of(const ir::Graph& graph) {
@@ -23,7 +24,10 @@ Form form_of(const ir::Graph& graph) {
   const auto add = [&](const std::vector<int64_t>& values) {
     form.values.insert(form.values.end(), values.begin(), values.end());
   };
-  for (const ir::Value& value : graph.values()) add(value.type.shape);
+  for (const ir::Value& value : graph.values()) {
+    add(value.type.shape);
+    if (value.constant) form.constant_bytes += value.constant->num_bytes();
+  }
   form.extents = form.values.size();
   for (const ir::Node& node : graph.nodes()) {
     for (const auto& [name, attr] : node.attrs.all()) {
@@ -128,18 +132,18 @@ private:
 
   /// Two neighbours between which value `i` changes, and the last two of them of what grows more slowly than
   /// the dim: between both changes lie whole periods. A value that changes a few times alone is looked at
-  /// farther away.
+  /// farther away; so is one that does not change at all, as hops do that are long.
   void find_change(size_t dim, size_t i, int64_t far, std::set<int64_t>& counts) {
     const auto value = [&](int64_t count) {
       if (count == 0) return base_form_.values[i];
       const std::vector<int64_t>& values = form_at(dim, count).values;
       return values.size() == base_form_.values.size() ? values[i] : base_form_.values[i];
     };
-    constexpr int64_t kFewChanges = 8;
-    const int64_t first = value(0), farthest = 4 * far;
+    constexpr int64_t kFewChanges = 8, kFarthest = 64;
+    const int64_t first = value(0), farthest = kFarthest * far;
     const auto grows = [&](int64_t at) { return value(at) > first && value(at) - first < at; };
-    while (far < farthest && grows(far) && value(far) - first < kFewChanges &&
-           !form_at(dim, 2 * far).values.empty())
+    while (far < farthest && (grows(far) || value(far) == first) && value(far) - first < kFewChanges &&
+           is_small(form_at(dim, 2 * far)))
       far *= 2;
     const int64_t last = value(far);
     if (last == first) return;
@@ -160,6 +164,12 @@ private:
     if (grows(far)) add_neighbours([&](int64_t at) { return at != last; });
   }
 
+  /// Whether the model takes the dims, without constants that fill the memory.
+  bool is_small(const Form& form) const {
+    constexpr int64_t kManyBytes = int64_t{1} << 26;
+    return !form.values.empty() && form.constant_bytes - base_form_.constant_bytes < kManyBytes;
+  }
+
   void add(const Dims& dims) {
     if (std::optional<ir::Graph> graph = import_(dims))
       variants_.samples.push_back({dims, std::move(*graph)});
@@ -168,7 +178,7 @@ private:
   /// Shapes of the outputs at extents that are no samples: small ones, odd ones, all dims at once.
   void add_checks() {
     for (size_t d = 0; d < base_.size(); ++d) {
-      for (const int64_t extent : {1, 2, 3, 4, 5, 7, 16, 31, 33, 100}) {
+      for (const int64_t extent : {0, 1, 2, 3, 4, 5, 7, 16, 31, 33, 100}) {
         Dims dims = base_;
         dims[d] = extent * steps_[d];
         add_check(dims);

@@ -154,9 +154,10 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
       // The model does not take these extents; another sample may show it.
       bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
                      error.code() == ErrorCode::kMemoryBudget;
-      // Extents of 1 hide which axis depends on data.
+      // Extents of 1 hide which axis depends on data; of no elements little can be said.
       const bool hides = std::find(dims.begin(), dims.end(), 1) != dims.end();
-      refused = refused || (hides && error.code() == ErrorCode::kShapeRequired);
+      const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
+      refused = refused || is_empty || (hides && error.code() == ErrorCode::kShapeRequired);
       if (!refused) throw;
       return std::nullopt;
     }

@@ -338,7 +338,8 @@ std::vector<double> known_numbers(const NodeContext& context, size_t index, cons
 }
 
 void set_scale(const NodeContext& context, Axis& axis, double scale) {
-  const double out = std::floor(static_cast<double>(axis.in) * scale);
+  // In float32, as other runtimes have it: the product may round up to the next integer.
+  const double out = std::floor(static_cast<float>(axis.in) * static_cast<float>(scale));
   if (!(scale > 0) || !(out <= static_cast<double>(kMaxExtent)))
     context.invalid("scale " + std::to_string(scale) + " of an axis of " + std::to_string(axis.in));
   axis.scale = scale;
