@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from one_node import OneNode, floats
 
@@ -106,6 +106,26 @@ class EdgeValues(OneNode):
                        nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[0, 0, 0], nodes_values=[2.0, 0.0, 0.0],
                        nodes_modes=[mode, "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
                        target_treeids=[0, 0], target_nodeids=[1, 2], target_ids=[0, 0], target_weights=[1.0, 7.0])
+
+    def test_labels_of_what_is_no_number(self):
+        keys = numpy_helper.from_array(np.array([1, np.nan]))
+        values = numpy_helper.from_array(np.array([5, 7], np.int16))
+        default = numpy_helper.from_array(np.array([-2], np.int16))
+        self.check("LabelEncoder", 21, [np.array([np.nan, 1, 3])], [np.array([7, 5, -2], np.int16)], domains=(("ai.onnx.ml", 4),),
+                   keys_tensor=keys, values_tensor=values, default_tensor=default)
+        x = np.array([1, np.nan, 3], np.float32)
+        self.check("LabelEncoder", 21, [x], [np.array([5, 7, -0.0], np.float32)], domains=(("ai.onnx.ml", 4),),
+                   keys_floats=[1.0, np.nan], values_floats=[5.0, 7.0])
+
+    def test_trees_answer_in_the_type_that_they_are_asked_in(self):
+        for dtype in (np.float16, np.float32, np.float64):
+            x = np.array([[1, 5], [4, 0], [4, 2], [3, 1]], dtype)
+            rows = np.array([[5, 0], [0, 12], [-2, 0], [5, 0]], dtype)
+            tensor = lambda values, kind=dtype: numpy_helper.from_array(np.array(values, kind))  # noqa: E731
+            self.check("TreeEnsemble", 21, [x], [rows], domains=(("ai.onnx.ml", 5),), n_targets=2, tree_roots=[0],
+                       nodes_featureids=[0, 1], nodes_splits=tensor([3, 1]), nodes_modes=tensor([0, 0], np.uint8),
+                       nodes_truenodeids=[0, 1], nodes_falsenodeids=[1, 2], nodes_trueleafs=[1, 1], nodes_falseleafs=[0, 1],
+                       leaf_targetids=[0, 1, 0], leaf_weights=tensor([5, 12, -2]))
 
     def test_softmax_of_squares_down_the_columns(self):
         for shape, axis in (((9, 9), 0), ((16, 16), 0), ((2, 7, 7), 1), ((8, 8, 8), 0), ((8, 8, 8), 1), ((33, 33), 1)):

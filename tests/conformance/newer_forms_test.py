@@ -136,6 +136,11 @@ class Pools(OneNode):
                 right = (np.nansum(np.abs(values)**p, -1)**(1 / p)).astype(np.float32)
                 self.check("LpPool", 18, [x], [right], kernel_shape=[2, 2], p=p, **form)
 
+    def test_powers_past_float16(self):
+        x = (np.abs(floats(1, 2, 6, 7)) * 20).astype(HALF)
+        right = (x.astype(DOUBLE) ** 3).sum((2, 3), keepdims=True) ** (1 / 3)
+        self.check("GlobalLpPool", 22, [x], [right.astype(HALF)], digits=0.5, p=3)
+
     def test_largest_of_dilated_windows(self):
         x = floats(1, 2, 7, 6).astype(HALF)
         form = {"strides": [2, 1], "dilations": [2, 2], "pads": [1, 0, 1, 1]}
@@ -239,6 +244,9 @@ class Moves(OneNode):
             self.check("Pad", 19, [x, np.array([1, 2, 2, 1], np.int64), None, np.array([1, -1], np.int64)], [right], mode=mode)
         cut = np.pad(x[:, 1:, :-2], ((0, 0), (0, 0), (1, 0)))
         self.check("Pad", 24, [x, np.array([-1, 1, 0, -2], np.int64), None, np.array([1, 2], np.int64)], [cut])
+        right = np.pad(x[:, 1:, :-1], ((0, 0), (0, 0), (0, 2)), mode="wrap")
+        self.check("Pad", 19, [x, np.array([-1, 0, 0, -1], np.int64), None, np.array([1, 2], np.int64)], [x[:, 1:, :-1]], mode="wrap")
+        self.check("Pad", 25, [x[..., :-1], np.array([0, -1, 0, 0, 0, 2], np.int64)], [right], mode="wrap")
         flags = np.array([[True, False]])
         self.check("Pad", 21, [flags, np.array([0, 1, 0, 1], np.int64), np.array(True)], [np.array([[True, True, False, True]])])
         wrapped = np.pad(floats(3), (5, 4), mode="wrap")

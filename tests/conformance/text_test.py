@@ -102,6 +102,7 @@ class Moves(TextCase):
         self.check("Pad", [WORDS, np.array([1, 0, 0, 1]), np.array("new")], np.pad(WORDS, ((1, 0), (0, 1)), constant_values="new"))
         self.check("Pad", [WORDS, np.array([0, 2, 0, 2])], np.pad(WORDS, ((0, 0), (2, 2)), mode="reflect"), mode="reflect")
         self.check("CenterCropPad", [WORDS, np.array([1, 5])], np.pad(WORDS[:1], ((0, 0), (1, 1)), constant_values=""))
+        self.check("Resize", [WORDS, np.zeros(0, np.float32), np.array([2, 1], np.float32)], WORDS.repeat(2, 0), constants=(1, 2))
         hot = np.where(np.arange(3) == np.array([[2], [0]]), "yes", "no")
         self.check("OneHot", [np.array([-1, 0]), np.array(3), np.array(["no", "yes"])], hot)
         later = WORDS.copy()

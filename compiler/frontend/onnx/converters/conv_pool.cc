@@ -362,11 +362,14 @@ void convert_lp_pool(NodeContext& context) {
 
 void convert_global_lp_pool(NodeContext& context) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
+  const DType dtype = c.dtype(context.input(0));
+  // Sums of powers would leave float16's range.
+  const ir::ValueId x = c.cast(context.input(0), dtype == DType::kFloat16 ? DType::kFloat32 : dtype);
   const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
   const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
-  context.set_output(0, c.binary("pow", c.reduce_spatial("reduce_sum", powers), c.number(x, 1 / p)));
+  const ir::ValueId root = c.binary("pow", c.reduce_spatial("reduce_sum", powers), c.number(x, 1 / p));
+  context.set_output(0, c.cast(root, dtype));
 }
 
 // Opset 18: columns [N,C*taps,windows] added to the picture that they were cut from.

@@ -1,5 +1,6 @@
 // ai.onnx.ml: labels and categories, integers, numbers or strings.
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
@@ -103,7 +104,12 @@ V positions_of(NodeContext& context, V x, const Labels& keys) {
   }
   const int64_t axis = context.rank(x);
   const V seen = c.unsqueeze(c.cast(x, keys.dtype), axis);
-  const V equal = c.cast(c.binary("equal", seen, constant_of(context, keys)), DType::kInt32);
+  const V all = constant_of(context, keys);
+  V same = c.binary("equal", seen, all);
+  // What is no number is a key, too.
+  if (std::any_of(keys.numbers.begin(), keys.numbers.end(), [](double key) { return std::isnan(key); }))
+    same = c.binary("or", same, c.binary("and", c.unary("is_nan", seen), c.unary("is_nan", all)));
+  const V equal = c.cast(same, DType::kInt32);
   const V known = c.cast(c.reduce("reduce_max", equal, {axis}, false), DType::kBool);
   return c.where(known, c.arg_max(equal, axis, false), c.ints({count}, {}));
 }

@@ -1,4 +1,4 @@
-// Determinants and counts of n-grams.
+// Triangles and determinants of matrices, and counts of n-grams.
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
@@ -139,6 +139,12 @@ void convert_det(NodeContext& context) {
     rest = c.sub(c.slice(c.slice(rest, 1, 1, left - 1), 2, 1, left - 1), c.mul(factor, right));
   }
   context.set_output(0, c.reshape(det, batch));
+}
+
+void convert_trilu(NodeContext& context) {
+  const int64_t k = context.has_input(1) ? context.known_scalar(1, "k").element_as_int(0) : 0;
+  context.set_output(
+      0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -90,6 +90,24 @@ ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& 
   return take_first(context, result, c.add(end, c.ints({behind}, {1})), axis);
 }
 
+/// x without what negative pads take away; they become 0.
+ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
+  Compose c(context);
+  const size_t rank = c.shape(x).size();
+  if (pads.size() != 2 * rank) return x;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const int64_t before = std::min<int64_t>(0, pads[axis]), behind = std::min<int64_t>(0, pads[axis + rank]);
+    if (before == 0 && behind == 0) continue;
+    const int64_t extent = c.shape(x)[axis];
+    if (before < -extent || behind < -extent - before)
+      context.invalid("the pads take more than axis " + std::to_string(axis) + " has");
+    x = c.slice(x, static_cast<int64_t>(axis), -before, extent + before + behind);
+    pads[axis] -= before;
+    pads[axis + rank] -= behind;
+  }
+  return x;
+}
+
 void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value, double attribute_value) {
   Compose c(context);
   ir::ValueId x = context.input(0);
@@ -102,6 +120,8 @@ void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value,
     const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
     x = padded_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), fill);
   }
+  // What is wrapped around is what is left.
+  if (mode == "wrap") x = without_cuts(context, x, pads);
   ir::Attrs attrs{{"pads", pads}, {"mode", mode}};
   std::vector<ir::ValueId> inputs{x};
   if (value != ir::kAbsent) {
@@ -439,12 +459,6 @@ void convert_pad(NodeContext& context) {
     }
   }
   add_pad(context, pads, context.optional_input(2), 0);
-}
-
-void convert_trilu(NodeContext& context) {
-  const int64_t k = context.has_input(1) ? context.known_scalar(1, "k").element_as_int(0) : 0;
-  context.set_output(
-      0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
 }
 
 // [N,C,H,W] -> [N,b,b,C/b²,H,W] (DCR) or [N,C/b²,b,b,H,W] (CRD) -> [N,C/b²,H,b,W,b] -> [N,C/b²,H*b,W*b]

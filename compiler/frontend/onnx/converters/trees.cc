@@ -393,7 +393,8 @@ void convert_tree_ensemble(NodeContext& context) {
     table.add(inner + static_cast<int64_t>(i), ids[i], weights[i]);
   }
   const V scores = table.aggregated(context, reached_leaves(context, forest, x), c.dtype(x));
-  context.set_output(0, transformed(context, scores, kTransforms[static_cast<size_t>(transform)]));
+  const V result = transformed(context, scores, kTransforms[static_cast<size_t>(transform)]);
+  context.set_output(0, c.cast(result, c.dtype(context.input(0))));
 }
 
 }  // namespace tensormill::frontend::onnx
