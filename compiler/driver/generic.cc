@@ -120,6 +120,18 @@ bool gives(const package::GenericPlan& generic, const ir::ShapeCheck& check) {
   }
 }
 
+/// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
+int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
+  const std::vector<int64_t>& base = variants.samples.front().dims;
+  int64_t least = base[dim];
+  for (const ir::ShapeCheck& check : variants.checks) {
+    std::vector<int64_t> others = check.dims;
+    others[dim] = base[dim];
+    if (others == base && check.dims[dim] > refused) least = std::min(least, check.dims[dim]);
+  }
+  return least;
+}
+
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
 /// does not are below its minimums; so is 0 where the model does not take it.
 void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
@@ -137,7 +149,7 @@ void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) 
     for (size_t d = 0; d < base.size(); ++d) {
       if (check.dims[d] >= base[d]) continue;
       small = true;
-      minimums[d] = std::max(minimums[d], check.dims[d] + 1);
+      minimums[d] = std::max(minimums[d], least_above(variants, d, check.dims[d]));
     }
     if (small) continue;
     throw Error(ErrorCode::kNotSupported,

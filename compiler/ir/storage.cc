@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 
 namespace tensormill::ir {
@@ -54,7 +55,8 @@ void Storage::visit(NodeId id) {
   if (graph_.ops().get(node.op).is_view) {
     put(node.outputs[0], node.inputs[0], 0);
     view = true;
-  } else if (node.op == "slice") {
+  } else if (node.op == "slice" && !node.attrs.has(kKept)) {
+    // One that takes all in some samples has no place inside there.
     view = visit_slice(node);
   } else if (node.op == "split") {
     view = visit_split(node);

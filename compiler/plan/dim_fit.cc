@@ -182,45 +182,71 @@ std::optional<DimFormula> DimFitter::fit_small_quotient(size_t dim,
   return std::nullopt;
 }
 
-/// A known extent of one dim times one of the model's factors: from now on a dim of its own.
+/// Makes a dim of what is derived from extents of `dim` alone.
+DimFormula DimFitter::derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values) {
+  const size_t at = samples_.front().size();
+  for (size_t s = 0; s < values.size(); ++s) samples_[s].push_back(values[s]);
+  derived_.push_back(std::move(extent));
+  derived_of_.push_back(dim);
+  return single(1, identity(at));
+}
+
+/// The dim, or a known extent of it, times one of the model's factors.
 std::optional<DimFormula> DimFitter::fit_scaled(size_t dim, const std::vector<int64_t>& values) {
-  const auto scales = [&](const std::vector<int64_t>& extents, float factor) {
-    for (size_t s = 0; s < values.size(); ++s) {
-      if (scaled_extent(extents[s], factor) != values[s]) return false;
-    }
-    return true;
-  };
-  const auto made = [&](const DimFormula& of, float factor) {
-    const size_t at = samples_.front().size();
-    for (size_t s = 0; s < values.size(); ++s) samples_[s].push_back(values[s]);
-    scaled_.push_back({of, factor});
-    scaled_of_.push_back(dim);
-    return single(1, identity(at));
-  };
-  std::vector<int64_t> own;
-  for (const std::vector<int64_t>& sample : samples_) own.push_back(sample[dim]);
+  const DimFormula own = single(1, identity(dim));
   for (const float factor : factors_) {
-    if (scales(own, factor)) return made(single(1, identity(dim)), factor);
+    const auto scales = [&](const DimFormula& of) {
+      for (size_t s = 0; s < values.size(); ++s) {
+        if (scaled_extent(evaluate(of, samples_[s]), factor) != values[s]) return false;
+      }
+      return true;
+    };
+    if (scales(own)) return derive(dim, {own, factor}, values);
     for (const auto& [extents, formula] : known_) {
-      if (formula && scales(extents, factor)) return made(*formula, factor);
+      if (formula && scales(*formula)) return derive(dim, {*formula, factor}, values);
     }
   }
   return std::nullopt;
 }
 
+/// The dim, or a known extent of it, and a number, up to a bound that several samples reach.
+std::optional<DimFormula> DimFitter::fit_bounded(size_t dim, const std::vector<int64_t>& values) {
+  const int64_t most = *std::max_element(values.begin(), values.end());
+  size_t reached = 0, below = 0, first = values.size();
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (values[s] < most) first = std::min(first, s);
+    ++(values[s] < most ? below : reached);
+  }
+  if (most < 0 || reached < 2 || below < 2) return std::nullopt;
+  const auto bounded = [&](DimFormula of) -> std::optional<DimFormula> {
+    of.offset += values[first] - evaluate(of, samples_[first]);
+    for (size_t s = 0; s < values.size(); ++s) {
+      if (std::min(evaluate(of, samples_[s]), most) != values[s]) return std::nullopt;
+    }
+    return derive(dim, {of, 1, most}, values);
+  };
+  if (auto formula = bounded(single(1, identity(dim)))) return formula;
+  for (const auto& [extents, formula] : known_) {
+    if (!formula || !varies(extents)) continue;
+    if (auto found = bounded(*formula)) return found;
+  }
+  return std::nullopt;
+}
+
 /// Of a free dim alone. What is made of an extent times a factor is near a quotient of a large divisor, too:
-/// small ones, of the dim and then of what is scaled from it, come before those.
+/// small ones, of the dim and then of what is derived from it, come before those.
 std::optional<DimFormula> DimFitter::fit_one_dim(size_t dim, const std::vector<int64_t>& values) {
   if (auto formula = fit_scaled(dim, values)) return formula;
   if (auto formula = fit_line(dim, values)) return formula;
-  for (size_t i = 0; i <= scaled_.size(); ++i) {
-    if (std::find(scaled_of_.begin(), scaled_of_.end(), dim) == scaled_of_.end()) break;
-    if (i > 0 && scaled_of_[i - 1] != dim) continue;
+  for (size_t i = 0; i <= derived_.size(); ++i) {
+    if (std::find(derived_of_.begin(), derived_of_.end(), dim) == derived_of_.end()) break;
+    if (i > 0 && derived_of_[i - 1] != dim) continue;
     const size_t of = i == 0 ? dim : terms_.size() + i - 1;
     if (auto formula = fit_line(of, values)) return formula;
     if (auto formula = fit_small_quotient(of, values)) return formula;
   }
-  return fit_quotient(dim, values);
+  if (auto formula = fit_quotient(dim, values)) return formula;
+  return fit_bounded(dim, values);
 }
 
 std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& values,

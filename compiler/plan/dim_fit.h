@@ -26,7 +26,7 @@ public:
   /// are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
   /// The dims of formulas behind the free ones, so far.
-  const std::vector<ScaledExtent>& scaled() const { return scaled_; }
+  const std::vector<DerivedExtent>& derived() const { return derived_; }
 
 private:
   std::optional<DimFormula> find(const std::vector<int64_t>& values);
@@ -41,6 +41,8 @@ private:
   std::optional<DimFormula> fit_small_quotient(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_one_dim(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_scaled(size_t dim, const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_bounded(size_t dim, const std::vector<int64_t>& values);
+  DimFormula derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
@@ -49,12 +51,12 @@ private:
   std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
   const DimFormula* find_known(const std::vector<int64_t>& values) const;
 
-  std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the scaled extents
+  std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents
   std::vector<float> factors_;
-  std::vector<ScaledExtent> scaled_;
-  std::vector<size_t> scaled_of_;  ///< by scaled extent: the free dim that decides it
+  std::vector<DerivedExtent> derived_;
+  std::vector<size_t> derived_of_;  ///< by derived extent: the free dim that decides it
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;
-  std::vector<std::set<DimTerm>> terms_;  ///< by free dim: its own value, quotients and scaled extents found
+  std::vector<std::set<DimTerm>> terms_;  ///< by free dim: its own value, quotients and derived extents found
 };
 
 }  // namespace tensormill::plan

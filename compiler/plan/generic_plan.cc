@@ -82,7 +82,7 @@ public:
       plan().outputs.push_back(port(output_names[i], buffer));
     }
     plan().params_bytes = params_end_ + kAlign;
-    result_.plan.scaled = fitter_.scaled();
+    result_.plan.derived = fitter_.derived();
     return std::move(result_);
   }
 
@@ -272,7 +272,7 @@ private:
     const auto index = static_cast<int32_t>(plan().steps.size());
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
-      step.dims.push_back(evaluate(formula, with_scaled(samples_[0].dims, fitter_.scaled())));
+      step.dims.push_back(evaluate(formula, with_derived(samples_[0].dims, fitter_.derived())));
     }
     const std::vector<EmptyInputs> empties = empties_of(samples, vars);
     for (const EmptyInputs& empty : empties) {
@@ -329,7 +329,7 @@ private:
           formulas_of(samples, [&](const Nest& nest) { return nest.inputs[i]->constant_shape(); }));
     std::set<EmptyInputs> cases;
     for (const std::vector<int64_t>& free_dims : small_dims()) {
-      const std::vector<int64_t> dims = with_scaled(free_dims, fitter_.scaled());
+      const std::vector<int64_t> dims = with_derived(free_dims, fitter_.derived());
       const auto least_of = [&](const ShapeFormulas& shape) {
         int64_t least = 1;
         for (const DimFormula& formula : shape) least = std::min(least, evaluate(formula, dims));

@@ -1,5 +1,6 @@
 #include "runtime/base/dim_formula.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/error.h"
@@ -55,10 +56,12 @@ int64_t scaled_extent(int64_t extent, float factor) {
   return checked(!fits, fits ? static_cast<int64_t>(product) : 0);
 }
 
-std::vector<int64_t> with_scaled(std::span<const int64_t> dims, std::span<const ScaledExtent> scaled) {
+std::vector<int64_t> with_derived(std::span<const int64_t> dims, std::span<const DerivedExtent> derived) {
   std::vector<int64_t> all(dims.begin(), dims.end());
-  for (const ScaledExtent& extent : scaled)
-    all.push_back(scaled_extent(evaluate(extent.of, all), extent.factor));
+  for (const DerivedExtent& extent : derived) {
+    const int64_t whole = evaluate(extent.of, all);
+    all.push_back(std::min(extent.factor == 1 ? whole : scaled_extent(whole, extent.factor), extent.most));
+  }
   return all;
 }
 

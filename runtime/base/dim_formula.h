@@ -1,10 +1,11 @@
 /// Extents as functions of a package's free dims: offset + Σ scale × Π floor((mul × dim + add) / div).
 /// Products of such quotients are what convolutions, pooling, slices and reshapes make of a batch, a height
-/// or a length; concatenations add them up. A dim of a formula is a free dim or, behind all of them, a scaled
-/// extent. Thread-safety: values.
+/// or a length; concatenations add them up. A dim of a formula is a free dim or, behind all of them, a
+/// derived extent. Thread-safety: values.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -31,12 +32,14 @@ struct DimFormula {
   auto operator<=>(const DimFormula&) const = default;
 };
 
-/// An extent times a number that is no small quotient, rounded down: what resizing by a factor makes. The
-/// product is one of float32, which may round up to an integer that the exact one is below (ONNX, Resize).
-struct ScaledExtent {
-  DimFormula of;  ///< over the free dims and the scaled extents before this one
+/// min(floor(extent × factor), most). What resizing by a number that is no small quotient makes: the product
+/// is one of float32, which may round up to an integer that the exact one is below (ONNX, Resize); a factor
+/// of 1 is none. And what is left of an extent where a slice ends at a number.
+struct DerivedExtent {
+  DimFormula of;  ///< over the free dims and the derived extents before this one
   float factor = 1;
-  bool operator==(const ScaledExtent&) const = default;
+  int64_t most = std::numeric_limits<int64_t>::max();
+  bool operator==(const DerivedExtent&) const = default;
 };
 
 /// The value for `dims`, whose size covers every term. Throws Error(kMemoryBudget) past ±2^62.
@@ -44,7 +47,7 @@ int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims);
 int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims);
 /// floor(extent × factor), the product of float32. Throws Error(kMemoryBudget) past 2^62.
 int64_t scaled_extent(int64_t extent, float factor);
-/// The free dims and, behind them, the scaled extents.
-std::vector<int64_t> with_scaled(std::span<const int64_t> dims, std::span<const ScaledExtent> scaled);
+/// The free dims and, behind them, the derived extents.
+std::vector<int64_t> with_derived(std::span<const int64_t> dims, std::span<const DerivedExtent> derived);
 
 }  // namespace tensormill

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxFactor = int64_t{1} << 40;
 constexpr int64_t kMaxProducts = 64;
-constexpr int64_t kMaxScaledExtents = 256;
+constexpr int64_t kMaxDerivedExtents = 256;
 
 Json products_to_json(const DimFormula& formula) {
   Json products = Json::array();
@@ -41,10 +41,11 @@ Json holes_to_json(const std::vector<PlanHole>& holes) {
 }
 
 /// A factor as the bits of its float32: the text says exactly which it is.
-Json scaled_to_json(const std::vector<ScaledExtent>& scaled) {
+Json derived_to_json(const std::vector<DerivedExtent>& derived) {
   Json result = Json::array();
-  for (const ScaledExtent& extent : scaled) {
+  for (const DerivedExtent& extent : derived) {
     result.push_back({{"factor_bits", std::bit_cast<uint32_t>(extent.factor)},
+                      {"most", std::min(extent.most, kMaxFactor)},
                       {"offset", extent.of.offset},
                       {"products", products_to_json(extent.of)}});
   }
@@ -94,21 +95,22 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
   return holes;
 }
 
-std::vector<ScaledExtent> scaled_from_json(JsonFields& set, size_t free_dims) {
-  std::vector<ScaledExtent> scaled;
-  if (!set.has("scaled")) return scaled;
-  const Json& items = set.array("scaled", kMaxScaledExtents);
+std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) {
+  std::vector<DerivedExtent> derived;
+  if (!set.has("derived")) return derived;
+  const Json& items = set.array("derived", kMaxDerivedExtents);
   for (size_t i = 0; i < items.size(); ++i) {
-    JsonFields fields(items[i], set.pointer_to("scaled") + "/" + std::to_string(i));
+    JsonFields fields(items[i], set.pointer_to("derived") + "/" + std::to_string(i));
     const auto bits = static_cast<uint32_t>(
         fields.integer("factor_bits", 0, static_cast<int64_t>(std::numeric_limits<uint32_t>::max())));
     const float factor = std::bit_cast<float>(bits);
     if (!(factor > 0) || !std::isfinite(factor))
       throw_invalid(fields.pointer_to("factor_bits"), "no positive number");
-    scaled.push_back({formula_from_json(fields, free_dims + i), factor});
+    const int64_t most = fields.integer("most", 0, kMaxFactor);
+    derived.push_back({formula_from_json(fields, free_dims + i), factor, most});
     fields.finish();
   }
-  return scaled;
+  return derived;
 }
 
 Json empties_to_json(const std::vector<EmptyArguments>& empties) {
@@ -246,8 +248,8 @@ PlanSet read_set(const Json& json) {
     if (generic.minimums.size() != set.free_dims.size())
       throw_invalid(item.pointer_to("minimums"), "one for each free dim");
     generic.plan = plan_member(item);
-    generic.scaled = scaled_from_json(item, set.free_dims.size());
-    const size_t dims = set.free_dims.size() + generic.scaled.size();
+    generic.derived = derived_from_json(item, set.free_dims.size());
+    const size_t dims = set.free_dims.size() + generic.derived.size();
     generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
     generic.step_holes = holes_from_json(item, "step_holes", dims);
     generic.empties = empties_from_json(item);
@@ -334,7 +336,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
   }
   ExecPlan plan = generic.plan;
   try {
-    fill_holes(generic, with_scaled(dims, generic.scaled), plan);
+    fill_holes(generic, with_derived(dims, generic.derived), plan);
     for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
       for (Port& port : *ports) {
         const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
@@ -423,7 +425,7 @@ std::string plan_set_to_json(const PlanSet& set) {
                        {"plan", parse_json(plan_to_json(set.generic->plan))},
                        {"buffer_holes", holes_to_json(set.generic->buffer_holes)},
                        {"step_holes", holes_to_json(set.generic->step_holes)}};
-    if (!set.generic->scaled.empty()) json["generic"]["scaled"] = scaled_to_json(set.generic->scaled);
+    if (!set.generic->derived.empty()) json["generic"]["derived"] = derived_to_json(set.generic->derived);
     if (!set.generic->empties.empty()) json["generic"]["empties"] = empties_to_json(set.generic->empties);
   }
   return canonical_json(json);

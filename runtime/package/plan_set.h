@@ -49,7 +49,7 @@ struct GenericPlan {
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
   std::vector<int64_t> minimums;   ///< the least that each may be
   ExecPlan plan;
-  std::vector<ScaledExtent> scaled;  ///< dims of the holes behind the free ones
+  std::vector<DerivedExtent> derived;  ///< dims of the holes behind the free ones
   std::vector<PlanHole> buffer_holes;
   std::vector<PlanHole> step_holes;
   std::vector<EmptyArguments> empties;  ///< all others are refused

@@ -275,6 +275,24 @@ def pyramids(b):
     b.node("Concat", [levels[0], b.node("Resize", [levels[1], "", "", b.node("Shape", [levels[0]])], mode="linear")], axis=1)
 
 
+@form({"T": 6}, [(9,), (12,), (13,), (70,)])
+def texts_cut_to_a_length(b):
+    x = b.input("x", ["T", 4])
+    y = b.node("Relu", [b.node("Slice", [x, b.i(0), b.i(12), b.i(0)])])
+    b.node("Concat", [y, y, x], axis=0)
+    b.node("Slice", [b.node("Concat", [x, x], axis=0), b.i(3), b.i(40), b.i(0)])
+
+
+@form({"N": 1, "T": 6}, [(2, 9), (1, 700)])
+def tokens_cut_to_a_length(b):
+    """A table of positions is as long as the longest text."""
+    b.atol = 1e-4
+    tokens = b.node("Slice", [b.input("ids", ["N", "T"], "i8"), b.i(0), b.i(64), b.i(1)])
+    positions = b.node("Slice", [b.weights(64, 8), b.i(0), b.dim(tokens, 1), b.i(0)])
+    rows = b.node("Add", [b.node("Gather", [b.weights(50, 8), b.node("Abs", [tokens])]), positions])
+    b.node("Softmax", [b.node("MatMul", [rows, b.node("Transpose", [rows], perm=[0, 2, 1])])])
+
+
 @form({"H": 9, "W": 6}, [(5, 9), (18, 7), (7, 7)], 18)
 def middles(b):
     x, y = b.input("x", [3, "H", 2]), b.input("y", ["W"])

@@ -33,15 +33,17 @@ TEST(DimFormula, FloorsAndOverflows) {
 }
 
 /// The product is rounded to float32 before it is rounded down.
-TEST(DimFormula, ScaledExtentsAreProductsOfFloat32) {
+TEST(DimFormula, DerivedExtents) {
   EXPECT_EQ(scaled_extent(50, 0.7F), 35);
   EXPECT_EQ(scaled_extent(49, 0.7F), 34);
   EXPECT_EQ(scaled_extent(100, 0.29F), 29);
   EXPECT_THROW(scaled_extent(int64_t{1} << 40, 1e30F), Error);
   // (dim + 1) / 2 times 1.3, and that plus the dim times 0.7.
-  const std::vector<ScaledExtent> scaled = {{{0, {{1, {{0, 1, 1, 2}}}}}, 1.3F},
-                                            {{0, {{1, {{1, 1, 0, 1}}}, {1, {{0, 1, 0, 1}}}}}, 0.7F}};
-  EXPECT_EQ(with_scaled(std::vector<int64_t>{21}, scaled), (std::vector<int64_t>{21, 14, 24}));
+  const std::vector<DerivedExtent> derived = {{{0, {{1, {{0, 1, 1, 2}}}}}, 1.3F},
+                                              {{0, {{1, {{1, 1, 0, 1}}}, {1, {{0, 1, 0, 1}}}}}, 0.7F},
+                                              {{-5, {{1, {{0, 1, 0, 1}}}}}, 1, 12}};
+  EXPECT_EQ(with_derived(std::vector<int64_t>{21}, derived), (std::vector<int64_t>{21, 14, 24, 12}));
+  EXPECT_EQ(with_derived(std::vector<int64_t>{9}, derived), (std::vector<int64_t>{9, 6, 10, 4}));
 }
 
 }  // namespace

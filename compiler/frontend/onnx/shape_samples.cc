@@ -183,6 +183,12 @@ private:
         dims[d] = extent * steps_[d];
         add_check(dims);
       }
+      // Halfway to the samples, for what is bounded by a number below them.
+      for (const int64_t part : {1, 2, 3}) {
+        Dims dims = base_;
+        dims[d] = base_[d] / steps_[d] * part / 4 * steps_[d];
+        if (base_[d] / steps_[d] > 100) add_check(dims);
+      }
       for (const int64_t count : {17, 37, 64, 101, 257, 503, 997, 1733}) add_check(at(d, count));
     }
     for (const int64_t count : {1, 23, 50, 97}) {
