@@ -123,6 +123,26 @@ class NewerOpsets(OneNode):
         scale = np.abs(floats(2, 3)) + np.float32(0.5)
         self.check("DequantizeLinear", 21, [x, scale], [x * scale.repeat(2, 1)], axis=1, block_size=2)
 
+    def test_sparse_values(self):
+        right = np.array([[0, 1.5, 0], [0, 0, -2]], np.float32)
+        values = helper.make_tensor("s", TensorProto.FLOAT, [2], [1.5, -2])
+        info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3])  # noqa: E731
+        for places in ([1, 5], [[0, 1], [1, 2]], [1, 6], [[0, 1], [-1, 2]]):
+            indices = helper.make_tensor("i", TensorProto.INT64, np.shape(places), np.ravel(places))
+            sparse = helper.make_sparse_tensor(values, indices, [2, 3])
+            nodes = [helper.make_node("Constant", [], ["c"], sparse_value=sparse), helper.make_node("Add", ["x", "c"], ["y"]),
+                     helper.make_node("Sub", ["x", "s"], ["z"])]
+            graph = helper.make_graph(nodes, "sparse", [info("x")], [info("y"), info("z")], sparse_initializer=[sparse])
+
+            def expect(answer, outputs):
+                if np.max(places) > 5 or np.min(places) < 0:  # noqa: B023
+                    return self.assertRegex(answer, 'error .*"s".*index (6|-1) of a sparse tensor')
+                self.assertTrue(answer.startswith("ok "), answer)
+                np.testing.assert_array_equal(outputs["0"], 1 + right)
+                np.testing.assert_array_equal(outputs["1"], 1 - right)
+
+            self.run_model(graph, 21, {"x": np.ones((2, 3), np.float32)}, expect)
+
     def test_an_unknown_condition_chooses_elements(self):
         x, y = floats(3), floats(3)
         for condition in (True, False):

@@ -244,8 +244,6 @@ ModelProto checked_model(const ModelSource& source) {
 std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
   const int64_t opset = standard_opset(model);
   std::vector<ErrorDetail> details;
-  if (model.graph.has_sparse_initializers)
-    details.push_back({"sparse_initializer", "sparse tensors are not implemented"});
   for (const TensorProto& tensor : model.graph.initializers) {
     if (!dtype_of(tensor.data_type)) {
       details.push_back({tensor.name, "initializer, element type " + data_type_name(tensor.data_type) +

@@ -18,6 +18,7 @@
 namespace tensormill::frontend::onnx {
 
 struct GraphProto;
+struct SparseParts;
 
 struct TensorProto {
   std::string name;
@@ -31,6 +32,12 @@ struct TensorProto {
   std::vector<std::string_view> string_data;
   bool external = false;
   std::map<std::string, std::string> external_data;
+  std::shared_ptr<const SparseParts> sparse;  ///< set: the elements of a SparseTensorProto of these dims
+};
+
+/// What a sparse tensor holds: values [n], and their indices [n] in the flat tensor or [n,rank].
+struct SparseParts {
+  TensorProto values, indices;
 };
 
 enum class AttributeType : int32_t {
@@ -57,7 +64,7 @@ struct AttributeProto {
   float f = 0;
   int64_t i = 0;
   std::string_view s;
-  std::optional<TensorProto> t;
+  std::optional<TensorProto> t;                           ///< t or sparse_tensor
   std::vector<std::shared_ptr<const GraphProto>> graphs;  ///< g and graphs
   std::vector<float> floats;
   std::vector<int64_t> ints;
@@ -88,10 +95,9 @@ struct NodeProto {
 struct GraphProto {
   std::string name;
   std::vector<NodeProto> nodes;
-  std::vector<TensorProto> initializers;
+  std::vector<TensorProto> initializers;  ///< sparse ones, too
   std::vector<ValueInfoProto> inputs;
   std::vector<ValueInfoProto> outputs;
-  bool has_sparse_initializers = false;
 };
 
 /// A function that the model defines; its body's inputs and outputs have names and no types.

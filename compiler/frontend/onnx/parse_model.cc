@@ -71,6 +71,30 @@ TensorProto parse_tensor(WireReader reader) {
   return tensor;
 }
 
+TensorProto parse_sparse_tensor(WireReader reader) {
+  TensorProto tensor;
+  const auto parts = std::make_shared<SparseParts>();
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        parts->values = parse_tensor(reader.message("sparse tensor values"));
+        break;
+      case 2:
+        parts->indices = parse_tensor(reader.message("sparse tensor indices"));
+        break;
+      case 3:
+        reader.append_varints(tensor.dims, "sparse tensor dims");
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  tensor.name = parts->values.name;
+  tensor.data_type = parts->values.data_type;
+  tensor.sparse = parts;
+  return tensor;
+}
+
 GraphProto parse_graph(WireReader reader);
 
 AttributeProto parse_attribute(WireReader reader) {
@@ -115,6 +139,9 @@ AttributeProto parse_attribute(WireReader reader) {
         break;
       case 21:
         attribute.ref_attr_name = reader.string("attribute ref_attr_name");
+        break;
+      case 22:
+        attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
         break;
       default:
         reader.skip();
@@ -255,8 +282,7 @@ GraphProto parse_graph(WireReader reader) {
         graph.outputs.push_back(parse_value_info(reader.message("graph output")));
         break;
       case 15:
-        graph.has_sparse_initializers = true;
-        reader.skip();
+        graph.initializers.push_back(parse_sparse_tensor(reader.message("sparse_initializer")));
         break;
       default:
         reader.skip();

@@ -12,6 +12,10 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+/// A sparse tensor becomes a dense one, of so many elements at most.
+constexpr int64_t kMaxSparseElements = int64_t{1} << 24;
+constexpr int32_t kInt64Type = 7;  // TensorProto.DataType
+
 struct Bytes {
   std::string_view view;
   std::shared_ptr<const MappedFile> owner;
@@ -106,11 +110,53 @@ void unpack(Tensor& tensor, int64_t at, uint8_t byte) {
   }
 }
 
+/// The values among zeros.
+Tensor read_sparse(const TensorProto& tensor, const ModelSource& source) {
+  const auto& [values, indices] = *tensor.sparse;
+  const Tensor given = read_tensor(values, source), places = read_tensor(indices, source);
+  const bool is_flat = places.shape().size() == 1;
+  const Shape extents = is_flat ? Shape{num_elements(tensor.dims)} : tensor.dims;
+  Tensor result = Tensor::zeros(given.dtype(), tensor.dims);
+  const size_t bytes = dtype_bytes(given.dtype());
+  for (int64_t i = 0, read = 0; i < given.num_elements(); ++i) {
+    int64_t place = 0;
+    for (int64_t extent : extents) {
+      const int64_t index = places.element_as_int(read++);
+      if (index < 0 || index >= extent)
+        throw Error(ErrorCode::kInvalidModel, "index " + std::to_string(index) +
+                                                  " of a sparse tensor of shape " + to_string(tensor.dims) +
+                                                  " is outside");
+      place = place * extent + index;
+    }
+    std::memcpy(static_cast<char*>(result.data()) + static_cast<size_t>(place) * bytes,
+                static_cast<const char*>(given.data()) + static_cast<size_t>(i) * bytes, bytes);
+  }
+  return result;
+}
+
+void check_sparse(const TensorProto& tensor, const ModelSource& source) {
+  const auto& [values, indices] = *tensor.sparse;
+  check_tensor(values, source);
+  check_tensor(indices, source);
+  const Shape flat{num_elements(values.dims)}, pairs{flat[0], static_cast<int64_t>(tensor.dims.size())};
+  if (values.dims != flat || indices.data_type != kInt64Type ||
+      (indices.dims != flat && indices.dims != pairs))
+    throw Error(ErrorCode::kInvalidModel, "values of shape " + to_string(values.dims) +
+                                              " and indices of shape " + to_string(indices.dims) +
+                                              " are no sparse tensor of shape " + to_string(tensor.dims));
+  if (checked_dtype(values) == kString || num_elements(tensor.dims) > kMaxSparseElements)
+    throw Error(ErrorCode::kOperatorAttributeNotImplemented, "sparse tensors of strings or of more than " +
+                                                                 std::to_string(kMaxSparseElements) +
+                                                                 " elements are not implemented");
+  read_sparse(tensor, source);
+}
+
 void check_content(const TensorProto& tensor, const ModelSource& source) {
   for (int64_t extent : tensor.dims) {
     if (extent < 0)
       throw Error(ErrorCode::kInvalidModel, "shape " + to_string(tensor.dims) + " has a negative extent");
   }
+  if (tensor.sparse != nullptr) return check_sparse(tensor, source);
   const DType dtype = checked_dtype(tensor);
   if (dtype == kString) {
     if (tensor.raw_data || tensor.external)
@@ -181,6 +227,7 @@ void check_tensor(const TensorProto& tensor, const ModelSource& source) {
 }
 
 Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
+  if (tensor.sparse != nullptr) return read_sparse(tensor, source);
   const DType dtype = checked_dtype(tensor);
   if (dtype == kString) return text_tensor(tensor.dims, tensor.string_data);
   const std::optional<Bytes> raw = raw_bytes(tensor, source);

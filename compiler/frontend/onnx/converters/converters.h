@@ -34,7 +34,6 @@ ir::ValueId rms_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scal
 std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset);
-std::optional<UnsupportedForm> check_constant(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_conv(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_pad(const NodeProto& node, int64_t opset);
 

@@ -28,15 +28,12 @@ std::optional<std::vector<int64_t>> axes_of(const NodeContext& context) {
 
 }  // namespace
 
-std::optional<UnsupportedForm> check_constant(const NodeProto& node, int64_t) {
-  if (node.find("sparse_value") == nullptr) return std::nullopt;
-  return UnsupportedForm{"sparse_value", "is not implemented"};
-}
-
 void convert_constant(NodeContext& context) {
   const AttributeProto* floats = context.node().find("value_floats");
   if (context.has_attr("value")) {
     context.set_output(0, context.constant(context.any_tensor_attr("value")));
+  } else if (context.has_attr("sparse_value")) {
+    context.set_output(0, context.constant(context.any_tensor_attr("sparse_value")));
   } else if (floats != nullptr) {
     context.set_output(0, context.constant(Tensor::from<float>({static_cast<int64_t>(floats->floats.size())},
                                                                floats->floats)));
