@@ -138,7 +138,9 @@ def broken(name):
         graph.initializer[0].data_type = TensorProto.STRING
         graph.initializer[0].string_data.extend([b"a"] * 4)
     elif name == "sparse":
-        graph.sparse_initializer.add()
+        sparse = graph.sparse_initializer.add(dims=[2, 3])
+        sparse.values.CopyFrom(helper.make_tensor("few", TensorProto.FLOAT, [2], [1, 2]))
+        sparse.indices.CopyFrom(helper.make_tensor("places", TensorProto.INT64, [2, 2], [0, 1, 1, 2]))
     elif name == "no_output":
         del graph.output[:]
     elif name == "unknown_output":
