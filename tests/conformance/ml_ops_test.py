@@ -122,6 +122,7 @@ class MlOps(PeerCase):
         options = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], "classlabels_ints": [3, 5, 8],
                    "coefficients": weights.ravel().tolist(), "rho": rho}
         self.check_ml("SVMClassifier", [x], 2, **options)
+        self.check_ml("SVMClassifier", [x], 2, **{**options, "rho": [-1.5]})
         node = helper.make_node("SVMClassifier", ["x"], ["label", "scores"], domain=ML, **options)
         graph = helper.make_graph([node], "svm", [info("x", x)], [helper.make_empty_tensor_value_info(n) for n in ("label", "scores")])
         label, scores = self.run_own(graph, {"x": x}, 17, domains=[ML])

@@ -342,13 +342,10 @@ void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {
                     " values of rho for " + std::to_string(labels.count) + " labels and " +
                     std::to_string(columns) + " columns");
   if (context.has_attr("prob_a")) context.unsupported("prob_a", "is not implemented without support vectors");
-  if (rho.size() == 1 && labels.count > 2)
-    context.unsupported("rho",
-                        "one value for " + std::to_string(labels.count) + " labels is not implemented");
   const V products = c.matmul(x, c.doubles(DType::kFloat32, weights, {labels.count, columns}), true);
   const V scores = c.plus(products, rho[0]);
   V chosen = c.arg_max(scores, 1, false);
-  if (rho.size() == 1) {
+  if (rho.size() == 1 && labels.count == 2) {
     // Of two classes the second is taken as soon as any score is high.
     const bool all_positive =
         std::all_of(weights.begin(), weights.end(), [](double weight) { return weight >= 0; });
