@@ -40,6 +40,23 @@ DimFormula sum_of(DimFormula a, const DimFormula& b, int64_t sign) {
   return a;
 }
 
+DimFormula product_of(const DimFormula& a, const DimFormula& b) {
+  DimFormula result{a.offset * b.offset, {}};
+  const auto add = [&](int64_t scale, std::vector<DimTerm> factors) {
+    if (scale != 0) result = sum_of(std::move(result), {0, {{scale, std::move(factors)}}}, 1);
+  };
+  for (const DimProduct& x : a.products) {
+    add(x.scale * b.offset, x.factors);
+    for (const DimProduct& y : b.products) {
+      std::vector<DimTerm> factors = x.factors;
+      factors.insert(factors.end(), y.factors.begin(), y.factors.end());
+      add(x.scale * y.scale, std::move(factors));
+    }
+  }
+  for (const DimProduct& y : b.products) add(a.offset * y.scale, y.factors);
+  return result;
+}
+
 bool varies(const std::vector<int64_t>& values) {
   return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
 }
@@ -334,7 +351,7 @@ std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values,
   return std::nullopt;
 }
 
-/// A quotient, or a number, times an extent: what reshaping makes of a sum.
+/// A quotient, another extent or a number, times an extent: what reshaping makes of sums.
 std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
   const auto divided = [&](const auto& by) -> const DimFormula* {
     std::vector<int64_t> rest = values;
@@ -356,6 +373,12 @@ std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& va
       formula.offset = 0;
       return formula;
     }
+  }
+  for (const auto& [part, formula] : known_) {
+    if (!formula || !varies(part)) continue;
+    const DimFormula* rest =
+        divided([&](const std::vector<int64_t>& sample) { return evaluate(*formula, sample); });
+    if (rest != nullptr) return product_of(*formula, *rest);
   }
   int64_t common = 0;
   for (const int64_t value : values) common = std::gcd(common, value);

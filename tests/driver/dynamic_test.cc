@@ -142,6 +142,9 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   check([](int64_t n, int64_t h) { return n * ((h + 1) / 2) * 6 + 40; });
   check([](int64_t n, int64_t h) { return n + 2 * h; });
   check([](int64_t n, int64_t h) { return (h + 1) / 2 - 3 * n; });
+  check([](int64_t, int64_t h) { return 2 * (h / 2) + 3; });
+  check([](int64_t n, int64_t) { return 2 * (n / 2) + 5; });
+  check([](int64_t n, int64_t h) { return (2 * (h / 2) + 3) * (2 * (n / 2) + 5); });
   check([](int64_t, int64_t h) { return h < 15 ? h : 15; });
   check([](int64_t n, int64_t h) { return n * (h < 15 ? h : 15); });
   std::vector<int64_t> odd;
