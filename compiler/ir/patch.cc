@@ -56,16 +56,22 @@ public:
   }
 
   Graph run() {
+    // Old nodes first in their old order keeps the order stable; each pulls in what it needs.
+    const std::vector<bool> live = live_nodes();
+    std::vector<NodeId> order;
+    for (size_t i = 0; i < live.size(); ++i) {
+      if (live[i]) order.push_back(static_cast<NodeId>(i));
+    }
+    return run(order);
+  }
+
+  Graph run(const std::vector<NodeId>& order) {
     result_.set_name(source_.name());
     for (ValueId input : source_.inputs()) {
       mapped_[static_cast<size_t>(input)] =
           result_.add_input(source_.value(input).name, source_.value(input).type);
     }
-    // Old nodes first in their old order keeps the order stable; each pulls in what it needs.
-    std::vector<bool> live = live_nodes();
-    for (size_t i = 0; i < source_.nodes().size(); ++i) {
-      if (live[i]) emit(static_cast<NodeId>(i));
-    }
+    for (const NodeId id : order) emit(id);
     std::vector<ValueId> outputs;
     for (ValueId output : source_.outputs()) outputs.push_back(map(resolve(output, false)));
     hand_on_names(outputs);
@@ -186,5 +192,10 @@ private:
 Graph Patch::apply() const { return Rebuild(work_, graph_.nodes().size(), replacements_).run(); }
 
 Graph remove_dead(const Graph& graph) { return Rebuild(graph, graph.nodes().size(), {}).run(); }
+
+Graph reordered(const Graph& graph, const std::vector<NodeId>& order) {
+  TM_CHECK(order.size() == graph.nodes().size(), "an order names each node once");
+  return Rebuild(graph, graph.nodes().size(), {}).run(order);
+}
 
 }  // namespace tensormill::ir

@@ -45,4 +45,7 @@ private:
 /// The graph without nodes and constants that no output needs.
 Graph remove_dead(const Graph& graph);
 
+/// The graph with its nodes in another topological order, which names each once.
+Graph reordered(const Graph& graph, const std::vector<NodeId>& order);
+
 }  // namespace tensormill::ir

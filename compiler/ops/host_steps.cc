@@ -6,6 +6,7 @@
 #include <array>
 
 #include "compiler/ir/kept.h"
+#include "compiler/ir/loops.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/json.h"
@@ -145,6 +146,17 @@ ir::OpDef host_op(std::string_view name, int inputs,
 
 }  // namespace
 
+namespace {
+
+/// A loop's results: those that the last iteration leaves, those of all iterations, and the count.
+std::vector<std::optional<size_t>> stacked_axes(const ir::Node& node) {
+  std::vector<std::optional<size_t>> axes(node.outputs.size());
+  std::fill(axes.begin() + node.attrs.int_of("carried"), axes.end() - 1, 0);
+  return axes;
+}
+
+}  // namespace
+
 std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
   if (node.op == "find_nonzero") return {1, std::nullopt};
@@ -153,6 +165,7 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
     return {axis(), std::nullopt};
   if (node.op == "split_text") return {axis(), std::nullopt, std::nullopt};
   if (node.op == "distinct") return {axis(), 0, std::nullopt, 0, std::nullopt};
+  if (node.op == ir::kLoopEnd && node.attrs.int_of("counted") != 0) return stacked_axes(node);
   return {};
 }
 
@@ -195,8 +208,8 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
 std::string host_attributes(const ir::Attrs& attrs) {
   Json json = Json::object();
   for (const auto& [name, value] : attrs.all()) {
-    // How many positions are sorted out is the extent of the output, which may be free.
-    if (name == "k" || name == ir::kKept) continue;
+    // How many positions are sorted out, or parts stacked, is the extent of an output, which may be free.
+    if (name == "k" || name == "trips" || name == "counted" || name == ir::kKept) continue;
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
     if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;

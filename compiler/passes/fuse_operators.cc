@@ -1,6 +1,7 @@
 // Groups operators into kernels. Nodes are visited in order; a node joins the group of each of its producers
 // that it can be computed with:
 //   * the producer's value has no other reader, so that nothing is computed twice and no cycle can arise;
+//   * both are in the same loop, if any: what a body does not change is computed once;
 //   * injective or elementwise behind injective or elementwise: always;
 //   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
 //   * a reduction behind elementwise: the prologue, evaluated where the reduction reads it;
@@ -10,6 +11,7 @@
 // it is no kernel.
 #include <algorithm>
 
+#include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
 #include "compiler/ir/storage.h"
@@ -42,6 +44,7 @@ public:
         facts_(context.facts),
         storage_(graph, context.is_sample),
         reads_(count_reads(graph)),
+        loops_(ir::loops_around(graph)),
         group_of_(graph.nodes().size()),
         groups_(graph.nodes().size()) {}
 
@@ -64,6 +67,10 @@ private:
            def(id).pattern != ir::Pattern::kOpaque;
   }
 
+  ir::NodeId loop_of(ir::NodeId id) const {
+    return loops_.empty() ? ir::kAbsent : loops_[static_cast<size_t>(id)];
+  }
+
   void place(ir::NodeId id) {
     const size_t index = static_cast<size_t>(id);
     group_of_[index] = index;
@@ -82,7 +89,9 @@ private:
   }
 
   bool can_join(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
-    if (!fusible(graph_.value(input).producer) || reads_[static_cast<size_t>(input)] != 1) return false;
+    const ir::NodeId from = graph_.value(input).producer;
+    if (!fusible(from) || reads_[static_cast<size_t>(input)] != 1 || loop_of(from) != loop_of(id))
+      return false;
     if (own.nodes.size() + producer.nodes.size() > kMaxGroupNodes ||
         own.inputs + producer.inputs > kMaxGroupInputs) {
       return false;
@@ -179,6 +188,7 @@ private:
   const target::CpuFacts& facts_;
   const ir::Storage storage_;
   std::vector<int> reads_;
+  const std::vector<ir::NodeId> loops_;
   std::vector<size_t> group_of_;
   std::vector<Group> groups_;
 };

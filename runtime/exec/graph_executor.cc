@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/exec/host_step.h"
 #include "runtime/memory/planner.h"
 #include "runtime/parallel/kernel_parallel.h"
 
@@ -54,27 +55,6 @@ std::optional<size_t> alias_index(std::string_view name, std::string_view prefix
   return index;
 }
 
-void run_host_step(const ExecPlan& plan, const Step& step, host_ops::HostFunction function,
-                   const std::vector<void*>& buffers) {
-  std::vector<TensorView> inputs;
-  std::vector<void*> outputs;
-  std::vector<size_t> bytes;
-  for (size_t i = 0; i < step.args.size(); ++i) {
-    const Buffer& buffer = plan.buffers[static_cast<size_t>(step.args[i])];
-    if (std::find(step.outputs.begin(), step.outputs.end(), static_cast<int32_t>(i)) != step.outputs.end()) {
-      outputs.push_back(buffers[i]);
-      bytes.push_back(static_cast<size_t>(buffer.bytes));
-    } else {
-      inputs.push_back({buffer.dtype, buffer.shape, buffers[i]});
-    }
-  }
-  function({inputs, outputs, bytes, step.attributes});
-}
-
-}  // namespace
-
-namespace {
-
 int64_t plan_bytes(const package::MemoryPlan& memory, int threads) {
   return memory::checked_add(memory.arena_bytes, memory::checked_mul(memory.worker_workspace_bytes, threads));
 }
@@ -117,6 +97,19 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   bound_.clear();
   data_shapes_->clear();
   for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
+  bind_loops();
+}
+
+void GraphExecutor::bind_loops() {
+  loops_.clear();
+  loop_steps_.clear();
+  for (package::Loop& loop : package::loops_of(plan())) {
+    for (const size_t step : {loop.begin, loop.end}) loop_steps_.emplace(step, loops_.size());
+    const int64_t staged = bound_plan_->memory.shared_workspace[loop.end];
+    loops_.emplace_back(
+        plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); },
+        staged >= 0 ? arena_.data() + staged : nullptr);
+  }
 }
 
 void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
@@ -197,6 +190,7 @@ void GraphExecutor::lend_input(size_t index, void* data) {
       if (root_buffer(plan(), buffer) == input) bound.buffers[i] = address(buffer);
     }
   }
+  if (!loops_.empty()) bind_loops();
 }
 
 void GraphExecutor::bind(size_t step_index) {
@@ -205,7 +199,7 @@ void GraphExecutor::bind(size_t step_index) {
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
   if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
-  if (step.kind == StepKind::kHost) {
+  if (step.kind == StepKind::kHost && !package::begins_loop(step) && !package::ends_loop(step)) {
     bound.host = host_ops::find_host_op(step.function);
     if (bound.host == nullptr) {
       throw Error(ErrorCode::kNotSupported, "the package needs the host step \"" + step.function +
@@ -323,6 +317,12 @@ void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t er
                                           std::to_string(error_index));
 }
 
+void GraphExecutor::throw_late(size_t step_index) const {
+  throw Error(ErrorCode::kDeadlineExceeded,
+              "the deadline passed before step " + bound_[step_index].step->name + ", " +
+                  std::to_string(step_index) + " of " + std::to_string(bound_.size()) + " steps done");
+}
+
 /// What the workers of a run know of the steps that they go through side by side. Worker 0 alone writes where
 /// it stopped; the others read whether it has.
 struct GraphExecutor::Stretch {
@@ -337,6 +337,42 @@ struct GraphExecutor::Stretch {
   int64_t error_index = -1;
   bool late = false;  ///< the deadline passed
 };
+
+size_t GraphExecutor::end_before_loops(size_t begin) const {
+  const auto next = loop_steps_.lower_bound(begin);
+  return next == loop_steps_.end() ? bound_.size() : next->first;
+}
+
+void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) const {
+  std::vector<StepTime>& profile = *options.profile;
+  const auto same = [&](const StepTime& other) { return other.step == time.step; };
+  const auto known = loops_.empty() ? profile.end() : std::find_if(profile.begin(), profile.end(), same);
+  if (known == profile.end()) {
+    profile.push_back(time);
+  } else {
+    known->duration_ns += time.duration_ns;
+  }
+}
+
+size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options,
+                                    std::chrono::steady_clock::time_point start) {
+  const Step& step = *bound_[step_index].step;
+  if (options.cancel != nullptr && options.cancel->cancelled())
+    throw_step_error(step_index, TM_CANCELLED, -1);
+  if (options.deadline && std::chrono::steady_clock::now() >= *options.deadline) throw_late(step_index);
+  const int64_t step_start = options.profile != nullptr ? nanoseconds_since(start) : 0;
+  LoopRunner& loop = loops_[loop_steps_.at(step_index)];
+  size_t next = 0;
+  try {
+    next = step_index == loop.loop().begin ? loop.begin() : loop.end();
+  } catch (Error& error) {
+    error.add_context(origins_text(step));
+    throw;
+  }
+  if (options.profile != nullptr)
+    note_time(options, {step_index, step_start, nanoseconds_since(start) - step_start});
+  return next;
+}
 
 size_t GraphExecutor::end_of_stretch(size_t begin) const {
   size_t end = begin;
@@ -393,7 +429,7 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
     }
     if (code != TM_OK) return;
     if (first && options.profile != nullptr)
-      options.profile->push_back({i, step_start, nanoseconds_since(stretch.start) - step_start});
+      note_time(options, {i, step_start, nanoseconds_since(stretch.start) - step_start});
   }
 }
 
@@ -407,8 +443,12 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   if (options.profile != nullptr) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < bound_.size();) {
+    if (loop_steps_.count(i) != 0) {
+      i = run_loop_step(i, options, start);
+      continue;
+    }
     const size_t together = lease.workers() > 1 ? end_of_stretch(i) : i;
-    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : bound_.size();
+    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_loops(i);
     Stretch stretch{
         .executor = *this, .options = options, .start = start, .begin = i, .end = end, .errors = {}};
     if (together > i) {
@@ -421,11 +461,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
     } else {
       run_stretch(stretch, parallel::KernelParallel(lease, stretch.errors, options.cancel), nullptr, 0);
     }
-    if (stretch.late) {
-      throw Error(ErrorCode::kDeadlineExceeded,
-                  "the deadline passed before step " + bound_[stretch.step].step->name + ", " +
-                      std::to_string(stretch.step) + " of " + std::to_string(bound_.size()) + " steps done");
-    }
+    if (stretch.late) throw_late(stretch.step);
     if (stretch.code != TM_OK) throw_step_error(stretch.step, stretch.code, stretch.error_index);
     i = end;
   }

@@ -3,6 +3,7 @@
 /// belongs to one thread at a time; executors of one package are independent.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/tensor.h"
+#include "runtime/exec/loop_runner.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
 #include "runtime/package/package_reader.h"
@@ -31,7 +33,8 @@ struct ExecutorOptions {
   int64_t memory_budget = int64_t{1} << 36;
 };
 
-/// When a step ran, in nanoseconds since the start of the run.
+/// When a step ran, in nanoseconds since the start of the run: in a loop when it did so first, and how long
+/// it took in all iterations.
 struct StepTime {
   size_t step = 0;  ///< index into the plan's steps
   int64_t start_ns = 0;
@@ -118,7 +121,15 @@ private:
 
   void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
+  void bind_loops();
   void bind_shape(size_t index, const TensorView& tensor);
+  /// Runs the step of a loop; returns the one that is next.
+  size_t run_loop_step(size_t step_index, const RunOptions& options,
+                       std::chrono::steady_clock::time_point start);
+  /// Notes how long a step took, of one in a loop over all iterations.
+  void note_time(const RunOptions& options, const StepTime& time) const;
+  /// The end of the steps from `begin` on that are no steps of a loop.
+  size_t end_before_loops(size_t begin) const;
   /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
   size_t end_of_stretch(size_t begin) const;
   /// A step without parallel loops, of which one worker's thread runs the whole.
@@ -129,6 +140,7 @@ private:
                    int32_t worker) const;
   int32_t run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const;
   [[noreturn]] void throw_step_error(size_t step_index, int32_t code, int64_t error_index) const;
+  [[noreturn]] void throw_late(size_t step_index) const;
   void* address(int32_t buffer) const;
   size_t find_port(const std::vector<package::Port>& ports, std::string_view name,
                    std::string_view what) const;
@@ -140,6 +152,8 @@ private:
   memory::Arena arena_;
   memory::Arena worker_workspace_;
   std::vector<Bound> bound_;
+  std::vector<LoopRunner> loops_;
+  std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;

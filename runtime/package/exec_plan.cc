@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/package/json_fields.h"
+#include "runtime/package/loops.h"
 
 namespace tensormill::package {
 
@@ -57,7 +58,8 @@ bool overlap(const Extent& a, const Extent& b) {
 
 class PlanValidator {
 public:
-  explicit PlanValidator(const ExecPlan& plan) : plan_(plan), written_(plan.buffers.size()) {}
+  explicit PlanValidator(const ExecPlan& plan)
+      : plan_(plan), written_(plan.buffers.size()), writer_(plan.buffers.size(), -1) {}
 
   void validate() {
     if (plan_.abi_version != TM_ABI_VERSION) {
@@ -71,20 +73,40 @@ public:
     check_ports(plan_.inputs, "/inputs");
     check_ports(plan_.outputs, "/outputs");
     check_input_kinds();
-    std::set<std::string> names;
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
-      const std::string pointer = "/steps/" + std::to_string(i);
-      if (!names.insert(plan_.steps[i].name).second) {
-        throw_invalid(pointer + "/name", "step name \"" + plan_.steps[i].name + "\" is used twice");
-      }
-      check_step(plan_.steps[i], pointer);
-    }
+    check_steps();
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       check_written(plan_.outputs[i].buffer, "/outputs/" + std::to_string(i));
     }
   }
 
 private:
+  void check_steps() {
+    std::set<std::string> names;
+    size_t loop = 0;  // how many have begun
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      const std::string pointer = "/steps/" + std::to_string(i);
+      if (!names.insert(step.name).second)
+        throw_invalid(pointer + "/name", "step name \"" + step.name + "\" is used twice");
+      check_form(step, pointer);
+    }
+    const std::vector<Loop> loops = loops_of(plan_);
+    is_over_.assign(loops.size(), false);
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      if (begins_loop(step)) inner_ = static_cast<int32_t>(loop++);
+      check_reads(step, "/steps/" + std::to_string(i));
+      if (!ends_loop(step)) {
+        add_writes(step);
+        continue;
+      }
+      const auto ended = static_cast<size_t>(inner_);
+      inner_ = loops[ended].outer;
+      is_over_[ended] = true;
+      add_writes(step);
+    }
+  }
+
   static void check_count(const std::string& pointer, size_t count, int64_t limit) {
     if (count > static_cast<size_t>(limit)) {
       throw_invalid(pointer, std::to_string(count) + " elements, expected at most " + std::to_string(limit));
@@ -196,7 +218,8 @@ private:
     }
   }
 
-  void check_step(const Step& step, const std::string& pointer) {
+  /// What can be said of a step by itself.
+  void check_form(const Step& step, const std::string& pointer) const {
     check_count(pointer + "/args", step.args.size(), kMaxStepArguments);
     check_count(pointer + "/dims", step.dims.size(), kMaxStepArguments);
     if (step.name.empty()) throw_invalid(pointer + "/name", "name is empty");
@@ -216,12 +239,22 @@ private:
     check_in_place(step, pointer, is_output);
     check_aliases(step, pointer, is_output);
     if (step.kind == StepKind::kCopy) check_copy(step, pointer);
+  }
+
+  void check_reads(const Step& step, const std::string& pointer) const {
+    std::vector<bool> is_output(step.args.size(), false);
+    for (int32_t position : step.outputs) is_output[static_cast<size_t>(position)] = true;
     for (size_t i = 0; i < step.args.size(); ++i) {
       if (!is_output[i]) check_written(step.args[i], pointer + "/args/" + std::to_string(i));
     }
+  }
+
+  void add_writes(const Step& step) {
     for (int32_t position : step.outputs) {
       const Extent extent = extent_of(plan_, step.args[static_cast<size_t>(position)]);
       written_[static_cast<size_t>(extent.root)].add(extent.begin, extent.end);
+      int32_t& writer = writer_[static_cast<size_t>(extent.root)];
+      if (writer < 0 || !is_over_[static_cast<size_t>(writer)]) writer = std::max(writer, inner_);
     }
   }
 
@@ -292,10 +325,17 @@ private:
     if (!written_[static_cast<size_t>(extent.root)].covers(extent.begin, extent.end)) {
       throw_invalid(pointer, "buffer " + std::to_string(id) + " is read before it is written");
     }
+    const int32_t writer = writer_[static_cast<size_t>(extent.root)];
+    if (writer >= 0 && is_over_[static_cast<size_t>(writer)])
+      throw_invalid(pointer, "buffer " + std::to_string(id) +
+                                 " is written in a loop, which may have no iteration, and read behind it");
   }
 
   const ExecPlan& plan_;
   std::vector<WrittenBytes> written_;
+  int32_t inner_ = -1;           ///< the loop that the step is in, or -1
+  std::vector<int32_t> writer_;  ///< by root buffer: the innermost loop in which it is written, or -1
+  std::vector<bool> is_over_;    ///< by loop
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/memory/planner.h"
+#include "runtime/package/loops.h"
 
 namespace tensormill::package {
 
@@ -25,7 +26,7 @@ struct Life {
 class MemoryPlanner {
 public:
   explicit MemoryPlanner(const ExecPlan& plan)
-      : plan_(plan), lives_(plan.buffers.size()), block_(plan.buffers.size(), -1) {}
+      : plan_(plan), loops_(loops_of(plan)), lives_(plan.buffers.size()), block_(plan.buffers.size(), -1) {}
 
   MemoryPlan run() {
     find_lives();
@@ -40,6 +41,11 @@ public:
         workspace_block[i] = add_block({step.shared_workspace_bytes, when, when});
       }
       result.worker_workspace_bytes = std::max(result.worker_workspace_bytes, step.worker_workspace_bytes);
+    }
+    for (const Loop& loop : loops_) {
+      const auto when = static_cast<int64_t>(loop.end);
+      const int64_t bytes = staged_bytes(plan_, loop);
+      if (bytes > 0) workspace_block[loop.end] = add_block({bytes, when, when});
     }
     if (result.worker_workspace_bytes > 0) {
       // Padding keeps a vector load at the end of one worker's slice off the next one's cache line.
@@ -70,8 +76,21 @@ private:
       for (int32_t buffer : plan_.steps[static_cast<size_t>(i)].args) life(buffer).touch(i);
     }
     for (const Port& port : plan_.outputs) life(port.buffer).touch(end);
+    for (const Loop& loop : loops_) keep_through(loop);
     // The caller writes inputs before the first step and may run again without writing them.
     for (const Port& port : plan_.inputs) life(port.buffer) = {0, end};
+  }
+
+  /// What an iteration reads that another one, or a step before the loop, has written stays to the end of the
+  /// loop; what gets a part in each iteration is there from its begin.
+  void keep_through(const Loop& loop) {
+    const auto begin = static_cast<int64_t>(loop.begin), end = static_cast<int64_t>(loop.end);
+    for (size_t i = loop.begin; i <= loop.end; ++i) {
+      for (const int32_t buffer : plan_.steps[i].args) {
+        if (life(buffer).first <= begin) life(buffer).touch(end);
+      }
+    }
+    for (const int32_t buffer : loop.stacked) life(buffer).first = std::min(life(buffer).first, begin);
   }
 
   int32_t add_block(const BlockRequest& request) {
@@ -115,6 +134,7 @@ private:
   }
 
   const ExecPlan& plan_;
+  const std::vector<Loop> loops_;
   std::vector<Life> lives_;
   std::vector<int32_t> block_;
   std::vector<BlockRequest> requests_;

@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/package/loops.h"
 #include "server/services/run_package.h"
 
 namespace tensormill::server {
@@ -152,6 +153,11 @@ services::NamedTensors scatter_rows(const exec::GraphExecutor& executor, int64_t
 
 void check_rows_are_independent(exec::GraphExecutor& executor, parallel::ThreadPool& pool,
                                 const exec::RunOptions& options) {
+  const auto refuse = [](const std::string& detail) {
+    throw Error(ErrorCode::kInvalidArgument, "max_batch: " + detail, {{"/max_batch", detail}});
+  };
+  if (package::has_loops_decided_by_data(executor.plan()))
+    refuse("a loop goes round as often as all rows of a batch say, so requests cannot share a run");
   const int64_t rows = batch_dim(executor);
   const services::NamedTensors before = first_row_with(executor, rows, 1000, pool, options);
   const services::NamedTensors after = first_row_with(executor, rows, 2000, pool, options);
@@ -159,9 +165,8 @@ void check_rows_are_independent(exec::GraphExecutor& executor, parallel::ThreadP
     const Tensor& a = before[i].second;
     const Tensor& b = after[i].second;
     if (a.num_bytes() == 0 || std::memcmp(a.data(), b.data(), a.num_bytes()) == 0) continue;
-    const std::string detail = "output \"" + before[i].first +
-                               "\" of one row depends on the other rows, so requests cannot share a run";
-    throw Error(ErrorCode::kInvalidArgument, "max_batch: " + detail, {{"/max_batch", detail}});
+    refuse("output \"" + before[i].first +
+           "\" of one row depends on the other rows, so requests cannot share a run");
   }
 }
 

@@ -27,7 +27,8 @@ void gather_rows(exec::GraphExecutor& executor, const std::vector<const std::vec
 services::NamedTensors scatter_rows(const exec::GraphExecutor& executor, int64_t first, int64_t count);
 
 /// Runs twice with the same first and last row and others in between, or around; throws
-/// Error(kInvalidArgument) pointing at /max_batch when that changes the first row's results in any bit.
+/// Error(kInvalidArgument) pointing at /max_batch when that changes the first row's results in any bit, or
+/// when data decides how often a loop goes round.
 void check_rows_are_independent(exec::GraphExecutor& executor, parallel::ThreadPool& pool,
                                 const exec::RunOptions& options);
 

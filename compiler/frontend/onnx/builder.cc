@@ -178,6 +178,26 @@ std::optional<std::vector<Binding>> GraphBuilder::run_body(const GraphProto& bod
   return results;
 }
 
+std::optional<std::vector<Binding>> GraphBuilder::attempt(
+    const std::function<std::optional<std::vector<Binding>>()>& convert) {
+  const std::vector<ErrorDetail> unsupported = unsupported_;
+  const std::map<std::string, std::string> required = required_;
+  std::optional<std::vector<Binding>> results;
+  try {
+    results = convert();
+  } catch (const ValueRequired&) {
+    results.reset();
+  } catch (const UnsupportedForm&) {
+    results.reset();
+  }
+  if (results && unsupported_.size() == unsupported.size() && required_.size() == required.size())
+    return results;
+  unsupported_ = unsupported;
+  required_ = required;
+  left_dead_nodes_ = true;
+  return std::nullopt;
+}
+
 const Binding& StructureContext::input(size_t index) const {
   if (!has_input(index)) node.invalid("operand " + std::to_string(index) + " is missing");
   return inputs[index];

@@ -1,9 +1,10 @@
 /// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
-/// only while the graph is built: a sequence is the list of its tensors, an optional is what it holds. Loops
-/// are unrolled, branches chosen and calls replaced, so trip counts and conditions must be known.
+/// only while the graph is built: a sequence is the list of its tensors, an optional is what it holds. Short
+/// loops of known trip counts are unrolled, known branches chosen and calls replaced.
 /// Thread-safety: a builder belongs to one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -56,6 +57,14 @@ public:
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
+  /// A number that no other loop of the graph has.
+  int64_t next_loop() { return next_loop_++; }
+  /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be
+  /// converted: then nothing is noted, but nodes that nothing reads are left in the graph.
+  std::optional<std::vector<Binding>> attempt(
+      const std::function<std::optional<std::vector<Binding>>()>& convert);
+  bool left_dead_nodes() const { return left_dead_nodes_; }
+
   /// Nodes that could not be converted, and graph inputs whose values are needed (with what needs them).
   const std::vector<ErrorDetail>& unsupported() const { return unsupported_; }
   const std::map<std::string, std::string>& required() const { return required_; }
@@ -77,6 +86,8 @@ private:
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;
+  int64_t next_loop_ = 0;
+  bool left_dead_nodes_ = false;
   std::vector<ErrorDetail> unsupported_;
   std::map<std::string, std::string> required_;
 };

@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/patch.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
@@ -151,6 +152,7 @@ public:
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
     set_outputs();
+    if (builder_.left_dead_nodes()) graph_ = ir::remove_dead(graph_);
     if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
     return std::move(graph_);
   }

@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
+#include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
@@ -25,11 +26,13 @@ std::vector<ir::ValueId> ancestors(const ir::Graph& graph, ir::ValueId value) {
   return {seen.begin(), seen.end()};
 }
 
-/// Names of the graph's inputs among `values`.
+/// Names of the graph's inputs among `values`, and of loops that hand on some of them.
 std::vector<std::string> graph_inputs(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
   std::vector<std::string> names;
   for (ir::ValueId id : values) {
     const ir::Value& value = graph.value(id);
+    if (value.producer != ir::kAbsent && graph.node(value.producer).op == ir::kLoopBegin)
+      names.push_back(graph.node(value.producer).origins.front());
     if (value.producer == ir::kAbsent && !value.constant && !value.known) names.push_back(value.name);
   }
   return names;

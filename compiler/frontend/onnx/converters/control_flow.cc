@@ -1,9 +1,11 @@
-// If, Loop and Scan: the branch is chosen, the iterations are unrolled.
+// If, Loop and Scan: a known branch is chosen, few known iterations are unrolled, others are a loop.
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/loops.h"
 #include "compiler/frontend/onnx/converters/structure.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -14,6 +16,24 @@ using Bindings = std::optional<std::vector<Binding>>;
 
 /// Every iteration adds values, so that a loop without end is refused.
 constexpr size_t kMaxValues = size_t{1} << 18;
+/// What is longer, in nodes of the model, becomes a loop where it can.
+constexpr int64_t kUnrolledNodes = 2048;
+
+int64_t nodes_of(const GraphProto& graph) {
+  int64_t count = 0;
+  for (const NodeProto& node : graph.nodes) {
+    ++count;
+    for (const AttributeProto& attribute : node.attributes) {
+      for (const auto& inner : attribute.graphs) count += nodes_of(*inner);
+    }
+  }
+  return count;
+}
+
+/// How many iterations of the body are unrolled where it could be a loop as well.
+int64_t unrolled_trips(const GraphProto& body) {
+  return kUnrolledNodes / std::max<int64_t>(nodes_of(body), 1);
+}
 
 Binding tensor(ir::ValueId value) { return {Binding::Kind::kTensor, value, {}}; }
 
@@ -90,20 +110,34 @@ Bindings convert_if(StructureContext& context) {
   return context.builder.run_body(context.body(condition ? "then_branch" : "else_branch"), context.scope, {});
 }
 
-Bindings convert_loop(StructureContext& context) {
+namespace {
+
+/// The operands that iterations hand on.
+size_t carried_of(const StructureContext& context) {
+  return context.inputs.size() - std::min<size_t>(2, context.inputs.size());
+}
+
+/// Whether the number of iterations and the first condition are known.
+bool knows_trips(const StructureContext& context) {
+  return (!context.has_input(0) || context.node.is_known(0)) &&
+         (!context.has_input(1) || context.node.is_known(1));
+}
+
+int64_t known_trips(const StructureContext& context) {
+  return context.has_input(0) ? context.node.known_scalar(0, "M").element_as_int(0) : INT64_MAX;
+}
+
+/// `most`: UnsupportedForm where there are more iterations.
+Bindings unrolled_loop(StructureContext& context, int64_t most) {
   const GraphProto& body = context.body("body");
-  const size_t count = context.inputs.size() - std::min<size_t>(2, context.inputs.size());
-  if (body.outputs.size() < count + 1)
-    context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
-  const int64_t trips =
-      context.has_input(0) ? context.node.known_scalar(0, "M").element_as_int(0) : INT64_MAX;
+  const size_t count = carried_of(context);
+  const int64_t trips = known_trips(context);
   bool goes_on = !context.has_input(1) || known_bool(context, context.input(1), "cond");
-  std::vector<Binding> carried(
-      context.inputs.begin() +
-          std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(context.inputs.size())),
-      context.inputs.end());
+  std::vector<Binding> carried(context.inputs.end() - static_cast<std::ptrdiff_t>(count),
+                               context.inputs.end());
   std::vector<std::vector<ir::ValueId>> scans(body.outputs.size() - 1 - count);
   for (int64_t trip = 0; goes_on && trip < trips; ++trip) {
+    if (trip >= most) context.node.unsupported("body", "more iterations than are unrolled");
     check_size(context);
     Tensor number(DType::kInt64, {}), yes(DType::kBool, {});
     number.set_element_int(0, trip);
@@ -120,6 +154,65 @@ Bindings convert_loop(StructureContext& context) {
   for (size_t i = 0; i < scans.size(); ++i)
     carried.push_back(stacked(context, scans[i], 0, body.outputs[1 + count + i]));
   return carried;
+}
+
+/// An operand whose shape a loop keeps.
+ir::ValueId fixed_tensor(StructureContext& context, size_t index) {
+  if (context.input(index).kind != Binding::Kind::kTensor)
+    context.node.unsupported("body", "operand " + std::to_string(index) + " is no tensor");
+  context.node.require_fixed_shape(index);
+  return context.node.input(index);
+}
+
+void bound_trips(StructureContext& context, LoopForm& form) {
+  Compose c(context.node);
+  if (context.node.is_known(0)) {
+    form.most_trips = known_trips(context);
+    form.is_exact = true;
+  } else {
+    try {
+      form.most_trips = bounded_int(context.node, 0, "M").most;
+    } catch (const ValueRequired&) {
+      form.most_trips.reset();
+    }
+  }
+  form.max_trips = c.reshape(c.cast(context.node.input(0), DType::kInt64), {1});
+}
+
+Bindings looped_loop(StructureContext& context) {
+  Compose c(context.node);
+  LoopForm form;
+  form.has_condition = true;
+  if (context.has_input(0)) bound_trips(context, form);
+  const bool always =
+      !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));
+  if (!always) form.condition = c.reshape(context.node.input(1), {1});
+  for (size_t i = 2; i < context.inputs.size(); ++i) form.initial.push_back(fixed_tensor(context, i));
+  return convert_as_loop(context, form);
+}
+
+}  // namespace
+
+// Where both ways are open, what is short is unrolled: it folds and fuses. A sample's extents stand for any:
+// what they decide about is a loop there.
+Bindings convert_loop(StructureContext& context) {
+  const GraphProto& body = context.body("body");
+  if (body.outputs.size() < carried_of(context) + 1)
+    context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
+  const bool is_known = knows_trips(context);
+  const bool is_free = context.node.is_sample() && context.has_input(0) &&
+                       !context.node.graph().value(context.node.input(0)).constant;
+  const auto unrolled = [&](int64_t most) {
+    return context.builder.attempt([&] { return unrolled_loop(context, most); });
+  };
+  if (is_known && !is_free) {
+    if (Bindings results = unrolled(unrolled_trips(body))) return results;
+  }
+  if (Bindings results = context.builder.attempt([&] { return looped_loop(context); })) return results;
+  if (is_known) {
+    if (Bindings results = unrolled(INT64_MAX)) return results;
+  }
+  return looped_loop(context);
 }
 
 namespace {
@@ -224,13 +317,63 @@ ScanForm scan_form(const StructureContext& context, size_t operands) {
 
 }  // namespace
 
+namespace {
+
+/// As a loop, whose values are scanned and stacked along their first axis, in order.
+Bindings looped_scan(StructureContext& context, const ScanForm& form) {
+  Compose c(context.node);
+  const auto reversed = [&](ir::ValueId x) {
+    const int64_t extent = c.shape(x)[0];
+    return c.slice(x, 0, extent - 1, extent, -1);
+  };
+  const auto moved = [&](ir::ValueId x, int64_t from, int64_t to) {
+    std::vector<int64_t> perm;
+    for (int64_t d = 0; d < context.node.rank(x); ++d) {
+      if (d != from) perm.push_back(d);
+    }
+    perm.insert(perm.begin() + to, from);
+    return from == to ? x : c.transpose(x, perm);
+  };
+  LoopForm loop;
+  loop.is_exact = true;
+  for (size_t i = 0; i < form.states; ++i) loop.initial.push_back(fixed_tensor(context, i));
+  for (size_t i = 0; i < form.inputs; ++i) {
+    ir::ValueId x = fixed_tensor(context, form.states + i);
+    x = moved(x, context.node.normalize_axis(form.input_axes[i], shown_rank(context.node, x)), 0);
+    loop.scanned.push_back(form.input_reversed[i] != 0 ? reversed(x) : x);
+    if (c.shape(x)[0] != c.shape(loop.scanned[0])[0]) context.node.invalid("scan inputs have other lengths");
+  }
+  if (loop.scanned.empty()) context.node.unsupported("num_scan_inputs", "no operand is scanned");
+  loop.most_trips = c.shape(loop.scanned[0])[0];
+  Bindings results = convert_as_loop(context, loop);
+  for (size_t i = form.states; results && i < results->size(); ++i) {
+    const size_t part = i - form.states;
+    ir::ValueId& x = (*results)[i].tensor;
+    if (part < form.output_reversed.size() && form.output_reversed[part] != 0) x = reversed(x);
+    const int64_t axis = part < form.output_axes.size() ? form.output_axes[part] : 0;
+    x = moved(x, 0, context.node.normalize_axis(axis, shown_rank(context.node, x)));
+  }
+  return results;
+}
+
+}  // namespace
+
 Bindings convert_scan(StructureContext& context) {
   const ScanForm form = scan_form(context, context.inputs.size());
   std::vector<Binding> states(context.inputs.begin(),
                               context.inputs.begin() + static_cast<std::ptrdiff_t>(form.states));
   std::vector<ir::ValueId> inputs;
   for (size_t i = form.states; i < context.inputs.size(); ++i) inputs.push_back(context.node.input(i));
-  return scan(context, form, std::move(states), inputs);
+  const int64_t steps = inputs.empty()
+                            ? 0
+                            : Compose(context.node)
+                                  .shape(inputs[0])[static_cast<size_t>(context.node.normalize_axis(
+                                      form.input_axes[0], shown_rank(context.node, inputs[0])))];
+  const auto unrolled = [&] { return scan(context, form, states, inputs); };
+  const bool is_short = steps <= unrolled_trips(context.body("body"));
+  if (is_short && !context.node.is_sample()) return unrolled();
+  if (Bindings results = context.builder.attempt([&] { return looped_scan(context, form); })) return results;
+  return unrolled();
 }
 
 // Opset 8: all operands have a batch axis in front; operand 0 is the optional lengths.

@@ -1,0 +1,110 @@
+#include "compiler/ir/loops.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::ir {
+
+namespace {
+
+std::string label_of(const Node& node) {
+  return node.op + (node.origins.empty() ? "" : " \"" + node.origins.front() + "\"");
+}
+
+/// Loops by the nodes of their begins.
+class LoopFinder {
+public:
+  explicit LoopFinder(const Graph& graph) : graph_(graph), inside_(graph.nodes().size()) {}
+
+  std::vector<NodeId> run() {
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) visit(static_cast<NodeId>(i));
+    TM_CHECK(outer_.size() == begins_.size(), "a loop has no end");
+    for (const ValueId output : graph_.outputs()) {
+      const NodeId producer = graph_.value(output).producer;
+      TM_CHECK(producer == kAbsent || inside_[at(producer)].empty(),
+               "output " + graph_.value(output).name + " is in the body of a loop");
+    }
+    std::vector<NodeId> around;
+    for (size_t i = 0; i < inside_.size(); ++i) around.push_back(place_of(static_cast<NodeId>(i)));
+    return around;
+  }
+
+private:
+  static size_t at(NodeId id) { return static_cast<size_t>(id); }
+
+  void visit(NodeId id) {
+    const Node& node = graph_.node(id);
+    std::set<NodeId>& own = inside_[at(id)];
+    for (const ValueId input : node.inputs) {
+      const NodeId producer = input == kAbsent ? kAbsent : graph_.value(input).producer;
+      if (producer == kAbsent) continue;
+      own.insert(inside_[at(producer)].begin(), inside_[at(producer)].end());
+    }
+    if (node.op == kLoopBegin) {
+      const bool is_new = begins_.emplace(node.attrs.int_of("loop"), id).second;
+      TM_CHECK(is_new, label_of(node) + " has the number of another loop");
+      own.insert(id);
+    } else if (node.op == kLoopEnd) {
+      const auto begin = begins_.find(node.attrs.int_of("loop"));
+      TM_CHECK(begin != begins_.end() && own.erase(begin->second) != 0, label_of(node) + " has no begin");
+      outer_[begin->second] = own;
+    }
+  }
+
+  /// A loop is in all those in which its end is, even where its begin reads nothing of them.
+  NodeId place_of(NodeId id) const {
+    const std::set<NodeId>& loops = graph_.node(id).op == kLoopBegin ? outer_.at(id) : inside_[at(id)];
+    const auto deeper = [&](NodeId a, NodeId b) { return outer_.at(a).size() < outer_.at(b).size(); };
+    const auto found = std::max_element(loops.begin(), loops.end(), deeper);
+    return found == loops.end() ? kAbsent : *found;
+  }
+
+  const Graph& graph_;
+  std::vector<std::set<NodeId>> inside_;      ///< by node: all loops that its results are in
+  std::map<int64_t, NodeId> begins_;          ///< by the loop's number
+  std::map<NodeId, std::set<NodeId>> outer_;  ///< by loop: those around it
+};
+
+/// Appends the nodes of one body; `members` by loop, in the graph's order.
+void append(const Graph& graph, const std::map<NodeId, std::vector<NodeId>>& members,
+            const std::map<int64_t, NodeId>& begins, NodeId loop, std::vector<NodeId>& order) {
+  const auto own = members.find(loop);
+  if (own == members.end()) return;
+  for (const NodeId id : own->second) {
+    const Node& node = graph.node(id);
+    if (node.op == kLoopBegin) continue;
+    if (node.op == kLoopEnd) {
+      const NodeId begin = begins.at(node.attrs.int_of("loop"));
+      order.push_back(begin);
+      append(graph, members, begins, begin, order);
+    }
+    order.push_back(id);
+  }
+}
+
+}  // namespace
+
+std::vector<NodeId> loops_around(const Graph& graph) {
+  const bool has_loops = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                     [](const Node& node) { return node.op == kLoopBegin; });
+  return has_loops ? LoopFinder(graph).run() : std::vector<NodeId>();
+}
+
+std::vector<NodeId> loop_order(const Graph& graph) {
+  const std::vector<NodeId> around = loops_around(graph);
+  std::vector<NodeId> order;
+  std::map<NodeId, std::vector<NodeId>> members;
+  std::map<int64_t, NodeId> begins;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const auto id = static_cast<NodeId>(i);
+    members[around.empty() ? kAbsent : around[i]].push_back(id);
+    if (graph.nodes()[i].op == kLoopBegin) begins[graph.nodes()[i].attrs.int_of("loop")] = id;
+  }
+  append(graph, members, begins, kAbsent, order);
+  return order;
+}
+
+}  // namespace tensormill::ir

@@ -1,0 +1,15 @@
+/// Calls the function of a host step on buffers. Thread-safety: as the function.
+#pragma once
+
+#include <vector>
+
+#include "runtime/host_ops/registry.h"
+#include "runtime/package/exec_plan.h"
+
+namespace tensormill::exec {
+
+/// `buffers`: the addresses of the step's arguments.
+void run_host_step(const package::ExecPlan& plan, const package::Step& step, host_ops::HostFunction function,
+                   const std::vector<void*>& buffers);
+
+}  // namespace tensormill::exec

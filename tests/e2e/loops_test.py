@@ -1,0 +1,108 @@
+"""Loops whose trips a run decides, of free length, and long ones."""
+
+import json
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+import loop_models
+import mill
+import numpy as np
+
+
+class Loops(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path, self.package = self.folder / "model.onnx", self.folder / "module.tar"
+
+    def compile(self, made, *options):
+        self.path.write_bytes(made)
+        mill.check_program(self, "compile", self.path, "-o", self.package, *options)
+
+    def check(self, expected, what, tolerance=1e-5, **inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
+        named = dict(zip(actual, expected, strict=True))
+        self.assertEqual(mill.compare.compare_sets(actual, named, tolerance), [], what)
+
+    def plans(self):
+        with tarfile.open(self.package) as archive:
+            plan = json.load(archive.extractfile("mod.json"))
+        return [plan] if "steps" in plan else [*(v["plan"] for v in plan["variants"]), *([plan["generic"]["plan"]] if "generic" in plan else [])]
+
+    def loops(self, plan):
+        return sum(step["function"] == "loop_begin" for step in plan["steps"])
+
+    def test_data_decides_when_a_loop_ends(self):
+        for level in (0, 3):
+            self.compile(loop_models.collatz(), "--opt-level", level)
+            for n in (0, 1, 2, 7, 27, 97):
+                self.check(loop_models.collatz_of(n), n, n=np.int64(n))
+            self.compile(loop_models.newton(50), "--opt-level", level)
+            for x in ([1, 1, 1, 1], [2, 3, 1, 100], [1e-3, 5, 7, 1e4]):
+                x = np.array(x, np.float32)
+                self.check(loop_models.newton_of(x, 50), x, x=x)
+
+    def test_a_bound_ends_it_first(self):
+        self.compile(loop_models.newton(3))
+        x = np.array([1e-3, 5, 7, 1e4], np.float32)
+        self.check(loop_models.newton_of(x, 3), x, x=x)
+
+    def test_an_input_says_how_often(self):
+        x = np.array([0.3, -4, 2], np.float32)
+        for level in (0, 3):
+            self.compile(loop_models.repeated(), "--opt-level", level)
+            for m in (0, 1, 2, 5, 80, -1):
+                self.check(loop_models.repeated_of(m, x), m, m=np.int64(m), x=x)
+
+    def test_loops_inside_loops(self):
+        x = np.array([0.3, -0.4], np.float32)
+        for level in (0, 3):
+            self.compile(loop_models.nested(), "--opt-level", level)
+            for m in (0, 1, 4):
+                self.check(loop_models.nested_of(m, x), m, m=np.int64(m), x=x)
+
+    def recurrence_inputs(self, length, axes=(0, 1)):
+        rng = np.random.default_rng(length)
+        rows = [rng.standard_normal((length, width)).astype(np.float32) for width in (3, 2)]
+        return {"h0": np.array([0.1, -0.2, 0.3], np.float32), "x": np.moveaxis(rows[0], 0, axes[0]), "y": np.moveaxis(rows[1], 0, axes[1])}
+
+    def test_sequences_of_any_length(self):
+        for options in ({}, {"axes": (1, 0), "reverse": (1, 0), "out_axes": (1, 0), "out_reverse": (0, 1)}):
+            self.compile(loop_models.recurrence("T", **options), "--shape-buckets", "T=4")
+            for length in (1, 2, 3, 4, 9, 300):
+                inputs = self.recurrence_inputs(length, options.get("axes", (0, 1)))
+                self.check(loop_models.recurrence_of(*inputs.values(), **options), length, **inputs)
+            variant, generic = self.plans()
+            self.assertEqual((self.loops(variant), self.loops(generic)), (0, 1))
+
+    def test_as_many_rounds_as_rows(self):
+        self.compile(loop_models.rounds_of_rows(), "--shape-buckets", "T=4")
+        for length in (1, 2, 4, 31):
+            x = np.random.default_rng(length).standard_normal((length, 4)).astype(np.float32)
+            self.check(loop_models.rounds_of_rows_of(x), length, x=x)
+        self.assertEqual(self.loops(self.plans()[-1]), 1)
+
+    def test_long_sequences(self):
+        self.compile(loop_models.recurrence(900))
+        inputs = self.recurrence_inputs(900)
+        self.check(loop_models.recurrence_of(*inputs.values()), 900, **inputs)
+        (plan,) = self.plans()
+        self.assertEqual(self.loops(plan), 1)
+        self.assertLess(len(plan["steps"]), 30)
+
+    def test_what_cannot_be_a_loop_is_named(self):
+        for made, words in ((loop_models.unbounded_parts(), ("loop", "M", "bound")), (loop_models.growing(), ("loop", "concat"))):
+            self.path.write_bytes(made)
+            done = mill.run_program("compile", self.path, "-o", self.package)
+            self.assertNotEqual(done.returncode, 0)
+            for word in words:
+                self.assertIn(word, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
