@@ -242,9 +242,18 @@ private:
   [[noreturn]] void throw_required() const {
     std::string message = "values that must be known while the model is imported depend on inputs:";
     std::vector<ErrorDetail> details;
-    for (const auto& [input, what] : builder_.required()) {
-      message += " \"" + input + "\" (" + what + ");";
-      details.push_back({input, what});
+    const auto is_input = [&](const std::string& name) {
+      const std::vector<ir::ValueId>& inputs = graph_.inputs();
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](ir::ValueId id) { return graph_.value(id).name == name; });
+    };
+    // Loops stand for what they hand on; they are listed where no input is.
+    const bool lists_inputs = std::any_of(builder_.required().begin(), builder_.required().end(),
+                                          [&](const auto& each) { return is_input(each.first); });
+    for (const auto& [name, what] : builder_.required()) {
+      if (lists_inputs && !is_input(name)) continue;
+      message += " \"" + name + "\" (" + what + ");";
+      details.push_back({name, what});
     }
     message.pop_back();
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));

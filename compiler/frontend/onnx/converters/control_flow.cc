@@ -191,6 +191,25 @@ Bindings looped_loop(StructureContext& context) {
   return convert_as_loop(context, form);
 }
 
+/// What cannot be a loop could be unrolled if the inputs were known that say how often it goes round: throws
+/// ValueRequired with the reason, or returns nothing for a body that is noted to be the reason.
+Bindings loop_or_requirement(StructureContext& context) {
+  std::string reason = "its body needs values that change from iteration to iteration";
+  try {
+    if (Bindings results = looped_loop(context)) return results;
+  } catch (const UnsupportedForm& form) {
+    reason = form.reason;
+  }
+  try {
+    static_cast<void>(known_trips(context));
+    if (context.has_input(1)) static_cast<void>(known_bool(context, context.input(1), "cond"));
+  } catch (const ValueRequired& required) {
+    throw ValueRequired{required.what + " (of a loop that has to be unrolled: " + reason + ")",
+                        required.inputs};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Where both ways are open, what is short is unrolled: it folds and fuses. A sample's extents stand for any:
@@ -211,8 +230,9 @@ Bindings convert_loop(StructureContext& context) {
   if (Bindings results = context.builder.attempt([&] { return looped_loop(context); })) return results;
   if (is_known) {
     if (Bindings results = unrolled(INT64_MAX)) return results;
+    return looped_loop(context);
   }
-  return looped_loop(context);
+  return loop_or_requirement(context);
 }
 
 namespace {

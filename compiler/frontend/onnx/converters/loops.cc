@@ -37,6 +37,9 @@ public:
     if (results->size() < first + form_.initial.size())
       node_.invalid("the body has " + std::to_string(results->size()) + " outputs");
     const ir::ValueId condition = form_.has_condition ? condition_of((*results)[0]) : ir::kAbsent;
+    if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
+        condition == ir::kAbsent)
+      node_.unsupported("body", "neither M nor a condition ends the loop");
     const bool is_counted = !form_.is_exact || condition != ir::kAbsent || form_.condition != ir::kAbsent;
     check(*results, first);
     const int64_t trips = results->size() > first + form_.initial.size() ? bound(first) : 0;
