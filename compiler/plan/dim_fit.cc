@@ -374,11 +374,12 @@ std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& va
       return formula;
     }
   }
-  for (const auto& [part, formula] : known_) {
-    if (!formula || !varies(part)) continue;
+  for (const auto& [part, found] : known_) {
+    if (!found || !varies(part)) continue;
+    const DimFormula& formula = *found;
     const DimFormula* rest =
-        divided([&](const std::vector<int64_t>& sample) { return evaluate(*formula, sample); });
-    if (rest != nullptr) return product_of(*formula, *rest);
+        divided([&](const std::vector<int64_t>& sample) { return evaluate(formula, sample); });
+    if (rest != nullptr) return product_of(formula, *rest);
   }
   int64_t common = 0;
   for (const int64_t value : values) common = std::gcd(common, value);
