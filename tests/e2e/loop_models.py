@@ -217,3 +217,79 @@ def growing():
     body = loop_body(("v", FLOAT, [None]))
     graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["v", "x"], axis=0), FLOAT)])
     return model(b, [(many(b, "Loop", ["m", "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
+
+
+def branching():
+    """A choice in each iteration, by its number and by what is handed on; both branches read values around the loop."""
+    b = Builder([])
+    body = loop_body(("v", FLOAT, [3]), ("taken", INT64, []))
+    even = body.add("Equal", [body.add("Mod", [body.inputs[0][0], np.int64(2)]), np.int64(0)])
+    yes, no = Body([]), Body([])
+    added = yes.graph([(yes.add("Add", ["v", "x"]), FLOAT)])
+    scaled = no.graph([(no.add("Mul", ["v", "w"]), FLOAT)])
+    (first,) = many(body, "If", [even], 1, then_branch=added, else_branch=scaled)
+    large = body.add("Greater", [body.add("ReduceSum", [first], keepdims=0), np.float32(2)])
+    halved, kept = Body([]), Body([])
+    one = halved.graph([(halved.add("Mul", [first, np.float32(0.25)]), FLOAT), (halved.add("Add", ["taken", np.int64(1)]), INT64)])
+    other = kept.graph([(kept.add("Identity", [first]), FLOAT), (kept.add("Identity", ["taken"]), INT64)])
+    after = many(body, "If", [large], 2, then_branch=one, else_branch=other)
+    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (after[0], FLOAT), (after[1], INT64)])
+    results = many(b, "Loop", ["m", "", "x", np.int64(0)], 2, body=graph)
+    return model(b, list(zip(results, (FLOAT, INT64))), [("m", INT64, []), ("x", FLOAT, [3]), ("w", FLOAT, [3])])
+
+
+def branching_of(m, x, w):
+    v, taken = x, 0
+    for i in range(int(m)):
+        v = v + x if i % 2 == 0 else v * w
+        if v.sum(dtype=np.float32) > 2:
+            v, taken = v * np.float32(0.25), taken + 1
+    return [v, np.int64(taken)]
+
+
+def chosen():
+    """A loop in one branch of a choice that data makes."""
+    b = Builder([])
+    yes, no = Body([]), Body([])
+    body = loop_body(("v", FLOAT, [2]))
+    after = body.add("Mul", ["v", np.float32(0.5)])
+    size = body.add("ReduceMax", [body.add("Abs", [after])], keepdims=0)
+    graph = body.graph([(body.add("Greater", [size, "bound"]), BOOL), (after, FLOAT)])
+    looped = yes.graph([(many(yes, "Loop", ["", np.bool_(True), "x"], 1, body=graph)[0], FLOAT)])
+    direct = no.graph([(no.add("Neg", ["x"]), FLOAT)])
+    positive = b.add("Greater", [b.add("ReduceSum", ["x"], keepdims=0), np.float32(0)])
+    return model(b, [(many(b, "If", [positive], 1, then_branch=looped, else_branch=direct)[0], FLOAT)],
+                 [("x", FLOAT, [2]), ("bound", FLOAT, [])])
+
+
+def chosen_of(x, bound):
+    if not x.sum() > 0:
+        return [-x]
+    v = x * np.float32(0.5)
+    while np.abs(v).max() > bound:
+        v = v * np.float32(0.5)
+    return [v]
+
+
+def host_steps():
+    """A body whose steps no kernel computes: the two largest, and how many are above 0, in each iteration."""
+    b = Builder([])
+    body = loop_body(("v", FLOAT, [5]), ("seen", INT64, []))
+    top = many(body, "TopK", ["v", body.ints(2)], 2, axis=0)
+    after = body.add("Sub", ["v", body.add("ReduceMean", [top[0]], keepdims=0)])
+    places = body.add("NonZero", [body.add("Relu", [after])])
+    count = body.add("Squeeze", [body.add("Slice", [body.add("Shape", [places]), body.ints(1), body.ints(2)])])
+    graph = body.graph([(body.add("Greater", [count, np.int64(0)]), BOOL), (after, FLOAT), (body.add("Add", ["seen", count]), INT64)])
+    results = many(b, "Loop", ["m", "", "x", np.int64(0)], 2, body=graph)
+    return model(b, list(zip(results, (FLOAT, INT64))), [("m", INT64, []), ("x", FLOAT, [5])])
+
+
+def host_steps_of(m, x):
+    v, seen = x, 0
+    for _ in range(int(m)):
+        v = v - np.sort(v)[-2:].mean(dtype=np.float32)
+        count = int((v > 0).sum())
+        seen += count
+        if count == 0:
+            break
+    return [v, np.int64(seen)]

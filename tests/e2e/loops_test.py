@@ -66,6 +66,25 @@ class Loops(unittest.TestCase):
             for m in (0, 1, 4):
                 self.check(loop_models.nested_of(m, x), m, m=np.int64(m), x=x)
 
+    def test_choices_inside_loops(self):
+        x, w = np.array([0.5, -1, 2], np.float32), np.array([1.5, 0.5, 0.75], np.float32)
+        for level in (0, 3):
+            self.compile(loop_models.branching(), "--opt-level", level)
+            for m in (0, 1, 2, 9):
+                self.check(loop_models.branching_of(m, x, w), m, m=np.int64(m), x=x, w=w)
+
+    def test_loops_inside_choices(self):
+        self.compile(loop_models.chosen())
+        for x in ([3, 40], [-3, 1], [0.25, 0.125]):
+            x = np.array(x, np.float32)
+            self.check(loop_models.chosen_of(x, np.float32(0.5)), x, x=x, bound=np.float32(0.5))
+
+    def test_steps_of_the_host_inside_loops(self):
+        x = np.array([3, -1, 7.5, 2, 0.5], np.float32)
+        self.compile(loop_models.host_steps())
+        for m in (0, 1, 2, 40):
+            self.check(loop_models.host_steps_of(m, x), m, m=np.int64(m), x=x)
+
     def recurrence_inputs(self, length, axes=(0, 1)):
         rng = np.random.default_rng(length)
         rows = [rng.standard_normal((length, width)).astype(np.float32) for width in (3, 2)]

@@ -232,6 +232,13 @@ TEST(Loops, EachRuleIsEnforcedAndNamed) {
       {"iteration", [](ExecPlan& p) { p.steps[4].args[0] = kM; }, "number of the iteration"},
       {"part", [](ExecPlan& p) { p.steps[4].args[2] = kW; }, "no row"},
       {"part's bytes", [](ExecPlan& p) { p.buffers[kOther].bytes = 64; }, "no row"},
+      {"extents of parts",
+       [](ExecPlan& p) {
+         p.buffers[kAll].shape = {4, 2, 4};
+         p.outputs[1].shape = {Dim(int64_t{4}), Dim(int64_t{2}), Dim(int64_t{4})};
+       },
+       "no row"},
+      {"no buffer", [](ExecPlan& p) { p.steps[1].args[1] = 99; }, "/steps/1/args/1"},
       {"results",
        [](ExecPlan& p) {
          p.steps[4].outputs = {4, 3, 5};
