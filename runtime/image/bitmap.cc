@@ -1,4 +1,5 @@
-// Pictures without compression: BMP (Microsoft's bitmaps), PNM (Netpbm's formats) and TIFF 6.0.
+// Pictures without compression: BMP (Microsoft's bitmaps) and PNM (Netpbm's formats); and all formats by
+// their first bytes.
 #include <algorithm>
 #include <charconv>
 
@@ -20,12 +21,12 @@ Image empty_image(int64_t width, int64_t height, int channels, int64_t max_pixel
 Image decode_bmp(std::span<const std::byte> file, int64_t max_pixels) {
   const Reader reader(file, "BMP");
   const uint64_t data = reader.number(10, 4), header = reader.number(14, 4);
-  if (header < 40) reader.refuse("its header is not implemented");
+  if (header < 40) reader.not_implemented("headers of " + std::to_string(header) + " bytes");
   const auto width = static_cast<int64_t>(static_cast<int32_t>(reader.number(18, 4)));
   const auto rows = static_cast<int64_t>(static_cast<int32_t>(reader.number(22, 4)));
   const uint64_t bits = reader.number(28, 2);
   if (reader.number(30, 4) != 0 || (bits != 8 && bits != 24 && bits != 32))
-    reader.refuse("compression and " + std::to_string(bits) + " bits a pixel are not implemented");
+    reader.not_implemented("compression, or " + std::to_string(bits) + " bits a pixel");
   const int64_t height = rows < 0 ? -rows : rows;
   Image image = empty_image(width, height, 3, max_pixels);
   const uint64_t stride = (static_cast<uint64_t>(width) * bits / 8 + 3) / 4 * 4;
@@ -98,73 +99,6 @@ Image decode_pnm(std::span<const std::byte> file, int64_t max_pixels) {
     const int64_t level = is_bits ? 1 - value : value;
     image.pixels[i] = static_cast<uint8_t>((level * 255 + largest / 2) / largest);
   }
-  return image;
-}
-
-/// The fields of a TIFF's first picture.
-class TiffFields {
-public:
-  explicit TiffFields(std::span<const std::byte> file)
-      : reader_(file, "TIFF"), big_(file[0] == std::byte{'M'}) {
-    const uint64_t start = reader_.number(4, 4, big_);
-    count_ = reader_.number(start, 2, big_);
-    first_ = start + 2;
-  }
-
-  const Reader& reader() const { return reader_; }
-
-  /// The values of a field; `fallback` alone when it is not there.
-  std::vector<uint64_t> values(uint64_t tag, uint64_t fallback) const {
-    for (uint64_t i = 0; i < count_; ++i) {
-      const uint64_t entry = first_ + 12 * i;
-      if (reader_.number(entry, 2, big_) != tag) continue;
-      const uint64_t type = reader_.number(entry + 2, 2, big_), count = reader_.number(entry + 4, 4, big_);
-      const int bytes = type == 3 ? 2 : type == 4 ? 4 : type == 1 ? 1 : 0;
-      if (bytes == 0) reader_.refuse("a field's type is not implemented");
-      const uint64_t size = count * static_cast<uint64_t>(bytes);
-      const uint64_t at = size <= 4 ? entry + 8 : reader_.number(entry + 8, 4, big_);
-      reader_.range(at, size);
-      std::vector<uint64_t> found;
-      for (uint64_t k = 0; k < count; ++k)
-        found.push_back(reader_.number(at + k * static_cast<uint64_t>(bytes), bytes, big_));
-      if (!found.empty()) return found;
-    }
-    return {fallback};
-  }
-
-  uint64_t value(uint64_t tag, uint64_t fallback) const { return values(tag, fallback).front(); }
-
-private:
-  Reader reader_;
-  bool big_;
-  uint64_t count_ = 0, first_ = 0;
-};
-
-Image decode_tiff(std::span<const std::byte> file, int64_t max_pixels) {
-  constexpr uint64_t kWidth = 256, kHeight = 257, kBits = 258, kCompression = 259, kColors = 262,
-                     kStrips = 273, kSamples = 277, kStripBytes = 279, kPlanes = 284;
-  const TiffFields fields(file);
-  const uint64_t colors = fields.value(kColors, 1), samples = fields.value(kSamples, 1);
-  const bool is_gray = colors == 1 && samples == 1, is_color = colors == 2 && (samples == 3 || samples == 4);
-  if (fields.value(kCompression, 1) != 1 || fields.value(kBits, 1) != 8 || fields.value(kPlanes, 1) != 1 ||
-      (!is_gray && !is_color))
-    fields.reader().refuse("only gray and colour of 8 bits, without compression, are implemented");
-  Image image = empty_image(static_cast<int64_t>(fields.value(kWidth, 0)),
-                            static_cast<int64_t>(fields.value(kHeight, 0)), is_gray ? 1 : 3, max_pixels);
-  const std::vector<uint64_t> strips = fields.values(kStrips, 0), sizes = fields.values(kStripBytes, 0);
-  if (strips.size() != sizes.size()) fields.reader().refuse("its strips have no sizes");
-  const auto channels = static_cast<uint64_t>(image.channels);
-  const uint64_t needed = image.pixels.size() / channels * samples;
-  uint64_t place = 0;  // of the sample in all strips
-  for (size_t strip = 0; strip < strips.size() && place < needed; ++strip) {
-    for (const std::byte sample : fields.reader().range(strips[strip], sizes[strip])) {
-      const uint64_t pixel = place / samples, channel = place++ % samples;
-      const uint64_t to = pixel * channels + channel;
-      // A fourth sample says how much of the pixel there is.
-      if (channel < channels && to < image.pixels.size()) image.pixels[to] = static_cast<uint8_t>(sample);
-    }
-  }
-  if (place < needed) fields.reader().refuse("it ends too soon");
   return image;
 }
 

@@ -35,10 +35,11 @@ private:
 }  // namespace
 
 void check_size(int64_t width, int64_t height, int64_t max_pixels) {
-  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide || width * height > max_pixels) {
-    fail("picture is " + std::to_string(width) + "×" + std::to_string(height) + ", at most " +
-         std::to_string(max_pixels) + " pixels are allowed");
-  }
+  const std::string size = "picture is " + std::to_string(width) + "×" + std::to_string(height);
+  if (width < 1 || height < 1) fail(size);
+  if (width > kMaxSide || height > kMaxSide || width * height > max_pixels)
+    throw RefusedPicture(ErrorCode::kInvalidImage,
+                         size + ", at most " + std::to_string(max_pixels) + " pixels are allowed");
 }
 
 Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels) {
@@ -53,7 +54,8 @@ Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels) {
     fail(std::string("JPEG: ") + ::tjGetErrorStr2(decoder.get()));
   }
   check_size(width, height, max_pixels);
-  if (color == TJCS_CMYK || color == TJCS_YCCK) fail("JPEG: CMYK pictures are not supported");
+  if (color == TJCS_CMYK || color == TJCS_YCCK)
+    throw RefusedPicture(ErrorCode::kInvalidImage, "JPEG: CMYK pictures are not supported");
   Image image;
   image.width = width;
   image.height = height;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 
 namespace tensormill::image {
@@ -27,6 +28,12 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
+/// A picture that is larger than allowed, or of a form that is not implemented: its file may be good.
+class RefusedPicture : public Error {
+public:
+  using Error::Error;
+};
+
 /// JPEG (gray, YCbCr, RGB; CMYK is refused) or PNG (all types; alpha is laid over white;
 /// 16 bits are cut to 8; palettes are expanded), told apart by the first bytes.
 Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
@@ -34,14 +41,16 @@ Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels);
 Image decode_png(std::span<const std::byte> file, int64_t max_pixels);
 /// One picture, no animation; how much of a pixel there is is not looked at.
 Image decode_webp(std::span<const std::byte> file, int64_t max_pixels);
-/// A codestream or a JP2 file of up to 4 components of up to 16 bits (gray, RGB, sYCC; no palette). Takes 8
+/// A codestream or a JP2 file of up to 4 components of up to 16 bits (gray, RGB, sYCC, palettes). Takes 8
 /// bytes a sample beside the result.
 Image decode_jpeg2000(std::span<const std::byte> file, int64_t max_pixels);
-/// JPEG, PNG, WebP, JPEG 2000, BMP (8 bits with a palette, 24 and 32), Netpbm's formats (P1 to P6) and TIFF
-/// (the first picture, gray or colour of 8 bits without compression). For the import process: the decoders
-/// read strangers' bytes.
+/// The first picture of a file: gray, colour or a palette, samples of 1 to 16 bits, in strips or tiles, as
+/// they are or by PackBits, LZW or Deflate.
+Image decode_tiff(std::span<const std::byte> file, int64_t max_pixels);
+/// JPEG, PNG, WebP, JPEG 2000, BMP (8 bits with a palette, 24 and 32), Netpbm's formats (P1 to P6) and TIFF.
+/// For the import process: the decoders read strangers' bytes.
 Image decode_any(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
-/// Throws unless a picture may have this size.
+/// RefusedPicture for a size that a picture may not have, Error(kInvalidImage) for one that none has.
 void check_size(int64_t width, int64_t height, int64_t max_pixels);
 
 /// Gray to colour by repetition, colour to gray with ITU-R 601 weights as Pillow's convert("L") does.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/image/image.h"
@@ -19,20 +20,54 @@ namespace {
 
 constexpr uint64_t kStart = 0xff4fff51;  // the markers SOC and SIZ
 constexpr uint64_t kHeaderBox = 0x6a703268, kColourBox = 0x636f6c72, kPaletteBox = 0x70636c72;
-constexpr uint64_t kCodestreamBox = 0x6a703263;
+constexpr uint64_t kMappingBox = 0x636d6170, kCodestreamBox = 0x6a703263;
 constexpr uint64_t kYccColours = 18;  // sYCC among the enumerated colour spaces
 // OpenJPEG keeps some 10 KB for each.
 constexpr uint64_t kMaxTiles = 16384;
 
+/// Colours by number, of which components hold the numbers.
+struct Palette {
+  struct Channel {
+    uint64_t component, column;
+    bool is_direct;  ///< the component's own samples
+  };
+  uint64_t entries = 0, columns = 0;
+  std::vector<uint8_t> levels;  ///< entries x columns, in 0 ... 255
+  std::vector<Channel> channels;
+};
+
 struct Codestream {
   std::span<const std::byte> bytes;
   bool is_ycc = false;
+  Palette palette;  ///< without channels where there is none
 };
+
+/// A box of numbers of up to 16 bits, the bits of each column in front.
+void read_palette(const Reader& box, Palette& palette) {
+  palette.entries = box.number(0, 2, true);
+  palette.columns = box.number(2, 1);
+  uint64_t at = 3 + palette.columns;
+  for (uint64_t i = 0; i < palette.entries * palette.columns; ++i) {
+    const uint64_t bits = box.number(3 + i % palette.columns, 1) + 1;
+    if (bits > 16) box.not_implemented("palettes of signed numbers or of more than 16 bits");
+    const int bytes = bits > 8 ? 2 : 1;
+    const uint64_t largest = (uint64_t{1} << bits) - 1,
+                   value = std::min(box.number(at, bytes, true), largest);
+    palette.levels.push_back(static_cast<uint8_t>((value * 255 + largest / 2) / largest));
+    at += static_cast<uint64_t>(bytes);
+  }
+}
+
+/// Which component and which column of the palette each channel is.
+void read_mapping(const Reader& box, Palette& palette) {
+  for (uint64_t at = 0; at + 4 <= box.size(); at += 4)
+    palette.channels.push_back({box.number(at, 2, true), box.number(at + 3, 1), box.number(at + 2, 1) == 0});
+}
 
 /// Of the file's boxes; those of the header follow one another as others do.
 Codestream find_codestream(const Reader& reader) {
-  if (reader.number(0, 4, true) == kStart) return {reader.range(0, reader.size())};
-  bool is_ycc = false;
+  if (reader.number(0, 4, true) == kStart) return {reader.range(0, reader.size()), false, {}};
+  Codestream found;
   for (uint64_t at = 0;;) {
     uint64_t length = reader.number(at, 4, true), header = 8;
     const uint64_t type = reader.number(at + 4, 4, true);
@@ -43,10 +78,14 @@ Codestream find_codestream(const Reader& reader) {
     if (length == 0) length = reader.size() - at;
     if (length < header) reader.refuse("a box is shorter than its head");
     const std::span<const std::byte> content = reader.range(at, length).subspan(header);
-    if (type == kCodestreamBox) return {content, is_ycc};
-    if (type == kPaletteBox) reader.refuse("palettes are not supported");
+    if (type == kCodestreamBox) {
+      found.bytes = content;
+      return found;
+    }
+    if (type == kPaletteBox) read_palette(Reader(content, "JPEG 2000"), found.palette);
+    if (type == kMappingBox) read_mapping(Reader(content, "JPEG 2000"), found.palette);
     if (type == kColourBox && reader.number(at + header, 1) == 1)
-      is_ycc = reader.number(at + header + 3, 4, true) == kYccColours;
+      found.is_ycc = reader.number(at + header + 3, 4, true) == kYccColours;
     at += type == kHeaderBox ? header : length;
   }
 }
@@ -64,10 +103,9 @@ void check_start(const Reader& reader, int64_t max_pixels) {
   const uint64_t columns = (right - tile_left - 1) / tile_width + 1;
   const uint64_t rows = (bottom - tile_top - 1) / tile_height + 1;
   if (columns > kMaxTiles || rows > kMaxTiles || columns * rows > kMaxTiles)
-    reader.refuse("it has more than " + std::to_string(kMaxTiles) + " tiles");
+    reader.not_implemented("more than " + std::to_string(kMaxTiles) + " tiles");
   const uint64_t components = reader.number(40, 2, true);
-  if (components < 1 || components > 4)
-    reader.refuse(std::to_string(components) + " components are not supported");
+  if (components < 1 || components > 4) reader.not_implemented(std::to_string(components) + " components");
 }
 
 /// Bytes in memory, as OpenJPEG asks for them. It knows no exceptions.
@@ -145,14 +183,17 @@ Picture decompress(std::span<const std::byte> bytes) {
   return picture;
 }
 
-/// A component's sample at a pixel, in 0 ... 255.
-uint8_t sample(const opj_image_comp_t& component, uint32_t x, uint32_t y) {
+/// The largest sample of a component.
+int64_t largest_of(const opj_image_comp_t& component) { return (int64_t{1} << component.prec) - 1; }
+
+/// A component's sample at a pixel, in 0 ... largest.
+int64_t sample(const opj_image_comp_t& component, uint32_t x, uint32_t y) {
   const uint32_t column = std::min(x / component.dx, component.w - 1);
   const uint32_t row = std::min(y / component.dy, component.h - 1);
   const int64_t value = component.data[static_cast<size_t>(row) * component.w + column];
-  const int64_t largest = (int64_t{1} << component.prec) - 1;
+  const int64_t largest = largest_of(component);
   const int64_t lifted = value + (component.sgnd != 0 ? (largest + 1) / 2 : 0);
-  return static_cast<uint8_t>((std::clamp<int64_t>(lifted, 0, largest) * 255 + largest / 2) / largest);
+  return std::clamp<int64_t>(lifted, 0, largest);
 }
 
 /// ITU-R BT.601 over all of 0 ... 255, as JFIF has it.
@@ -160,6 +201,31 @@ void ycc_to_rgb(uint8_t* pixel) {
   const double luma = pixel[0], blue = pixel[1] - 128.0, red = pixel[2] - 128.0;
   const double rgb[] = {luma + 1.402 * red, luma - 0.344136 * blue - 0.714136 * red, luma + 1.772 * blue};
   for (size_t c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>(std::lround(std::clamp(rgb[c], 0.0, 255.0)));
+}
+
+/// The channels of a picture with a palette; without one they are the components.
+std::vector<Palette::Channel> channels_of(const Reader& reader, const Palette& palette, uint32_t components) {
+  std::vector<Palette::Channel> channels = palette.channels;
+  if (palette.entries == 0 && channels.empty()) {
+    for (uint32_t c = 0; c < components; ++c) channels.push_back({c, 0, true});
+  }
+  const auto is_broken = [&](const Palette::Channel& channel) {
+    return channel.component >= components ||
+           (!channel.is_direct && (palette.entries == 0 || channel.column >= palette.columns));
+  };
+  if (channels.empty() || std::any_of(channels.begin(), channels.end(), is_broken))
+    reader.refuse("its palette has other columns than it says");
+  return channels;
+}
+
+/// A channel's level at a pixel, in 0 ... 255.
+uint8_t level(const opj_image_t& picture, const Palette& palette, const Palette::Channel& channel, uint32_t x,
+              uint32_t y) {
+  const opj_image_comp_t& component = picture.comps[channel.component];
+  const int64_t value = sample(component, x, y), largest = largest_of(component);
+  if (channel.is_direct) return static_cast<uint8_t>((value * 255 + largest / 2) / largest);
+  const uint64_t entry = std::min(static_cast<uint64_t>(value), palette.entries - 1);
+  return palette.levels[entry * palette.columns + channel.column];
 }
 
 }  // namespace
@@ -170,19 +236,20 @@ Image decode_jpeg2000(std::span<const std::byte> file, int64_t max_pixels) {
   check_start(reader, max_pixels);
   const Picture picture = decompress(found.bytes);
   const uint32_t width = picture->x1 - picture->x0, height = picture->y1 - picture->y0;
-  // A second or a fourth component says how much of the pixel there is.
-  Image image{width, height, picture->numcomps < 3 ? 1 : 3, {}};
+  const std::vector<Palette::Channel> all = channels_of(reader, found.palette, picture->numcomps);
+  // A second or a fourth channel says how much of the pixel there is.
+  Image image{width, height, all.size() < 3 ? 1 : 3, {}};
   const auto channels = static_cast<size_t>(image.channels);
   for (size_t c = 0; c < channels; ++c) {
-    const opj_image_comp_t& component = picture->comps[c];
+    const opj_image_comp_t& component = picture->comps[all[c].component];
     if (component.data == nullptr || component.w == 0 || component.h == 0 || component.prec > 16)
-      reader.refuse("component " + std::to_string(c) + " has no samples of up to 16 bits");
+      reader.refuse("component " + std::to_string(all[c].component) + " has no samples of up to 16 bits");
   }
   image.pixels.resize(static_cast<size_t>(width) * height * channels);
   uint8_t* pixel = image.pixels.data();
   for (uint32_t y = 0; y < height; ++y) {
     for (uint32_t x = 0; x < width; ++x, pixel += channels) {
-      for (size_t c = 0; c < channels; ++c) pixel[c] = sample(picture->comps[c], x, y);
+      for (size_t c = 0; c < channels; ++c) pixel[c] = level(*picture, found.palette, all[c], x, y);
       if (found.is_ycc && channels == 3) ycc_to_rgb(pixel);
     }
   }

@@ -1,6 +1,7 @@
 #include "runtime/image/reader.h"
 
 #include "runtime/base/error.h"
+#include "runtime/image/image.h"
 
 namespace tensormill::image {
 
@@ -19,6 +20,10 @@ std::span<const std::byte> Reader::range(uint64_t at, uint64_t bytes) const {
 
 void Reader::refuse(const std::string& what) const {
   throw Error(ErrorCode::kInvalidImage, std::string(format_) + ": " + what);
+}
+
+void Reader::not_implemented(const std::string& what) const {
+  throw RefusedPicture(ErrorCode::kInvalidImage, std::string(format_) + ": not implemented: " + what);
 }
 
 }  // namespace tensormill::image

@@ -17,7 +17,10 @@ public:
   /// Of up to 8 bytes, the last one first or, `big`, the first one.
   uint64_t number(uint64_t at, int bytes, bool big = false) const;
   std::span<const std::byte> range(uint64_t at, uint64_t bytes) const;
+  /// Error(kInvalidImage) for a broken file.
   [[noreturn]] void refuse(const std::string& what) const;
+  /// RefusedPicture for a form of the format.
+  [[noreturn]] void not_implemented(const std::string& what) const;
 
 private:
   std::span<const std::byte> file_;

@@ -149,8 +149,26 @@ void convert_tensor_scatter(NodeContext& context) {
   context.set_output(0, c.where(inside, c.gather_elements(update, c.expand(chosen, shape), axis), past));
 }
 
-// Opset 20: a picture's file becomes [height,width,channels]. Its size is the data's, so the file must be
-// known.
+namespace {
+
+/// The picture, or nothing where the file is no picture that could be decoded.
+std::optional<image::Image> decoded(std::span<const std::byte> file) {
+  try {
+    return image::decode_any(file);
+  } catch (const image::RefusedPicture&) {
+    throw;
+  } catch (const Error& error) {
+    const bool is_broken =
+        error.code() == ErrorCode::kInvalidImage || error.code() == ErrorCode::kUnsupportedMediaType;
+    if (!is_broken) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+// Opset 20: a picture's file becomes [height,width,channels], and a file that cannot be decoded an empty
+// picture. Its size is the data's, so the file must be known.
 void convert_image_decoder(NodeContext& context) {
   const std::string format = context.string_attr("pixel_format", "RGB");
   if (format != "RGB" && format != "BGR" && format != "Grayscale")
@@ -158,9 +176,11 @@ void convert_image_decoder(NodeContext& context) {
   const Tensor& file = context.known(0, "encoded_stream");
   if (file.dtype() != DType::kUInt8 || file.shape().size() != 1)
     context.invalid("encoded_stream has shape " + to_string(file.shape()));
-  const image::Image decoded =
-      image::decode_any({static_cast<const std::byte*>(file.data()), file.num_bytes()});
-  const image::Image picture = image::convert_channels(decoded, format == "Grayscale" ? 1 : 3);
+  const int wanted = format == "Grayscale" ? 1 : 3;
+  const std::optional<image::Image> found =
+      decoded({static_cast<const std::byte*>(file.data()), file.num_bytes()});
+  const image::Image picture =
+      found ? image::convert_channels(*found, wanted) : image::Image{0, 0, wanted, {}};
   Tensor result(DType::kUInt8, {picture.height, picture.width, picture.channels});
   const std::span<uint8_t> pixels = result.values<uint8_t>();
   const auto channels = static_cast<size_t>(picture.channels);
