@@ -103,11 +103,32 @@ class Moves(TextCase):
         self.check("Pad", [WORDS, np.array([0, 2, 0, 2])], np.pad(WORDS, ((0, 0), (2, 2)), mode="reflect"), mode="reflect")
         self.check("CenterCropPad", [WORDS, np.array([1, 5])], np.pad(WORDS[:1], ((0, 0), (1, 1)), constant_values=""))
         self.check("Resize", [WORDS, np.zeros(0, np.float32), np.array([2, 1], np.float32)], WORDS.repeat(2, 0), constants=(1, 2))
+        grid = np.array([[[[-1, -1], [0, 1], [0.9, -0.9], [3, 0]]]], np.float32)
+        self.check("GridSample", [WORDS[None, None], grid], np.array([[[["pear", "a b", "Größe", ""]]]]), mode="nearest", align_corners=1)
         hot = np.where(np.arange(3) == np.array([[2], [0]]), "yes", "no")
         self.check("OneHot", [np.array([-1, 0]), np.array(3), np.array(["no", "yes"])], hot)
         later = WORDS.copy()
         later[0, 2], later[1, 0] = "first", "second"
         self.check("TensorScatter", [WORDS, np.array([["first"], ["second"]]), np.array([2, 0])], later, axis=1)
+
+    def test_strings_have_no_sums(self):
+        grid, sizes = np.zeros((1, 1, 1, 2), np.float32), np.array([1, 1, 4, 6])
+        for op, inputs, attributes in (("GridSample", [WORDS[None, None], grid], {}),
+                                       ("Resize", [WORDS[None, None], np.zeros(0, np.float32), np.zeros(0, np.float32), sizes],
+                                        {"mode": "linear", "constants": (1, 2, 3)})):
+            said, _ = self.run_node(op, inputs, [WORDS], **attributes)
+            self.assertRegex(said, 'mode is "linear", and strings have no weighted sums')
+
+    def test_sparse_strings(self):
+        values = helper.make_tensor("s", TensorProto.STRING, [2], ["Größe".encode(), b"b"])
+        sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [2], [1, 5]), [2, 3])
+        graph = helper.make_graph([helper.make_node("Where", ["x", "s", "w"], ["y"])], "sparse",
+                                  [helper.make_tensor_value_info("x", TensorProto.BOOL, [2, 3]), info("w", WORDS)],
+                                  [helper.make_tensor_value_info("y", TensorProto.STRING, [2, 3])], sparse_initializer=[sparse])
+        chosen = np.array([[True, True, False], [False, False, True]])
+        said, outputs = self.answer(graph, {"x": chosen, "w": WORDS})
+        self.assertTrue(said.startswith("ok "), said)
+        np.testing.assert_array_equal(outputs[0], np.where(chosen, [["", "Größe", ""], ["", "", "b"]], WORDS))
 
     def test_an_operator_that_takes_no_strings(self):
         self.refused("Neg", [WORDS], WORDS, "strings are not implemented")

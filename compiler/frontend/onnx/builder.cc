@@ -43,8 +43,7 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
   const bool only_tensors = std::all_of(inputs.begin(), inputs.end(), [](const Binding& input) {
     return input.kind == Binding::Kind::kTensor;
   });
-  const StructureConverter structure =
-      node.domain.empty() ? find_structure_op(node.op_type, opset_) : nullptr;
+  const StructureConverter structure = find_structure_op(node.domain, node.op_type, opset_);
   if (const FunctionProto* function = find_function(model_.functions, node)) {
     std::optional<std::vector<Binding>> results = call(*function, node, context, inputs);
     if (!results) return false;
@@ -93,6 +92,9 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   if (inputs.size() > names.size())
     context.invalid("function " + function.name + " has " + std::to_string(names.size()) + " inputs, not " +
                     std::to_string(inputs.size()));
+  if (node.outputs.size() > function.body.outputs.size())
+    context.invalid("function " + function.name + " has " + std::to_string(function.body.outputs.size()) +
+                    " outputs, not " + std::to_string(node.outputs.size()));
   Scope scope;
   for (size_t i = 0; i < names.size(); ++i)
     scope.bind(names[i].name, i < inputs.size() ? inputs[i] : Binding());

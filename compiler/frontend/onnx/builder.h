@@ -108,6 +108,6 @@ struct StructureContext {
 /// Nothing when a subgraph could not be converted.
 using StructureConverter = std::optional<std::vector<Binding>> (*)(StructureContext& context);
 /// The function for such an operator, or null.
-StructureConverter find_structure_op(std::string_view op, int64_t opset);
+StructureConverter find_structure_op(std::string_view domain, std::string_view op, int64_t opset);
 
 }  // namespace tensormill::frontend::onnx

@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kOldestIrVersion = 3;
 constexpr int64_t kNewestIrVersion = 13;
 constexpr size_t kMaxRank = 32;
+/// Of functions that call one another: the stack is finite.
+constexpr size_t kMaxFunctionDepth = 256;
 
 [[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::kInvalidModel, what); }
 
@@ -121,7 +123,7 @@ std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t ops
     return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
            std::to_string(kMaxOpset);
   }
-  if (node.domain.empty() && find_structure_op(node.op_type, opset) != nullptr) return std::nullopt;
+  if (find_structure_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
   if (node.domain == "ai.onnx.ml" && (node.op_type == "CastMap" || node.op_type == "DictVectorizer"))
     return "reads a map, and maps are not implemented";
   const OpRow* row = find_op(node.domain, node.op_type, opset);
@@ -175,6 +177,36 @@ private:
   const ModelProto& model_;
   std::set<const FunctionProto*> seen_;
   std::vector<ErrorDetail> details_;
+};
+
+/// Refuses functions that call themselves, over others too: no call of them has an end.
+class RecursionChecker {
+public:
+  explicit RecursionChecker(const ModelProto& model) : model_(model) {}
+
+  void check(const FunctionProto& function) {
+    if (done_.count(&function) != 0) return;
+    if (!open_.insert(&function).second) invalid("function \"" + function.name + "\" calls itself");
+    if (open_.size() > kMaxFunctionDepth)
+      invalid("function \"" + function.name + "\" is inside more than " + std::to_string(kMaxFunctionDepth) +
+              " others");
+    check(function.body);
+    open_.erase(&function);
+    done_.insert(&function);
+  }
+
+private:
+  void check(const GraphProto& graph) {
+    for (const NodeProto& node : graph.nodes) {
+      if (const FunctionProto* called = find_function(model_.functions, node)) check(*called);
+      for (const AttributeProto& attribute : node.attributes) {
+        for (const auto& inner : attribute.graphs) check(*inner);
+      }
+    }
+  }
+
+  const ModelProto& model_;
+  std::set<const FunctionProto*> open_, done_;
 };
 
 std::vector<SignatureValue> signature(const std::vector<ValueInfoProto>& values,
@@ -237,7 +269,11 @@ ModelProto checked_model(const ModelSource& source) {
   standard_opset(model);
   if (model.graph.outputs.empty()) invalid("the graph has no outputs");
   ScopeChecker(source).check(model.graph, {});
-  for (const FunctionProto& function : model.functions) ScopeChecker(source).check(function.body, {});
+  RecursionChecker recursion(model);
+  for (const FunctionProto& function : model.functions) {
+    ScopeChecker(source).check(function.body, {});
+    recursion.check(function);
+  }
   return model;
 }
 

@@ -140,6 +140,6 @@ bool is_known_op(std::string_view domain, std::string_view op);
 bool is_known_domain(std::string_view domain);
 
 inline constexpr int64_t kMinOpset = 1;
-inline constexpr int64_t kMaxOpset = 26;
+inline constexpr int64_t kMaxOpset = 27;
 
 }  // namespace tensormill::frontend::onnx

@@ -110,15 +110,20 @@ void unpack(Tensor& tensor, int64_t at, uint8_t byte) {
   }
 }
 
-/// The values among zeros.
+/// The values among zeros, strings among empty ones.
 Tensor read_sparse(const TensorProto& tensor, const ModelSource& source) {
   const auto& [values, indices] = *tensor.sparse;
   const Tensor given = read_tensor(values, source), places = read_tensor(indices, source);
   const bool is_flat = places.shape().size() == 1;
   const Shape extents = is_flat ? Shape{num_elements(tensor.dims)} : tensor.dims;
-  Tensor result = Tensor::zeros(given.dtype(), tensor.dims);
-  const size_t bytes = dtype_bytes(given.dtype());
-  for (int64_t i = 0, read = 0; i < given.num_elements(); ++i) {
+  Shape shape = tensor.dims;
+  size_t bytes = dtype_bytes(given.dtype());
+  if (given.dtype() == kString) {
+    shape.push_back(given.shape().back());
+    bytes = static_cast<size_t>(given.shape().back());
+  }
+  Tensor result = Tensor::zeros(given.dtype(), std::move(shape));
+  for (int64_t i = 0, read = 0; i < given.shape().front(); ++i) {
     int64_t place = 0;
     for (int64_t extent : extents) {
       const int64_t index = places.element_as_int(read++);
@@ -144,8 +149,8 @@ void check_sparse(const TensorProto& tensor, const ModelSource& source) {
     throw Error(ErrorCode::kInvalidModel, "values of shape " + to_string(values.dims) +
                                               " and indices of shape " + to_string(indices.dims) +
                                               " are no sparse tensor of shape " + to_string(tensor.dims));
-  if (checked_dtype(values) == kString || num_elements(tensor.dims) > kMaxSparseElements)
-    throw Error(ErrorCode::kOperatorAttributeNotImplemented, "sparse tensors of strings or of more than " +
+  if (num_elements(tensor.dims) > kMaxSparseElements)
+    throw Error(ErrorCode::kOperatorAttributeNotImplemented, "sparse tensors of more than " +
                                                                  std::to_string(kMaxSparseElements) +
                                                                  " elements are not implemented");
   read_sparse(tensor, source);

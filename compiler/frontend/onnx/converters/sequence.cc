@@ -155,19 +155,19 @@ Bindings convert_optional_get_element(StructureContext& context) {
   return std::vector<Binding>{context.input(0)};
 }
 
-StructureConverter find_structure_op(std::string_view op, int64_t opset) {
+StructureConverter find_structure_op(std::string_view domain, std::string_view op, int64_t opset) {
   struct Row {
-    std::string_view op;
+    std::string_view domain, op;
     int64_t since, until;
     StructureConverter convert;
   };
   static const std::vector<Row> rows = {
-#define TM_STRUCTURE_OP(op, since, until, function) {op, since, until, &function},
+#define TM_STRUCTURE_OP(domain, op, since, until, function) {domain, op, since, until, &function},
 #include "compiler/frontend/onnx/structure_ops.def"
 #undef TM_STRUCTURE_OP
   };
   for (const Row& row : rows) {
-    if (row.op == op && opset >= row.since && opset <= row.until) return row.convert;
+    if (row.domain == domain && row.op == op && opset >= row.since && opset <= row.until) return row.convert;
   }
   return nullptr;
 }

@@ -6,7 +6,7 @@
 
 namespace tensormill::frontend::onnx {
 
-#define TM_STRUCTURE_OP(op, since, until, function) \
+#define TM_STRUCTURE_OP(domain, op, since, until, function) \
   std::optional<std::vector<Binding>> function(StructureContext& context);
 #include "compiler/frontend/onnx/structure_ops.def"
 #undef TM_STRUCTURE_OP

@@ -60,6 +60,15 @@ std::pair<V, V> broadcast(NodeContext& context) {
   return {expanded(context, a, shape), expanded(context, b, shape)};
 }
 
+/// Whether the operand of an operator that moves elements holds some, and no positions.
+bool holds_elements(const std::string& op, size_t operand) {
+  if (op == "Concat") return true;
+  if (op == "Where") return operand > 0;
+  if (op == "OneHot") return operand == 2;
+  if (op == "TensorScatter") return operand < 2;
+  return operand == 0 || (operand == 2 && (op == "Pad" || op.starts_with("Scatter")));
+}
+
 /// The operands, positions of their strings in place of those that hold any; `pool` gets the strings'
 /// operands. The first string is at position `first`.
 std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool, int64_t first = 0) {
@@ -68,6 +77,8 @@ std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool,
     const V x = context.optional_input(i);
     operands.push_back(x);
     if (x == ir::kAbsent || !is_text(context, x)) continue;
+    if (!holds_elements(context.node().op_type, i))
+      context.invalid("operand " + std::to_string(i) + " holds strings");
     const Shape shape = strings_shape(context, x);
     operands.back() = positions(context, shape, first);
     first += num_elements(shape);
@@ -155,6 +166,14 @@ void convert_text_moves(NodeContext& context) { move_texts(context, {}); }
 
 // Where numbers would be 0, strings are empty.
 void convert_text_fills(NodeContext& context) { move_texts(context, {text_constant(context, {""})}); }
+
+// Of strings there are none between two.
+void convert_text_samples(NodeContext& context) {
+  const std::string mode =
+      context.string_attr("mode", context.node().op_type == "Resize" ? "nearest" : "linear");
+  if (mode != "nearest") context.invalid("mode is \"" + mode + "\", and strings have no weighted sums");
+  convert_text_fills(context);
+}
 
 // Positions stay as they are: the strings in the shape that the positions get.
 void convert_text_reshape(NodeContext& context) {

@@ -1,0 +1,233 @@
+// Opset 27's operators with a state: linear attention and the causal convolution before it.
+#include <cmath>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/structure.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// x [batch, steps, columns] as [steps, batch, ...]; `each` is the shape of a step's columns.
+V by_step(NodeContext& context, V x, const char* name, const Shape& each) {
+  Compose c(context);
+  const Shape own = c.shape(x);
+  if (own.size() != 3 || own[2] != num_elements(each))
+    context.invalid(std::string(name) + " has shape " + to_string(own) + ", expected " +
+                    std::to_string(num_elements(each)) + " columns");
+  Shape shape{own[1], own[0]};
+  shape.insert(shape.end(), each.begin(), each.end());
+  return c.reshape(c.transpose(c.cast(x, DType::kFloat32), {1, 0, 2}), std::move(shape));
+}
+
+/// What one step reads, each with a first axis of steps; the state is [batch, heads, keys, values].
+struct LinearAttention {
+  V query;               ///< [batch, heads, queries of a head, keys], scaled
+  V key;                 ///< [batch, heads, keys, 1]
+  V value;               ///< [batch, heads, 1, values]
+  V kept = ir::kAbsent;  ///< [batch, heads, keys or 1, 1]: what is left of the state
+  V rate = ir::kAbsent;  ///< [batch, heads or 1, 1, 1]; set: only what the state does not know is added
+  V state;
+};
+
+LinearAttention read_operands(NodeContext& context) {
+  Compose c(context);
+  const int64_t queries = context.required_int("q_num_heads"), heads = context.required_int("kv_num_heads");
+  const Shape q = c.shape(context.input(0)), v = c.shape(context.input(2));
+  if (queries < 1 || heads < 1 || queries % heads != 0)
+    context.invalid(std::to_string(queries) + " heads of queries do not divide over " +
+                    std::to_string(heads) + " of keys");
+  if (q.size() != 3 || v.size() != 3 || q[2] % queries != 0 || v[2] % heads != 0 || v[0] != q[0] ||
+      v[1] != q[1])
+    context.invalid("query of shape " + to_string(q) + " and value of shape " + to_string(v) +
+                    " do not divide into " + std::to_string(queries) + " and " + std::to_string(heads) +
+                    " heads of the same steps");
+  const int64_t keys = q[2] / queries, values = v[2] / heads;
+  const std::string rule = context.string_attr("update_rule", "gated_delta");
+  const bool is_gated = rule == "gated" || rule == "gated_delta";
+  const bool is_delta = rule == "delta" || rule == "gated_delta";
+  if (!is_gated && !is_delta && rule != "linear") context.invalid("update_rule is \"" + rule + "\"");
+  double scale = context.float_attr("scale", 0);
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(keys, 1)));
+  LinearAttention all{};
+  all.query = c.times(by_step(context, context.input(0), "query", {heads, queries / heads, keys}), scale);
+  all.key = by_step(context, context.input(1), "key", {heads, keys, 1});
+  all.value = by_step(context, context.input(2), "value", {heads, 1, values});
+  if (is_gated) {
+    const bool is_scalar = c.shape(context.input(4)).back() == heads;
+    const V decay = by_step(context, context.input(4), "decay", {heads, is_scalar ? 1 : keys, 1});
+    all.kept = c.unary("exp", decay);
+  }
+  if (is_delta) {
+    const bool is_shared = c.shape(context.input(5)).back() == 1;
+    all.rate = by_step(context, context.input(5), "beta", {is_shared ? 1 : heads, 1, 1});
+  }
+  const Shape state{q[0], heads, keys, values};
+  if (context.has_input(3) && c.shape(context.input(3)) != state)
+    context.invalid("past_state has shape " + to_string(c.shape(context.input(3))) + ", expected " +
+                    to_string(state));
+  all.state =
+      context.has_input(3) ? c.cast(context.input(3), DType::kFloat32) : c.filled(DType::kFloat32, state, 0);
+  return all;
+}
+
+/// A graph of standard operators, written node by node.
+class BodyWriter {
+public:
+  explicit BodyWriter(std::string name) { graph_.name = std::move(name); }
+
+  void input(const std::string& name) { graph_.inputs.push_back(float_value(name, {})); }
+  void output(const std::string& name, const Shape& shape) {
+    graph_.outputs.push_back(float_value(name, shape));
+  }
+  void node(const char* op, std::vector<std::string> inputs, std::string output,
+            std::vector<AttributeProto> attributes = {}) {
+    NodeProto node;
+    node.op_type = op;
+    node.inputs = std::move(inputs);
+    node.outputs = {std::move(output)};
+    node.attributes = std::move(attributes);
+    graph_.nodes.push_back(std::move(node));
+  }
+  std::shared_ptr<const GraphProto> done() { return std::make_shared<const GraphProto>(std::move(graph_)); }
+
+private:
+  static ValueInfoProto float_value(const std::string& name, const Shape& shape) {
+    constexpr int32_t kFloatType = 1;  // TensorProto.DataType
+    ValueInfoProto value;
+    value.name = name;
+    value.is_tensor = value.has_shape = true;
+    value.kind = ValueKind::kTensor;
+    value.elem_type = kFloatType;
+    value.shape.assign(shape.begin(), shape.end());
+    return value;
+  }
+
+  GraphProto graph_;
+};
+
+AttributeProto ints_attribute(std::string name, std::vector<int64_t> values) {
+  AttributeProto attribute;
+  attribute.name = std::move(name);
+  attribute.type = AttributeType::kInts;
+  attribute.ints = std::move(values);
+  return attribute;
+}
+
+/// state' = kept * state + key (x) added, where added is value, or rate * (value - key^T (kept * state));
+/// output = query state'.
+std::shared_ptr<const GraphProto> step_body(const LinearAttention& all, const std::vector<std::string>& names,
+                                            const Shape& state, const Shape& row) {
+  BodyWriter body("step");
+  for (const std::string& name : names) body.input(name);
+  std::string kept = "state", added = "value";
+  if (all.kept != ir::kAbsent) {
+    kept = "kept_state";
+    body.node("Mul", {"state", "kept"}, kept);
+  }
+  if (all.rate != ir::kAbsent) {
+    added = "added";
+    body.node("Transpose", {"key"}, "key_row", {ints_attribute("perm", {0, 1, 3, 2})});
+    body.node("MatMul", {"key_row", kept}, "recalled");
+    body.node("Sub", {"value", "recalled"}, "unknown");
+    body.node("Mul", {"unknown", "rate"}, added);
+  }
+  body.node("Mul", {"key", added}, "product");
+  body.node("Add", {kept, "product"}, "next_state");
+  body.node("MatMul", {"query", "next_state"}, "row");
+  body.output("next_state", state);
+  body.output("row", row);
+  return body.done();
+}
+
+/// The steps as a Scan: unrolled where they are few and their number is known.
+NodeProto scan_node(const std::string& label, const std::vector<std::string>& names,
+                    std::shared_ptr<const GraphProto> body) {
+  NodeProto scan;
+  scan.name = label;
+  scan.op_type = "Scan";
+  scan.inputs = names;
+  scan.outputs = {"last_state", "rows"};
+  AttributeProto count, graph;
+  count.name = "num_scan_inputs";
+  count.type = AttributeType::kInt;
+  count.i = static_cast<int64_t>(names.size()) - 1;
+  graph.name = "body";
+  graph.type = AttributeType::kGraph;
+  graph.graphs.push_back(std::move(body));
+  scan.attributes = {std::move(count), std::move(graph)};
+  return scan;
+}
+
+}  // namespace
+
+// query, key, value, past_state, decay, beta; the state is kept in float32 from step to step.
+std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& context) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  const LinearAttention all = read_operands(node);
+  Scope scope;
+  std::vector<std::string> names;
+  const auto bind = [&](const char* name, V value) {
+    if (value == ir::kAbsent) return;
+    names.emplace_back(name);
+    scope.bind(name, {Binding::Kind::kTensor, value, {}});
+  };
+  bind("state", all.state);
+  bind("query", all.query);
+  bind("key", all.key);
+  bind("value", all.value);
+  bind("kept", all.kept);
+  bind("rate", all.rate);
+  const Shape state = c.shape(all.state), query = c.shape(all.query);
+  const Shape row{query[1], query[2], query[3], state[3]};
+  context.builder.convert(scan_node(node.label(), names, step_body(all, names, state, row)), 0, scope, true);
+  const Binding *last = scope.find("last_state"), *rows = scope.find("rows");
+  if (last == nullptr || rows == nullptr) return std::nullopt;
+  const V by_batch = c.transpose(rows->tensor, {1, 0, 2, 3, 4});
+  const V output = c.reshape(by_batch, {query[1], query[0], query[2] * query[3] * state[3]});
+  const DType dtype = c.dtype(node.input(0));
+  const DType kept = node.has_input(3) ? c.dtype(node.input(3)) : dtype;
+  return std::vector<Binding>{{Binding::Kind::kTensor, c.cast(output, dtype), {}},
+                              {Binding::Kind::kTensor, c.cast(last->tensor, kept), {}}};
+}
+
+// input [batch, channels, length] behind past_state [.., k-1], each channel with its own row of weight
+// [channels, 1, k]; the last k-1 columns are the next state.
+void convert_causal_conv(NodeContext& context) {
+  Compose c(context);
+  if (context.int_attr("ndim", 1) != 1)
+    context.unsupported("ndim",
+                        "value " + std::to_string(context.int_attr("ndim", 1)) + " is not implemented");
+  if (context.int_attr("state_window", 0) != 0)
+    context.unsupported("state_window", "states of more than the last step are not implemented");
+  const std::string activation = context.string_attr("activation", "none");
+  const bool is_silu = activation == "silu" || activation == "swish";
+  if (!is_silu && activation != "none") context.invalid("activation is \"" + activation + "\"");
+  const V input = context.input(0);
+  const Shape x = c.shape(input), w = c.shape(context.input(1));
+  if (x.size() != 3 || w != Shape{x[1], 1, w.back()} || w.back() < 1)
+    context.invalid("weight of shape " + to_string(w) + " does not fit an input of shape " + to_string(x));
+  const Shape state{x[0], x[1], w[2] - 1};
+  if (context.has_input(3) && c.shape(context.input(3)) != state)
+    context.invalid("past_state has shape " + to_string(c.shape(context.input(3))) + ", expected " +
+                    to_string(state));
+  const V past = context.has_input(3) ? context.input(3) : c.filled(c.dtype(input), state, 0);
+  const V all = w[2] == 1 ? input : c.concat({past, input}, 2);
+  const auto wide = [&](V value) { return c.cast(value, DType::kFloat32); };
+  std::vector<V> operands{wide(all), wide(context.input(1))};
+  if (context.has_input(2)) operands.push_back(wide(context.input(2)));
+  V result = context.add("conv", std::move(operands),
+                         {{"strides", std::vector<int64_t>{1}},
+                          {"dilations", std::vector<int64_t>{1}},
+                          {"pads", std::vector<int64_t>{0, 0}},
+                          {"group", x[1]}});
+  if (is_silu) result = c.mul(result, c.unary("sigmoid", result));
+  context.set_output(0, c.cast(result, c.dtype(input)));
+  context.set_output(1, c.slice(all, 2, x[2], w[2] - 1));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,122 @@
+"""Opset 27: LinearAttention, CausalConvWithState and Range of float16: one node each, values by numpy from the standard's
+text."""
+
+import unittest
+
+import numpy as np
+
+from one_node import RANDOM, OneNode, floats
+
+
+def heads_of(x, heads):
+    """[batch, steps, heads * columns] as [batch, heads, steps, columns] in float64."""
+    batch, steps, columns = x.shape
+    return x.astype(np.float64).reshape(batch, steps, heads, columns // heads).transpose(0, 2, 1, 3)
+
+
+def linear_attention(query, key, value, state, decay, beta, queries, heads, rule, scale=0.0):
+    """The recurrence, head by head and step by step: the output and the last state."""
+    q, k, v = heads_of(query, queries), heads_of(key, heads), heads_of(value, heads)
+    batch, _, steps, keys = q.shape
+    scale = scale or keys**-0.5
+    last = np.zeros((batch, heads, keys, v.shape[3])) if state is None else state.astype(np.float64)
+    out = np.zeros((batch, steps, queries, v.shape[3]))
+    for b in range(batch):
+        for h in range(heads):
+            kept = last[b, h]
+            for t in range(steps):
+                if "gated" in rule:
+                    g = heads_of(decay, heads)[b, h, t]
+                    kept = np.exp(g)[:, None] * kept
+                added = v[b, h, t]
+                if "delta" in rule:
+                    rate = beta[b, t, 0 if beta.shape[2] == 1 else h]
+                    added = rate * (added - kept.T @ k[b, h, t])
+                kept = kept + np.outer(k[b, h, t], added)
+                for one in range(queries // heads):
+                    at = h * (queries // heads) + one
+                    out[b, t, at] = scale * (q[b, at, t] @ kept)
+            last[b, h] = kept
+    return out.reshape(batch, steps, -1), last
+
+
+def causal_conv(x, weight, bias, past, silu):
+    batch, channels, steps = x.shape
+    taps = weight.shape[2]
+    past = np.zeros((batch, channels, taps - 1), x.dtype) if past is None else past
+    behind = np.concatenate([past, x], 2)
+    y = np.stack([(behind[:, :, t:t + taps].astype(np.float64) * weight[:, 0]).sum(2) for t in range(steps)], 2)
+    y = y if bias is None else y + bias[:, None]
+    return y / (1 + np.exp(-y)) if silu else y, behind[:, :, steps:]
+
+
+class StatefulOperators(OneNode):
+    def attend(self, rule, batch, steps, queries, heads, keys, values, *, state=True, scalar=False, shared=False, dtype=np.float32,
+               free=None, buckets="", **attributes):
+        query, key, value = (floats(batch, steps, width).astype(dtype) for width in (queries * keys, heads * keys, heads * values))
+        key = (key / np.sqrt(keys)).astype(dtype)
+        past = floats(batch, heads, keys, values) if state else None
+        decay = -np.abs(floats(batch, steps, heads if scalar else heads * keys)).astype(dtype) if "gated" in rule else None
+        beta = RANDOM.random((batch, steps, 1 if shared else heads)).astype(dtype) if "delta" in rule else None
+        out, last = linear_attention(query, key, value, past, decay, beta, queries, heads, rule, attributes.get("scale", 0.0))
+        digits = 2 if dtype == np.float16 else 4
+        state_type = np.float32 if state else dtype
+        self.check("LinearAttention", 27, [query, key, value, past, decay, beta], [out.astype(dtype), last.astype(state_type)],
+                   digits=digits, free=free, buckets=buckets, q_num_heads=queries, kv_num_heads=heads, update_rule=rule, **attributes)
+
+    def test_rules(self):
+        for rule in ("linear", "gated", "delta", "gated_delta"):
+            self.attend(rule, 2, 5, 4, 2, 3, 7)
+            self.attend(rule, 1, 1, 2, 2, 4, 4)
+
+    def test_forms_of_the_operands(self):
+        self.attend("gated", 2, 4, 2, 1, 3, 5, scalar=True, state=False)
+        self.attend("gated_delta", 2, 4, 3, 3, 2, 5, shared=True, scale=0.5)
+        self.attend("gated_delta", 1, 6, 2, 2, 4, 3, dtype=np.float16)
+        self.attend("linear", 1, 3, 2, 2, 4, 3, dtype=np.float16, state=False)
+
+    def test_many_steps(self):
+        self.attend("gated_delta", 1, 400, 2, 1, 4, 4)
+
+    def test_free_steps(self):
+        free = {i: {0: "N", 1: "T"} for i in (0, 1, 2, 4, 5)}
+        free[3] = {0: "N"}
+        for batch, steps in ((1, 1), (2, 7), (3, 40)):
+            self.attend("gated_delta", batch, steps, 4, 2, 3, 5, free=free, buckets="N=1;T=16")
+
+    def test_operands_that_do_not_fit(self):
+        x = floats(1, 2, 6)
+        for columns, attributes, said in ((6, {"q_num_heads": 4, "kv_num_heads": 2}, "do not divide"),
+                                          (4, {"q_num_heads": 2, "kv_num_heads": 2}, "key has shape"),
+                                          (6, {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "other"}, "update_rule")):
+            with self.assertRaises(AssertionError) as caught:
+                self.check("LinearAttention", 27, [x, x[:, :, :columns], x, None, x, x], [x, None], **attributes)
+            self.assertIn(said, str(caught.exception))
+
+    def test_causal_convolution(self):
+        for taps, steps, bias, past, activation in ((4, 6, True, True, "silu"), (4, 2, False, True, "none"), (3, 5, True, False, "swish"),
+                                                    (1, 4, False, False, "none"), (5, 1, True, True, None)):
+            x, weight = floats(2, 6, steps), floats(6, 1, taps)
+            b, state = floats(6) if bias else None, floats(2, 6, taps - 1) if past else None
+            y, last = causal_conv(x, weight, b, state, activation in ("silu", "swish"))
+            attributes = {} if activation is None else {"activation": activation}
+            self.check("CausalConvWithState", 27, [x, weight, b, state], [y.astype(np.float32), last], **attributes)
+
+    def test_causal_convolution_of_float16_and_of_any_length(self):
+        x, weight = floats(2, 4, 5).astype(np.float16), floats(4, 1, 3).astype(np.float16)
+        y, last = causal_conv(x, weight, None, None, True)
+        self.check("CausalConvWithState", 27, [x, weight], [y.astype(np.float16), last], digits=2, activation="silu")
+        for steps in (1, 9, 70):
+            x, weight, state = floats(1, 4, steps), floats(4, 1, 4), floats(1, 4, 3)
+            y, last = causal_conv(x, weight, None, state, False)
+            self.check("CausalConvWithState", 27, [x, weight, None, state], [y.astype(np.float32), last], free={0: {2: "T"}},
+                       buckets="T=16", constants=(1,))
+
+    def test_ranges(self):
+        start, limit, delta = (np.array(value, np.float16) for value in (1000, 3000, 0.5))
+        right = (1000 + np.arange(4000, dtype=np.float32) * np.float32(0.5)).astype(np.float16)
+        self.check("Range", 27, [start, limit, delta], [right], constants=(0, 1, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
