@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -291,6 +292,8 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
 }
 
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {
+  const ir::ValueType& type = context.type(context.input(index));
+  if (type.dtype == kString) context.invalid(std::string(what) + " is " + ir::to_string(type));
   if (const Bounds::Numbers found = Bounds(context.graph(), context.is_sample()).of(context.input(index)))
     return *found;
   std::vector<BoundedInt> numbers;

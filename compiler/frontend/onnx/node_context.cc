@@ -61,6 +61,15 @@ Tensor evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>&
   return results.at(values.back());
 }
 
+/// The attribute, or null; models of the first IR versions leave its type out.
+const AttributeProto* find_attribute(const NodeProto& node, const char* name, AttributeType type,
+                                     const char* what) {
+  const AttributeProto* attribute = node.find(name);
+  if (attribute != nullptr && attribute->type != type && attribute->type != AttributeType::kUndefined)
+    throw Error(ErrorCode::kInvalidModel, "attribute " + std::string(name) + " is no " + what);
+  return attribute;
+}
+
 }  // namespace
 
 NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label,
@@ -99,6 +108,7 @@ const Tensor& NodeContext::known_scalar(size_t index, const char* what) const {
   const Tensor& tensor = known(index, what);
   if (tensor.num_elements() != 1)
     invalid(std::string(what) + " has " + std::to_string(tensor.num_elements()) + " elements, expected 1");
+  if (tensor.dtype() == kString) invalid(std::string(what) + " is a string");
   return tensor;
 }
 
@@ -134,7 +144,7 @@ DataShape NodeContext::data_shape_of(size_t index) const {
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
   const Tensor& tensor = known(index, what);
-  if (is_float(tensor.dtype()))
+  if (is_float(tensor.dtype()) || tensor.dtype() == kString)
     invalid(std::string(what) + " has type " + std::string(dtype_name(tensor.dtype())));
   std::vector<int64_t> values;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_int(i));
@@ -142,22 +152,22 @@ std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) con
 }
 
 int64_t NodeContext::int_attr(const char* name, int64_t fallback) const {
-  const AttributeProto* attribute = node_.find(name);
+  const AttributeProto* attribute = find_attribute(node_, name, AttributeType::kInt, "integer");
   return attribute == nullptr ? fallback : attribute->i;
 }
 
 double NodeContext::float_attr(const char* name, double fallback) const {
-  const AttributeProto* attribute = node_.find(name);
+  const AttributeProto* attribute = find_attribute(node_, name, AttributeType::kFloat, "float");
   return attribute == nullptr ? fallback : static_cast<double>(attribute->f);
 }
 
 std::string NodeContext::string_attr(const char* name, const std::string& fallback) const {
-  const AttributeProto* attribute = node_.find(name);
+  const AttributeProto* attribute = find_attribute(node_, name, AttributeType::kString, "string");
   return attribute == nullptr ? fallback : std::string(attribute->s);
 }
 
 std::vector<int64_t> NodeContext::ints_attr(const char* name, std::vector<int64_t> fallback) const {
-  const AttributeProto* attribute = node_.find(name);
+  const AttributeProto* attribute = find_attribute(node_, name, AttributeType::kInts, "list of integers");
   if (attribute != nullptr) return attribute->ints;
   return fallback;
 }

@@ -13,7 +13,7 @@ namespace tensormill::frontend::onnx {
 
 /// Messages in one another, at most: a graph in an attribute of a node of a graph … is the deepest thing in a
 /// model.
-inline constexpr int kMaxNesting = 64;
+inline constexpr int kMaxNesting = 100;
 
 class WireReader {
 public:

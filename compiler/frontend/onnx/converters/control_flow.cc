@@ -45,9 +45,10 @@ void check_size(const StructureContext& context) {
 
 bool known_bool(StructureContext& context, const Binding& binding, const char* what) {
   if (binding.kind != Binding::Kind::kTensor) context.node.invalid(std::string(what) + " is no tensor");
+  const ir::ValueType& type = context.node.type(binding.tensor);
+  if (type.dtype != DType::kBool || num_elements(type.shape) != 1)
+    context.node.invalid(std::string(what) + " is " + ir::to_string(type) + ", expected one bool");
   const Tensor& value = context.node.known_value(binding.tensor, what);
-  if (value.num_elements() != 1)
-    context.node.invalid(std::string(what) + " has " + std::to_string(value.num_elements()) + " elements");
   return value.element_as_int(0) != 0;
 }
 
@@ -111,6 +112,13 @@ Bindings convert_if(StructureContext& context) {
 }
 
 namespace {
+
+void check_trips(const StructureContext& context) {
+  if (!context.has_input(0)) return;
+  const ir::ValueType& type = context.node.type(context.node.input(0));
+  if (type.dtype != DType::kInt64 || num_elements(type.shape) != 1)
+    context.node.invalid("M is " + ir::to_string(type) + ", expected one i64");
+}
 
 /// The operands that iterations hand on.
 size_t carried_of(const StructureContext& context) {
@@ -218,6 +226,7 @@ Bindings convert_loop(StructureContext& context) {
   const GraphProto& body = context.body("body");
   if (body.outputs.size() < carried_of(context) + 1)
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
+  check_trips(context);
   const bool is_known = knows_trips(context);
   const bool is_free = context.node.is_sample() && context.has_input(0) &&
                        !context.node.graph().value(context.node.input(0)).constant;

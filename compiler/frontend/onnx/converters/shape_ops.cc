@@ -116,7 +116,7 @@ void convert_range(NodeContext& context) {
   const double span = (limit.element_as_double(0) - start.element_as_double(0)) / step;
   const double count = std::max(0.0, std::ceil(span));
   if (!(count <= static_cast<double>(kMaxFilledElements)))
-    context.invalid("the range has " + std::to_string(count) + " elements");
+    context.invalid("the range has more than " + std::to_string(kMaxFilledElements) + " elements");
   if (context.is_sample() && is_float(start.dtype()) && step != std::rint(step)) {
     Compose c(context);
     const auto extent = static_cast<int64_t>(count);
