@@ -104,6 +104,13 @@ std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
   return {made_type(DType::kFloat32, {shape[0], classes})};
 }
 
+std::vector<ir::ValueType> infer_determinants(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kFloats);
+  if (x.shape.size() != 3 || x.shape[1] != x.shape[2])
+    fail("x is " + to_string(x.shape) + ", expected square matrices [n,m,m]");
+  return {made_type(x.dtype, {x.shape[0]})};
+}
+
 std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
   const Shape &boxes = input_like_first(context, 1).shape,
@@ -198,7 +205,8 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
   };
   if (node.op == "sort_positions") return is_other_axis();
   if (node.op == "scatter") return axes[1] && axes[2] ? is_other_axis() : std::nullopt;
-  if (node.op == "couple_pairs") return axes[0] == size_t{0} ? axes[0] : std::nullopt;
+  if (node.op == "couple_pairs" || node.op == "determinants")
+    return axes[0] == size_t{0} ? axes[0] : std::nullopt;
   if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
   if (node.op == "recurrent") return axes[0] == size_t{1} && rows_alone(node, axes) ? axes[0] : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
@@ -257,6 +265,10 @@ std::vector<ir::OpDef> host_step_ops() {
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },
           "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 [n,pairs])"),
+      host_op(
+          "determinants", 1, &infer_determinants,
+          [](const ir::ReferenceContext& context) { run_host("determinants", context); },
+          "the determinant of each matrix of x [n,m,m]"),
       host_op(
           "roi_align", 3, &infer_roi_align,
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },

@@ -5,7 +5,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from one_node import OneNode, floats
+from one_node import RANDOM, OneNode, floats
 
 
 def normalized(x, scale, bias, epsilon):
@@ -49,6 +49,19 @@ class EdgeValues(OneNode):
                 self.assertTrue(np.all(np.abs(array) <= 1), array)
 
         self.run_model(graph, 9, {"x": x}, expect)
+
+    def test_determinants_of_any_order(self):
+        large = RANDOM.standard_normal((2, 3, 40, 40))
+        singular = RANDOM.standard_normal((5, 5))
+        singular[3] = 2 * singular[1]
+        poisoned = np.eye(3)
+        poisoned[2, 2] = np.nan
+        for dtype in (np.float32, np.float64):
+            for x in (large, singular, np.zeros((4, 4)), poisoned, np.zeros((2, 0, 0)), np.zeros((0, 3, 3)), np.eye(3)[[2, 1, 0]]):
+                x = x.astype(dtype)
+                expected = np.linalg.det(x.astype(np.float64)).astype(dtype)
+                # Of exact zeros rounding leaves more or less.
+                self.check("Det", 22, [x], [expected if x is not singular else np.zeros((), dtype)], digits=4)
 
     def test_statistics_of_layer_normalization_are_float32(self):
         x, scale, bias = floats(3, 17) * 3, floats(17), floats(17)
