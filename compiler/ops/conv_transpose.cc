@@ -150,8 +150,7 @@ std::vector<ir::OpDef> conv_transpose_ops() {
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [C,M/group,kernel...], bias [M] (optional); "
       "attributes "
       "strides, dilations (ints, 1), pads (ints, begins then ends, 0), output_padding (ints, 0), group (int, "
-      "1), fits_shape (int, 0: whether pads and output_padding follow from a result's shape that was given); "
-      "output extent (in-1)*stride + output_padding + reach - pads";
+      "1); output extent (in-1)*stride + output_padding + reach - pads";
   return {def};
 }
 

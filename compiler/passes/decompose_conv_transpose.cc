@@ -170,11 +170,6 @@ private:
   std::vector<int64_t> taps_, skipped_, pads_end_, crops_begin_, crops_end_;  ///< by spatial dimension
 };
 
-/// In a sample, the pads of a result of a given shape are one case of several, which follow from the extents.
-bool is_one_case(const ir::Node& node, const PassContext& context) {
-  return context.is_sample && node.attrs.has("fits_shape") && node.attrs.int_of("fits_shape") != 0;
-}
-
 bool has_constants(const ir::Graph& graph, const ir::Node& node) {
   const auto is_constant = [&](size_t i) { return graph.value(node.inputs[i]).constant.has_value(); };
   return is_constant(1) && graph.value(node.inputs[1]).constant->num_elements() > 0 &&
@@ -186,7 +181,7 @@ bool has_constants(const ir::Graph& graph, const ir::Node& node) {
 ir::Graph decompose_conv_transpose(const ir::Graph& graph, const PassContext& context) {
   ir::Patch patch(graph, "decompose_conv_transpose");
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "conv_transpose" || !has_constants(graph, node) || is_one_case(node, context)) continue;
+    if (node.op != "conv_transpose" || !has_constants(graph, node)) continue;
     const Decomposition decomposition(graph, node, context.is_sample ? 1 : context.facts.lanes(32));
     if (decomposition.pays()) decomposition.apply(graph, patch);
   }

@@ -23,8 +23,8 @@ void running_totals(const HostCall& call);
 /// classes].
 void couple_pairs(const HostCall& call);
 /// x [n,m,m] (float32, float64, float16, bfloat16) -> the determinant of each matrix, [n]: the product of the
-/// pivots of Gaussian elimination with row exchange (Golub and Van Loan, Matrix Computations, 3.4), in double,
-/// rounded once. Of an empty matrix it is 1.
+/// pivots of Gaussian elimination with row exchange (Golub and Van Loan, Matrix Computations, 3.4), in
+/// double, rounded once. Of an empty matrix it is 1.
 void determinants(const HostCall& call);
 
 /// Probabilities of k classes from those of each two of them: `first` has the probability of class i against

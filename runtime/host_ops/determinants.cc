@@ -49,7 +49,8 @@ void determinants(const HostCall& call) {
   expect(call, 1, 1);
   const TensorView& view = call.inputs[0];
   if (!is_float(view.dtype) || view.shape.size() != 3 || view.shape[1] != view.shape[2])
-    throw Error(ErrorCode::kInvalidPackage, "a host step takes determinants of what is no square matrix of floats");
+    throw Error(ErrorCode::kInvalidPackage,
+                "a host step takes determinants of what is no square matrix of floats");
   const Tensor x = copied(view);
   const auto order = static_cast<size_t>(view.shape[1]);
   Tensor results(view.dtype, {view.shape[0]});

@@ -200,6 +200,15 @@ def deformed_convolutions(b):
     b.node("DeformConv", [x, b.weights(3, 4, 3, 3), offsets], pads=[1, 1, 1, 1])
 
 
+@form({"H": 15, "W": 14}, [(13, 12)])
+def maps_transposed_to_one_shape(b):
+    """What the strides make of the map is less than that, or more."""
+    x = b.input("x", (1, 4, "H", "W"))
+    for n, auto_pad in enumerate(("NOTSET", "SAME_UPPER", "SAME_LOWER")):
+        bias = [b.weights(3)] if n else []
+        b.node("ConvTranspose", [x, b.weights(4, 3, 3, 4), *bias], auto_pad=auto_pad, strides=[3, 2], output_shape=[40 - n, 26 - n])
+
+
 @form({"H": 16, "W": 16}, [(21, 10), (5, 16), (16, 33)])
 def maps_upsampled_between_convolutions(b):
     """A network of the form of an hourglass: what is moved between convolutions are the pixels of blocked channels."""

@@ -122,15 +122,6 @@ TEST(DecomposeConvTranspose, WeightsOfARunAreLeftAlone) {
   EXPECT_EQ(count(passes::decompose_conv_transpose(graph, context_of(512)), "conv_transpose"), 1);
 }
 
-TEST(DecomposeConvTranspose, GivenShapesOfSamplesAreLeftAlone) {
-  passes::PassContext context = context_of(512);
-  const ir::Graph graph =
-      net_of({"", {1, 2, 3, 3}, {2, 2, 2, 2}, {{"strides", Ints{2, 2}}, {"fits_shape", int64_t{1}}}});
-  EXPECT_EQ(count(passes::decompose_conv_transpose(graph, context), "conv_transpose"), 0);
-  context.is_sample = true;
-  EXPECT_EQ(count(passes::decompose_conv_transpose(graph, context), "conv_transpose"), 1);
-}
-
 TEST(FoldBatchNorm, GoesIntoTransposedConvolutions) {
   for (const int64_t groups : {1, 2}) {
     Net net;
