@@ -152,6 +152,7 @@ def picture_seeds():
     yield "deep.ppm", b"P6 1 1 700\n" + struct.pack(">HHH", 0, 700, 350)
     yield "plain.ppm", b"P3 1 1 7 0 7 8"
     yield from compressed_picture_seeds()
+    yield from tiff_seeds()
 
 
 def compressed_picture_seeds():
@@ -176,6 +177,56 @@ def compressed_picture_seeds():
     for name, at, value in (("large", 8, 60000), ("no_tiles", 24, 0), ("outside", 16, 99), ("components", 40, 99 << 16)):
         yield f"{name}.j2k", tiles[:at] + struct.pack(">I", value) + tiles[at + 4:]
     yield "cut.j2k", tiles[:len(tiles) * 2 // 3]
+    entries = Image.frombytes("L", (5, 4), bytes(i % 3 for i in range(20)))
+    file = written(entries, "JPEG2000")
+    at = file.index(b"jp2h") - 4
+    length = struct.unpack_from(">I", file, at)[0]
+    palette = struct.pack(">HB", 3, 3) + b"\7\7\x0b" + b"".join(struct.pack(">BBH", 80 * i, 255 - i, 999 * i) for i in range(3))
+    mapping = b"".join(struct.pack(">HBB", 0, 1, column) for column in range(3))
+    boxes = b"".join(struct.pack(">I", 8 + len(data)) + kind + data for kind, data in ((b"pclr", palette), (b"cmap", mapping)))
+    yield "palette.jp2", file[:at] + struct.pack(">I", length + len(boxes)) + file[at + 4:at + length] + boxes + file[at + length:]
+
+
+def tiff_of(parts, fields, order="<"):
+    """The parts of a 4 x 3 picture, then the fields, each of 16-bit numbers; `fields` by tag."""
+    starts = [8 + sum(map(len, parts[:i])) for i in range(len(parts))]
+    tiled = 322 in fields
+    fields = {256: [4], 257: [3], **fields, 324 if tiled else 273: starts, 325 if tiled else 279: [len(part) for part in parts]}
+    end, lists, rows = starts[-1] + len(parts[-1]), b"", b""
+    for tag in sorted(fields):
+        data = struct.pack(f"{order}{len(fields[tag])}H", *fields[tag])
+        if len(data) > 4:
+            lists += data
+            data = struct.pack(order + "I", end + len(lists) - len(data))
+        rows += struct.pack(order + "HHI", tag, 3, len(fields[tag])) + data.ljust(4, b"\0")
+    return (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", end + len(lists)) + b"".join(parts) + lists + struct.pack(
+        order + "H", len(fields)) + rows + bytes(4)
+
+
+def codes(values):
+    """Codes of LZW: a clear, nine bits each, the end."""
+    bits = "".join(f"{value:09b}" for value in [256, *values, 257])
+    return int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
+
+
+def tiff_seeds():
+    """A form of TIFF each."""
+    rgb, gray = {258: [8, 8, 8], 262: [2], 277: [3]}, {258: [8], 262: [1]}
+    ramp = bytes(range(0, 252, 7))
+    yield "lzw.tiff", tiff_of([codes([7, 258, 259, 9, 260, 9])], {**gray, 259: [5]})
+    yield "lzw_differences.tiff", tiff_of([codes(range(1, 37))], {**rgb, 259: [5], 317: [2]}, ">")
+    yield "lzw_no_code.tiff", tiff_of([codes([7, 300])], {**gray, 259: [5]})
+    yield "packbits.tiff", tiff_of([b"\xfd\x05\x80\x07" + ramp[:8]], {**gray, 259: [32773]})
+    yield "deflate.tiff", tiff_of([zlib.compress(ramp[:24]), zlib.compress(ramp[:12])], {**rgb, 259: [8], 278: [2]})
+    yield "tiles.tiff", tiff_of([zlib.compress(bytes(range(12)))] * 4, {**rgb, 259: [32946], 322: [2], 323: [2]})
+    yield "large_tiles.tiff", tiff_of([ramp], {**rgb, 322: [60000], 323: [60000]})
+    yield "planes.tiff", tiff_of([ramp[:12], ramp[12:24], ramp[24:]], {**rgb, 284: [2]}, ">")
+    yield "entries.tiff", tiff_of([b"\x01\x23" * 3], {258: [4], 262: [3], 320: list(range(0, 48000, 1000))})
+    yield "bits.tiff", tiff_of([b"\x50\xa0\x90"], {258: [1], 262: [0]})
+    yield "deep.tiff", tiff_of([bytes(range(24))], {258: [16], 262: [1], 317: [2]}, ">")
+    yield "clear.tiff", tiff_of([bytes(range(48))], {258: [8] * 4, 262: [2], 277: [4]})
+    yield "no_rows.tiff", tiff_of([ramp], {**gray, 278: [0]})
+    yield "fewer_parts.tiff", tiff_of([ramp], {**gray, 278: [1]})
 
 
 def elf_seeds():

@@ -114,6 +114,39 @@ def long_raw_data():
     return model_of([helper.make_node("Identity", ["w"], ["y"])], [], [("y", TensorProto.BOOL, [4])], [tensor])
 
 
+def sparse_strings():
+    """Places in the flat tensor and by axis; strings and numbers; in the graph and in a node."""
+    values = helper.make_tensor("words", TensorProto.STRING, [2], [b"pear", "Größe".encode()])
+    flat = helper.make_sparse_tensor(values, helper.make_tensor("places", TensorProto.INT64, [2], [1, 5]), [2, 3])
+    numbers = helper.make_tensor("numbers", FLOAT, [2], [1, 2])
+    paired = helper.make_sparse_tensor(numbers, helper.make_tensor("pairs", TensorProto.INT64, [2, 2], [0, 1, 1, 2]), [2, 3])
+    nodes = [helper.make_node("Constant", [], ["k"], sparse_value=paired), helper.make_node("Add", ["x", "k"], ["y"]),
+             helper.make_node("Identity", ["words"], ["z"])]
+    model = model_of(nodes, [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3]), ("z", TensorProto.STRING, [2, 3])])
+    model.graph.sparse_initializer.append(flat)
+    return model
+
+
+def steps():
+    """Operators that are loops: a scan, and attention with a state."""
+    nodes = [helper.make_node("LinearAttention", ["x", "x", "x", "", "x", "rate"], ["y", "state"], q_num_heads=1, kv_num_heads=1),
+             helper.make_node("CausalConvWithState", ["x", "w"], ["c"], activation="silu")]
+    model = model_of(nodes, [("x", FLOAT, [1, 2, 3]), ("rate", FLOAT, [1, 2, 1])],
+                     [("y", FLOAT, [1, 2, 3]), ("state", FLOAT, [1, 1, 3, 3]), ("c", FLOAT, [1, 2, 3])],
+                     [numpy_helper.from_array(np.ones((2, 1, 2), np.float32), "w")])
+    model.opset_import[0].version = 27
+    return model
+
+
+def calls_itself():
+    body = [helper.make_node("Again", ["a"], ["b"], domain="own")]
+    function = helper.make_function("own", "Again", ["a"], ["b"], body, [helper.make_opsetid("own", 1)])
+    model = model_of([helper.make_node("Again", ["x"], ["y"], domain="own")], [("x", FLOAT, [2])], [("y", FLOAT, [2])])
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    return model
+
+
 def broken(name):
     """A model with one thing wrong."""
     weights = numpy_helper.from_array(np.ones(4, np.float32), "w")
@@ -177,7 +210,7 @@ BROKEN = ["cycle", "made_twice", "short_raw", "short_typed", "negative_extent", 
 def seeds():
     models = {"typed": typed_constants(), "narrow_raw": narrow_constants(True), "narrow": narrow_constants(False),
               "attributes": attributes(), "functions": functions(), "kinds": kinds_of_values(),
-              "long_raw": long_raw_data()}
+              "long_raw": long_raw_data(), "sparse_strings": sparse_strings(), "steps": steps(), "calls_itself": calls_itself()}
     models |= {name: broken(name) for name in BROKEN}
     for name, model in models.items():
         yield f"{name}.onnx", model.SerializeToString(deterministic=True)
