@@ -1,9 +1,9 @@
 /// Vector math as arithmetic: each function is a polynomial or rational form on f64 lanes, rounded once to
 /// the result type, so that f32 results are within 1 ulp. exp, sigmoid, tanh and erf of f32 stay in f32
 /// lanes: within 4 ulp. Bounds for f64: exp, log, sigmoid, erf, atan, asin, acos, sinh, cosh, tanh, sin, cos
-/// 4 ulp (sin, cos, tan for |x| <= 2^20, tan 4 ulp); pow within 2^-52 * (2 + |y * log x|) relative. Special
-/// cases are C's: NaN, infinities, signed zeros, results that are denormal or overflow. Thread-safety: pure
-/// functions.
+/// 4 ulp (sin, cos, tan for |x| <= 2^20, of f32 for |x| <= 2^31); pow within 2^-52 * (2 + |y * log x|)
+/// relative. Special cases are C's: NaN, infinities, signed zeros, results that are denormal or overflow.
+/// Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/te/expr.h"

@@ -20,12 +20,31 @@ struct Reduced {
   Expr quadrant;  // n modulo 4 in the low bits
 };
 
-Reduced reduce(const Expr& x) {
+// Past the range the result is some number in [-1, 1], never garbage.
+Expr limited(const Expr& part, double bound) {
+  return te::max(te::min(part, f64(part, bound)), f64(part, -bound));
+}
+
+Rounded quarter_turns(const Expr& x) { return round_small(x * f64(x, 0.6366197723675814)); }
+
+// For an x of 24 bits: the first two differences are exact while |n| < 2^31, since pi/2 is in 22-bit parts;
+// the third rounds at 2^-66, and no such x is nearly as close to a multiple of pi/2.
+Reduced reduce_narrow(const Expr& x) {
+  static constexpr double kParts[] = {0x1.921fbp+0, 0x1.5110bp-22, 0x1.184698p-44};
+  static constexpr double kRest = 2.0222662487959506e-21;
+  const Rounded n = quarter_turns(x);
+  const Expr a = (x - n.value * f64(x, kParts[0])) - n.value * f64(x, kParts[1]);
+  const Expr high = a - (n.value * f64(x, kParts[2]) + n.value * f64(x, kRest));
+  return {limited(high, kHalfPi / 2), f64(x, 0), n.bits};
+}
+
+Reduced reduce(const Expr& x, const MathContext& context) {
+  if (context.narrow) return reduce_narrow(x);
   // pi/2 in 33-bit parts: n * part is exact while |n| < 2^20.
   static constexpr double kParts[] = {1.57079632673412561417e+00, 6.07710050630396597660e-11,
                                       2.02226624871116645580e-21};
   static constexpr double kRest = 8.47842766036889956997e-32;
-  const Rounded n = round_small(x * f64(x, 0.6366197723675814));
+  const Rounded n = quarter_turns(x);
   const Expr a = x - n.value * f64(x, kParts[0]);
   // Two-term subtractions keep what the difference loses.
   const Expr w1 = n.value * f64(x, kParts[1]);
@@ -35,10 +54,6 @@ Reduced reduce(const Expr& x) {
   const Expr low_sum = b_low - w2;
   const Expr high = b + low_sum;
   const Expr low = (b - high) + low_sum;
-  // Past the range the result is some number in [-1, 1], never garbage.
-  const auto limited = [&](const Expr& part, double bound) {
-    return te::max(te::min(part, f64(x, bound)), f64(x, -bound));
-  };
   return {limited(high, 0.7853981633974484), limited(low, 1e-15), n.bits};
 }
 
@@ -93,17 +108,17 @@ Expr asin_small(const Expr& x, const Expr& z, const MathContext& context) {
 }  // namespace
 
 Expr math_sin(const Expr& x, const MathContext& context) {
-  const Reduced r = reduce(x);
+  const Reduced r = reduce(x, context);
   return select_quadrant(x, r, r.quadrant, context);
 }
 
 Expr math_cos(const Expr& x, const MathContext& context) {
-  const Reduced r = reduce(x);
+  const Reduced r = reduce(x, context);
   return select_quadrant(x, r, r.quadrant + i64(x, 1), context);
 }
 
 Expr math_tan(const Expr& x, const MathContext& context) {
-  const Reduced r = reduce(x);
+  const Reduced r = reduce(x, context);
   const Expr sine = sine_part(r, context), cosine = cosine_part(r, context);
   const Expr turned = quadrant_bit(r.quadrant, 0);
   const Expr value = te::select(turned, -cosine, sine) / te::select(turned, sine, cosine);
