@@ -1,5 +1,6 @@
 /// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
-/// only while the graph is built: a sequence is the list of its tensors, an optional is what it holds. Short
+/// only while the graph is built: a sequence is the list of its tensors, or one tensor of all its elements
+/// where a run works out how many there are, an optional is what it holds. Short
 /// loops of known trip counts are unrolled, known branches chosen and calls replaced.
 /// Thread-safety: a builder belongs to one thread.
 #pragma once
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/frontend/onnx/converter.h"
@@ -17,9 +19,10 @@ namespace tensormill::frontend::onnx {
 
 /// What a name of the model stands for.
 struct Binding {
-  enum class Kind : uint8_t { kTensor, kSequence, kNone };
+  enum class Kind : uint8_t { kTensor, kSequence, kStack, kNone };
   Kind kind = Kind::kTensor;
-  ir::ValueId tensor = ir::kAbsent;   ///< kTensor; kAbsent for an operand that is not given
+  /// kTensor, kAbsent for an operand that is not given; kStack: a sequence's elements along the first axis
+  ir::ValueId tensor = ir::kAbsent;
   std::vector<ir::ValueId> elements;  ///< kSequence
 };
 
@@ -63,7 +66,26 @@ public:
   /// converted: then nothing is noted, but nodes that nothing reads are left in the graph.
   std::optional<std::vector<Binding>> attempt(
       const std::function<std::optional<std::vector<Binding>>()>& convert);
+  /// Nodes that nothing reads were added.
+  void leave_dead_nodes() { left_dead_nodes_ = true; }
   bool left_dead_nodes() const { return left_dead_nodes_; }
+
+  /// The condition (bool [1]) under which what is converted now is used, or kAbsent where it always is. What
+  /// is in a branch that is not taken runs too, but must neither fail nor go on without end.
+  ir::ValueId guard() const { return guard_; }
+  /// Another guard as long as it exists.
+  class Guarded {
+  public:
+    Guarded(GraphBuilder& builder, ir::ValueId guard)
+        : builder_(builder), before_(std::exchange(builder.guard_, guard)) {}
+    ~Guarded() { builder_.guard_ = before_; }
+    Guarded(const Guarded&) = delete;
+    Guarded& operator=(const Guarded&) = delete;
+
+  private:
+    GraphBuilder& builder_;
+    ir::ValueId before_;
+  };
 
   /// Nodes that could not be converted, and graph inputs whose values are needed (with what needs them).
   const std::vector<ErrorDetail>& unsupported() const { return unsupported_; }
@@ -88,6 +110,7 @@ private:
   size_t call_depth_ = 0;
   int64_t next_loop_ = 0;
   bool left_dead_nodes_ = false;
+  ir::ValueId guard_ = ir::kAbsent;
   std::vector<ErrorDetail> unsupported_;
   std::map<std::string, std::string> required_;
 };

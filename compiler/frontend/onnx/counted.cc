@@ -291,6 +291,45 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
   return context.int64_constant({context.type(x).shape[static_cast<size_t>(axis)]});
 }
 
+namespace {
+
+/// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
+/// moved together.
+V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axis) {
+  Compose c(context);
+  std::vector<V> parts;
+  int64_t extent = 0;
+  for (const V input : inputs) {
+    parts.push_back(filled_along(context, input, axis, "zero"));
+    extent += c.shape(input)[static_cast<size_t>(axis)];
+  }
+  const V places = c.ints(c.count_to(extent), {extent});
+  V from = places, total = c.ints({0}, {1});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const V count = *count_along(context, inputs[i], axis);
+    total = c.add(total, count);
+    if (parts[i] == inputs[i]) continue;
+    const V gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
+    from = c.add(from, c.where(c.binary("less", places, total), c.ints({0}, {1}), gap));
+  }
+  const V last = c.minus(c.ints({extent}, {1}), 1);
+  const V moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
+  return take_first(context, moved, total, axis);
+}
+
+}  // namespace
+
+V counted_concat(NodeContext& context, std::vector<V> parts, int64_t axis) {
+  const auto is_counted = [&](V part) { return context.data_shape(part).along(axis) != nullptr; };
+  if (parts.size() < 2 || !std::any_of(parts.begin(), parts.end(), is_counted))
+    return context.add("concat", std::move(parts), {{"axis", axis}});
+  if (!context.is_sample()) return concat_counted(context, parts, axis);
+  // Two by two: the sum of two extents is a formula of theirs.
+  V joined = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) joined = concat_counted(context, {joined, parts[i]}, axis);
+  return joined;
+}
+
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {
   const ir::ValueType& type = context.type(context.input(index));
   if (type.dtype == kString) context.invalid(std::string(what) + " is " + ir::to_string(type));

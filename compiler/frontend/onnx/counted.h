@@ -27,6 +27,8 @@ ir::ValueId longer_by(NodeContext& context, ir::ValueId x, int64_t more, int64_t
 inline constexpr int64_t kMaxPadded = int64_t{1} << 16;
 /// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on.
 ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
+/// The parts one behind the other along `axis`, what is there of them moved together.
+ir::ValueId counted_concat(NodeContext& context, std::vector<ir::ValueId> parts, int64_t axis);
 /// x in a shape of as many elements. Axes that depend on data may be merged with their neighbours: what is
 /// there of them is moved together.
 ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const Shape& shape);

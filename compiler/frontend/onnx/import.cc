@@ -272,6 +272,30 @@ private:
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));
   }
 
+  /// The value by another name.
+  ir::ValueId renamed(ir::ValueId value, const std::string& origin, const std::string& name) {
+    const ir::ValueType type = graph_.value(value).type;
+    const std::string own = graph_.unique_name(name);
+    // As NodeContext::set_output.
+    return is_narrow(type.dtype)
+               ? graph_.add_node("reshape", {value}, {{"shape", type.shape}}, {origin}, {own})[0]
+               : graph_.add_node("identity", {value}, {}, {origin}, {own})[0];
+  }
+
+  /// A stack whose length is known is a list as others are.
+  void add_stack(const std::string& name, ir::ValueId stack, std::vector<ir::ValueId>& outputs) {
+    const Shape shape = graph_.value(stack).type.shape;
+    if (DataExtents(graph_).may_depend(stack)) return outputs.push_back(renamed(stack, name, name));
+    for (int64_t i = 0; i < shape[0]; ++i) {
+      Tensor place(DType::kInt64, {});
+      place.set_element_int(0, i);
+      const std::string part = name + "/" + std::to_string(i);
+      const ir::ValueId at = graph_.add_constant(graph_.unique_name(part + ".at"), std::move(place));
+      outputs.push_back(graph_.add_node("gather", {stack, at}, {{"axis", int64_t{0}}}, {name},
+                                        {graph_.unique_name(part)})[0]);
+    }
+  }
+
   void set_outputs() {
     std::vector<std::string> names = options_.outputs;
     if (names.empty()) {
@@ -283,16 +307,14 @@ private:
       if (found == nullptr)
         throw Error(ErrorCode::kInvalidArgument,
                     "outputs name \"" + name + "\", which is no value of the model");
-      // A sequence becomes one output an element, an empty optional value none.
-      for (size_t i = 0; i < found->elements.size(); ++i) {
-        const std::string part = graph_.unique_name(name + "/" + std::to_string(i));
-        const ir::ValueType& type = graph_.value(found->elements[i]).type;
-        // As NodeContext::set_output.
-        outputs.push_back(
-            is_narrow(type.dtype)
-                ? graph_.add_node("reshape", {found->elements[i]}, {{"shape", type.shape}}, {name}, {part})[0]
-                : graph_.add_node("identity", {found->elements[i]}, {}, {name}, {part})[0]);
+      // A sequence becomes one output an element, or one of all where a run works out how many there are; an
+      // empty optional value none.
+      if (found->kind == Binding::Kind::kStack) {
+        add_stack(name, found->tensor, outputs);
+        continue;
       }
+      for (size_t i = 0; i < found->elements.size(); ++i)
+        outputs.push_back(renamed(found->elements[i], name, name + "/" + std::to_string(i)));
       if (found->kind != Binding::Kind::kTensor) continue;
       if (std::find(outputs.begin(), outputs.end(), found->tensor) != outputs.end()) {
         throw Error(ErrorCode::kInvalidArgument, "outputs name \"" + name + "\" twice");

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/frontend/onnx/converters/carried.h"
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/subgraphs.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "compiler/ir/loops.h"
 
 namespace tensormill::frontend::onnx {
@@ -11,76 +14,131 @@ namespace {
 
 using Values = std::vector<ir::ValueId>;
 
-Binding tensor(ir::ValueId value) { return {Binding::Kind::kTensor, value, {}}; }
-
 class LoopBuilder {
 public:
   LoopBuilder(StructureContext& context, const LoopForm& form)
-      : context_(context), node_(context.node), form_(form), body_(context.body("body")), c_(context.node) {}
+      : context_(context),
+        node_(context.node),
+        form_(form),
+        body_(context.body("body")),
+        first_(form.has_condition ? 1 : 0),
+        c_(context.node),
+        carried_(context, form.initial, form.most_trips) {}
 
   std::optional<std::vector<Binding>> run() {
-    const int64_t number = context_.builder.next_loop();
-    const auto carried = static_cast<int64_t>(form_.initial.size());
-    Values operands;
-    if (form_.max_trips != ir::kAbsent) operands.push_back(form_.max_trips);
-    if (form_.condition != ir::kAbsent) operands.push_back(form_.condition);
-    append(operands, form_.initial);
-    append(operands, form_.scanned);
-    const Values begun = node_.add_many(std::string(ir::kLoopBegin), operands,
-                                        {{"loop", number},
-                                         {"carried", carried},
-                                         {"max_trips", int64_t{form_.max_trips != ir::kAbsent}},
-                                         {"condition", int64_t{form_.condition != ir::kAbsent}}});
-    const std::optional<Values> results = body_of(begun);
-    if (!results) return std::nullopt;
-    const size_t first = form_.has_condition ? 1 : 0;
-    if (results->size() < first + form_.initial.size())
-      node_.invalid("the body has " + std::to_string(results->size()) + " outputs");
-    const ir::ValueId condition = form_.has_condition ? condition_of((*results)[0]) : ir::kAbsent;
-    if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
-        condition == ir::kAbsent)
-      node_.unsupported("body", "neither M nor a condition ends the loop");
-    const bool is_counted = !form_.is_exact || condition != ir::kAbsent || form_.condition != ir::kAbsent;
-    check(*results, first);
-    const int64_t trips = results->size() > first + form_.initial.size() ? bound(first) : 0;
-    operands = {begun[0]};
-    if (condition != ir::kAbsent) operands.push_back(condition);
-    operands.insert(operands.end(), results->begin() + static_cast<std::ptrdiff_t>(first), results->end());
-    Values made = node_.add_many(std::string(ir::kLoopEnd), operands,
-                                 {{"loop", number},
-                                  {"carried", carried},
-                                  {"condition", int64_t{condition != ir::kAbsent}},
-                                  {"trips", trips},
-                                  {"counted", int64_t{is_counted}}});
-    made.pop_back();
-    std::vector<Binding> bindings;
-    for (const ir::ValueId value : made) bindings.push_back(tensor(value));
-    return bindings;
+    // Each time that a value does not fit its form it gets a wider one.
+    for (size_t attempts = 0; attempts < kMostForms * (form_.initial.size() + 1); ++attempts) {
+      const Values begun = begin();
+      const std::optional<std::vector<Binding>> results = body_of(begun);
+      if (!results) return std::nullopt;
+      if (const std::optional<Values> next = next_of(*results)) return end(begun, *results, *next);
+      context_.builder.leave_dead_nodes();
+    }
+    node_.unsupported("body", "what it hands on is of another form in each iteration");
   }
 
 private:
+  static constexpr size_t kMostForms = 3;
+
+  Values begin() {
+    number_ = context_.builder.next_loop();
+    Values operands;
+    const ir::ValueId condition = first_condition();
+    if (form_.max_trips != ir::kAbsent) operands.push_back(form_.max_trips);
+    if (condition != ir::kAbsent) operands.push_back(condition);
+    const Values initial = carried_.initial();
+    count_ = initial.size();
+    append(operands, initial);
+    for (const ir::ValueId x : form_.scanned) operands.push_back(filled_behind(node_, x, "zero"));
+    return node_.add_many(std::string(ir::kLoopBegin), operands,
+                          {{"loop", number_},
+                           {"carried", static_cast<int64_t>(count_)},
+                           {"max_trips", int64_t{form_.max_trips != ir::kAbsent}},
+                           {"condition", int64_t{condition != ir::kAbsent}}});
+  }
+
+  /// In a branch that is not taken no iteration runs: it may be one that does not end.
+  ir::ValueId first_condition() {
+    const ir::ValueId guard = context_.builder.guard();
+    if (guard == ir::kAbsent || form_.condition == ir::kAbsent)
+      return guard == ir::kAbsent ? form_.condition : guard;
+    return c_.binary("and", guard, form_.condition);
+  }
+
+  std::optional<Values> next_of(const std::vector<Binding>& results) {
+    if (results.size() < first_ + form_.initial.size())
+      node_.invalid("the body has " + std::to_string(results.size()) + " outputs");
+    const auto from = results.begin() + static_cast<std::ptrdiff_t>(first_);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < form_.initial.size(); ++i) names.push_back(name_of(first_ + i));
+    return carried_.next({from, from + static_cast<std::ptrdiff_t>(form_.initial.size())}, names);
+  }
+
+  std::vector<Binding> end(const Values& begun, const std::vector<Binding>& results, const Values& next) {
+    const ir::ValueId condition = form_.has_condition ? condition_of(tensor_of(results, 0)) : ir::kAbsent;
+    if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
+        condition == ir::kAbsent)
+      node_.unsupported("body", "neither M nor a condition ends the loop");
+    const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
+    Values parts;
+    for (size_t i = first_ + form_.initial.size(); i < results.size(); ++i)
+      parts.push_back(part_of(results, i));
+    Values operands{begun[0]};
+    if (condition != ir::kAbsent) operands.push_back(condition);
+    append(operands, next);
+    append(operands, parts);
+    const Values made = node_.add_many(std::string(ir::kLoopEnd), operands,
+                                       {{"loop", number_},
+                                        {"carried", static_cast<int64_t>(count_)},
+                                        {"condition", int64_t{condition != ir::kAbsent}},
+                                        {"trips", parts.empty() ? 0 : bound()},
+                                        {"counted", int64_t{!is_exact && !form_.keeps_parts}}});
+    const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
+    std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, is_exact);
+    for (auto part = stacked; part != made.end() - 1; ++part) bindings.push_back(tensor(*part));
+    return bindings;
+  }
+
   static void append(Values& all, const Values& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-  std::optional<Values> body_of(const Values& begun) {
+  std::optional<std::vector<Binding>> body_of(const Values& begun) {
     std::vector<Binding> arguments;
-    for (size_t i = form_.has_condition ? 0 : 1; i < begun.size(); ++i) arguments.push_back(tensor(begun[i]));
     if (form_.has_condition) {
       // An iteration runs where the condition holds alone.
       Tensor yes(DType::kBool, {});
       yes.set_element_int(0, 1);
-      arguments.insert(arguments.begin() + 1, context_.builder.constant(std::move(yes)));
+      arguments = {tensor(begun[0]), context_.builder.constant(std::move(yes))};
     }
-    const std::optional<std::vector<Binding>> results =
-        context_.builder.run_body(body_, context_.scope, arguments);
-    if (!results) return std::nullopt;
-    Values values;
-    for (size_t i = 0; i < results->size(); ++i) {
-      const Binding& result = (*results)[i];
-      if (result.kind != Binding::Kind::kTensor || result.tensor == ir::kAbsent)
-        node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
-      values.push_back(result.tensor);
+    const auto rows = begun.begin() + 1 + static_cast<std::ptrdiff_t>(count_);
+    for (Binding& value : carried_.arguments({begun.begin() + 1, rows}))
+      arguments.push_back(std::move(value));
+    for (size_t i = 0; i < form_.scanned.size(); ++i)
+      arguments.push_back(tensor(row_of(form_.scanned[i], rows[static_cast<std::ptrdiff_t>(i)])));
+    const GraphBuilder::Guarded everywhere(context_.builder, ir::kAbsent);
+    return form_.body ? form_.body(arguments) : context_.builder.run_body(body_, context_.scope, arguments);
+  }
+
+  /// A row of `whole`, as long as data says that all are.
+  ir::ValueId row_of(ir::ValueId whole, ir::ValueId row) {
+    for (const DataExtent& extent : node_.data_shape(whole).extents) {
+      if (extent.axis > 0) row = take_first(node_, row, extent.count, static_cast<int64_t>(extent.axis) - 1);
     }
-    return values;
+    return row;
+  }
+
+  ir::ValueId tensor_of(const std::vector<Binding>& results, size_t i) {
+    if (results[i].kind != Binding::Kind::kTensor || results[i].tensor == ir::kAbsent)
+      node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
+    return results[i].tensor;
+  }
+
+  /// What has a place in a stack of all iterations'.
+  ir::ValueId part_of(const std::vector<Binding>& results, size_t i) {
+    const ir::ValueId part = tensor_of(results, i);
+    const DataShape shape = node_.data_shape(part);
+    if (!shape.is_known || !shape.extents.empty())
+      node_.unsupported("body", "the shape of its output " + name_of(i) + " depends on data");
+    return part;
   }
 
   std::string name_of(size_t output) const { return "\"" + body_.outputs[output].name + "\""; }
@@ -94,28 +152,13 @@ private:
     return c_.reshape(value, {1});
   }
 
-  void check(const Values& results, size_t first) const {
-    for (size_t i = first; i < results.size(); ++i) {
-      const DataShape shape = node_.data_shape(results[i]);
-      if (!shape.is_known || !shape.extents.empty())
-        node_.unsupported("body", "the shape of its output " + name_of(i) + " depends on data");
-      const size_t carried = i - first;
-      if (carried >= form_.initial.size()) continue;
-      const ir::ValueType &before = node_.type(form_.initial[carried]), &after = node_.type(results[i]);
-      if (!(before == after))
-        node_.unsupported("body", "its output " + name_of(i) + " is " + ir::to_string(after) +
-                                      ", handed on as " + ir::to_string(before) +
-                                      ": that is implemented for known numbers of iterations alone");
-    }
-  }
-
-  /// How many parts there is room for; `first`: the body's outputs in front of those handed on.
-  int64_t bound(size_t first) const {
+  /// How many parts there is room for.
+  int64_t bound() const {
     constexpr int64_t kMostTrips = int64_t{1} << 31;
     if (!form_.most_trips || *form_.most_trips > kMostTrips)
       node_.unsupported("M",
                         "the number of iterations has no bound while the model is compiled, and output " +
-                            name_of(first + form_.initial.size()) + " of the body has a part of each");
+                            name_of(first_ + form_.initial.size()) + " of the body has a part of each");
     return std::max<int64_t>(*form_.most_trips, 0);
   }
 
@@ -123,7 +166,11 @@ private:
   NodeContext& node_;
   const LoopForm& form_;
   const GraphProto& body_;
+  const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
+  CarriedValues carried_;
+  int64_t number_ = 0;
+  size_t count_ = 0;  ///< of the tensors handed on
 };
 
 }  // namespace

@@ -158,30 +158,6 @@ void convert_transpose(NodeContext& context) {
 
 namespace {
 
-/// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
-/// moved together.
-ir::ValueId concat_counted(NodeContext& context, const std::vector<ir::ValueId>& inputs, int64_t axis) {
-  Compose c(context);
-  std::vector<ir::ValueId> parts;
-  int64_t extent = 0;
-  for (const ir::ValueId input : inputs) {
-    parts.push_back(filled_along(context, input, axis, "zero"));
-    extent += c.shape(input)[static_cast<size_t>(axis)];
-  }
-  const ir::ValueId places = c.ints(c.count_to(extent), {extent});
-  ir::ValueId from = places, total = c.ints({0}, {1});
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const ir::ValueId count = *count_along(context, inputs[i], axis);
-    total = c.add(total, count);
-    if (parts[i] == inputs[i]) continue;
-    const ir::ValueId gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
-    from = c.add(from, c.where(c.binary("less", places, total), c.ints({0}, {1}), gap));
-  }
-  const ir::ValueId last = c.minus(c.ints({extent}, {1}), 1);
-  const ir::ValueId moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
-  return take_first(context, moved, total, axis);
-}
-
 bool is_counted_along(NodeContext& context, ir::ValueId value, int64_t axis) {
   return context.data_shape(value).along(axis) != nullptr;
 }
@@ -195,16 +171,7 @@ void convert_concat(NodeContext& context) {
   const int64_t axis =
       context.normalize_axis(context.opset() < 4 ? context.int_attr("axis", 1) : context.required_int("axis"),
                              context.rank(inputs[0]));
-  const auto is_counted = [&](ir::ValueId input) { return is_counted_along(context, input, axis); };
-  if (inputs.size() > 1 && std::any_of(inputs.begin(), inputs.end(), is_counted)) {
-    if (!context.is_sample()) return context.set_output(0, concat_counted(context, inputs, axis));
-    // Two by two: the sum of two extents is a formula of theirs.
-    ir::ValueId joined = inputs[0];
-    for (size_t i = 1; i < inputs.size(); ++i) joined = concat_counted(context, {joined, inputs[i]}, axis);
-    context.set_output(0, joined);
-    return;
-  }
-  context.set_output(0, context.add("concat", std::move(inputs), {{"axis", axis}}));
+  context.set_output(0, counted_concat(context, std::move(inputs), axis));
 }
 
 namespace {

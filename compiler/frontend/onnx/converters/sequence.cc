@@ -1,9 +1,14 @@
-// Sequences and optional values: lists of tensors that exist while the graph is built.
+// Sequences and optional values: lists of tensors that exist while the graph is built, stacks where a run
+// works out how many there are.
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/loops.h"
+#include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/structure.h"
+#include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -41,13 +46,51 @@ Bindings convert_sequence_construct(StructureContext& context) {
 
 Bindings convert_sequence_empty(StructureContext&) { return one_sequence({}); }
 
+namespace {
+
+/// Whether a list has the place that operand `position` means: in a branch that is not taken it may not.
+bool has_place(const StructureContext& context, size_t position, int64_t size) {
+  if (context.builder.guard() == ir::kAbsent || !context.has_input(position)) return true;
+  const int64_t place = context.node.known_scalar(position, "position").element_as_int(0);
+  return place >= -size && place < size;
+}
+
+/// The elements as one tensor where a run works out how many there are or which one operand `position` means;
+/// kAbsent where both are known.
+ir::ValueId run_time_elements(StructureContext& context, size_t position) {
+  const Binding& sequence = context.input(0);
+  if (!is_sequence(sequence)) context.node.invalid("operand 0 is no sequence");
+  const bool is_known = !context.has_input(position) || context.node.is_known(position);
+  if (sequence.kind == Binding::Kind::kSequence &&
+      (sequence.elements.empty() || (is_known && has_place(context, position, size_of(sequence.elements)))))
+    return ir::kAbsent;
+  try {
+    return stacked_elements(context, sequence, "the sequence");
+  } catch (const UnsupportedForm&) {
+    // Of a list with other elements the place has to be known.
+    if (!is_known) static_cast<void>(context.node.known(position, "position"));
+    throw;
+  }
+}
+
+ir::ValueId position_operand(const StructureContext& context, size_t index) {
+  return context.has_input(index) ? context.node.input(index) : ir::kAbsent;
+}
+
+}  // namespace
+
 Bindings convert_sequence_at(StructureContext& context) {
+  const ir::ValueId all = run_time_elements(context, 1);
+  if (all != ir::kAbsent) return one_tensor(stack_element(context, all, context.node.input(1)));
   const Elements& elements = context.sequence(0);
   const int64_t size = size_of(elements);
   return one_tensor(elements[static_cast<size_t>(position_of(context, 1, size, size - 1))]);
 }
 
 Bindings convert_sequence_insert(StructureContext& context) {
+  const ir::ValueId all = run_time_elements(context, 2);
+  if (all != ir::kAbsent)
+    return std::vector{stack_with(context, all, context.node.input(1), position_operand(context, 2))};
   Elements elements = context.sequence(0);
   const int64_t size = size_of(elements);
   const std::ptrdiff_t at =
@@ -57,6 +100,8 @@ Bindings convert_sequence_insert(StructureContext& context) {
 }
 
 Bindings convert_sequence_erase(StructureContext& context) {
+  const ir::ValueId all = run_time_elements(context, 1);
+  if (all != ir::kAbsent) return std::vector{stack_without(context, all, position_operand(context, 1))};
   Elements elements = context.sequence(0);
   const int64_t size = size_of(elements);
   if (size == 0) context.node.invalid("the sequence is empty");
@@ -67,6 +112,9 @@ Bindings convert_sequence_erase(StructureContext& context) {
 }
 
 Bindings convert_sequence_length(StructureContext& context) {
+  const Binding& sequence = context.input(0);
+  if (sequence.kind == Binding::Kind::kStack)
+    return one_tensor(Compose(context.node).reshape(number_of_elements(context, sequence), {}));
   Tensor length(DType::kInt64, {});
   length.set_element_int(0, size_of(context.sequence(0)));
   return std::vector<Binding>{context.builder.constant(std::move(length))};
@@ -74,13 +122,16 @@ Bindings convert_sequence_length(StructureContext& context) {
 
 Bindings convert_concat_from_sequence(StructureContext& context) {
   Compose c(context.node);
+  const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
+  const int64_t given_axis = context.node.required_int("axis");
+  if (context.input(0).kind == Binding::Kind::kStack)
+    return one_tensor(joined_stack(context, context.input(0).tensor, given_axis, new_axis));
   Elements elements = context.sequence(0);
   if (elements.empty()) context.node.invalid("the sequence is empty");
-  const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
   const int64_t rank = shown_rank(context.node, elements[0]) + (new_axis ? 1 : 0);
-  const int64_t axis = context.node.normalize_axis(context.node.required_int("axis"), rank);
+  const int64_t axis = context.node.normalize_axis(given_axis, rank);
   for (ir::ValueId& element : elements) element = new_axis ? c.unsqueeze(element, axis) : element;
-  return one_tensor(c.concat(of_one_width(context.node, std::move(elements)), axis));
+  return one_tensor(counted_concat(context.node, of_one_width(context.node, std::move(elements)), axis));
 }
 
 // Parts of sizes that are known: a list, or one size whose last part may be smaller; else one element each.
@@ -97,6 +148,11 @@ Bindings convert_split_to_sequence(StructureContext& context) {
   const bool is_list = has_sizes && context.node.rank(context.node.input(1)) == 1;
   const int64_t size = has_sizes && !is_list ? context.node.known_scalar(1, "split").element_as_int(0) : 1;
   if (size < 1) context.node.invalid("split is " + std::to_string(size));
+  const bool drops = !has_sizes && context.node.int_attr("keepdims", 1) == 0;
+  if (!is_list && size == 1 && context.node.data_shape(x).along(axis) != nullptr) {
+    const ir::ValueId all = with_axis_at(context.node, x, axis, 0);
+    return std::vector{stack(drops ? all : c.unsqueeze(all, axis + 1))};
+  }
   if (!is_list) {
     if (extent / size > kMaxParts)
       context.node.unsupported("split", std::to_string(extent / size) + " parts are not implemented");
@@ -109,7 +165,6 @@ Bindings convert_split_to_sequence(StructureContext& context) {
     if (part < 0 || part > extent - start)
       context.node.invalid("split does not fit an axis of " + std::to_string(extent));
     const ir::ValueId element = c.slice(x, axis, start, part);
-    const bool drops = !has_sizes && context.node.int_attr("keepdims", 1) == 0;
     elements.push_back(drops ? c.squeeze(element, axis) : element);
     start += part;
   }
@@ -120,7 +175,44 @@ Bindings convert_split_to_sequence(StructureContext& context) {
 }
 
 // Other operands are sequences of the same length, or tensors for every iteration.
+namespace {
+
+/// A loop over the elements of a stack, and of all sequences beside it.
+Bindings mapped_stacks(StructureContext& context) {
+  Compose c(context.node);
+  LoopForm loop;
+  for (const Binding& operand : context.inputs) {
+    if (!is_sequence(operand)) continue;
+    const bool is_first = loop.scanned.empty();
+    if (is_first) loop.max_trips = number_of_elements(context, operand);
+    loop.scanned.push_back(stacked_elements(context, operand, "a sequence"));
+    if (!is_first && !context.node.same_count(loop.max_trips, number_of_elements(context, operand)))
+      context.node.unsupported("operand", "sequences of which it cannot be told that they have one length");
+  }
+  const auto is_longer = [&](ir::ValueId a, ir::ValueId b) { return c.shape(a)[0] < c.shape(b)[0]; };
+  loop.most_trips = c.shape(*std::max_element(loop.scanned.begin(), loop.scanned.end(), is_longer))[0];
+  loop.body = [&](const std::vector<Binding>& rows) {
+    std::vector<Binding> arguments = context.inputs;
+    auto row = rows.begin();
+    for (Binding& argument : arguments) {
+      if (is_sequence(argument)) argument = *row++;
+    }
+    return context.builder.run_body(context.body("body"), context.scope, arguments);
+  };
+  Bindings results = convert_as_loop(context, loop);
+  if (results) {
+    for (Binding& result : *results) result = stack(result.tensor);
+  }
+  return results;
+}
+
+}  // namespace
+
 Bindings convert_sequence_map(StructureContext& context) {
+  const bool has_stack =
+      std::any_of(context.inputs.begin(), context.inputs.end(),
+                  [](const Binding& operand) { return operand.kind == Binding::Kind::kStack; });
+  if (has_stack) return mapped_stacks(context);
   const GraphProto& body = context.body("body");
   const size_t length = context.sequence(0).size();
   std::vector<Binding> results(body.outputs.size(), {Binding::Kind::kSequence, ir::kAbsent, {}});

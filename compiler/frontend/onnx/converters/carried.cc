@@ -1,0 +1,279 @@
+#include "compiler/frontend/onnx/converters/carried.h"
+
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/stacks.h"
+#include "compiler/frontend/onnx/converters/subgraphs.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "runtime/base/narrow.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+constexpr int64_t kMostElements = int64_t{1} << 31;  ///< along an axis that grows
+
+bool is_same(const Binding& a, const Binding& b) {
+  return a.kind == b.kind && a.tensor == b.tensor && a.elements == b.elements;
+}
+
+/// What a count is beyond `start`, in each run; nothing where that cannot be told.
+std::optional<int64_t> beyond(NodeContext& node, V count, V start) {
+  int64_t total = 0, found = 0;
+  std::vector<V> open{count};
+  while (!open.empty()) {
+    const V id = open.back();
+    open.pop_back();
+    const ir::Value& value = node.graph().value(id);
+    if (id == start) {
+      ++found;
+      continue;
+    }
+    if (value.known) {
+      total += value.known->element_as_int(0);
+      continue;
+    }
+    if (value.producer == ir::kAbsent) return std::nullopt;
+    const ir::Node& producer = node.graph().node(value.producer);
+    if (producer.op == "take_first" && id == producer.outputs[1]) {
+      open.push_back(producer.inputs[1]);
+    } else if (producer.op == "add" || producer.op == "identity" || producer.op == "reshape") {
+      open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found == 1 ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace
+
+CarriedValues::CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
+                             std::optional<int64_t> most_trips)
+    : context_(context), node_(context.node), most_trips_(most_trips) {
+  for (size_t i = 0; i < initial.size(); ++i) {
+    Form form;
+    form.initial = initial[i];
+    const bool is_tensor = initial[i].kind == Binding::Kind::kTensor;
+    if (!is_tensor && initial[i].kind != Binding::Kind::kStack) {
+      form.kind = Kind::kConstant;
+    } else {
+      const DataShape shape = node_.data_shape(initial[i].tensor);
+      if (!shape.is_known)
+        node_.unsupported("body", "the shape of value " + std::to_string(i) +
+                                      " that it hands on depends on data in a way that cannot be told");
+      form.kind = is_tensor ? Kind::kTensor : Kind::kStack;
+      form.type = node_.type(initial[i].tensor);
+      for (const DataExtent& extent : shape.extents) form.axes.push_back({extent.axis, 0, 0});
+    }
+    forms_.push_back(std::move(form));
+  }
+}
+
+int64_t CarriedValues::extent_of(const Form& form, size_t axis) const {
+  int64_t extent = form.type.shape[axis];
+  for (const Axis& own : form.axes) {
+    if (own.axis == axis && own.growth != 0)
+      extent += node_.product(own.growth, std::max<int64_t>(*most_trips_, 1));
+  }
+  return extent;
+}
+
+/// Counts that begin alike and grow alike are taken for one, until next() finds that they are not.
+void CarriedValues::share_counts() {
+  counts_.clear();
+  for (Form& form : forms_) {
+    for (Axis& axis : form.axes) {
+      const bool is_empty = form.initial.kind == Binding::Kind::kSequence && form.initial.elements.empty();
+      const V first = is_empty ? node_.int64_constant({0})
+                               : *count_along(node_, form.initial.tensor, static_cast<int64_t>(axis.axis));
+      const auto alike = [&](const Count& count) {
+        return count.growth == axis.growth && node_.same_count(count.initial, first);
+      };
+      auto found = counts_are_apart_ ? counts_.end() : std::find_if(counts_.begin(), counts_.end(), alike);
+      if (found == counts_.end()) found = counts_.insert(found, {first, axis.growth});
+      axis.count = static_cast<size_t>(found - counts_.begin());
+    }
+  }
+}
+
+std::vector<V> CarriedValues::initial() {
+  share_counts();
+  std::vector<V> values;
+  for (const Form& form : forms_) {
+    if (form.kind != Kind::kConstant) values.push_back(largest(form, form.initial.tensor));
+  }
+  for (const Count& count : counts_) values.push_back(count.initial);
+  return values;
+}
+
+/// x, or nothing at all, at the form's largest extents, zeros behind what there is.
+V CarriedValues::largest(const Form& form, V x) {
+  Compose c(node_);
+  if (form.axes.empty()) return x;
+  Shape extents = form.type.shape;
+  for (const Axis& axis : form.axes) extents[axis.axis] = extent_of(form, axis.axis);
+  if (x == ir::kAbsent || num_elements(c.shape(x)) == 0) return c.filled(form.type.dtype, extents, 0);
+  x = filled_behind(node_, x, "zero");
+  for (const Axis& axis : form.axes) {
+    const auto at = static_cast<int64_t>(axis.axis);
+    const int64_t own = c.shape(x)[axis.axis], most = extents[axis.axis];
+    if (own < most) x = longer_by(node_, x, most - own, at);
+    if (own > most) x = c.slice(x, at, 0, most);
+  }
+  return x;
+}
+
+std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
+  std::vector<Binding> bindings;
+  const size_t values = carried.size() - counts_.size();
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i].carried = carried[values + i];
+  size_t next = 0;
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) {
+      bindings.push_back(form.initial);
+      continue;
+    }
+    V x = carried[next++];
+    for (const Axis& axis : form.axes)
+      x = take_first(node_, x, counts_[axis.count].carried, static_cast<int64_t>(axis.axis));
+    bindings.push_back(form.kind == Kind::kStack ? stack(x) : tensor(x));
+  }
+  return bindings;
+}
+
+void CarriedValues::refuse(const std::string& name, const ir::ValueType& type, const Form& form) const {
+  node_.unsupported("body", "its output " + name + " is " + ir::to_string(type) + ", handed on as " +
+                                ir::to_string(form.type) +
+                                ": that is implemented for known numbers of iterations alone; in others "
+                                "extents may change by a fixed number in each iteration");
+}
+
+void CarriedValues::check_bound(int64_t growth, const std::string& name) const {
+  if (growth > 0 && (!most_trips_ || *most_trips_ > kMostElements / growth))
+    node_.unsupported("M", "the number of iterations has no bound while the model is compiled, and output " +
+                               name + " of the body grows in each");
+}
+
+/// Whether `result` can be handed on in the form, which is changed to one in which it can.
+bool CarriedValues::widen(Form& form, V result, const std::string& name) {
+  const ir::ValueType& type = node_.type(result);
+  const DataShape shape = node_.data_shape(result);
+  if (!shape.is_known)
+    node_.unsupported("body",
+                      "the shape of its output " + name + " depends on data in a way that cannot be told");
+  if (type.dtype != form.type.dtype || type.shape.size() != form.type.shape.size()) refuse(name, type, form);
+  bool fits = true;
+  for (size_t d = 0; d < type.shape.size(); ++d) {
+    const int64_t more = type.shape[d] - extent_of(form, d);
+    const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
+    const auto found =
+        std::find_if(form.axes.begin(), form.axes.end(), [&](const Axis& axis) { return axis.axis == d; });
+    if (found == form.axes.end() ? more == 0 && !is_counted : more <= found->growth) continue;
+    fits = false;
+    if (type.dtype == kString || (found != form.axes.end() && found->growth != 0)) refuse(name, type, form);
+    check_bound(more, name);
+    if (found != form.axes.end()) {
+      found->growth = more;
+    } else {
+      form.axes.push_back({d, std::max<int64_t>(more, 0), 0});
+    }
+  }
+  return fits;
+}
+
+/// A list that the body changes is a stack from now on.
+void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name) {
+  const std::string what = "the sequence " + name;
+  const std::optional<ir::ValueType> before = element_type(context_, form.initial, what),
+                                     after = element_type(context_, result, what);
+  if (!before && !after) node_.unsupported("body", what + " has no element whose type is known");
+  form.type = before ? *before : *after;
+  form.type.shape.insert(form.type.shape.begin(), static_cast<int64_t>(form.initial.elements.size()));
+  if (before) form.initial = stack(stacked_elements(context_, form.initial, what));
+  form.kind = Kind::kStack;
+  const bool is_list = result.kind == Binding::Kind::kSequence;
+  const int64_t more =
+      (is_list ? static_cast<int64_t>(result.elements.size()) : node_.type(result.tensor).shape[0]) -
+      form.type.shape[0];
+  if (is_list && more == 0) return;
+  check_bound(more, name);
+  form.axes = {{0, std::max<int64_t>(more, 0), 0}};
+}
+
+std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
+                                                  const std::vector<std::string>& names) {
+  bool fits = true;
+  std::vector<V> values;
+  for (size_t i = 0; i < forms_.size(); ++i) {
+    Form& form = forms_[i];
+    const Binding& result = results[i];
+    if (form.kind == Kind::kConstant) {
+      if (is_same(result, form.initial)) continue;
+      if (!is_sequence(result) || !is_sequence(form.initial))
+        node_.unsupported(
+            "body", "its output " + names[i] + " is no tensor, and changes from iteration to iteration");
+      add_sequence(form, result, names[i]);
+      fits = false;
+      continue;
+    }
+    const bool is_fit = form.kind == Kind::kStack
+                            ? is_sequence(result)
+                            : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
+    if (!is_fit)
+      node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");
+    values.push_back(form.kind == Kind::kStack
+                         ? stacked_elements(context_, result, "the sequence " + names[i])
+                         : result.tensor);
+    fits = widen(form, values.back(), names[i]) && fits;
+  }
+  if (!fits) return std::nullopt;
+  bool are_apart = false;
+  auto value = values.begin();
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) continue;
+    for (const Axis& axis : form.axes) {
+      const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
+      V& next = counts_[axis.count].next;
+      if (next == ir::kAbsent) next = count;
+      if (next != count && !node_.same_count(next, count)) are_apart = true;
+    }
+    *value = largest(form, *value);
+    ++value;
+  }
+  if (are_apart) {
+    counts_are_apart_ = true;
+    return std::nullopt;
+  }
+  for (const Count& count : counts_) values.push_back(count.next);
+  return values;
+}
+
+/// Whether it is larger by its growth in each iteration.
+bool CarriedValues::is_steady(const Count& count) const {
+  return node_.graph().value(count.initial).known && beyond(node_, count.next, count.carried) == count.growth;
+}
+
+std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
+  std::vector<Binding> bindings;
+  const size_t values = final.size() - counts_.size();
+  size_t next = 0;
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) {
+      bindings.push_back(form.initial);
+      continue;
+    }
+    V x = final[next++];
+    for (const Axis& axis : form.axes) {
+      if (is_exact && most_trips_ > 0 && is_steady(counts_[axis.count])) continue;
+      x = take_first(node_, x, final[values + axis.count], static_cast<int64_t>(axis.axis));
+    }
+    bindings.push_back(form.kind == Kind::kStack ? stack(x) : tensor(x));
+  }
+  return bindings;
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,67 @@
+/// What the iterations of a loop hand on: tensors of fixed shapes, tensors and sequences that grow, and what
+/// stays as it is. Thread-safety: as the builder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/builder.h"
+
+namespace tensormill::frontend::onnx {
+
+class CarriedValues {
+public:
+  /// `most_trips`: a bound of the iterations' number, if there is one.
+  CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
+                std::optional<int64_t> most_trips);
+
+  /// What the loop starts with: the values, then the counts of what may grow.
+  std::vector<ir::ValueId> initial();
+  /// What the body sees of `carried`, which stand for initial().
+  std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried);
+  /// What initial() is to be in the next iteration, of the body's results for the values; `names` are theirs.
+  /// Nothing where that needs another form: from then on initial() gives that one. Throws UnsupportedForm for
+  /// what can be handed on in none.
+  std::optional<std::vector<ir::ValueId>> next(const std::vector<Binding>& results,
+                                               const std::vector<std::string>& names);
+  /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations.
+  std::vector<Binding> results(const std::vector<ir::ValueId>& final, bool is_exact);
+
+private:
+  /// An axis of which a run works out the extent.
+  struct Axis {
+    size_t axis = 0;
+    int64_t growth = 0;  ///< at most, in an iteration
+    size_t count = 0;    ///< its place among the counts
+  };
+  enum class Kind : uint8_t { kTensor, kStack, kConstant };
+  struct Form {
+    Kind kind = Kind::kTensor;
+    Binding initial;
+    ir::ValueType type;  ///< kTensor, kStack: of the first value
+    std::vector<Axis> axes;
+  };
+  struct Count {
+    ir::ValueId initial = ir::kAbsent;
+    int64_t growth = 0;
+    ir::ValueId carried = ir::kAbsent, next = ir::kAbsent;
+  };
+
+  void add_sequence(Form& form, const Binding& result, const std::string& name);
+  bool widen(Form& form, ir::ValueId result, const std::string& name);
+  void check_bound(int64_t growth, const std::string& name) const;
+  void share_counts();
+  ir::ValueId largest(const Form& form, ir::ValueId x);
+  int64_t extent_of(const Form& form, size_t axis) const;
+  bool is_steady(const Count& count) const;
+  [[noreturn]] void refuse(const std::string& name, const ir::ValueType& type, const Form& form) const;
+
+  StructureContext& context_;
+  NodeContext& node_;
+  std::optional<int64_t> most_trips_;
+  std::vector<Form> forms_;
+  std::vector<Count> counts_;
+  bool counts_are_apart_ = false;
+};
+
+}  // namespace tensormill::frontend::onnx

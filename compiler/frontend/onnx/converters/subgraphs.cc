@@ -1,0 +1,73 @@
+#include "compiler/frontend/onnx/converters/subgraphs.h"
+
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/text.h"
+#include "runtime/base/narrow.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Every iteration adds values, so that a loop without end is refused.
+constexpr size_t kMaxValues = size_t{1} << 18;
+/// What is longer, in nodes of the model, becomes a loop where it can.
+constexpr int64_t kUnrolledNodes = 2048;
+
+int64_t nodes_of(const GraphProto& graph) {
+  int64_t count = 0;
+  for (const NodeProto& node : graph.nodes) {
+    ++count;
+    for (const AttributeProto& attribute : node.attributes) {
+      for (const auto& inner : attribute.graphs) count += nodes_of(*inner);
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+int64_t unrolled_trips(const GraphProto& body) {
+  return kUnrolledNodes / std::max<int64_t>(nodes_of(body), 1);
+}
+
+void check_size(const StructureContext& context) {
+  if (context.builder.graph().values().size() > kMaxValues)
+    context.node.unsupported(
+        "body", "more than " + std::to_string(kMaxValues) + " unrolled values are not implemented");
+}
+
+bool known_bool(StructureContext& context, const Binding& binding, const char* what) {
+  if (binding.kind != Binding::Kind::kTensor) context.node.invalid(std::string(what) + " is no tensor");
+  const ir::ValueType& type = context.node.type(binding.tensor);
+  if (type.dtype != DType::kBool || num_elements(type.shape) != 1)
+    context.node.invalid(std::string(what) + " is " + ir::to_string(type) + ", expected one bool");
+  const Tensor& value = context.node.known_value(binding.tensor, what);
+  return value.element_as_int(0) != 0;
+}
+
+Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts, int64_t axis,
+                const ValueInfoProto& declared) {
+  Compose c(context.node);
+  if (!parts.empty()) {
+    const int64_t at = context.node.normalize_axis(axis, shown_rank(context.node, parts[0]) + 1);
+    std::vector<ir::ValueId> rows;
+    for (ir::ValueId part : of_one_width(context.node, parts)) rows.push_back(c.unsqueeze(part, at));
+    return tensor(c.concat(std::move(rows), at));
+  }
+  const std::optional<DType> dtype = dtype_of(declared.elem_type);
+  Shape shape{0};
+  for (const Dim& dim : declared.shape) {
+    const int64_t* extent = std::get_if<int64_t>(&dim);
+    if (extent == nullptr)
+      context.node.unsupported("body", "no iteration, and output \"" + declared.name + "\" has a free dim");
+    shape.push_back(*extent);
+  }
+  if (!dtype || !declared.has_shape)
+    context.node.unsupported("body", "no iteration, and output \"" + declared.name + "\" has no type");
+  if (*dtype == kString) shape.push_back(1);
+  return context.builder.constant(Tensor::zeros(*dtype, shape));
+}
+
+}  // namespace tensormill::frontend::onnx
