@@ -318,8 +318,15 @@ void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t er
 }
 
 void GraphExecutor::throw_late(size_t step_index) const {
+  std::string where;
+  for (const LoopRunner& runner : loops_) {
+    // The innermost loop around the step is the last one.
+    if (step_index > runner.loop().begin && step_index <= runner.loop().end)
+      where = ", in iteration " + std::to_string(runner.trip()) + " of the loop of " +
+              origins_text(plan().steps[runner.loop().begin]);
+  }
   throw Error(ErrorCode::kDeadlineExceeded,
-              "the deadline passed before step " + bound_[step_index].step->name + ", " +
+              "the deadline passed before step " + bound_[step_index].step->name + where + ", " +
                   std::to_string(step_index) + " of " + std::to_string(bound_.size()) + " steps done");
 }
 

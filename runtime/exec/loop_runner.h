@@ -20,6 +20,7 @@ public:
   LoopRunner& operator=(LoopRunner&&) = default;
 
   const package::Loop& loop() const { return loop_; }
+  int64_t trip() const { return trip_; }  ///< of the iteration that runs, from 0
   /// Runs the loop's first step, or its last one; returns the step that is next. Throws Error(kTensorData)
   /// when there are more iterations than the stacked values have parts.
   size_t begin();

@@ -457,3 +457,37 @@ def mapped():
 def mapped_of(x, m):
     rows = [x + np.float32(i) for i in range(min(int(m), 9))]
     return [np.concatenate([row * x for row in rows]), np.stack([row.sum() for row in rows])]
+
+
+def stepping(last_too=False):
+    """Steps until a bound is passed, or reached: without end where a step is none."""
+    b = Builder([])
+    body = loop_body(("v", FLOAT, []))
+    after = body.add("Add", ["v", "step"])
+    goes_on = body.add("LessOrEqual" if last_too else "Less", [after, "bound"])
+    graph = body.graph([(goes_on, BOOL), (after, FLOAT)])
+    (result,) = many(b, "Loop", ["", np.bool_(True), np.float32(0)], 1, body=graph)
+    return model(b, [(result, FLOAT)], [("step", FLOAT, []), ("bound", FLOAT, [])])
+
+
+def batched_scan(batch, length, reverse=0, has_lengths=True):
+    """A Scan of opset 8: each row of the batch has its own state and as many steps as its length says."""
+    b = Builder([])
+    body = Body([("h", FLOAT, [3]), ("p", FLOAT, [3])])
+    after = body.add("Tanh", [body.add("Add", [body.add("Mul", ["h", "w"]), "p"])])
+    graph = body.graph([(after, FLOAT), (body.add("Neg", [after]), FLOAT)])
+    inputs = [("lengths", INT64, [batch])] if has_lengths else []
+    inputs += [("h0", FLOAT, [batch, 3]), ("x", FLOAT, [batch, length, 3]), ("w", FLOAT, [3])]
+    results = many(b, "Scan", ["lengths" if has_lengths else "", "h0", "x"], 2, body=graph, num_scan_inputs=1, directions=[reverse])
+    return model(b, [(name, FLOAT) for name in results], inputs, 8)
+
+
+def batched_scan_of(lengths, h0, x, w, reverse=0):
+    states, rows = [], np.zeros_like(x)
+    for row, length in enumerate(lengths):
+        h = h0[row]
+        for step in range(length):
+            h = np.tanh(h * w + x[row, length - 1 - step if reverse else step])
+            rows[row, step] = -h
+        states.append(h)
+    return [np.stack(states), rows]

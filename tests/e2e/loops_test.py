@@ -149,6 +149,24 @@ class Loops(unittest.TestCase):
             variant, generic = self.plans()
             self.assertEqual((self.loops(variant), self.loops(generic)), (0, 1))
 
+    def test_batches_of_sequences_of_opset_8(self):
+        rng = np.random.default_rng(8)
+        for batch, length, looped in ((2, 4, 0), (3, 600, 2)):
+            for reverse in (0, 1):
+                self.compile(loop_models.batched_scan(batch, length, reverse))
+                inputs = {"lengths": np.arange(batch) * (length // batch), "h0": rng.standard_normal((batch, 3)).astype(np.float32),
+                          "x": rng.standard_normal((batch, length, 3)).astype(np.float32), "w": np.array([0.5, -1, 0.25], np.float32)}
+                self.check(loop_models.batched_scan_of(**inputs, reverse=reverse), (batch, reverse), **inputs)
+                self.assertEqual(self.loops(self.plans()[0]), looped)
+
+    def test_batches_of_any_extents_of_opset_8(self):
+        rng = np.random.default_rng(9)
+        self.compile(loop_models.batched_scan("N", "T", has_lengths=False), "--shape-buckets", "N=2;T=3")
+        for batch, length in ((2, 3), (1, 5), (4, 2)):
+            inputs = {"h0": rng.standard_normal((batch, 3)).astype(np.float32), "x": rng.standard_normal((batch, length, 3)).astype(np.float32),
+                      "w": np.array([0.5, -1, 0.25], np.float32)}
+            self.check(loop_models.batched_scan_of([length] * batch, **inputs), (batch, length), **inputs)
+
     def test_as_many_rounds_as_rows(self):
         self.compile(loop_models.rounds_of_rows(), "--shape-buckets", "T=4")
         for length in (1, 2, 4, 31):
