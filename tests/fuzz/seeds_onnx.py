@@ -138,6 +138,57 @@ def steps():
     return model
 
 
+def beside_model(**entries):
+    """y = x + w with w's bytes in the file that the fuzz program has beside the model."""
+    model = adding([helper.make_tensor("w", FLOAT, [4], np.zeros(4, np.float32).tobytes(), raw=True)])
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, str(value)
+    return model
+
+
+def external_seeds():
+    yield "beside", beside_model(location="beside.bin", offset=16, length=16)
+    yield "beside_no_place", beside_model(offset=16)
+    yield "beside_elsewhere", beside_model(location="other.bin")
+    yield "beside_outside", beside_model(location="beside.bin", offset=60, length=16)
+    yield "beside_no_number", beside_model(location="beside.bin", offset="-4")
+    yield "beside_rest", beside_model(location="beside.bin", offset=48)
+
+
+def refused_values():
+    """Inputs and constants of kinds that are not read, all in one model; optional values; a node of each reason."""
+    model = adding([numpy_helper.from_array(np.ones(4, np.float32), "w"),
+                    helper.make_tensor("complex", TensorProto.COMPLEX64, [1], [1])])
+    graph = model.graph
+    graph.input.add(name="map").type.map_type.key_type = INT64
+    graph.input.add(name="maybe").type.optional_type.elem_type.tensor_type.elem_type = FLOAT
+    graph.input.append(helper.make_tensor_value_info("free", FLOAT, [None, "N", 3]))
+    graph.node.extend([
+        helper.make_node("CastMap", ["map"], ["m"], domain="ai.onnx.ml"),
+        helper.make_node("BitCast", ["x"], ["b"], to=INT64),
+        helper.make_node("Conv", ["free", "free"], ["c"], auto_pad="NOWHERE"),
+        helper.make_node("Constant", [], ["k"], value=helper.make_tensor("k", TensorProto.COMPLEX64, [1], [1])),
+        helper.make_node("Split", ["x"], ["s", ""], domain="ai.onnx")])
+    return model
+
+
+def chain(length):
+    """Functions that call one another."""
+    functions = []
+    for i in range(length):
+        body = [helper.make_node(f"F{i + 1}", ["a"], ["b"], domain="own") if i + 1 < length else helper.make_node("Relu", ["a"], ["b"])]
+        functions.append(helper.make_function("own", f"F{i}", ["a"], ["b"], body, [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]))
+    nodes = [helper.make_node("F0", ["x"], ["t"], domain="own"), helper.make_node("F1", ["t"], ["y"], domain="own")]
+    model = model_of(nodes, [("x", FLOAT, [2])], [("y", FLOAT, [2])])
+    model.functions.extend(functions)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    return model
+
+
 def calls_itself():
     body = [helper.make_node("Again", ["a"], ["b"], domain="own")]
     function = helper.make_function("own", "Again", ["a"], ["b"], body, [helper.make_opsetid("own", 1)])
@@ -197,6 +248,31 @@ def broken(name):
     elif name == "attribute_twice":
         graph.node[0].attribute.add(name="a", type=2, i=1)
         graph.node[0].attribute.add(name="a", type=2, i=1)
+    elif name == "newest_opset":
+        model.opset_import[0].version = 99
+    elif name == "nameless_input":
+        graph.input.add(name="").CopyFrom(helper.make_tensor_value_info("", FLOAT, [1]))
+    elif name == "many_axes":
+        graph.input.append(helper.make_tensor_value_info("wide", FLOAT, [1] * 33))
+    elif name == "no_such_input_type":
+        graph.input.append(helper.make_tensor_value_info("odd", 77, [1]))
+    elif name == "huge_input":
+        graph.input.append(helper.make_tensor_value_info("huge", FLOAT, [1 << 40, 1 << 40]))
+    elif name == "nameless_constant":
+        graph.initializer[0].name = ""
+    elif name == "constant_twice":
+        graph.initializer.append(weights)
+    elif name == "reads_nothing":
+        graph.node[0].input.append("ghost")
+    elif name == "no_graph":
+        model.ClearField("graph")
+    elif name == "complex":
+        graph.initializer[0].data_type = TensorProto.COMPLEX128
+    elif name in ("sparse_outside", "sparse_other_places", "sparse_huge"):
+        sparse = graph.sparse_initializer.add(dims=[1 << 20, 1 << 20] if name == "sparse_huge" else [2, 3])
+        sparse.values.CopyFrom(helper.make_tensor("few", FLOAT, [2], [1, 2]))
+        places = [1, 2, 3] if name == "sparse_other_places" else [1, 6]
+        sparse.indices.CopyFrom(helper.make_tensor("places", INT64, [len(places)], places))
     elif name == "segment":
         graph.initializer[0].segment.begin = 1
     return model
@@ -204,13 +280,16 @@ def broken(name):
 
 BROKEN = ["cycle", "made_twice", "short_raw", "short_typed", "negative_extent", "huge_extents", "no_such_type", "strings",
           "sparse", "no_output", "unknown_output", "no_operator", "no_node_outputs", "no_such_operator", "no_such_domain",
-          "old_opset", "no_opset", "old_ir", "input_twice", "attribute_twice", "segment"]
+          "old_opset", "no_opset", "old_ir", "input_twice", "attribute_twice", "segment",
+          "newest_opset", "nameless_input", "many_axes", "no_such_input_type", "huge_input", "nameless_constant", "constant_twice",
+          "reads_nothing", "no_graph", "complex", "sparse_outside", "sparse_other_places", "sparse_huge"]
 
 
 def seeds():
     models = {"typed": typed_constants(), "narrow_raw": narrow_constants(True), "narrow": narrow_constants(False),
               "attributes": attributes(), "functions": functions(), "kinds": kinds_of_values(),
-              "long_raw": long_raw_data(), "sparse_strings": sparse_strings(), "steps": steps(), "calls_itself": calls_itself()}
+              "long_raw": long_raw_data(), "sparse_strings": sparse_strings(), "steps": steps(), "calls_itself": calls_itself(),
+              "chain": chain(3), "long_chain": chain(260), "refused_values": refused_values(), **dict(external_seeds())}
     models |= {name: broken(name) for name in BROKEN}
     for name, model in models.items():
         yield f"{name}.onnx", model.SerializeToString(deterministic=True)

@@ -117,5 +117,34 @@ def plan_seeds():
             yield f"{name}.json", json.dumps(changed, separators=(",", ":"), sort_keys=True)
 
 
+def plan_set_seeds():
+    """A set of plans with one thing wrong, by where it stands."""
+    text = (CORPUS / "plan_set/derived.json").read_text(encoding="utf-8")
+    generic, other = ("generic",), ("generic", "buffer_holes", 0)
+    changes = {"no_plan": ((), {"variants": [], "generic": None}), "name_twice": (("free_dims",), ["N", "N"]),
+               "other_names": (("input_shapes",), [["N", "W"]]), "other_shape": (("input_shapes",), [["N", 7]]),
+               "two_inputs": (("input_shapes",), [["N", "H"], ["N"]]), "dims": ((*generic, "dims"), [4]),
+               "multiples": ((*generic, "multiples"), [2]), "minimums": ((*generic, "minimums"), [0]),
+               "multiples_of_two": ((*generic, "multiples"), [1, 2]), "hole_of_nothing": ((*other, "owner"), 99),
+               "hole_beside": ((*other, "position"), 9), "factor": ((*generic, "derived", 0, "factor_bits"), 0xFF800000),
+               "wide": ((*generic, "derived", 0, "factor_bits"), 0x7F000000), "less": ((*other, "offset"), -5),
+               "much": ((*other, "products", 0, "scale"), 1 << 40), "format_99": (("format_version",), 99),
+               "empty_step": ((*generic, "empties"), [{"step": 0, "arguments": [0]}]), "fixed": (("free_dims",), [])}
+    for name, (path, value) in changes.items():
+        plans = json.loads(text)
+        place = plans
+        for part in path[:-1]:
+            place = place[part]
+        if path:
+            place[path[-1]] = value
+        else:
+            plans.update(value)
+            del plans["generic"]
+        yield f"{name}.json", json.dumps(plans, separators=(",", ":"), sort_keys=True)
+    plans = json.loads(text)
+    plans["variants"] *= 2
+    yield "same_variants.json", json.dumps(plans, separators=(",", ":"), sort_keys=True)
+
+
 SEEDS = {"http_head": head_seeds, "json": json_seeds, "http_body": body_seeds, "preprocess": preprocess_seeds,
-         "target": target_seeds, "records": record_seeds, "plan": plan_seeds}
+         "target": target_seeds, "records": record_seeds, "plan": plan_seeds, "plan_set": plan_set_seeds}

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
@@ -27,7 +28,7 @@ FileDescriptor file_of(std::string_view bytes) {
 }
 
 void read_model(const frontend::onnx::ModelSource& source) {
-  frontend::onnx::read_facts(source);
+  frontend::onnx::facts_json(frontend::onnx::read_facts(source));
   if (!frontend::onnx::unsupported_nodes(source).empty()) return;
   const ir::Graph graph = frontend::onnx::import_model(source, {}, ops::standard_ops());
   ir::verify(graph);
@@ -71,6 +72,9 @@ void fuzz_onnx(std::string_view bytes) {
   frontend::onnx::ModelSource source;
   source.model = MappedFile::map(file_of(bytes).get(), "model");
   source.digest = Digest::of(bytes);
+  static const std::shared_ptr<const MappedFile> beside =
+      MappedFile::map(file_of(std::string(64, '\1')).get(), "beside.bin");
+  source.external["beside.bin"] = beside;
   read_model(source);
 }
 

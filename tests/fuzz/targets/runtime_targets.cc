@@ -23,6 +23,8 @@ namespace tensormill::fuzz {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 24;
+/// Of free dims.
+constexpr int64_t kExtents[] = {0, 1, 3, 17, int64_t{1} << 40, INT64_MAX};
 
 std::span<const std::byte> as_bytes(std::string_view bytes) {
   return std::as_bytes(std::span(bytes.data(), bytes.size()));
@@ -144,7 +146,9 @@ void fuzz_package(std::string_view bytes) {
   attempt([&] { package::Package::open_archive(file_of(bytes)); });
   const std::string repaired = with_tar_checksums(bytes);
   const auto whole = package::Package::open_members(with_digests(repaired));
-  package::LoadedPackage::load(whole);
+  const auto loaded = package::LoadedPackage::load(whole);
+  const size_t count = loaded->first_dims().size();
+  for (const int64_t extent : kExtents) attempt([&] { loaded->bind(std::vector<int64_t>(count, extent)); });
 }
 
 void fuzz_metadata(std::string_view bytes) {
@@ -157,6 +161,23 @@ void fuzz_plan(std::string_view bytes) {
   const std::string text = package::plan_to_json(plan);
   TM_CHECK(package::plan_to_json(package::plan_from_json(text)) == text, "the plan changed: " + text);
   attempt([&] { package::plan_memory(plan); });
+}
+
+void fuzz_plan_set(std::string_view bytes) {
+  const package::PlanSet set = package::plan_set_from_json(bytes);
+  const std::string text = package::plan_set_to_json(set);
+  TM_CHECK(package::plan_set_to_json(package::plan_set_from_json(text)) == text,
+           "the plans changed: " + text);
+  attempt([&] {
+    std::vector<package::TensorInfo> inputs, outputs;
+    package::describe_ports(set, inputs, outputs);
+  });
+  if (!set.generic) return;
+  for (const int64_t extent : kExtents)
+    attempt([&] {
+      const std::vector<int64_t> dims(set.free_dims.size(), extent);
+      package::plan_memory(package::instantiate(*set.generic, dims));
+    });
 }
 
 void fuzz_elf(std::string_view bytes) {
