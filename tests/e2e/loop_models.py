@@ -1,6 +1,7 @@
 """Models with loops, each beside what numpy makes of its inputs."""
 
 import numpy as np
+import onnx
 from free_dims_models import Builder
 from onnx import TensorProto, helper
 
@@ -226,6 +227,53 @@ def doubled(most):
     graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["v", "v"], axis=0), FLOAT)])
     trips = b.add("Min", ["m", np.int64(most)])
     return model(b, [(many(b, "Loop", [trips, "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
+
+
+def chosen_or_endless():
+    """A loop in one branch that would not end where the other branch is taken, and a place that is none there."""
+    b = Builder([])
+    yes, no = Body([]), Body([])
+    body = loop_body(("v", FLOAT, []), ("parts", INT64, []))
+    graph = body.graph([(body.add("Less", [body.add("Add", ["v", "step"]), np.float32(3)]), BOOL), (body.add("Add", ["v", "step"]), FLOAT),
+                        (body.add("Add", ["parts", np.int64(1)]), INT64)])
+    looped = many(yes, "Loop", ["", "", np.float32(0), np.int64(0)], 2, body=graph)
+    pair = yes.add("SequenceConstruct", [looped[0], "step"])
+    place = yes.add("Cast", ["step"], to=INT64)
+    one = yes.graph([(looped[1], INT64), (yes.add("SequenceAt", [pair, place]), FLOAT)])
+    other = no.graph([(no.add("Cast", ["step"], to=INT64), INT64), (no.add("Neg", ["step"]), FLOAT)])
+    positive = b.add("And", [b.add("Greater", ["step", np.float32(0)]), b.add("Less", ["step", np.float32(100)])])
+    results = many(b, "If", [positive], 2, then_branch=one, else_branch=other)
+    return model(b, list(zip(results, (INT64, FLOAT))), [("step", FLOAT, [])])
+
+
+def chosen_or_endless_of(step):
+    if not 0 < step < 100:
+        return [np.int64(step), -step]
+    v, parts = np.float32(0), 0
+    while True:
+        v, parts = v + step, parts + 1
+        if not v < 3:
+            return [np.int64(parts), [v, step][int(step)]]
+
+
+def listed():
+    """A list as a result, and the element at a place that an input says."""
+    b = Builder([])
+    body = loop_body()
+    longer = body.add("SequenceInsert", ["list", body.add("Mul", ["x", body.add("Cast", [body.inputs[0][0]], to=FLOAT)])])
+    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (longer, FLOAT)])
+    graph.input.append(helper.make_tensor_sequence_value_info("list", FLOAT, None))
+    graph.output[1].CopyFrom(helper.make_tensor_sequence_value_info(longer, FLOAT, None))
+    (all_,) = many(b, "Loop", [b.add("Min", ["m", np.int64(9)]), "", b.add("SequenceEmpty", [])], 1, body=graph)
+    made = onnx.load_model_from_string(model(b, [(b.add("SequenceAt", [all_, "place"]), FLOAT), (all_, FLOAT)],
+                                             [("x", FLOAT, [2]), ("m", INT64, []), ("place", INT64, [])]))
+    made.graph.output[1].CopyFrom(helper.make_tensor_sequence_value_info(all_, FLOAT, None))
+    return made.SerializeToString()
+
+
+def listed_of(x, m, place):
+    rows = [x * np.float32(i) for i in range(int(m))]
+    return [rows[int(place)], np.stack(rows)]
 
 
 def branching():

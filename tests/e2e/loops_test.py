@@ -79,6 +79,23 @@ class Loops(unittest.TestCase):
             x = np.array(x, np.float32)
             self.check(loop_models.chosen_of(x, np.float32(0.5)), x, x=x, bound=np.float32(0.5))
 
+    def test_of_a_branch_that_is_not_taken_nothing_fails(self):
+        self.compile(loop_models.chosen_or_endless())
+        for step in (0.5, 0, -1, 1.5, 200):
+            step = np.float32(step)
+            self.check(loop_models.chosen_or_endless_of(step), step, step=step)
+
+    def test_lists_are_results(self):
+        x = np.array([0.5, -1], np.float32)
+        self.compile(loop_models.listed())
+        for m, place in ((1, 0), (4, -1), (9, 3)):
+            self.check(loop_models.listed_of(x, m, place), (m, place), x=x, m=np.int64(m), place=np.int64(place))
+        for place in (4, -5):
+            np.savez(self.folder / "in.npz", x=x, m=np.int64(4), place=np.int64(place))
+            done = mill.run_program("run", self.package, "-i", self.folder / "in.npz", "-o", self.folder / "out.npz")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("sequenceat", done.stderr)
+
     def test_steps_of_the_host_inside_loops(self):
         x = np.array([3, -1, 7.5, 2, 0.5], np.float32)
         self.compile(loop_models.host_steps())

@@ -12,7 +12,11 @@ namespace {
 
 /// Every iteration adds values, so that a loop without end is refused.
 constexpr size_t kMaxValues = size_t{1} << 18;
-/// What is longer, in nodes of the model, becomes a loop where it can.
+/// What is longer, in nodes of the model, becomes a loop where it can. A step of an LSTM of 14 nodes costs
+/// 0.03 to 0.06 us less unrolled, on one core: of 16 elements 0.12 us against 0.15, of 64 elements 1.35
+/// against 1.41, in sequences of 16, 64 and 256 alike. What is paid for it is the compilation: 0.4 s for
+/// 1,000 nodes, 1.4 s for 4,000 and 6.6 s for 16,000, and 0.3, 0.8 and 2.8 MB of a package, against 0.07 s
+/// and 0.15 MB for the loop.
 constexpr int64_t kUnrolledNodes = 2048;
 
 int64_t nodes_of(const GraphProto& graph) {
