@@ -1,7 +1,6 @@
 """Models with loops, each beside what numpy makes of its inputs."""
 
 import numpy as np
-import onnx
 from free_dims_models import Builder
 from onnx import TensorProto, helper
 
@@ -212,23 +211,6 @@ def unbounded_parts():
     return model(b, [(name, FLOAT) for name in results], [("m", INT64, []), ("x", FLOAT, [2])])
 
 
-def growing():
-    """What is handed on gets longer, as often as an input says."""
-    b = Builder([])
-    body = loop_body(("v", FLOAT, [None]))
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["v", "x"], axis=0), FLOAT)])
-    return model(b, [(many(b, "Loop", ["m", "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
-
-
-def doubled(most):
-    """What is handed on gets longer by more in each iteration."""
-    b = Builder([])
-    body = loop_body(("v", FLOAT, [None]))
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["v", "v"], axis=0), FLOAT)])
-    trips = b.add("Min", ["m", np.int64(most)])
-    return model(b, [(many(b, "Loop", [trips, "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
-
-
 def chosen_or_endless():
     """A loop in one branch that would not end where the other branch is taken, and a place that is none there."""
     b = Builder([])
@@ -254,26 +236,6 @@ def chosen_or_endless_of(step):
         v, parts = v + step, parts + 1
         if not v < 3:
             return [np.int64(parts), [v, step][int(step)]]
-
-
-def listed():
-    """A list as a result, and the element at a place that an input says."""
-    b = Builder([])
-    body = loop_body()
-    longer = body.add("SequenceInsert", ["list", body.add("Mul", ["x", body.add("Cast", [body.inputs[0][0]], to=FLOAT)])])
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (longer, FLOAT)])
-    graph.input.append(helper.make_tensor_sequence_value_info("list", FLOAT, None))
-    graph.output[1].CopyFrom(helper.make_tensor_sequence_value_info(longer, FLOAT, None))
-    (all_,) = many(b, "Loop", [b.add("Min", ["m", np.int64(9)]), "", b.add("SequenceEmpty", [])], 1, body=graph)
-    made = onnx.load_model_from_string(model(b, [(b.add("SequenceAt", [all_, "place"]), FLOAT), (all_, FLOAT)],
-                                             [("x", FLOAT, [2]), ("m", INT64, []), ("place", INT64, [])]))
-    made.graph.output[1].CopyFrom(helper.make_tensor_sequence_value_info(all_, FLOAT, None))
-    return made.SerializeToString()
-
-
-def listed_of(x, m, place):
-    rows = [x * np.float32(i) for i in range(int(m))]
-    return [rows[int(place)], np.stack(rows)]
 
 
 def branching():
@@ -350,161 +312,6 @@ def host_steps_of(m, x):
         if count == 0:
             break
     return [v, np.int64(seen)]
-
-
-def cached(opset=16):
-    """Two values of one length that grow side by side, read together: a cache of keys and values and what it is asked."""
-    b = Builder([])
-    body = loop_body(("keys", FLOAT, [1, None, 3]), ("values", FLOAT, [1, None, 2]), ("q", FLOAT, [1, 1, 3]))
-    keys = body.add("Concat", ["keys", "q"], axis=1)
-    values = body.add("Concat", ["values", body.add("Slice", ["q", body.ints(0), body.ints(2), body.ints(2)])], axis=1)
-    weights = body.add("Softmax", [body.add("MatMul", ["q", body.add("Transpose", [keys], perm=[0, 2, 1])])], axis=2)
-    seen = body.add("MatMul", [weights, values])
-    after = body.add("Tanh", [body.add("Add", [body.add("Concat", [seen, body.add("Slice", ["q", body.ints(0), body.ints(1), body.ints(2)])], axis=2), "q"])])
-    size = body.add("ReduceSum", [body.add("Abs", [seen])], keepdims=0)
-    graph = body.graph([(body.add("Less", [size, "bound"]), BOOL), (keys, FLOAT), (values, FLOAT), (after, FLOAT), (seen, FLOAT)])
-    results = many(b, "Loop", [np.int64(12), "", "k", "v", "x"], 4, body=graph)
-    total = b.add("ReduceSum", [results[0]], keepdims=0)
-    return model(b, [(name, FLOAT) for name in (*results, total)],
-                 [("k", FLOAT, [1, 2, 3]), ("v", FLOAT, [1, 2, 2]), ("x", FLOAT, [1, 1, 3]), ("bound", FLOAT, [])], opset)
-
-
-def cached_of(k, v, x, bound):
-    q, seen = x, []
-    for _ in range(12):
-        k, v = np.concatenate([k, q], 1), np.concatenate([v, q[:, :, :2]], 1)
-        scores = q @ k.transpose(0, 2, 1)
-        weights = np.exp(scores - scores.max())
-        out = weights / weights.sum() @ v
-        q = np.tanh(np.concatenate([out, q[:, :, :1]], 2) + q)
-        seen.append(out)
-        if not np.abs(out).sum() < bound:
-            break
-    return [k, v, q, np.stack(seen), k.sum()]
-
-
-VOCABULARY = (np.random.default_rng(4).standard_normal((7, 7)) * 2).astype(np.float32)
-
-
-def greedy(most):
-    """Appends the likeliest token until it is the last of the vocabulary, at most so often."""
-    b = Builder([])
-    body = loop_body(("tokens", INT64, [1, None]))
-    last = body.add("Gather", ["tokens", np.int64(-1)], axis=1)
-    history = body.add("ReduceMean", [body.add("Gather", [b.constant(VOCABULARY), "tokens"], axis=0)], axes=[1], keepdims=0)
-    scores = body.add("Add", [body.add("Gather", [b.constant(VOCABULARY), last], axis=0), history])
-    token = body.add("ArgMax", [scores], axis=1, keepdims=1)
-    graph = body.graph([(body.add("Not", [body.add("Equal", [body.add("Squeeze", [token]), np.int64(6)])]), BOOL),
-                        (body.add("Concat", ["tokens", token], axis=1), INT64)])
-    (result,) = many(b, "Loop", [np.int64(most), "", "prompt"], 1, body=graph)
-    return model(b, [(result, INT64)], [("prompt", INT64, [1, "N"])])
-
-
-def greedy_of(prompt, most):
-    tokens = list(prompt[0])
-    for _ in range(most):
-        scores = VOCABULARY[tokens[-1]] + VOCABULARY[tokens].mean(0)
-        tokens.append(int(scores.argmax()))
-        if tokens[-1] == 6:
-            break
-    return [np.array([tokens])]
-
-
-def appended(count=None, new_axis=0, from_list=False):
-    """A list to which each iteration appends; how many there are an input, a number or an extent says."""
-    b = Builder([])
-    info = helper.make_tensor_sequence_value_info("list", FLOAT, None)
-    body = loop_body(("v", FLOAT, [2, 2]))
-    after = body.add("Tanh", [body.add("Add", [body.add("Mul", ["v", np.float32(1.5)]), np.float32(0.1)])])
-    longer = body.add("SequenceInsert", ["list", after])
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (after, FLOAT), (longer, FLOAT)])
-    graph.input.append(info)
-    graph.output[2].CopyFrom(helper.make_tensor_sequence_value_info(longer, FLOAT, None))
-    first = b.add("SequenceConstruct", ["x", b.add("Neg", ["x"])]) if from_list else b.add("SequenceEmpty", [])
-    if count is None:
-        trips = b.add("Min", ["m", np.int64(20)])
-    elif count == "rows":
-        trips = b.add("Squeeze", [b.add("Slice", [b.add("Shape", ["y"]), b.ints(0), b.ints(1)])])
-    else:
-        trips = np.int64(count)
-    result, all_ = many(b, "Loop", [trips, "", "x", first], 2, body=graph)
-    joined = b.add("ConcatFromSequence", [all_], axis=1, new_axis=new_axis)
-    last = b.add("SequenceAt", [all_, np.int64(-1)])
-    length = b.add("SequenceLength", [all_])
-    inputs = [("x", FLOAT, [2, 2])]
-    if count is None:
-        inputs.append(("m", INT64, []))
-    if count == "rows":
-        inputs.append(("y", FLOAT, ["T"]))
-        joined = b.add("Add", [joined, b.add("ReduceSum", ["y"], keepdims=0)])
-    return model(b, [(result, FLOAT), (joined, FLOAT), (last, FLOAT), (length, INT64)], inputs)
-
-
-def appended_of(x, count, new_axis=0, from_list=False):
-    v, parts = x, [x, -x] if from_list else []
-    for _ in range(int(count)):
-        v = np.tanh(v * np.float32(1.5) + np.float32(0.1))
-        parts.append(v)
-    joined = np.stack(parts, 1) if new_axis else np.concatenate(parts, 1)
-    return [v, joined, parts[-1], np.int64(len(parts))]
-
-
-def queue():
-    """A list that some iterations make longer and others shorter: at places that data says."""
-    b = Builder([])
-    body = loop_body(("v", FLOAT, [2]))
-    length = body.add("SequenceLength", ["list"])
-    large = body.add("And", [body.add("Greater", [body.add("ReduceSum", ["v"], keepdims=0), np.float32(0)]),
-                             body.add("Greater", [length, np.int64(1)])])
-    taken, added = Body([]), Body([])
-    yes = taken.graph([(taken.add("SequenceErase", ["list", np.int64(0)]), FLOAT), (taken.add("SequenceAt", ["list", np.int64(1)]), FLOAT)])
-    no = added.graph([(added.add("SequenceInsert", ["list", "v", np.int64(-1)]), FLOAT), (added.add("Sub", ["v", "w"]), FLOAT)])
-    for side in (yes, no):
-        side.output[0].CopyFrom(helper.make_tensor_sequence_value_info(side.output[0].name, FLOAT, None))
-    list_, found = many(body, "If", [large], 2, then_branch=yes, else_branch=no)
-    after = body.add("Add", [body.add("Mul", [found, np.float32(-0.75)]), "w"])
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (after, FLOAT), (list_, FLOAT)])
-    graph.input.append(helper.make_tensor_sequence_value_info("list", FLOAT, None))
-    graph.output[2].CopyFrom(helper.make_tensor_sequence_value_info(list_, FLOAT, None))
-    trips = b.add("Min", ["m", np.int64(20)])
-    result, all_ = many(b, "Loop", [trips, "", "x", b.add("SequenceConstruct", ["x"])], 2, body=graph)
-    return model(b, [(result, FLOAT), (b.add("ConcatFromSequence", [all_], axis=0, new_axis=1), FLOAT)],
-                 [("x", FLOAT, [2]), ("w", FLOAT, [2]), ("m", INT64, [])])
-
-
-def queue_of(x, w, m):
-    v, parts = x, [x]
-    for _ in range(int(m)):
-        if v.sum() > 0 and len(parts) > 1:
-            found, parts = parts[1], parts[1:]
-        else:
-            parts = parts[:-1] + [v] + parts[-1:]
-            found = v - w
-        v = found * np.float32(-0.75) + w
-    return [v, np.stack(parts)]
-
-
-def mapped():
-    """What a body makes of each element of a list that a loop has made."""
-    b = Builder([])
-    body = loop_body()
-    body.inputs = body.inputs[:2]
-    row = body.add("Add", ["x", body.add("Cast", [body.inputs[0][0]], to=FLOAT)])
-    longer = body.add("SequenceInsert", ["list", row])
-    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (longer, FLOAT)])
-    graph.input.append(helper.make_tensor_sequence_value_info("list", FLOAT, None))
-    graph.output[1].CopyFrom(helper.make_tensor_sequence_value_info(longer, FLOAT, None))
-    (all_,) = many(b, "Loop", [b.add("Min", ["m", np.int64(9)]), "", b.add("SequenceEmpty", [])], 1, body=graph)
-    each = Body([("element", FLOAT, [2]), ("shift", FLOAT, [2])])
-    made = each.graph([(each.add("Mul", ["element", "shift"]), FLOAT), (each.add("ReduceSum", ["element"], keepdims=0), FLOAT)])
-    products, sums = many(b, "SequenceMap", [all_, "x"], 2, body=made)
-    return model(b, [(b.add("ConcatFromSequence", [products], axis=0), FLOAT), (b.add("ConcatFromSequence", [sums], axis=0, new_axis=1), FLOAT)],
-                 [("x", FLOAT, [2]), ("m", INT64, [])], 17)
-
-
-def mapped_of(x, m):
-    rows = [x + np.float32(i) for i in range(min(int(m), 9))]
-    return [np.concatenate([row * x for row in rows]), np.stack([row.sum() for row in rows])]
 
 
 def stepping(last_too=False):

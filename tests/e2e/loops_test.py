@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import growth_models
 import loop_models
 import mill
 import numpy as np
@@ -87,9 +88,9 @@ class Loops(unittest.TestCase):
 
     def test_lists_are_results(self):
         x = np.array([0.5, -1], np.float32)
-        self.compile(loop_models.listed())
+        self.compile(growth_models.listed())
         for m, place in ((1, 0), (4, -1), (9, 3)):
-            self.check(loop_models.listed_of(x, m, place), (m, place), x=x, m=np.int64(m), place=np.int64(place))
+            self.check(growth_models.listed_of(x, m, place), (m, place), x=x, m=np.int64(m), place=np.int64(place))
         for place in (4, -5):
             np.savez(self.folder / "in.npz", x=x, m=np.int64(4), place=np.int64(place))
             done = mill.run_program("run", self.package, "-i", self.folder / "in.npz", "-o", self.folder / "out.npz")
@@ -107,50 +108,50 @@ class Loops(unittest.TestCase):
         inputs = {"k": rng.standard_normal((1, 2, 3)), "v": rng.standard_normal((1, 2, 2)), "x": rng.standard_normal((1, 1, 3))}
         inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
         for level in (0, 3):
-            self.compile(loop_models.cached(), "--opt-level", level)
+            self.compile(growth_models.cached(), "--opt-level", level)
             for bound in (0, 0.7, 1, 1000):
-                self.check(loop_models.cached_of(**inputs, bound=bound), bound, **inputs, bound=np.float32(bound))
+                self.check(growth_models.cached_of(**inputs, bound=bound), bound, **inputs, bound=np.float32(bound))
 
     def test_tokens_are_appended(self):
         for options in (("--input-shapes", "prompt:[1,3]"), ("--shape-buckets", "N=3")):
-            self.compile(loop_models.greedy(20), *options)
+            self.compile(growth_models.greedy(20), *options)
             for prompt in ([0, 1, 2], [3, 3, 5], [5, 4, 0], [2, 2, 2]):
                 prompt = np.array([prompt])
-                self.check(loop_models.greedy_of(prompt, 20), prompt, prompt=prompt)
+                self.check(growth_models.greedy_of(prompt, 20), prompt, prompt=prompt)
         for length in (1, 2, 6):
             prompt = np.arange(length)[None] % 6
-            self.check(loop_models.greedy_of(prompt, 20), prompt, prompt=prompt)
+            self.check(growth_models.greedy_of(prompt, 20), prompt, prompt=prompt)
 
     def test_lists_grow(self):
         x = np.array([[0.5, -1], [2, 0.25]], np.float32)
         for options in ({}, {"new_axis": 1}, {"from_list": True}):
-            self.compile(loop_models.appended(**options))
+            self.compile(growth_models.appended(**options))
             for m in (1, 2, 7, 20):
-                self.check(loop_models.appended_of(x, m, **options), (m, options), x=x, m=np.int64(m))
+                self.check(growth_models.appended_of(x, m, **options), (m, options), x=x, m=np.int64(m))
         for count in (3, 900):
-            self.compile(loop_models.appended(count))
-            self.check(loop_models.appended_of(x, count), count, x=x)
+            self.compile(growth_models.appended(count))
+            self.check(growth_models.appended_of(x, count), count, x=x)
         self.assertEqual(self.loops(self.plans()[0]), 1)
 
     def test_lists_grow_by_an_extent(self):
         x = np.array([[0.5, -1], [2, 0.25]], np.float32)
-        self.compile(loop_models.appended("rows"), "--shape-buckets", "T=3")
+        self.compile(growth_models.appended("rows"), "--shape-buckets", "T=3")
         for length in (1, 2, 3, 11):
             y = np.arange(length, dtype=np.float32)
-            v, joined, last, count = loop_models.appended_of(x, length)
+            v, joined, last, count = growth_models.appended_of(x, length)
             self.check([v, joined + y.sum(), last, count], length, x=x, y=y)
 
     def test_lists_grow_and_shrink(self):
         x, w = np.array([0.5, -1], np.float32), np.array([0.3, 0.4], np.float32)
-        self.compile(loop_models.queue())
+        self.compile(growth_models.queue())
         for m in (0, 1, 2, 3, 9, 20):
-            self.check(loop_models.queue_of(x, w, m), m, x=x, w=w, m=np.int64(m))
+            self.check(growth_models.queue_of(x, w, m), m, x=x, w=w, m=np.int64(m))
 
     def test_lists_are_mapped(self):
         x = np.array([0.5, -1], np.float32)
-        self.compile(loop_models.mapped())
+        self.compile(growth_models.mapped())
         for m in (1, 4, 9):
-            self.check(loop_models.mapped_of(x, m), m, x=x, m=np.int64(m))
+            self.check(growth_models.mapped_of(x, m), m, x=x, m=np.int64(m))
 
     def recurrence_inputs(self, length, axes=(0, 1)):
         rng = np.random.default_rng(length)
@@ -200,8 +201,8 @@ class Loops(unittest.TestCase):
         self.assertLess(len(plan["steps"]), 30)
 
     def test_what_cannot_be_a_loop_is_named(self):
-        for made, words in ((loop_models.unbounded_parts(), ("loop", "M", "bound")), (loop_models.growing(), ("loop", "M", "bound")),
-                            (loop_models.doubled(9), ("loop", "by a fixed number"))):
+        for made, words in ((loop_models.unbounded_parts(), ("loop", "M", "bound")), (growth_models.growing(), ("loop", "M", "bound")),
+                            (growth_models.doubled(9), ("loop", "by a fixed number"))):
             self.path.write_bytes(made)
             done = mill.run_program("compile", self.path, "-o", self.package)
             self.assertNotEqual(done.returncode, 0)
