@@ -93,6 +93,20 @@ class StatefulOperators(OneNode):
                 self.check("LinearAttention", 27, [x, x[:, :, :columns], x, None, x, x], [x, None], **attributes)
             self.assertIn(said, str(caught.exception))
 
+        one, gates = np.array(1, np.float32), {"q_num_heads": 2, "kv_num_heads": 2}
+        for decay, beta, said in ((one, floats(1, 2, 2), r"decay has shape \[\]"), (floats(1, 2, 2), one, r"beta has shape \[\]"),
+                                  (floats(1, 2, 2), None, "operand 5 is missing")):
+            with self.assertRaises(AssertionError) as caught:
+                self.check("LinearAttention", 27, [x, x, x, None, decay, beta], [x, None], **gates)
+            self.assertRegex(str(caught.exception), said)
+        for weight in (np.array(1, np.float32), floats(3, 1, 2), floats(2, 2, 2), floats(2, 1, 0)):
+            with self.assertRaises(AssertionError) as caught:
+                self.check("CausalConvWithState", 27, [x, weight], [x], constants=(1,))
+            self.assertIn("does not fit an input of shape", str(caught.exception))
+        with self.assertRaises(AssertionError) as caught:
+            self.check("CausalConvWithState", 27, [x.astype(np.int64), floats(2, 1, 2)], [x])
+        self.assertIn("operand 0 is i64", str(caught.exception))
+
     def test_causal_convolution(self):
         for taps, steps, bias, past, activation in ((4, 6, True, True, "silu"), (4, 2, False, True, "none"), (3, 5, True, False, "swish"),
                                                     (1, 4, False, False, "none"), (5, 1, True, True, None)):

@@ -11,6 +11,19 @@ namespace {
 
 using V = ir::ValueId;
 
+/// Of the types that opset 27 has for these operators.
+void require_floats(const NodeContext& context) {
+  for (size_t i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    const ir::ValueType& type = context.type(context.input(i));
+    if (!is_float(type.dtype)) context.invalid("operand " + std::to_string(i) + " is " + ir::to_string(type));
+  }
+}
+
+bool has_columns(const NodeContext& context, V x, int64_t count) {
+  return context.rank(x) == 3 && context.type(x).shape[2] == count;
+}
+
 /// x [batch, steps, columns] as [steps, batch, ...]; `each` is the shape of a step's columns.
 V by_step(NodeContext& context, V x, const char* name, const Shape& each) {
   Compose c(context);
@@ -57,12 +70,12 @@ LinearAttention read_operands(NodeContext& context) {
   all.key = by_step(context, context.input(1), "key", {heads, keys, 1});
   all.value = by_step(context, context.input(2), "value", {heads, 1, values});
   if (is_gated) {
-    const bool is_scalar = c.shape(context.input(4)).back() == heads;
+    const bool is_scalar = has_columns(context, context.input(4), heads);
     const V decay = by_step(context, context.input(4), "decay", {heads, is_scalar ? 1 : keys, 1});
     all.kept = c.unary("exp", decay);
   }
   if (is_delta) {
-    const bool is_shared = c.shape(context.input(5)).back() == 1;
+    const bool is_shared = has_columns(context, context.input(5), 1);
     all.rate = by_step(context, context.input(5), "beta", {is_shared ? 1 : heads, 1, 1});
   }
   const Shape state{q[0], heads, keys, values};
@@ -168,6 +181,10 @@ NodeProto scan_node(const std::string& label, const std::vector<std::string>& na
 std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& context) {
   NodeContext& node = context.node;
   Compose c(node);
+  for (const Binding& input : context.inputs) {
+    if (input.kind != Binding::Kind::kTensor) node.invalid("an operand is no tensor");
+  }
+  require_floats(node);
   const LinearAttention all = read_operands(node);
   Scope scope;
   std::vector<std::string> names;
@@ -207,9 +224,10 @@ void convert_causal_conv(NodeContext& context) {
   const std::string activation = context.string_attr("activation", "none");
   const bool is_silu = activation == "silu" || activation == "swish";
   if (!is_silu && activation != "none") context.invalid("activation is \"" + activation + "\"");
+  require_floats(context);
   const V input = context.input(0);
   const Shape x = c.shape(input), w = c.shape(context.input(1));
-  if (x.size() != 3 || w != Shape{x[1], 1, w.back()} || w.back() < 1)
+  if (x.size() != 3 || w.size() != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1)
     context.invalid("weight of shape " + to_string(w) + " does not fit an input of shape " + to_string(x));
   const Shape state{x[0], x[1], w[2] - 1};
   if (context.has_input(3) && c.shape(context.input(3)) != state)
