@@ -1,5 +1,6 @@
-// bench_tuner --model FILE --shapes TEXT [--foreign FILE --foreign-shapes TEXT] [--tasks LIST]
-//             [--foreign-tasks LIST] [--seeds N] [--trials N] [--training N] [--tested N] [--tuners A,B]
+// bench_tuner --model FILE --shapes TEXT [--tasks LIST] [--also FILE --also-shapes TEXT --also-tasks LIST]
+//             [--foreign FILE --foreign-shapes TEXT --foreign-tasks LIST] [--seeds N] [--trials N]
+//             [--training N] [--tested N] [--tuners A,B]
 //             [--rounds N] [--table FILE] [--objects FOLDER] [--program FILE] [--out FOLDER]
 //             [--sketch-trials N] [--operators PART] [--only build|trial|search|model|sketches]
 // Trial cost, guided against random search, and how well the cost model ranks; writes tuner.json and tuner.md
@@ -29,6 +30,9 @@ constexpr uint64_t kPointSeed = 99;
 
 struct Options {
   std::map<std::string, std::string> values = {{"--shapes", ""},
+                                               {"--also", ""},
+                                               {"--also-shapes", ""},
+                                               {"--also-tasks", "all"},
                                                {"--foreign", ""},
                                                {"--foreign-shapes", ""},
                                                {"--tasks", "all"},
@@ -216,8 +220,16 @@ void search_templates(const Options& options, const target::Target& target, Json
                       std::vector<Bar>& bars) {
   Table table(target, std::filesystem::absolute(options.text("--program")).string(), options.text("--table"),
               options.text("--objects"));
-  const Tasks tasks =
-      load(options.text("--model"), options.text("--shapes"), options.text("--tasks"), target);
+  Tasks tasks = load(options.text("--model"), options.text("--shapes"), options.text("--tasks"), target);
+  // Of a second model those that the first one has not.
+  std::set<std::string> keys;
+  for (const auto& task : tasks) keys.insert(task->task.key());
+  if (!options.text("--also").empty()) {
+    for (auto& task :
+         load(options.text("--also"), options.text("--also-shapes"), options.text("--also-tasks"), target)) {
+      if (keys.insert(task->task.key()).second) tasks.push_back(std::move(task));
+    }
+  }
   Tasks foreign;
   if (!options.text("--foreign").empty())
     foreign = load(options.text("--foreign"), options.text("--foreign-shapes"),
