@@ -195,3 +195,36 @@ def mapped():
 def mapped_of(x, m):
     rows = [x + np.float32(i) for i in range(min(int(m), 9))]
     return [np.concatenate([row * x for row in rows]), np.stack([row.sum() for row in rows])]
+
+
+def found():
+    """An optional value that is nothing until an iteration finds one, and the first found stays."""
+    b = Builder([])
+    body = loop_body()
+    value = body.add("Gather", ["x", body.inputs[0][0]], axis=0)
+    empty = body.add("Not", [body.add("OptionalHasElement", ["best"])])
+    fits = body.add("And", [empty, body.add("Greater", [body.add("ReduceSum", [value], keepdims=0), "bound"])])
+    yes, no = Body([]), Body([])
+    taken, kept = yes.add("Optional", [value]), no.add("Identity", ["best"])
+    optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, None))
+    info = lambda name: helper.make_value_info(name, optional)
+    graphs = [yes.graph([(taken, FLOAT)]), no.graph([(kept, FLOAT)])]
+    for graph, name in zip(graphs, (taken, kept), strict=True):
+        graph.output[0].CopyFrom(info(name))
+    (after,) = many(body, "If", [fits], 1, then_branch=graphs[0], else_branch=graphs[1])
+    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (after, FLOAT)])
+    graph.input.append(info("best"))
+    graph.output[1].CopyFrom(info(after))
+    nothing = b.add("Optional", [], type=helper.make_tensor_type_proto(FLOAT, None))
+    (best,) = many(b, "Loop", ["m", "", nothing], 1, body=graph)
+    has = b.add("OptionalHasElement", [best])
+    yes, no = Body([]), Body([])
+    got, none = yes.add("OptionalGetElement", [best]), no.add("Identity", ["otherwise"])
+    (result,) = many(b, "If", [has], 1, then_branch=yes.graph([(got, FLOAT)]), else_branch=no.graph([(none, FLOAT)]))
+    return model(b, [(has, BOOL), (result, FLOAT)],
+                 [("m", INT64, []), ("x", FLOAT, [6, 2]), ("bound", FLOAT, []), ("otherwise", FLOAT, [2])], 18)
+
+
+def found_of(m, x, bound, otherwise):
+    best = next((row for row in x[:int(m)] if row.sum() > bound), None)
+    return [np.bool_(best is not None), otherwise if best is None else best]

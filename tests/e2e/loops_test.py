@@ -86,6 +86,13 @@ class Loops(unittest.TestCase):
             step = np.float32(step)
             self.check(loop_models.chosen_or_endless_of(step), step, step=step)
 
+    def test_optional_values_are_handed_on(self):
+        x, otherwise = np.random.default_rng(3).standard_normal((6, 2)).astype(np.float32), np.array([7, 8], np.float32)
+        self.compile(growth_models.found())
+        for m, bound in ((0, 0), (6, 1000), (6, 0), (6, -1000), (3, 1)):
+            inputs = {"m": np.int64(m), "x": x, "bound": np.float32(bound), "otherwise": otherwise}
+            self.check(growth_models.found_of(**inputs), (m, bound), **inputs)
+
     def test_lists_are_results(self):
         x = np.array([0.5, -1], np.float32)
         self.compile(growth_models.listed())

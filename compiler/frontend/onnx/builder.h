@@ -1,6 +1,6 @@
 /// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
 /// only while the graph is built: a sequence is the list of its tensors, or one tensor of all its elements
-/// where a run works out how many there are, an optional is what it holds. Short
+/// where a run works out how many there are, an optional is what it holds, if it does. Short
 /// loops of known trip counts are unrolled, known branches chosen and calls replaced.
 /// Thread-safety: a builder belongs to one thread.
 #pragma once
@@ -19,11 +19,13 @@ namespace tensormill::frontend::onnx {
 
 /// What a name of the model stands for.
 struct Binding {
-  enum class Kind : uint8_t { kTensor, kSequence, kStack, kNone };
+  enum class Kind : uint8_t { kTensor, kSequence, kStack, kNone, kMaybe };
   Kind kind = Kind::kTensor;
-  /// kTensor, kAbsent for an operand that is not given; kStack: a sequence's elements along the first axis
+  /// kTensor, kAbsent for an operand that is not given; kStack: a sequence's elements along the first axis;
+  /// kMaybe: what an optional value holds
   ir::ValueId tensor = ir::kAbsent;
   std::vector<ir::ValueId> elements;  ///< kSequence
+  ir::ValueId present = ir::kAbsent;  ///< kMaybe: whether it holds that, bool [1]
 };
 
 /// The names that a node sees: its graph's own, then those of the graphs around it.

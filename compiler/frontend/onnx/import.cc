@@ -309,6 +309,11 @@ private:
                     "outputs name \"" + name + "\", which is no value of the model");
       // A sequence becomes one output an element, or one of all where a run works out how many there are; an
       // empty optional value none.
+      if (found->kind == Binding::Kind::kMaybe)
+        throw Error(ErrorCode::kNotSupported,
+                    "output \"" + name +
+                        "\" is an optional value, and data decides whether there is one; served are its "
+                        "element and OptionalHasElement of it");
       if (found->kind == Binding::Kind::kStack) {
         add_stack(name, found->tensor, outputs);
         continue;

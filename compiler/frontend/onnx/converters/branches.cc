@@ -24,6 +24,7 @@ public:
   Binding of(const Binding& yes, const Binding& no, const std::string& name) {
     if (yes.kind == Binding::Kind::kNone && no.kind == Binding::Kind::kNone) return yes;
     if (is_sequence(yes) && is_sequence(no)) return of_sequences(yes, no, name);
+    if (is_optional(yes) || is_optional(no)) return of_optionals(yes, no, name);
     const bool are_tensors = yes.kind == Binding::Kind::kTensor && no.kind == Binding::Kind::kTensor;
     if (!are_tensors || yes.tensor == ir::kAbsent || no.tensor == ir::kAbsent) refuse(name);
     return tensor(of_tensors(yes.tensor, no.tensor, name));
@@ -33,6 +34,24 @@ private:
   [[noreturn]] void refuse(const std::string& name) const {
     static_cast<void>(node_.known(0, "cond"));
     node_.unsupported("then_branch", "its output " + name + " is of another type than that of else_branch");
+  }
+
+  static bool is_optional(const Binding& binding) {
+    return binding.kind == Binding::Kind::kNone || binding.kind == Binding::Kind::kMaybe;
+  }
+
+  Binding of_optionals(const Binding& yes, const Binding& no, const std::string& name) {
+    const V one = held(context_, yes), other = held(context_, no);
+    if ((one == ir::kAbsent && yes.kind != Binding::Kind::kNone) ||
+        (other == ir::kAbsent && no.kind != Binding::Kind::kNone))
+      refuse(name);
+    const V like = one == ir::kAbsent ? other : one;
+    if (is_text(node_, like)) refuse(name);
+    const auto value = [&](V own) {
+      return own == ir::kAbsent ? c_.expand(c_.number(like, 0), c_.shape(like)) : own;
+    };
+    return maybe(of_tensors(value(one), value(other), name),
+                 c_.where(condition_, presence(context_, yes), presence(context_, no)));
   }
 
   Binding of_sequences(const Binding& yes, const Binding& no, const std::string& name) {

@@ -107,13 +107,16 @@ std::vector<V> CarriedValues::initial() {
     if (form.kind != Kind::kConstant) values.push_back(largest(form, form.initial.tensor));
   }
   for (const Count& count : counts_) values.push_back(count.initial);
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kMaybe) values.push_back(presence(context_, form.initial));
+  }
   return values;
 }
 
 /// x, or nothing at all, at the form's largest extents, zeros behind what there is.
 V CarriedValues::largest(const Form& form, V x) {
   Compose c(node_);
-  if (form.axes.empty()) return x;
+  if (form.axes.empty()) return x == ir::kAbsent ? c.filled(form.type.dtype, form.type.shape, 0) : x;
   Shape extents = form.type.shape;
   for (const Axis& axis : form.axes) extents[axis.axis] = extent_of(form, axis.axis);
   if (x == ir::kAbsent || num_elements(c.shape(x)) == 0) return c.filled(form.type.dtype, extents, 0);
@@ -127,11 +130,17 @@ V CarriedValues::largest(const Form& form, V x) {
   return x;
 }
 
+/// How many values are handed on.
+size_t CarriedValues::places() const {
+  return static_cast<size_t>(std::count_if(forms_.begin(), forms_.end(),
+                                           [](const Form& form) { return form.kind != Kind::kConstant; }));
+}
+
 std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
   std::vector<Binding> bindings;
-  const size_t values = carried.size() - counts_.size();
+  const size_t values = places();
   for (size_t i = 0; i < counts_.size(); ++i) counts_[i].carried = carried[values + i];
-  size_t next = 0;
+  size_t next = 0, flag = values + counts_.size();
   for (const Form& form : forms_) {
     if (form.kind == Kind::kConstant) {
       bindings.push_back(form.initial);
@@ -140,7 +149,9 @@ std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
     V x = carried[next++];
     for (const Axis& axis : form.axes)
       x = take_first(node_, x, counts_[axis.count].carried, static_cast<int64_t>(axis.axis));
-    bindings.push_back(form.kind == Kind::kStack ? stack(x) : tensor(x));
+    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, carried[flag++])
+                       : form.kind == Kind::kStack ? stack(x)
+                                                   : tensor(x));
   }
   return bindings;
 }
@@ -185,6 +196,21 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   return fits;
 }
 
+/// Whether the value is optional, and its form another one from now on.
+bool CarriedValues::add_optional(Form& form, const Binding& result) {
+  const auto is_optional = [](const Binding& binding) {
+    return binding.kind == Binding::Kind::kNone || binding.kind == Binding::Kind::kMaybe;
+  };
+  const V before = held(context_, form.initial), after = held(context_, result);
+  if ((!is_optional(form.initial) && !is_optional(result)) || (before == ir::kAbsent && after == ir::kAbsent))
+    return false;
+  const ir::ValueType type = node_.type(before == ir::kAbsent ? after : before);
+  if (type.dtype == kString) return false;
+  form.type = type;
+  form.kind = Kind::kMaybe;
+  return true;
+}
+
 /// A list that the body changes is a stack from now on.
 void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name) {
   const std::string what = "the sequence " + name;
@@ -207,15 +233,28 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
 std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
                                                   const std::vector<std::string>& names) {
   bool fits = true;
-  std::vector<V> values;
+  std::vector<V> values, flags;
   for (size_t i = 0; i < forms_.size(); ++i) {
     Form& form = forms_[i];
     const Binding& result = results[i];
+    if (form.kind == Kind::kMaybe) {
+      flags.push_back(presence(context_, result));
+      const V x = held(context_, result);
+      values.push_back(x == ir::kAbsent ? largest(form, x) : x);
+      if (!widen(form, values.back(), names[i])) refuse(names[i], node_.type(values.back()), form);
+      continue;
+    }
+    if (!is_same(result, form.initial) && add_optional(form, result)) {
+      fits = false;
+      continue;
+    }
     if (form.kind == Kind::kConstant) {
       if (is_same(result, form.initial)) continue;
       if (!is_sequence(result) || !is_sequence(form.initial))
         node_.unsupported(
-            "body", "its output " + names[i] + " is no tensor, and changes from iteration to iteration");
+            "body", "its output " + names[i] +
+                        " is no tensor, and changes from iteration to iteration: served are sequences and "
+                        "optional values of one type and shape, not of strings");
       add_sequence(form, result, names[i]);
       fits = false;
       continue;
@@ -249,6 +288,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
     return std::nullopt;
   }
   for (const Count& count : counts_) values.push_back(count.next);
+  values.insert(values.end(), flags.begin(), flags.end());
   return values;
 }
 
@@ -259,8 +299,8 @@ bool CarriedValues::is_steady(const Count& count) const {
 
 std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
   std::vector<Binding> bindings;
-  const size_t values = final.size() - counts_.size();
-  size_t next = 0;
+  const size_t values = places();
+  size_t next = 0, flag = values + counts_.size();
   for (const Form& form : forms_) {
     if (form.kind == Kind::kConstant) {
       bindings.push_back(form.initial);
@@ -271,7 +311,9 @@ std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is
       if (is_exact && most_trips_ > 0 && is_steady(counts_[axis.count])) continue;
       x = take_first(node_, x, final[values + axis.count], static_cast<int64_t>(axis.axis));
     }
-    bindings.push_back(form.kind == Kind::kStack ? stack(x) : tensor(x));
+    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, final[flag++])
+                       : form.kind == Kind::kStack ? stack(x)
+                                                   : tensor(x));
   }
   return bindings;
 }

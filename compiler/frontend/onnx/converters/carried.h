@@ -15,7 +15,8 @@ public:
   CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
                 std::optional<int64_t> most_trips);
 
-  /// What the loop starts with: the values, then the counts of what may grow.
+  /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
+  /// are optional.
   std::vector<ir::ValueId> initial();
   /// What the body sees of `carried`, which stand for initial().
   std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried);
@@ -34,7 +35,7 @@ private:
     int64_t growth = 0;  ///< at most, in an iteration
     size_t count = 0;    ///< its place among the counts
   };
-  enum class Kind : uint8_t { kTensor, kStack, kConstant };
+  enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant };
   struct Form {
     Kind kind = Kind::kTensor;
     Binding initial;
@@ -47,10 +48,12 @@ private:
     ir::ValueId carried = ir::kAbsent, next = ir::kAbsent;
   };
 
+  bool add_optional(Form& form, const Binding& result);
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
+  size_t places() const;
   ir::ValueId largest(const Form& form, ir::ValueId x);
   int64_t extent_of(const Form& form, size_t axis) const;
   bool is_steady(const Count& count) const;

@@ -237,6 +237,8 @@ Bindings convert_optional(StructureContext& context) {
 }
 
 Bindings convert_optional_has_element(StructureContext& context) {
+  if (context.has_input(0) && context.input(0).kind == Binding::Kind::kMaybe)
+    return one_tensor(Compose(context.node).reshape(context.input(0).present, {}));
   Tensor has(DType::kBool, {});
   has.set_element_int(0, context.has_input(0) && context.input(0).kind != Binding::Kind::kNone ? 1 : 0);
   return std::vector<Binding>{context.builder.constant(std::move(has))};
@@ -244,6 +246,12 @@ Bindings convert_optional_has_element(StructureContext& context) {
 
 Bindings convert_optional_get_element(StructureContext& context) {
   if (context.input(0).kind == Binding::Kind::kNone) context.node.invalid("the optional value is empty");
+  if (context.input(0).kind == Binding::Kind::kMaybe) {
+    Compose c(context.node);
+    // Of none, the place of its only element is none.
+    const ir::ValueId place = c.where(context.input(0).present, c.ints({0}, {1}), c.ints({1}, {1}));
+    return one_tensor(stack_element(context, c.unsqueeze(context.input(0).tensor, 0), place));
+  }
   return std::vector<Binding>{context.input(0)};
 }
 
