@@ -107,18 +107,62 @@ private:
   std::vector<tm_kernel> entries_;
 };
 
-bool gives(const package::GenericPlan& generic, const ir::ShapeCheck& check) {
-  try {
-    const package::ExecPlan plan = package::instantiate(generic, check.dims);
-    for (size_t i = 0; i < check.outputs.size(); ++i) {
-      if (plan.buffers[static_cast<size_t>(plan.outputs[i].buffer)].shape != check.outputs[i]) return false;
-    }
-    return true;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
-    return false;
+using ShapesByName = std::map<std::string, Shape>;
+
+/// Of the values of an imported graph that have a name of their own.
+ShapesByName shapes_of(const ir::Graph& graph) {
+  ShapesByName shapes;
+  std::set<std::string> repeated;
+  for (const ir::Value& value : graph.values()) {
+    if (!shapes.emplace(value.name, value.type.shape).second) repeated.insert(value.name);
   }
+  for (const std::string& name : repeated) shapes.erase(name);
+  return shapes;
 }
+
+/// Compares a generic plan with the model.
+class ShapeComparison {
+public:
+  ShapeComparison(const ir::Variants& variants, const package::GenericPlan& generic) : generic_(generic) {
+    // A pass may have changed the form of what keeps its name.
+    for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
+    for (const ir::ShapedGraph* sample : {&variants.samples.front(), &variants.samples.back()})
+      compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
+    for (const ir::ShapedGraph& small : variants.small) small_.emplace(small.dims, &small.graph);
+  }
+
+  /// Whether the plan can be bound to the check's dims, and its outputs and, as far as they are known, its
+  /// other extents are the model's.
+  bool gives(const ir::ShapeCheck& check) const {
+    try {
+      const package::ExecPlan plan = package::instantiate(generic_, check.dims);
+      for (size_t i = 0; i < check.outputs.size(); ++i) {
+        if (plan.buffers[static_cast<size_t>(plan.outputs[i].buffer)].shape != check.outputs[i]) return false;
+      }
+      const auto small = small_.find(check.dims);
+      return small == small_.end() || equal_of(plan, *small->second) == compared_;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
+      return false;
+    }
+  }
+
+private:
+  /// Those of the compared buffers that are as large as the values of their name.
+  std::set<size_t> equal_of(const package::ExecPlan& plan, const ir::Graph& graph) const {
+    const ShapesByName shapes = shapes_of(graph);
+    std::set<size_t> equal;
+    for (const size_t i : compared_) {
+      const auto found = shapes.find(plan.buffers[i].name);
+      if (found != shapes.end() && found->second == plan.buffers[i].shape) equal.insert(i);
+    }
+    return equal;
+  }
+
+  const package::GenericPlan& generic_;
+  std::set<size_t> compared_;  ///< buffers
+  std::map<std::vector<int64_t>, const ir::Graph*> small_;
+};
 
 /// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
 int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
@@ -133,14 +177,16 @@ int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
 }
 
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
-/// does not are below its minimums; so is 0 where the model does not take it.
-void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
+/// does not are below its minimums; so is 0 where the model does not take it. Returns those without a 0.
+std::set<std::vector<int64_t>> check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
+  std::set<std::vector<int64_t>> refused;
   plan.minimums.assign(base.size(), 0);
+  const ShapeComparison comparison(variants, plan);
   std::vector<int64_t> minimums(base.size(), 1);
   std::set<size_t> may_be_empty;
   for (const ir::ShapeCheck& check : variants.checks) {
-    if (gives(plan, check)) {
+    if (comparison.gives(check)) {
       const auto zero = std::find(check.dims.begin(), check.dims.end(), 0);
       if (zero != check.dims.end()) may_be_empty.insert(static_cast<size_t>(zero - check.dims.begin()));
       continue;
@@ -151,7 +197,10 @@ void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) 
       small = true;
       minimums[d] = std::max(minimums[d], least_above(variants, d, check.dims[d]));
     }
-    if (small) continue;
+    if (small) {
+      refused.insert(check.dims);
+      continue;
+    }
     throw Error(ErrorCode::kNotSupported,
                 "the shapes of the outputs depend on the free dims in a way that "
                 "has no formula: they differ at " +
@@ -161,6 +210,7 @@ void check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) 
     if (minimums[d] == 1) minimums[d] = 0;
   }
   plan.minimums = std::move(minimums);
+  return refused;
 }
 
 /// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
@@ -174,29 +224,81 @@ void check_bounds(const plan::GenericKernel& kernel) {
   }
 }
 
+/// Samples of one form, and the plan that they have in common.
+struct Generalized {
+  std::vector<const ir::ShapedGraph*> samples;
+  std::vector<plan::HiddenConstant> hidden;
+  ir::Graph first, last;  ///< optimized; weights are kept of the two samples alone that are verified
+  plan::GenericModel model;
+  std::set<std::vector<int64_t>> refused;  ///< of the checks, below the samples
+};
+
+Generalized generalize(const ir::Variants& variants, const std::vector<const ir::ShapedGraph*>& samples,
+                       const CompileOptions& options) {
+  std::vector<const ir::Graph*> imported;
+  for (const ir::ShapedGraph* sample : samples) imported.push_back(&sample->graph);
+  plan::SampleGraphs graphs = plan::hide_shape_constants(imported);
+  ir::Graph first = optimize(graphs.graphs.front(), options);
+  std::vector<plan::GraphForm> forms = {plan::form_of(first, samples.front()->dims, first)};
+  ir::Graph last = first;
+  for (size_t i = 1; i < samples.size(); ++i) {
+    last = optimize(graphs.graphs[i], options);
+    forms.push_back(plan::form_of(last, samples[i]->dims, first));
+  }
+  std::vector<std::string> names;
+  for (const ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
+  const auto with_facts = [&](bool all) {
+    return plan::generalize_model(first, forms, graphs.hidden, plan::extent_facts(imported, all), names,
+                                  options.target.facts.lanes(32));
+  };
+  plan::GenericModel model = [&] {
+    try {
+      return with_facts(false);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotSupported) throw;
+      return with_facts(true);
+    }
+  }();
+  model.plan.multiples = variants.multiples;
+  Generalized result{samples,         std::move(graphs.hidden), std::move(first),
+                     std::move(last), std::move(model),         {}};
+  result.refused = check_outputs_of(variants, result.model.plan);
+  return result;
+}
+
+/// Where points below the samples are refused, these are samples, too: extents may end or start there. First
+/// all of them, then without extents of 1, which hide what broadcasts; where neither has one form, without.
+Generalized generalize_all(const ir::Variants& variants, const CompileOptions& options) {
+  std::vector<const ir::ShapedGraph*> samples;
+  for (const ir::ShapedGraph& sample : variants.samples) samples.push_back(&sample);
+  Generalized result = generalize(variants, samples, options);
+  for (const int64_t least : {1, 2}) {
+    std::vector<const ir::ShapedGraph*> more = samples;
+    for (const ir::ShapedGraph& small : variants.small) {
+      const bool is_small = *std::min_element(small.dims.begin(), small.dims.end()) < least;
+      if (!is_small) more.push_back(&small);
+    }
+    if (result.refused.empty() || more.size() == samples.size()) break;
+    // The last one is verified: a large one.
+    std::swap(more[samples.size() - 1], more.back());
+    try {
+      Generalized other = generalize(variants, more, options);
+      if (other.refused.size() < result.refused.size()) return other;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotSupported) throw;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
-  // Optimized weights are kept of the two samples alone that are verified.
-  std::vector<const ir::Graph*> imported;
-  for (const ir::ShapedGraph& sample : variants.samples) imported.push_back(&sample.graph);
-  const plan::SampleGraphs samples = plan::hide_shape_constants(imported);
-  const ir::Graph first = optimize(samples.graphs.front(), options);
-  std::vector<plan::GraphForm> forms = {plan::form_of(first, variants.samples.front().dims, first)};
-  std::optional<ir::Graph> last;
-  for (size_t i = 1; i < variants.samples.size(); ++i) {
-    last = optimize(samples.graphs[i], options);
-    forms.push_back(plan::form_of(*last, variants.samples[i].dims, first));
-  }
-  std::vector<std::string> names;
-  for (ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
+  Generalized generalized = generalize_all(variants, options);
   CompiledGeneric compiled;
-  compiled.model = plan::generalize_model(first, forms, samples.hidden, plan::extent_facts(imported), names,
-                                          options.target.facts.lanes(32));
-  compiled.model.plan.multiples = variants.multiples;
-  check_outputs_of(variants, compiled.model.plan);
+  compiled.model = std::move(generalized.model);
   for (const plan::GenericKernel& kernel : compiled.model.kernels) {
     check_bounds(kernel);
     compiled.functions.push_back(lower::lower(kernel.loops, options.target));
@@ -212,8 +314,10 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
   }
   if (options.verify != VerifyMode::kNone && options.host_runs_target) {
     const GenericVerifier verifier(compiled, verifies);
-    verifier.run(first, samples.hidden, 0, forms.front().dims);
-    if (last) verifier.run(*last, samples.hidden, forms.size() - 1, forms.back().dims);
+    const size_t count = generalized.samples.size();
+    verifier.run(generalized.first, generalized.hidden, 0, generalized.samples.front()->dims);
+    if (count > 1)
+      verifier.run(generalized.last, generalized.hidden, count - 1, generalized.samples.back()->dims);
   }
   return compiled;
 }

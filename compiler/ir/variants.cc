@@ -30,7 +30,7 @@ DimShape shape_from(const Json& json) {
 
 std::string write_variants(const Variants& variants, int text_fd, int constants_fd) {
   std::vector<const Graph*> graphs;
-  for (const auto* list : {&variants.graphs, &variants.samples}) {
+  for (const auto* list : {&variants.graphs, &variants.samples, &variants.small}) {
     for (const ShapedGraph& graph : *list) graphs.push_back(&graph.graph);
   }
   write_bundle(graphs, text_fd, constants_fd);
@@ -45,7 +45,8 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"samples", dims_of(variants.samples)},
-              {"checks", std::move(checks)},        {"multiples", variants.multiples}}
+              {"small", dims_of(variants.small)},   {"checks", std::move(checks)},
+              {"multiples", variants.multiples}}
       .dump();
 }
 
@@ -57,16 +58,19 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   json.at("free_dims").get_to(variants.free_dims);
   json.at("multiples").get_to(variants.multiples);
   for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
-  if (graphs.size() != json.at("graphs").size() + json.at("samples").size())
+  if (graphs.size() != json.at("graphs").size() + json.at("samples").size() + json.at("small").size())
     throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");
   for (const Json& check : json.at("checks"))
     variants.checks.push_back(
         {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
   size_t next = 0;
-  for (const Json& dims : json.at("graphs"))
-    variants.graphs.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
-  for (const Json& dims : json.at("samples"))
-    variants.samples.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
+  const auto take = [&](const char* name, std::vector<ShapedGraph>& list) {
+    for (const Json& dims : json.at(name))
+      list.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
+  };
+  take("graphs", variants.graphs);
+  take("samples", variants.samples);
+  take("small", variants.small);
   return variants;
 }
 

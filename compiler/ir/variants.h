@@ -27,8 +27,9 @@ struct Variants {
   std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
   std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
   std::vector<ShapedGraph> samples;    ///< what the generic plan generalizes
-  std::vector<ShapeCheck> checks;      ///< what the generic plan must give
-  std::vector<int64_t> multiples;      ///< what each free dim must be a multiple of, when there are samples
+  std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
+  std::vector<ShapeCheck> checks;  ///< what the generic plan must give
+  std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

@@ -1,4 +1,5 @@
 /// concat: tensors one after the other along an axis.
+#include "compiler/ir/kept.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -45,6 +46,8 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), out.shape.size());
+  // In one form whatever the parts, of which some have no elements in some samples (ir::kKept).
+  const bool is_kept = context.attrs.has(ir::kKept) && out.shape[axis] != 0;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     // From the last part to the first: select(axis < end of part, part, the parts after it).
     Expr value;
@@ -52,10 +55,10 @@ TeOutputs compute(const ir::ComputeContext& context) {
     for (size_t i = context.inputs.size(); i-- > 0;) {
       const int64_t extent = context.input_types[i].shape[axis];
       const int64_t start = end - extent;
-      if (extent == 0) continue;
+      if (extent == 0 && !is_kept) continue;
       const Expr at = clamp_index(axes[axis] - Expr(start), extent);
-      const Expr part =
-          te::read(context.inputs[i], replaced(axes, axis, extent == out.shape[axis] ? axes[axis] : at));
+      const bool is_whole = extent == out.shape[axis] && !is_kept;
+      const Expr part = te::read(context.inputs[i], replaced(axes, axis, is_whole ? axes[axis] : at));
       value = value ? te::select(axes[axis] < Expr(end), part, value) : part;
       end = start;
     }

@@ -208,45 +208,91 @@ DimFormula DimFitter::derive(size_t dim, DerivedExtent extent, const std::vector
   return single(1, identity(at));
 }
 
+bool DimFitter::gives(const DerivedExtent& extent, const std::vector<int64_t>& values) const {
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (evaluate(extent, samples_[s]) != values[s]) return false;
+  }
+  return true;
+}
+
 /// The dim, or a known extent of it, times one of the model's factors.
 std::optional<DimFormula> DimFitter::fit_scaled(size_t dim, const std::vector<int64_t>& values) {
   const DimFormula own = single(1, identity(dim));
   for (const float factor : factors_) {
-    const auto scales = [&](const DimFormula& of) {
-      for (size_t s = 0; s < values.size(); ++s) {
-        if (scaled_extent(evaluate(of, samples_[s]), factor) != values[s]) return false;
-      }
-      return true;
-    };
-    if (scales(own)) return derive(dim, {own, factor}, values);
+    if (gives({own, factor}, values)) return derive(dim, {own, factor}, values);
     for (const auto& [extents, formula] : known_) {
-      if (formula && scales(*formula)) return derive(dim, {*formula, factor}, values);
+      if (formula && gives({*formula, factor}, values)) return derive(dim, {*formula, factor}, values);
     }
   }
   return std::nullopt;
 }
 
-/// The dim, or a known extent of it, and a number, up to a bound that several samples reach.
-std::optional<DimFormula> DimFitter::fit_bounded(size_t dim, const std::vector<int64_t>& values) {
-  const int64_t most = *std::max_element(values.begin(), values.end());
-  size_t reached = 0, below = 0, first = values.size();
-  for (size_t s = 0; s < values.size(); ++s) {
-    if (values[s] < most) first = std::min(first, s);
-    ++(values[s] < most ? below : reached);
+void DimFitter::add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down) {
+  const std::optional<DimFormula> of_up = fit(up), of_down = fit(down);
+  const bool is_positive = std::all_of(down.begin(), down.end(), [](int64_t value) { return value > 0; });
+  if (of_up && of_down && is_positive && (varies(up) || varies(down))) ratios_.push_back({*of_up, *of_down});
+}
+
+/// An extent times the quotient of another and itself: the other one, but where the product rounds down.
+std::optional<DimFormula> DimFitter::fit_ratio(const std::vector<int64_t>& values,
+                                               const std::vector<size_t>& dims) {
+  for (const ExtentRatio& ratio : ratios_) {
+    DerivedExtent extent{ratio.down};
+    extent.ratio = ratio;
+    if (gives(extent, values)) return derive(dims.size() == 1 ? dims[0] : terms_.size(), extent, values);
   }
-  if (most < 0 || reached < 2 || below < 2) return std::nullopt;
+  return std::nullopt;
+}
+
+/// What has a formula where it is between two bounds, and is one of them elsewhere. A dim of its own.
+std::optional<DimFormula> DimFitter::fit_within(size_t dim, const std::vector<int64_t>& values, int64_t least,
+                                                int64_t most) {
+  constexpr size_t kFewest = 4;
+  std::vector<std::vector<int64_t>> inner_samples;
+  std::vector<int64_t> inner;
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (values[s] <= least || values[s] >= most) continue;
+    inner_samples.emplace_back(samples_[s].begin(),
+                               samples_[s].begin() + static_cast<std::ptrdiff_t>(terms_.size()));
+    inner.push_back(values[s]);
+  }
+  if (inner.size() < 2 || !varies(inner)) return std::nullopt;
   const auto bounded = [&](DimFormula of) -> std::optional<DimFormula> {
-    of.offset += values[first] - evaluate(of, samples_[first]);
-    for (size_t s = 0; s < values.size(); ++s) {
-      if (std::min(evaluate(of, samples_[s]), most) != values[s]) return std::nullopt;
-    }
-    return derive(dim, {of, 1, most}, values);
+    const DerivedExtent extent{std::move(of), 1, most, least};
+    return gives(extent, values) ? std::optional(derive(dim, extent, values)) : std::nullopt;
   };
-  if (auto formula = bounded(single(1, identity(dim)))) return formula;
+  const auto moved = [&](DimFormula of) {
+    for (size_t s = 0; s < values.size(); ++s) {
+      if (values[s] <= least || values[s] >= most) continue;
+      of.offset += values[s] - evaluate(of, samples_[s]);
+      break;
+    }
+    return of;
+  };
+  if (auto formula = bounded(moved(single(1, identity(dim))))) return formula;
   for (const auto& [extents, formula] : known_) {
     if (!formula || !varies(extents)) continue;
-    if (auto found = bounded(*formula)) return found;
+    if (auto found = bounded(moved(*formula))) return found;
   }
+  if (inner.size() < kFewest) return std::nullopt;
+  DimFitter between(std::move(inner_samples));
+  std::optional<DimFormula> formula = between.fit_line(dim, inner);
+  if (!formula) formula = between.fit_quotient(dim, inner);
+  return formula ? bounded(*formula) : std::nullopt;
+}
+
+/// The dim, or a known extent of it, and a number, up to or down to a bound that several samples reach.
+std::optional<DimFormula> DimFitter::fit_bounded(size_t dim, const std::vector<int64_t>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const auto is_reached = [&](int64_t bound) { return std::count(values.begin(), values.end(), bound) >= 2; };
+  constexpr DerivedExtent kOpen{};
+  if (*high >= 0 && is_reached(*high)) {
+    if (auto formula = fit_within(dim, values, kOpen.least, *high)) return formula;
+  }
+  if (is_reached(*low)) {
+    if (auto formula = fit_within(dim, values, *low, kOpen.most)) return formula;
+  }
+  if (*high >= 0 && is_reached(*high) && is_reached(*low)) return fit_within(dim, values, *low, *high);
   return std::nullopt;
 }
 
@@ -401,10 +447,35 @@ std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   return known_.emplace(values, find(values)).first->second;
 }
 
+std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values,
+                                              const std::vector<bool>& counts) {
+  TM_CHECK(values.size() == samples_.size() && counts.size() == samples_.size(), "one value a sample");
+  std::vector<std::vector<int64_t>> samples;
+  std::vector<int64_t> some;
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (!counts[s]) continue;
+    samples.emplace_back(samples_[s].begin(),
+                         samples_[s].begin() + static_cast<std::ptrdiff_t>(terms_.size()));
+    some.push_back(values[s]);
+  }
+  if (some.size() == values.size()) return fit(values);
+  if (some.empty()) return std::nullopt;
+  if (!varies(some)) return DimFormula{some[0], {}};
+  for (const auto& [extents, formula] : known_) {
+    bool holds = formula.has_value();
+    for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s];
+    if (holds) return formula;
+  }
+  DimFitter part(std::move(samples), factors_);
+  const std::optional<DimFormula> formula = part.fit(some);
+  return part.derived().empty() ? formula : std::nullopt;
+}
+
 std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!varies(values)) return DimFormula{values[0], {}};
   const std::vector<size_t> dims = dims_of(values);
-  std::optional<DimFormula> formula;
+  std::optional<DimFormula> formula = fit_ratio(values, dims);
+  if (formula) return formula;
   if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {
     // A quotient, with its offset in it where that goes, is a term of its own for what is to come.

@@ -20,11 +20,16 @@ public:
   /// and is no small quotient: what is a known extent times one of them is a dim of its own for what follows.
   explicit DimFitter(std::vector<std::vector<int64_t>> samples, std::vector<float> factors = {});
 
+  /// One more factor, the float32 quotient of two numbers; nothing happens where one of them has no formula.
+  void add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down);
+
   /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
   /// extents that were, the sum of one and a number, or of one and a formula of fewer dims; nothing when
   /// there is none. Equal values have one formula, whoever asks: two extents that are equal in all samples
   /// are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
+  /// A formula that gives the values of the samples that `counts` names; the others may have any.
+  std::optional<DimFormula> fit_some(const std::vector<int64_t>& values, const std::vector<bool>& counts);
   /// The dims of formulas behind the free ones, so far.
   const std::vector<DerivedExtent>& derived() const { return derived_; }
 
@@ -41,7 +46,11 @@ private:
   std::optional<DimFormula> fit_small_quotient(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_one_dim(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_scaled(size_t dim, const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_ratio(const std::vector<int64_t>& values, const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_bounded(size_t dim, const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_within(size_t dim, const std::vector<int64_t>& values, int64_t least,
+                                       int64_t most);
+  bool gives(const DerivedExtent& extent, const std::vector<int64_t>& values) const;
   DimFormula derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
@@ -53,6 +62,7 @@ private:
 
   std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents
   std::vector<float> factors_;
+  std::vector<ExtentRatio> ratios_;
   std::vector<DerivedExtent> derived_;
   std::vector<size_t> derived_of_;  ///< by derived extent: the free dim that decides it
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;

@@ -44,29 +44,90 @@ std::vector<float> factors_of(const ir::Graph& graph) {
   return factors;
 }
 
+bool varies(const std::vector<int64_t>& values) {
+  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
+}
+
+/// The integers of a short row: what is known of shapes, also where it was cast, or a constant.
+std::optional<std::vector<int64_t>> integers_of(const ir::Graph& graph, ir::ValueId id) {
+  while (graph.value(id).producer != ir::kAbsent && !graph.value(id).known) {
+    const ir::Node& node = graph.node(graph.value(id).producer);
+    if (node.op != "cast") return std::nullopt;
+    id = node.inputs[0];
+  }
+  const ir::Value& value = graph.value(id);
+  const std::optional<Tensor>& row = value.known ? value.known : value.constant;
+  if (!row || row->num_elements() > kLongestRow || row->dtype() == DType::kBool) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < row->num_elements(); ++i) {
+    const double number =
+        is_float(row->dtype()) ? row->element_as_double(i) : static_cast<double>(row->element_as_int(i));
+    if (number != std::rint(number) || !(std::fabs(number) < 1e15)) return std::nullopt;
+    numbers.push_back(static_cast<int64_t>(number));
+  }
+  return numbers;
+}
+
+/// By element of a short row: its values in the samples, where all have it.
+std::vector<std::vector<int64_t>> rows_of(const std::vector<const ir::Graph*>& samples, ir::ValueId id) {
+  std::vector<std::vector<int64_t>> rows;
+  for (const ir::Graph* graph : samples) {
+    const std::optional<std::vector<int64_t>> numbers = integers_of(*graph, id);
+    if (!numbers || (!rows.empty() && rows.size() != numbers->size())) return {};
+    rows.resize(numbers->size());
+    for (size_t k = 0; k < rows.size(); ++k) rows[k].push_back((*numbers)[k]);
+  }
+  return rows;
+}
+
+void add_ratios(const std::vector<const ir::Graph*>& samples, const ir::Node& node, ExtentFacts& facts) {
+  const auto ups = rows_of(samples, node.inputs[0]), downs = rows_of(samples, node.inputs[1]);
+  if (ups.empty() || downs.empty()) return;
+  for (size_t k = 0; k < std::max(ups.size(), downs.size()); ++k) {
+    const auto &up = ups[k % ups.size()], &down = downs[k % downs.size()];
+    if (facts.ratios.size() < kMaxFactors && (varies(up) || varies(down)))
+      facts.ratios.push_back({up, down, facts.extents.size()});
+  }
+}
+
+bool divides_floats(const ir::Graph& graph, const ir::Node& node) {
+  return node.op == "div" && is_float(graph.value(node.outputs[0]).type.dtype);
+}
+
+bool same_structure(const std::vector<const ir::Graph*>& samples) {
+  const ir::Graph& first = *samples.front();
+  return std::all_of(samples.begin(), samples.end(), [&](const ir::Graph* graph) {
+    return graph->values().size() == first.values().size() && graph->nodes().size() == first.nodes().size();
+  });
+}
+
 }  // namespace
 
-ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples) {
+ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all) {
   ExtentFacts facts;
-  facts.factors = factors_of(*samples.front());
-  if (facts.factors.empty()) return facts;
-  const size_t count = samples.front()->values().size();
-  const bool same = std::all_of(samples.begin(), samples.end(),
-                                [&](const ir::Graph* graph) { return graph->values().size() == count; });
-  for (size_t i = 0; i < count && same; ++i) {
+  const ir::Graph& first = *samples.front();
+  facts.factors = factors_of(first);
+  if (!same_structure(samples)) return facts;
+  for (size_t i = 0; i < first.values().size(); ++i) {
+    const ir::NodeId producer = first.values()[i].producer;
+    if (producer != ir::kAbsent && divides_floats(first, first.node(producer)))
+      add_ratios(samples, first.node(producer), facts);
     const auto shape_of = [&](const ir::Graph* graph) -> const Shape& {
       return graph->values()[i].type.shape;
     };
-    for (size_t d = 0; d < shape_of(samples.front()).size(); ++d) {
+    for (size_t d = 0; d < shape_of(&first).size(); ++d) {
       std::vector<int64_t> values;
       for (const ir::Graph* graph : samples) {
         if (d < shape_of(graph).size()) values.push_back(shape_of(graph)[d]);
       }
-      const bool varies =
-          std::any_of(values.begin(), values.end(), [&](int64_t v) { return v != values[0]; });
-      if (varies && values.size() == samples.size()) facts.extents.push_back(std::move(values));
+      if (values.size() == samples.size() && varies(values)) facts.extents.push_back(std::move(values));
+    }
+    if (!all || !first.values()[i].known) continue;
+    for (std::vector<int64_t>& values : rows_of(samples, static_cast<ir::ValueId>(i))) {
+      if (varies(values)) facts.extents.push_back(std::move(values));
     }
   }
+  if (facts.factors.empty() && facts.ratios.empty() && !all) facts.extents.clear();
   return facts;
 }
 

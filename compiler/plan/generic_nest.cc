@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "compiler/te/rewrite_reads.h"
@@ -138,7 +139,11 @@ private:
 class Generalizer {
 public:
   Generalizer(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars)
-      : samples_(samples), fitter_(fitter), vars_(vars) {}
+      : counts_(have_form(samples)), fitter_(fitter), vars_(vars) {
+    for (size_t s = 0; s < samples.size(); ++s) {
+      if (counts_[s]) samples_.push_back(samples[s]);
+    }
+  }
 
   Nest run() {
     const te::TensorNode& first = *samples_[0]->tensor;
@@ -199,7 +204,13 @@ private:
     for (size_t i = 0; i < get(*samples_[0]).size(); ++i) {
       const te::Var var = te::make_var(get(*samples_[0])[i].var->name);
       axes.push_back({var, merge([&](const Nest& sample) { return get(sample).at(i).extent; })});
-      for (const Nest* sample : samples_) renamed_[get(*sample)[i].var.get()] = var;
+      for (const Nest* sample : samples_) {
+        const te::Axis& axis = get(*sample)[i];
+        renamed_[axis.var.get()] = var;
+        const int64_t* extent = te::as_int(axis.extent);
+        if (extent != nullptr && *extent == 1) single_.insert(axis.var.get());
+        own_[var.get()].push_back(axis.var);
+      }
     }
     return axes;
   }
@@ -237,13 +248,42 @@ private:
                      [](const Expr& a, const Expr& b) { return a.same_as(b); }))
         return found->second.second;
     }
-    for (const Expr& expr : exprs) {
-      if (expr->op != first->op || expr->type != first->type || expr->args.size() != first->args.size())
-        cannot("an expression");
+    std::vector<Expr> alike = exprs;
+    for (size_t s = 0; s < exprs.size(); ++s) {
+      const auto differs = [&] {
+        const Expr& expr = alike[s];
+        return expr->op != first->op || expr->type != first->type || expr->args.size() != first->args.size();
+      };
+      if (differs()) alike[s] = written_out(exprs[s], first, s);
+      if (differs()) cannot("an expression");
     }
-    Expr result = merge_node(exprs);
+    Expr result = merge_node(alike);
     done_[first.get()] = {exprs, result};
     return result;
+  }
+
+  /// An index of sample `s` in the form of another sample's: where an axis has one element, its index was
+  /// left out, and so was a 0 that is added. The index itself where that is not so.
+  Expr written_out(const Expr& expr, const Expr& form, size_t s) const {
+    if (form->op == ExprOp::kVar) {
+      const auto own = own_.find(renamed_.at(form->var.get()).get());
+      if (own == own_.end() || expr->op != ExprOp::kIntImm || expr->int_value != 0) return expr;
+      const te::Var& var = own->second[s];
+      return single_.count(var.get()) != 0 ? Expr(var) : expr;
+    }
+    if (form->args.size() != 2 || form->type.dtype != DType::kInt64 || form->args[1]->op != ExprOp::kIntImm ||
+        expr->op == form->op)
+      return expr;
+    if (form->op == ExprOp::kMul) {
+      const bool is_index = expr->op == ExprOp::kVar && single_.count(expr->var.get()) != 0;
+      const Expr index = is_index ? expr : written_out(expr, form->args[0], s);
+      return !is_index && index.same_as(expr) ? expr : te::make(ExprOp::kMul, {index, form->args[1]});
+    }
+    if (form->op != ExprOp::kAdd) return expr;
+    const bool is_number = expr->op == ExprOp::kIntImm;
+    const Expr rest = written_out(is_number ? Expr(0) : expr, form->args[0], s);
+    if (rest->op == ExprOp::kIntImm) return expr;
+    return te::make(ExprOp::kAdd, {rest, is_number ? expr : Expr(0)});
   }
 
   Expr merge_node(const std::vector<Expr>& exprs) {
@@ -278,8 +318,13 @@ private:
     return static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node.tensor) - inputs.begin());
   }
 
+  /// `values`: of the samples with elements.
   Expr hole(const std::vector<int64_t>& values, DType dtype) {
-    const std::optional<DimFormula> formula = fitter_.fit(values);
+    std::vector<int64_t> all(counts_.size(), 0);
+    for (size_t s = 0, next = 0; s < all.size(); ++s) {
+      if (counts_[s]) all[s] = values[next++];
+    }
+    const std::optional<DimFormula> formula = fitter_.fit_some(all, counts_);
     if (!formula) cannot("the extent or constant " + std::to_string(values[0]));
     const Expr value = vars_.expr(*formula);
     return dtype == DType::kInt64 ? value : te::cast(dtype, value);
@@ -313,15 +358,28 @@ private:
     return te::imm_like(first->type, 1) / hole(reciprocals, first->type.dtype);
   }
 
-  const std::vector<const Nest*>& samples_;
+  const std::vector<bool> counts_;  ///< by sample: whether it is one of samples_
+  std::vector<const Nest*> samples_;
   DimFitter& fitter_;
   TermVars& vars_;
   const std::vector<Tensor>* inputs_ = nullptr;
   std::unordered_map<const te::VarNode*, te::Var> renamed_;
+  std::unordered_map<const te::VarNode*, std::vector<te::Var>> own_;  ///< by var of the result: the samples'
+  std::set<const te::VarNode*> single_;                               ///< vars of axes of one element
   std::unordered_map<const te::ExprNode*, std::pair<std::vector<Expr>, Expr>> done_;
 };
 
 }  // namespace
+
+std::vector<bool> have_form(const std::vector<const Nest*>& samples) {
+  std::vector<bool> result;
+  for (const Nest* sample : samples) {
+    const bool has_elements = num_elements(sample->tensor->constant_shape()) != 0;
+    const bool is_of_nothing = samples[0]->tensor->reduction && sample->sources.empty();
+    result.push_back(sample == samples[0] || (has_elements && !is_of_nothing));
+  }
+  return result;
+}
 
 Nests split_nests(const te::Program& program) { return Splitter(program).run(); }
 

@@ -59,7 +59,12 @@ private:
   std::vector<te::Var> vars_;
 };
 
-/// The nest of all samples. Throws Error(kNotSupported) saying what cannot be generalized.
+/// Which samples of a nest say how it is computed: those with elements, which are no reductions of nothing;
+/// the others only say how large it is.
+std::vector<bool> have_form(const std::vector<const Nest*>& samples);
+
+/// The nest of all samples that say how it is computed. Throws Error(kNotSupported) saying what cannot be
+/// generalized.
 Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars);
 
 /// Which inputs of a nest have no elements where the output has some: none of them where a free dim is 0.

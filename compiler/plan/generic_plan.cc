@@ -58,7 +58,12 @@ public:
         fitter_(dims_of(samples), facts.factors),
         buffer_of_(first.values().size(), -1) {
     // In the model's order: an extent that another is scaled from may be none of the plan's.
-    for (const std::vector<int64_t>& extent : facts.extents) fitter_.fit(extent);
+    auto ratio = facts.ratios.begin();
+    for (size_t i = 0; i <= facts.extents.size(); ++i) {
+      for (; ratio != facts.ratios.end() && ratio->extents == i; ++ratio)
+        fitter_.add_ratio(ratio->up, ratio->down);
+      if (i < facts.extents.size()) fitter_.fit(facts.extents[i]);
+    }
   }
 
   GenericModel run(const std::vector<std::string>& output_names) {
@@ -292,13 +297,15 @@ private:
 
   using ShapeFormulas = std::vector<DimFormula>;
 
+  /// `get`: a shape of a sample's nest.
   template <typename Get>
   ShapeFormulas formulas_of(const std::vector<const Nest*>& samples, const Get& get) {
     ShapeFormulas formulas;
+    const std::vector<bool> counts = have_form(samples);
     for (size_t d = 0; d < get(*samples[0]).size(); ++d) {
       std::vector<int64_t> values;
-      for (const Nest* sample : samples) values.push_back(get(*sample)[d]);
-      formulas.push_back(fitter_.fit(values).value());
+      for (size_t s = 0; s < samples.size(); ++s) values.push_back(counts[s] ? get(*samples[s])[d] : 0);
+      formulas.push_back(fitter_.fit_some(values, counts).value());
     }
     return formulas;
   }

@@ -53,9 +53,15 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
 struct ExtentFacts {
   std::vector<float> factors;  ///< by which the model multiplies extents, beyond small quotients
   std::vector<std::vector<int64_t>> extents;  ///< of the model's values in order: one value a sample
+  struct Ratio {
+    std::vector<int64_t> up, down;
+    size_t extents = 0;  ///< so many of the extents come before it
+  };
+  std::vector<Ratio> ratios;  ///< which the model divides: one value a sample
 };
-/// `samples`: the imported graphs. Extents are listed where there is a factor.
-ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples);
+/// `samples`: the imported graphs. Extents are listed where there is a factor or a ratio; `all`: everywhere,
+/// and the integers that the model computes from shapes.
+ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all = false);
 
 /// The plan is that of `first`, whose form is the first of the samples; its last inputs are `hidden`. `lanes`
 /// of 32 bits a vector. Throws Error(kNotSupported) naming the node and what has no formula.

@@ -10,7 +10,8 @@ namespace tensormill::plan {
 
 namespace {
 
-/// Whether a move changes nothing; of a pad, on which sides it adds or cuts.
+/// Whether a move changes nothing; of a pad, on which sides it adds or cuts; of a concat, which parts have
+/// elements.
 std::vector<int> effect_of(const ir::Graph& graph, const ir::Node& node) {
   constexpr std::array<std::string_view, 4> kMoves = {"expand", "reshape", "slice", "tile"};
   if (node.op == "pad") {
@@ -18,6 +19,12 @@ std::vector<int> effect_of(const ir::Graph& graph, const ir::Node& node) {
     for (const int64_t amount : node.attrs.ints_of("pads"))
       sides.push_back(amount > 0 ? 1 : amount < 0 ? -1 : 0);
     return sides;
+  }
+  if (node.op == "concat") {
+    std::vector<int> parts;
+    for (const ir::ValueId part : node.inputs)
+      parts.push_back(num_elements(graph.value(part).type.shape) != 0 ? 1 : 0);
+    return parts;
   }
   if (std::find(kMoves.begin(), kMoves.end(), node.op) == kMoves.end()) return {};
   return {graph.value(node.inputs[0]).type == graph.value(node.outputs[0]).type ? 0 : 1};

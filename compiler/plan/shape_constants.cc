@@ -147,6 +147,7 @@ struct Form {
 
 te::Expr number(const Tensor& tensor, int64_t at) {
   const DType dtype = storage_dtype(tensor.dtype());
+  if (tensor.num_elements() == 0) return is_float(dtype) ? te::float_imm(dtype, 0) : te::int_imm(dtype, 0);
   return is_float(dtype) ? te::float_imm(dtype, tensor.element_as_double(at))
                          : te::int_imm(dtype, tensor.element_as_int(at));
 }
@@ -204,9 +205,9 @@ te::Tensor expression_of(const Tensor& tensor, const Form& form, const std::stri
     });
   }
   const auto numbers = numbers_along(tensor, form.axis);
-  if (!numbers || numbers->empty()) return nullptr;
+  if (!numbers) return nullptr;
   DimTerm term = form.term;
-  if (term.div == 1) term.add = numbers->front();
+  if (term.div == 1) term.add = numbers->empty() ? 0 : numbers->front();
   for (size_t i = 0; i < numbers->size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     if ((*numbers)[i] != evaluate(term, std::span(&at, 1))) return nullptr;
@@ -230,7 +231,7 @@ std::optional<Form> form_of(const std::vector<Tensor>& samples) {
                                                  : tensor.element_as_int(i) == tensor.element_as_int(0);
       if (!same) return false;
     }
-    return tensor.num_elements() > 0;
+    return true;
   });
   if (filled) return Form{};
   for (size_t axis = 0; axis < first.shape().size(); ++axis) {

@@ -56,12 +56,21 @@ int64_t scaled_extent(int64_t extent, float factor) {
   return checked(!fits, fits ? static_cast<int64_t>(product) : 0);
 }
 
+int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims) {
+  int64_t value = evaluate(extent.of, dims);
+  float factor = extent.factor;
+  if (extent.ratio) {
+    // Without elements there is nothing to divide by, and nothing to multiply.
+    const int64_t down = std::max<int64_t>(evaluate(extent.ratio->down, dims), 1);
+    factor = static_cast<float>(evaluate(extent.ratio->up, dims)) / static_cast<float>(down);
+  }
+  if (factor != 1) value = scaled_extent(value, factor);
+  return std::max(std::min(value, extent.most), extent.least);
+}
+
 std::vector<int64_t> with_derived(std::span<const int64_t> dims, std::span<const DerivedExtent> derived) {
   std::vector<int64_t> all(dims.begin(), dims.end());
-  for (const DerivedExtent& extent : derived) {
-    const int64_t whole = evaluate(extent.of, all);
-    all.push_back(std::min(extent.factor == 1 ? whole : scaled_extent(whole, extent.factor), extent.most));
-  }
+  for (const DerivedExtent& extent : derived) all.push_back(evaluate(extent, all));
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,13 +33,22 @@ struct DimFormula {
   auto operator<=>(const DimFormula&) const = default;
 };
 
-/// min(floor(extent × factor), most). What resizing by a number that is no small quotient makes: the product
-/// is one of float32, which may round up to an integer that the exact one is below (ONNX, Resize); a factor
-/// of 1 is none. And what is left of an extent where a slice ends at a number.
+/// The float32 quotient of two extents.
+struct ExtentRatio {
+  DimFormula up, down;
+  bool operator==(const ExtentRatio&) const = default;
+};
+
+/// floor(extent × factor) within [least, most]. What resizing by a number that is no small quotient makes:
+/// the product is one of float32, which may round up to an integer that the exact one is below, or stay below
+/// one (ONNX, Resize); a factor of 1 is none. And what is left of an extent where a slice starts or ends at a
+/// number.
 struct DerivedExtent {
-  DimFormula of;  ///< over the free dims and the derived extents before this one
+  DimFormula of;  ///< over the free dims and the derived extents before this one, as the ratio is
   float factor = 1;
   int64_t most = std::numeric_limits<int64_t>::max();
+  int64_t least = std::numeric_limits<int64_t>::min();
+  std::optional<ExtentRatio> ratio = std::nullopt;  ///< the factor, where extents decide about it
   bool operator==(const DerivedExtent&) const = default;
 };
 
@@ -47,6 +57,8 @@ int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims);
 int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims);
 /// floor(extent × factor), the product of float32. Throws Error(kMemoryBudget) past 2^62.
 int64_t scaled_extent(int64_t extent, float factor);
+/// The value of an extent that is derived from `dims`.
+int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims);
 /// The free dims and, behind them, the derived extents.
 std::vector<int64_t> with_derived(std::span<const int64_t> dims, std::span<const DerivedExtent> derived);
 

@@ -43,11 +43,18 @@ Json holes_to_json(const std::vector<PlanHole>& holes) {
 /// A factor as the bits of its float32: the text says exactly which it is.
 Json derived_to_json(const std::vector<DerivedExtent>& derived) {
   Json result = Json::array();
+  const auto formula_to_json = [](const DimFormula& formula) {
+    return Json{{"offset", formula.offset}, {"products", products_to_json(formula)}};
+  };
   for (const DerivedExtent& extent : derived) {
-    result.push_back({{"factor_bits", std::bit_cast<uint32_t>(extent.factor)},
-                      {"most", std::min(extent.most, kMaxFactor)},
-                      {"offset", extent.of.offset},
-                      {"products", products_to_json(extent.of)}});
+    Json json = formula_to_json(extent.of);
+    json["factor_bits"] = std::bit_cast<uint32_t>(extent.factor);
+    json["most"] = std::min(extent.most, kMaxFactor);
+    if (extent.least >= -kMaxFactor) json["least"] = extent.least;
+    if (extent.ratio)
+      json["ratio"] = {{"up", formula_to_json(extent.ratio->up)},
+                       {"down", formula_to_json(extent.ratio->down)}};
+    result.push_back(std::move(json));
   }
   return result;
 }
@@ -95,6 +102,19 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
   return holes;
 }
 
+ExtentRatio ratio_from_json(JsonFields& derived, size_t dims) {
+  JsonFields fields(derived.object("ratio"), derived.pointer_to("ratio"));
+  const auto formula = [&](std::string_view key) {
+    JsonFields part(fields.object(key), fields.pointer_to(key));
+    DimFormula result = formula_from_json(part, dims);
+    part.finish();
+    return result;
+  };
+  ExtentRatio ratio{formula("up"), formula("down")};
+  fields.finish();
+  return ratio;
+}
+
 std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) {
   std::vector<DerivedExtent> derived;
   if (!set.has("derived")) return derived;
@@ -106,8 +126,11 @@ std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) 
     const float factor = std::bit_cast<float>(bits);
     if (!(factor > 0) || !std::isfinite(factor))
       throw_invalid(fields.pointer_to("factor_bits"), "no positive number");
-    const int64_t most = fields.integer("most", 0, kMaxFactor);
-    derived.push_back({formula_from_json(fields, free_dims + i), factor, most});
+    DerivedExtent extent{formula_from_json(fields, free_dims + i), factor,
+                         fields.integer("most", 0, kMaxFactor)};
+    if (fields.has("least")) extent.least = fields.integer("least", -kMaxFactor, kMaxFactor);
+    if (fields.has("ratio")) extent.ratio = ratio_from_json(fields, free_dims + i);
+    derived.push_back(std::move(extent));
     fields.finish();
   }
   return derived;

@@ -292,6 +292,72 @@ def texts_cut_to_a_length(b):
     b.node("Slice", [b.node("Concat", [x, x], axis=0), b.i(3), b.i(40), b.i(0)])
 
 
+@form({"T": 16}, [(1,), (5,), (12,), (40,)])
+def texts_cut_below_the_bucket(b):
+    """The bucket is longer than the cut: what is shorter than it is not seen there."""
+    y = b.node("Slice", [b.input("x", ["T", 4]), b.i(0), b.i(12), b.i(0)])
+    b.node("ReduceSum", [y, b.i(0)], keepdims=0)
+    b.node("Relu", [y])
+
+
+@form({"T": 6}, [(1,), (2,), (4,), (5,), (13,)])
+def middles_that_may_be_empty(b):
+    x = b.input("x", ["T", 4])
+    y = b.node("Slice", [x, b.i(3), b.i(-2), b.i(0)])
+    b.node("Concat", [b.node("Relu", [y]), x, y], axis=0)
+    b.node("ReduceSum", [y, b.i(0)], keepdims=0)
+    b.node("MatMul", [b.node("Relu", [y]), b.weights(4, 3)])
+
+
+@form({"T": 6}, [(1,), (2,), (3,), (13,)])
+def ends_of_texts(b):
+    x = b.input("x", ["T", 4])
+    y = b.node("Slice", [x, b.i(-3), b.const([2**62], np.int64), b.i(0)])
+    b.node("Concat", [x, y], axis=0)
+    b.node("Softmax", [b.node("Add", [y, b.weights(1, 4)])], axis=0)
+    b.node("Relu", [b.node("Slice", [x, b.i(-2), b.const([-(2**62)], np.int64), b.i(0), b.i(-1)])])
+
+
+@form({"T": 32}, [(1,), (7,), (16,), (90,)])
+def heads_and_tails(b):
+    x = b.input("x", [2, "T"])
+    head = b.node("Slice", [x, b.i(0), b.i(16), b.i(1)])
+    tail = b.node("Slice", [x, b.i(16), b.const([2**62], np.int64), b.i(1)])
+    b.node("Concat", [tail, head], axis=1)
+    b.node("Neg", [tail])
+
+
+def sized_like(b, x, y):
+    """The scales by which x gets the size of y: quotients of float32, of which products may be rounded down."""
+    sizes, own = (b.node("Concat", [b.dim(each, 2), b.dim(each, 3)], axis=0) for each in (y, x))
+    parts = b.node("Div", [b.node("Cast", [sizes], to=1), b.node("Cast", [own], to=1)])
+    return b.node("Concat", [b.const([1, 1], "f4"), parts], axis=0)
+
+
+for _opset, _op in ((9, "Upsample"), (10, "Resize")):
+
+    def _draw(op=_op):
+        def maps(b):
+            x, y = b.input("x", [1, 2, "H", "W"]), b.input("y", [1, 3, "K", "L"])
+            b.atol = 1e-4
+            for mode in ("nearest", "linear"):
+                b.node("Relu", [b.node(op, [x, sized_like(b, x, y)], mode=mode)])
+
+        maps.__name__ = f"maps_sized_by_{op.lower()}"
+        return maps
+
+    form({"H": 8, "W": 8, "K": 16, "L": 16}, [(7, 9, 14, 17), (5, 5, 5, 10), (1, 2, 3, 7), (16, 41, 109, 93)], _opset)(_draw())
+
+
+@form({"H": 16, "W": 16}, [(17, 9), (100, 33), (5, 7)], 10)
+def maps_upsampled_to_others(b):
+    b.atol = 1e-4
+    x = b.input("x", [1, 3, "H", "W"])
+    large = b.node("Relu", [b.node("Conv", [x, b.weights(4, 3, 3, 3)], pads=[1] * 4, strides=[2, 2])])
+    small = b.node("Relu", [b.node("Conv", [large, b.weights(4, 4, 3, 3)], pads=[1] * 4, strides=[2, 2])])
+    b.node("Add", [b.node("Resize", [small, sized_like(b, small, large)], mode="linear"), large])
+
+
 @form({"N": 1, "T": 6}, [(2, 9), (1, 700)])
 def tokens_cut_to_a_length(b):
     """A table of positions is as long as the longest text."""

@@ -180,6 +180,67 @@ TEST(DimFit, FactorsOfFloat32) {
   EXPECT_EQ(fitter.derived().size(), 2U);
 }
 
+TEST(DimFit, BetweenTwoBounds) {
+  std::vector<std::vector<int64_t>> samples = {{60}};
+  for (const int64_t t : {61, 62, 63, 65, 67, 100, 1020, 1980, 1, 2, 3, 4, 5, 7, 16, 31, 33})
+    samples.push_back({t});
+  plan::DimFitter fitter(samples);
+  const auto check = [&](const auto& of) {
+    std::vector<int64_t> values;
+    for (const auto& dims : samples) values.push_back(of(dims[0]));
+    const auto formula = fitter.fit(values);
+    ASSERT_TRUE(formula.has_value()) << of(60);
+    for (int64_t t = 1; t < 3000; ++t) {
+      const std::vector<int64_t> dims = {t};
+      ASSERT_EQ(evaluate(*formula, with_derived(dims, fitter.derived())), of(t)) << t;
+    }
+  };
+  check([](int64_t t) { return std::max<int64_t>(t - 5, 0); });
+  check([](int64_t t) { return std::min<int64_t>(t, 12); });
+  check([](int64_t t) { return std::clamp<int64_t>(t - 3, 0, 29); });
+  check([](int64_t t) { return std::max<int64_t>((t - 2) / 2, 0); });
+  check([](int64_t t) { return 2 * std::max<int64_t>(t - 5, 0) + t; });
+  check([](int64_t t) { return t; });
+  // Of samples that do not count there may be any values.
+  std::vector<int64_t> values;
+  std::vector<bool> counts;
+  for (const auto& dims : samples) {
+    counts.push_back(dims[0] > 16);
+    values.push_back(dims[0] > 16 ? 3 * dims[0] - 40 : 7);
+  }
+  const auto formula = fitter.fit_some(values, counts);
+  ASSERT_TRUE(formula.has_value());
+  EXPECT_EQ(evaluate(*formula, with_derived(std::vector<int64_t>{37}, fitter.derived())), 71);
+}
+
+TEST(DimFit, RatiosOfFloat32) {
+  std::vector<std::vector<int64_t>> samples = {{8, 16}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 101, 977, 1920}) {
+    samples.push_back({8 + step, 16});
+    samples.push_back({8, 16 + step});
+  }
+  const auto product = [](int64_t h, int64_t k) {
+    const float ratio = static_cast<float>(k) / static_cast<float>(h);
+    return static_cast<int64_t>(std::floor(static_cast<float>(h) * ratio));
+  };
+  plan::DimFitter fitter(samples);
+  std::vector<int64_t> h, k, products;
+  for (const auto& dims : samples) {
+    h.push_back(dims[0]);
+    k.push_back(dims[1]);
+    products.push_back(product(dims[0], dims[1]));
+  }
+  ASSERT_NE(products, k);  // 109 × (16 / 109) is below 16
+  fitter.add_ratio(k, h);
+  const auto formula = fitter.fit(products);
+  ASSERT_TRUE(formula.has_value());
+  for (int64_t of = 1; of < 500; ++of)
+    for (int64_t to = 1; to < 500; to += 7) {
+      const std::vector<int64_t> dims = {of, to};
+      ASSERT_EQ(evaluate(*formula, with_derived(dims, fitter.derived())), product(of, to)) << of << " " << to;
+    }
+}
+
 /// A dim of which extents grow slowly or late: the samples hold the places where they do, also of hops that
 /// do not divide the way between the samples.
 TEST(ShapeSamples, TellHopsAndStridesApart) {

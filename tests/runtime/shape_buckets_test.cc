@@ -44,6 +44,16 @@ TEST(DimFormula, DerivedExtents) {
                                               {{-5, {{1, {{0, 1, 0, 1}}}}}, 1, 12}};
   EXPECT_EQ(with_derived(std::vector<int64_t>{21}, derived), (std::vector<int64_t>{21, 14, 24, 12}));
   EXPECT_EQ(with_derived(std::vector<int64_t>{9}, derived), (std::vector<int64_t>{9, 6, 10, 4}));
+  // What is behind the fifth of at most nine elements; and an extent times 16 / itself.
+  const DerivedExtent behind{{-5, {{1, {{0, 1, 0, 1}}}}}, 1, 4, 0};
+  EXPECT_EQ(with_derived(std::vector<int64_t>{3}, std::vector{behind}).back(), 0);
+  EXPECT_EQ(with_derived(std::vector<int64_t>{7}, std::vector{behind}).back(), 2);
+  EXPECT_EQ(with_derived(std::vector<int64_t>{70}, std::vector{behind}).back(), 4);
+  DerivedExtent resized{{0, {{1, {{0, 1, 0, 1}}}}}};
+  resized.ratio = ExtentRatio{{16, {}}, resized.of};
+  EXPECT_EQ(with_derived(std::vector<int64_t>{108}, std::vector{resized}).back(), 16);
+  EXPECT_EQ(with_derived(std::vector<int64_t>{109}, std::vector{resized}).back(), 15);
+  EXPECT_EQ(with_derived(std::vector<int64_t>{0}, std::vector{resized}).back(), 0);
 }
 
 }  // namespace

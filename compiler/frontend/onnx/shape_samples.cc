@@ -199,18 +199,64 @@ private:
   }
 
   void add_check(const Dims& dims) {
-    const std::optional<ir::Graph> graph = import_(dims);
+    std::optional<ir::Graph> graph = import_(dims);
     if (!graph) return;
     ir::ShapeCheck check{dims, {}};
     for (const ir::ValueId output : graph->outputs())
       check.outputs.push_back(graph->value(output).type.shape);
     variants_.checks.push_back(std::move(check));
+    const Form form = form_of(*graph);
+    if (form.values.size() != base_form_.values.size()) return;
+    if (is_below(dims)) {
+      variants_.small.push_back({dims, std::move(*graph)});
+    } else if (is_above(dims) && is_small(form) && tells_apart(form)) {
+      variants_.samples.push_back({dims, std::move(*graph)});
+      add_to_classes(form);
+    }
+  }
+
+  /// Numbers the extents that are equal in all samples alike.
+  void add_to_classes(const Form& form) {
+    std::map<std::pair<size_t, int64_t>, size_t> numbers;
+    for (size_t i = 0; i < form.extents; ++i)
+      classes_[i] = numbers.emplace(std::pair(classes_[i], form.values[i]), numbers.size()).first->second;
+  }
+
+  /// Whether two extents differ that are equal in all samples.
+  bool tells_apart(const Form& form) {
+    if (classes_.empty()) {
+      classes_.resize(base_form_.extents, 0);
+      for (const ir::ShapedGraph& sample : variants_.samples) add_to_classes(form_of(sample.graph));
+    }
+    std::map<size_t, int64_t> values;
+    for (size_t i = 0; i < form.extents; ++i) {
+      if (values.emplace(classes_[i], form.values[i]).first->second != form.values[i]) return true;
+    }
+    return false;
+  }
+
+  bool is_above(const Dims& dims) const {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] < base_[d]) return false;
+    }
+    return true;
+  }
+
+  /// Below the samples, with elements.
+  bool is_below(const Dims& dims) const {
+    bool is_less = false;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] == 0 || dims[d] > base_[d]) return false;
+      is_less = is_less || dims[d] < base_[d];
+    }
+    return is_less;
   }
 
   const ImportAt& import_;
   ir::Variants& variants_;
   Dims base_, steps_;
   Form base_form_;
+  std::vector<size_t> classes_;  ///< by extent
   std::map<std::pair<size_t, int64_t>, Form> forms_;
 };
 

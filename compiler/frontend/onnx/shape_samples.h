@@ -14,8 +14,8 @@ namespace tensormill::frontend::onnx {
 /// The model for values of its free dims; nothing when it does not take them.
 using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_t>&)>;
 
-/// Fills samples, checks and multiples of `variants`. `anchor`: an extent of each dim around which samples
-/// lie, 0 where any will do.
+/// Fills samples, small, checks and multiples of `variants`. `anchor`: an extent of each dim around which
+/// samples lie, 0 where any will do.
 ///
 /// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
 /// growth of an extent follows exactly for every divisor of kFarStep, and, for each extent or attribute in

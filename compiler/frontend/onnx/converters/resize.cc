@@ -30,6 +30,7 @@ struct Axis {
   bool by_size = false;  ///< scale is out / in
   double roi_start = 0;
   double roi_end = 1;
+  ir::ValueId computed = ir::kAbsent;  ///< in a sample: the scale [1], where nodes compute it
 };
 
 /// Input position of output element x. Of numbers of type T: which element is the nearest to a position
@@ -130,13 +131,20 @@ Taps make_taps(const Axis& axis, const Options& options) {
 
 /// Whether the filter is as wide as the ratio of two extents says.
 bool is_wide(const Axis& axis, const Options& options) {
-  return options.antialias && axis.by_size && options.mode != "nearest";
+  return options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
 }
 
 /// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
 bool has_formula(const Axis& axis, const Options& options) {
   constexpr int64_t kMaxListedTaps = 64;
   return !is_wide(axis, options) && Reach(axis, options).count <= kMaxListedTaps;
+}
+
+/// The scale, of the type of `like`.
+ir::ValueId scale_nodes(Compose& c, const Axis& axis, ir::ValueId like) {
+  if (axis.computed != ir::kAbsent) return c.cast(axis.computed, c.dtype(like));
+  if (!axis.by_size) return c.number(like, axis.scale);
+  return c.div(c.number(like, static_cast<double>(axis.out)), c.number(like, static_cast<double>(axis.in)));
 }
 
 /// source_position for all output elements, from extents that are constants of their own: f64 [out], or f32.
@@ -146,8 +154,8 @@ ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options)
   const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), dtype);
   const ir::ValueId in = c.number(x, static_cast<double>(axis.in));
   const ir::ValueId out = c.number(x, static_cast<double>(axis.out));
-  const ir::ValueId scale = axis.by_size ? c.div(out, in) : c.number(x, axis.scale);
-  const ir::ValueId real_out = axis.by_size ? out : c.times(in, axis.scale);
+  const ir::ValueId scale = scale_nodes(c, axis, x);
+  const ir::ValueId real_out = axis.by_size ? out : c.mul(in, scale);
   const ir::ValueId between = c.minus(in, 1);
   // 1, or 0 where there is one output element.
   const auto is_more = [&](ir::ValueId extent) {
@@ -225,7 +233,7 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Axis
                               const Options& options) {
   const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
   const ir::ValueId in = c.number(position, static_cast<double>(axis.in)), last = c.minus(in, 1);
-  const ir::ValueId scale = c.div(c.number(position, static_cast<double>(axis.out)), in);
+  const ir::ValueId scale = scale_nodes(c, axis, position);
   const int64_t reach = (options.mode == "cubic" ? 2 : 1) * axis.in + 1;
   const int64_t extent = axis.in + 2 * reach;
   const ir::ValueId counted = c.cast(c.ints(c.count_to(extent), {extent}), DType::kFloat64);
@@ -306,7 +314,8 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
   ir::ValueId outside = ir::kAbsent;
   for (size_t d = 0; d < axes.size(); ++d) {
     // That a size is the axis' own may be by chance in a sample; batches and channels are not resized.
-    const bool by_chance = context.is_sample() && axes[d].by_size && d > 1;
+    const bool by_chance =
+        context.is_sample() && d > 1 && (axes[d].by_size || axes[d].computed != ir::kAbsent);
     if (axes[d].in == axes[d].out && axes[d].scale == 1 && !by_chance &&
         (!crop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)))
       continue;
@@ -325,7 +334,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
 
 std::vector<Axis> axes_of(NodeContext& context) {
   std::vector<Axis> axes;
-  for (int64_t extent : context.type(context.input(0)).shape) axes.push_back({extent, extent, 1, 0, 1});
+  for (int64_t extent : context.type(context.input(0)).shape) axes.push_back({extent, extent, 1});
   return axes;
 }
 
@@ -352,6 +361,29 @@ void set_scales(const NodeContext& context, std::vector<Axis>& axes, const std::
     context.invalid("scales has " + std::to_string(scales.size()) + " values for " +
                     std::to_string(which.size()) + " axes");
   for (size_t i = 0; i < which.size(); ++i) set_scale(context, axes[which[i]], scales[i]);
+}
+
+/// The part of a row of numbers that nodes compute and element `at` is of, as [1]; kAbsent where it is a
+/// constant.
+ir::ValueId computed_element(NodeContext& context, ir::ValueId row, int64_t at) {
+  const ir::Value& value = context.graph().value(row);
+  if (value.producer == ir::kAbsent || value.type.shape.size() != 1) return ir::kAbsent;
+  const ir::Node& node = context.graph().node(value.producer);
+  if (node.op != "concat") return Compose(context).slice(row, 0, at, 1);
+  for (const ir::ValueId part : node.inputs) {
+    const int64_t extent = context.type(part).shape[0];
+    if (at < extent) return computed_element(context, part, at);
+    at -= extent;
+  }
+  return ir::kAbsent;
+}
+
+/// In a sample what nodes compute of shapes stays a value of the run.
+void keep_computed(NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+                   ir::ValueId scales) {
+  if (!context.is_sample()) return;
+  for (size_t i = 0; i < which.size(); ++i)
+    axes[which[i]].computed = computed_element(context, scales, static_cast<int64_t>(i));
 }
 
 void set_sizes(const NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
@@ -426,6 +458,7 @@ void convert_resize(NodeContext& context) {
   const bool has_scales = context.has_input(2) && num_elements(context.type(context.input(2)).shape) != 0;
   if (has_scales) {
     set_scales(context, axes, which, known_numbers(context, 2, "scales"));
+    keep_computed(context, axes, which, context.input(2));
   } else {
     set_sizes(context, axes, which, context.known_ints(3, "sizes"));
   }
@@ -455,6 +488,7 @@ void convert_upsample(NodeContext& context) {
     context.invalid("scales are missing");
   }
   set_scales(context, axes, all, scales);
+  if (context.has_input(1)) keep_computed(context, axes, all, context.input(1));
   context.set_output(0, resize(context, axes, options));
 }
 
