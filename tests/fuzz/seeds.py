@@ -219,6 +219,8 @@ def tiff_seeds():
     yield "packbits.tiff", tiff_of([b"\xfd\x05\x80\x07" + ramp[:8]], {**gray, 259: [32773]})
     yield "deflate.tiff", tiff_of([zlib.compress(ramp[:24]), zlib.compress(ramp[:12])], {**rgb, 259: [8], 278: [2]})
     yield "tiles.tiff", tiff_of([zlib.compress(bytes(range(12)))] * 4, {**rgb, 259: [32946], 322: [2], 323: [2]})
+    yield "tiles_over.tiff", tiff_of([bytes(range(27))] * 2, {**rgb, 322: [3], 323: [3]})
+    yield "short_palette.tiff", tiff_of([b"\xff\xff" * 3], {258: [4], 262: [3], 320: list(range(5))})
     yield "large_tiles.tiff", tiff_of([ramp], {**rgb, 322: [60000], 323: [60000]})
     yield "planes.tiff", tiff_of([ramp[:12], ramp[12:24], ramp[24:]], {**rgb, 284: [2]}, ">")
     yield "entries.tiff", tiff_of([b"\x01\x23" * 3], {258: [4], 262: [3], 320: list(range(0, 48000, 1000))})
