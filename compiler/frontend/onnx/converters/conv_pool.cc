@@ -4,79 +4,14 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/window_taps.h"
+#include "compiler/frontend/onnx/converters/windows.h"
 
 namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Larger numbers are no geometry; below it products of two stay inside int64.
-constexpr int64_t kMaxWindow = int64_t{1} << 30;
 /// Positions under windows that are listed while the graph is built.
 constexpr int64_t kMaxTapElements = int64_t{1} << 24;
-
-struct Windows {
-  std::vector<int64_t> kernel;
-  std::vector<int64_t> strides;
-  std::vector<int64_t> dilations;
-  std::vector<int64_t> pads;  ///< begins, then ends
-  bool same = false;          ///< pads follow from the extents
-  bool upper = false;         ///< then: the odd pad goes to the end
-};
-
-void check_length(const NodeContext& context, const char* name, const std::vector<int64_t>& values,
-                  size_t length) {
-  if (values.size() == length) return;
-  context.invalid(std::string(name) + " has " + std::to_string(values.size()) + " values, expected " +
-                  std::to_string(length));
-}
-
-/// SAME_UPPER and SAME_LOWER: the output has ceil(in / stride) elements; the odd pad goes to the end or the
-/// begin.
-std::vector<int64_t> same_pads(const Shape& spatial, const Windows& windows, bool upper) {
-  std::vector<int64_t> pads(2 * spatial.size(), 0);
-  for (size_t d = 0; d < spatial.size(); ++d) {
-    const int64_t outputs = (spatial[d] + windows.strides[d] - 1) / windows.strides[d];
-    const int64_t reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
-    const int64_t total = std::max<int64_t>(0, (outputs - 1) * windows.strides[d] + reach - spatial[d]);
-    pads[d] = upper ? total / 2 : total - total / 2;
-    pads[d + spatial.size()] = total - pads[d];
-  }
-  return pads;
-}
-
-Windows read_windows(const NodeContext& context, const Shape& shape, std::vector<int64_t> kernel) {
-  if (shape.size() < 3)
-    context.invalid("the input has shape " + to_string(shape) + ", expected [N,C,spatial...]");
-  const Shape spatial(shape.begin() + 2, shape.end());
-  const size_t rank = spatial.size();
-  Windows windows;
-  windows.kernel = std::move(kernel);
-  windows.strides = context.ints_attr("strides", std::vector<int64_t>(rank, 1));
-  windows.dilations = context.ints_attr("dilations", std::vector<int64_t>(rank, 1));
-  check_length(context, "kernel_shape", windows.kernel, rank);
-  check_length(context, "strides", windows.strides, rank);
-  check_length(context, "dilations", windows.dilations, rank);
-  for (size_t d = 0; d < rank; ++d) {
-    for (int64_t value : {windows.kernel[d], windows.strides[d], windows.dilations[d]}) {
-      if (value >= 1 && value <= kMaxWindow) continue;
-      context.invalid("kernel_shape, strides and dilations must be 1 to " + std::to_string(kMaxWindow));
-    }
-  }
-  const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
-  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    windows.same = true;
-    windows.upper = auto_pad == "SAME_UPPER";
-    windows.pads = same_pads(spatial, windows, windows.upper);
-  } else {
-    windows.pads = auto_pad == "VALID" ? std::vector<int64_t>(2 * rank, 0)
-                                       : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
-  }
-  check_length(context, "pads", windows.pads, 2 * rank);
-  if (std::any_of(windows.pads.begin(), windows.pads.end(),
-                  [](int64_t pad) { return pad < 0 || pad > kMaxWindow; }))
-    context.invalid("pads must not be negative");
-  return windows;
-}
 
 /// The windows' part of x along spatial axis `d`, in front of and behind which `wide` elements are padded.
 /// Where it starts follows from the extent: what a run works out, since of an extent that is a quotient
@@ -382,7 +317,7 @@ void convert_col2im(NodeContext& context) {
   if (x.size() != 3 || rank == 0 || block.size() != rank) context.invalid("columns of shape " + to_string(x));
   Shape padded{1, 1};
   padded.insert(padded.end(), image.begin(), image.end());
-  if (std::any_of(image.begin(), image.end(), [](int64_t n) { return n < 1 || n > kMaxWindow; }))
+  if (std::any_of(image.begin(), image.end(), [](int64_t n) { return n < 1 || n > kMaxWindowNumber; }))
     context.invalid("image_shape is " + to_string(image));
   const Windows windows = read_windows(context, padded, block);
   Shape out(rank);
@@ -424,85 +359,6 @@ void convert_col2im(NodeContext& context) {
   Shape result{x[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   context.set_output(0, c.reshape(c.reduce("reduce_sum", parts, {3}, false), result));
-}
-
-namespace {
-
-/// `wanted` elements of x along spatial axis `d`, whose number of too many is cut in half, or one more in
-/// front unless `upper`; behind too few of them come zeros. In a sample: where the part starts follows from
-/// the extent, and is what a run works out.
-ir::ValueId middle_of(NodeContext& context, ir::ValueId x, size_t d, int64_t wanted, bool upper) {
-  Compose c(context);
-  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
-  const int64_t axis = static_cast<int64_t>(d) + 2, extent = c.shape(x)[d + 2];
-  const ir::ValueId whole = number(extent);
-  const ir::ValueId over = c.binary("max", c.sub(whole, number(wanted)), number(0));
-  const ir::ValueId before = c.div(upper ? over : c.add(over, number(1)), number(2));
-  const ir::ValueId places = c.add(c.ints(c.count_to(wanted), {wanted}), before);
-  const ir::ValueId part = c.gather(x, c.binary("min", places, number(extent - 1)), axis);
-  Shape along(c.shape(x).size(), 1);
-  along[d + 2] = wanted;
-  return c.where(c.reshape(c.binary("less", places, whole), along), part, c.number(part, 0));
-}
-
-/// A transposed convolution whose result has the extents `wanted`, in a sample.
-ir::ValueId transposed_to_shape(NodeContext& context, const Windows& windows,
-                                const std::vector<int64_t>& extra, const std::vector<int64_t>& wanted,
-                                bool upper) {
-  Compose c(context);
-  const size_t rank = wanted.size();
-  ir::ValueId y = context.add("conv_transpose", {context.input(0), context.input(1)},
-                              {{"strides", windows.strides},
-                               {"dilations", windows.dilations},
-                               {"pads", std::vector<int64_t>(2 * rank, 0)},
-                               {"output_padding", extra},
-                               {"group", context.int_attr("group", 1)}});
-  for (size_t d = 0; d < rank; ++d) y = middle_of(context, y, d, wanted[d], upper);
-  if (!context.has_input(2)) return y;
-  Shape channels(rank + 2, 1);
-  channels[1] = c.shape(y)[1];
-  return c.add(y, c.reshape(context.input(2), channels));
-}
-
-}  // namespace
-
-// The output is what the pads leave of the whole; given its shape, or "same", the pads follow from it.
-void convert_conv_transpose(NodeContext& context) {
-  const Shape x = context.type(context.input(0)).shape, w = context.type(context.input(1)).shape;
-  if (w.size() < 3 || w.size() != x.size())
-    context.invalid("the weights have shape " + to_string(w) + ", the input " + to_string(x));
-  const size_t rank = w.size() - 2;
-  Windows windows = read_windows(context, x, std::vector<int64_t>(w.begin() + 2, w.end()));
-  std::vector<int64_t> extra = context.ints_attr("output_padding", std::vector<int64_t>(rank, 0));
-  check_length(context, "output_padding", extra, rank);
-  const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
-  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  std::vector<int64_t> wanted = context.ints_attr("output_shape", {});
-  if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  for (size_t d = 0; same && wanted.size() < rank; ++d)
-    wanted.push_back(context.product(x[d + 2], windows.strides[d]));
-  if (!wanted.empty()) check_length(context, "output_shape", wanted, rank);
-  if (context.is_sample() && context.has_attr("output_shape")) {
-    const ir::ValueId y = transposed_to_shape(context, windows, extra, wanted, auto_pad == "SAME_UPPER");
-    return context.set_output(0, y);
-  }
-  for (size_t d = 0; d < wanted.size(); ++d) {
-    const int64_t reach = context.product(windows.kernel[d] - 1, windows.dilations[d]) + 1;
-    const int64_t total = context.product(x[d + 2] - 1, windows.strides[d]) + extra[d] + reach - wanted[d];
-    const int64_t pads = std::max<int64_t>(total, 0);
-    extra[d] += pads - total;
-    // Without auto_pad, too, the odd one is at the start.
-    windows.pads[d] = auto_pad == "SAME_UPPER" ? pads / 2 : pads - pads / 2;
-    windows.pads[d + rank] = pads - windows.pads[d];
-  }
-  std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
-  if (context.has_input(2)) inputs.push_back(context.input(2));
-  context.set_output(0, context.add("conv_transpose", std::move(inputs),
-                                    {{"strides", windows.strides},
-                                     {"dilations", windows.dilations},
-                                     {"pads", windows.pads},
-                                     {"output_padding", extra},
-                                     {"group", context.int_attr("group", 1)}}));
 }
 
 void convert_global_pool(NodeContext& context) {
