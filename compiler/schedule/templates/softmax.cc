@@ -63,8 +63,9 @@ bool template_softmax(Builder& builder) {
     builder.step("compute_at", {name, root, inside});
   }
   // Sums that go on side by side hide each other's latency; more than one was faster where it was measured on
-  // cores that start one product a cycle.
-  const int64_t beside = builder.target().facts.products_per_cycle == 1 ? 2 : 1;
+  // cores that start one product a cycle: four of them on rows that are long enough (24 vectors, not 8).
+  const int64_t several = row >= 16 * width ? 4 : 2;
+  const int64_t beside = builder.target().facts.products_per_cycle == 1 ? several : 1;
   const int64_t partial_sums =
       width > 1 && row % (4 * width) == 0 ? builder.knob("partial_sums", beside, {1, 2, 4}) : 1;
   for (const std::string& name : reductions) {
