@@ -48,7 +48,7 @@ struct Options {
                                                {"--program", "build/bin/tensormill"},
                                                {"--out", "bench/results"},
                                                {"--model", ""},
-                                               {"--sketch-trials", "128"},
+                                               {"--sketch-trials", "256"},
                                                {"--operators", ""},
                                                {"--only", ""}};
   const std::string& text(const std::string& name) const { return values.at(name); }
