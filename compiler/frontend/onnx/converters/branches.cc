@@ -41,7 +41,7 @@ private:
   }
 
   Binding of_optionals(const Binding& yes, const Binding& no, const std::string& name) {
-    const V one = held(context_, yes), other = held(context_, no);
+    const V one = held(yes), other = held(no);
     if ((one == ir::kAbsent && yes.kind != Binding::Kind::kNone) ||
         (other == ir::kAbsent && no.kind != Binding::Kind::kNone))
       refuse(name);

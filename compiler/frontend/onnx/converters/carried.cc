@@ -136,24 +136,32 @@ size_t CarriedValues::places() const {
                                            [](const Form& form) { return form.kind != Kind::kConstant; }));
 }
 
-std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
+std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
+                                                const std::function<bool(const Count&)>& is_whole) {
   std::vector<Binding> bindings;
   const size_t values = places();
-  for (size_t i = 0; i < counts_.size(); ++i) counts_[i].carried = carried[values + i];
   size_t next = 0, flag = values + counts_.size();
   for (const Form& form : forms_) {
     if (form.kind == Kind::kConstant) {
       bindings.push_back(form.initial);
       continue;
     }
-    V x = carried[next++];
-    for (const Axis& axis : form.axes)
-      x = take_first(node_, x, counts_[axis.count].carried, static_cast<int64_t>(axis.axis));
-    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, carried[flag++])
+    V x = all[next++];
+    for (const Axis& axis : form.axes) {
+      if (is_whole(counts_[axis.count])) continue;
+      x = take_first(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
+    }
+    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, all[flag++])
                        : form.kind == Kind::kStack ? stack(x)
                                                    : tensor(x));
   }
   return bindings;
+}
+
+std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
+  const size_t values = places();
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i].carried = carried[values + i];
+  return bindings_of(carried, [](const Count& /*count*/) { return false; });
 }
 
 void CarriedValues::refuse(const std::string& name, const ir::ValueType& type, const Form& form) const {
@@ -201,7 +209,7 @@ bool CarriedValues::add_optional(Form& form, const Binding& result) {
   const auto is_optional = [](const Binding& binding) {
     return binding.kind == Binding::Kind::kNone || binding.kind == Binding::Kind::kMaybe;
   };
-  const V before = held(context_, form.initial), after = held(context_, result);
+  const V before = held(form.initial), after = held(result);
   if ((!is_optional(form.initial) && !is_optional(result)) || (before == ir::kAbsent && after == ir::kAbsent))
     return false;
   const ir::ValueType type = node_.type(before == ir::kAbsent ? after : before);
@@ -239,7 +247,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
     const Binding& result = results[i];
     if (form.kind == Kind::kMaybe) {
       flags.push_back(presence(context_, result));
-      const V x = held(context_, result);
+      const V x = held(result);
       values.push_back(x == ir::kAbsent ? largest(form, x) : x);
       if (!widen(form, values.back(), names[i])) refuse(names[i], node_.type(values.back()), form);
       continue;
@@ -298,24 +306,8 @@ bool CarriedValues::is_steady(const Count& count) const {
 }
 
 std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
-  std::vector<Binding> bindings;
-  const size_t values = places();
-  size_t next = 0, flag = values + counts_.size();
-  for (const Form& form : forms_) {
-    if (form.kind == Kind::kConstant) {
-      bindings.push_back(form.initial);
-      continue;
-    }
-    V x = final[next++];
-    for (const Axis& axis : form.axes) {
-      if (is_exact && most_trips_ > 0 && is_steady(counts_[axis.count])) continue;
-      x = take_first(node_, x, final[values + axis.count], static_cast<int64_t>(axis.axis));
-    }
-    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, final[flag++])
-                       : form.kind == Kind::kStack ? stack(x)
-                                                   : tensor(x));
-  }
-  return bindings;
+  return bindings_of(final,
+                     [&](const Count& count) { return is_exact && most_trips_ > 0 && is_steady(count); });
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -2,6 +2,8 @@
 /// stays as it is. Thread-safety: as the builder.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +41,7 @@ private:
   struct Form {
     Kind kind = Kind::kTensor;
     Binding initial;
-    ir::ValueType type;  ///< kTensor, kStack: of the first value
+    ir::ValueType type;  ///< of the first value, where it is not kConstant
     std::vector<Axis> axes;
   };
   struct Count {
@@ -49,6 +51,9 @@ private:
   };
 
   bool add_optional(Form& form, const Binding& result);
+  /// Of all that initial() gives, as it is later; `is_whole`: all of an axis is meant.
+  std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all,
+                                   const std::function<bool(const Count&)>& is_whole);
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;

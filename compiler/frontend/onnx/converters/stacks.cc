@@ -49,7 +49,7 @@ Binding stack(V x) { return {Binding::Kind::kStack, x, {}}; }
 
 Binding maybe(V x, V present) { return {Binding::Kind::kMaybe, x, {}, present}; }
 
-V held(StructureContext& /*context*/, const Binding& binding) {
+V held(const Binding& binding) {
   const bool may_hold = binding.kind == Binding::Kind::kTensor || binding.kind == Binding::Kind::kMaybe;
   return may_hold ? binding.tensor : ir::kAbsent;
 }
@@ -57,7 +57,7 @@ V held(StructureContext& /*context*/, const Binding& binding) {
 V presence(StructureContext& context, const Binding& binding) {
   if (binding.kind == Binding::Kind::kMaybe) return binding.present;
   Tensor has(DType::kBool, {1});
-  has.set_element_int(0, held(context, binding) != ir::kAbsent ? 1 : 0);
+  has.set_element_int(0, held(binding) != ir::kAbsent ? 1 : 0);
   return context.builder.constant(std::move(has)).tensor;
 }
 

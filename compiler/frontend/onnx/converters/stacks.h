@@ -20,8 +20,9 @@ std::optional<ir::ValueType> element_type(StructureContext& context, const Bindi
 ir::ValueId stacked_elements(StructureContext& context, const Binding& sequence, const std::string& what);
 /// An optional value that may hold x, and whether it does (bool [1]).
 Binding maybe(ir::ValueId x, ir::ValueId present);
-/// The tensor that an optional value or a tensor is or may hold, or kAbsent; whether there is one, bool [1].
-ir::ValueId held(StructureContext& context, const Binding& binding);
+/// The tensor that an optional value or a tensor is or may hold, or kAbsent.
+ir::ValueId held(const Binding& binding);
+/// Whether an optional value or a tensor holds one, bool [1].
 ir::ValueId presence(StructureContext& context, const Binding& binding);
 /// How many elements there are, i64 [1].
 ir::ValueId number_of_elements(StructureContext& context, const Binding& sequence);
