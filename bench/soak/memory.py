@@ -1,8 +1,8 @@
 """What a server's process holds: resident memory after it has given back what is free, open files, and their trend."""
 
+import itertools
+import statistics
 from pathlib import Path
-
-import numpy as np
 
 
 def resident_kib(pid):
@@ -23,8 +23,8 @@ def trimmed_kib(server):
 
 
 def growth_kib(samples):
-    """By how much a line through the (seconds, KiB) samples rises from the first to the last."""
-    times, sizes = np.array(samples, dtype=np.float64).T
-    if len(samples) < 2 or times[-1] == times[0]:
-        return 0.0
-    return float(np.polyfit(times - times[0], sizes, 1)[0] * (times[-1] - times[0]))
+    """By how much the (seconds, KiB) samples of the second half rise from its first to its last: the median of the slopes
+    between any two of them (Theil and Sen), which a sample that is off leaves as it is."""
+    half = [one for one in samples if one[0] >= (samples[0][0] + samples[-1][0]) / 2]
+    slopes = [(later[1] - one[1]) / (later[0] - one[0]) for one, later in itertools.combinations(half, 2)]
+    return statistics.median(slopes) * (half[-1][0] - half[0][0]) if slopes else 0.0

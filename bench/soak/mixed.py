@@ -3,7 +3,8 @@ broken requests.
 
 Five clients are keep-alive connections of bench_load, whose latencies count; the others are threads of this process. Every
 answer is checked: tensors against what the package gave before the load, everything else against the one status that it
-must have. In five pairs of windows the inference runs without the others and then with them."""
+must have. In five pairs of windows the inference runs without the others and then with them. The memory is looked at while
+all of them rest: what is in flight comes and goes by several MiB."""
 
 import hashlib
 import json
@@ -28,6 +29,8 @@ CLIENT_NICE = 10
 NET = "squeezenet11"
 WINDOW_S = 10.0
 SAMPLE_EVERY_S = 5.0
+# What free memory the allocator keeps differs by some MiB from sample to sample: few are no trend.
+SAMPLES_PER_PAIR = 3
 RATIO_BAR = 3.0
 # bench_load compares so many bytes of an answer's end: more than there are.
 WHOLE = 1 << 20
@@ -54,7 +57,7 @@ class Mixed:
         self.counts, self.problems, self.refused = {}, [], 0
         self.samples, self.ratios, self.cancel_s = [], [], []
         self.lock, self.stop, self.paused = threading.Lock(), threading.Event(), threading.Event()
-        self.resting = 0
+        self.clients = self.resting = 0
         rng = np.random.default_rng(1)
         self.images = [rng.random((1, 1, 28, 28), dtype=np.float32) for _ in range(8)]
         self.require(server.upload("digits", DIGITS.read_bytes()), 200, 201)
@@ -194,20 +197,38 @@ class Mixed:
             self.counts["fast infer"] = self.counts.get("fast infer", 0) + result["requests"]
         return result["latency_ms"]["p99"]
 
-    def pair(self, clients):
-        """One window without the others and one with them."""
+    def rest(self):
+        """Lets nothing be in flight any more: the other clients pause, and the children end. What is there now stays."""
         self.paused.set()
-        serving.wait_for(lambda: self.problems or self.resting == clients, "the other clients' pause")
+        serving.wait_for(lambda: self.problems or self.resting == self.clients, "the other clients' pause")
         serving.wait_for(lambda: not self.server.children(), "the end of the children")
-        alone = self.fast_window(self.window)
+
+    def resume(self):
         self.paused.clear()
         serving.wait_for(lambda: self.problems or self.resting == 0, "the end of the pause")
+
+    def pair(self):
+        """One window without the others and one with them."""
+        self.rest()
+        alone = self.fast_window(self.window)
+        self.resume()
         beside = self.fast_window(self.window)
         if alone and beside:
             self.ratios.append(beside / alone)
 
     def sample(self):
+        self.rest()
         self.samples.append((time.monotonic(), memory.trimmed_kib(self.server)))
+
+    def load_and_sample(self, end):
+        """All sixteen run on until then, with a rest now and then, in which the memory is looked at."""
+        self.sample()
+        samples = 1
+        while not self.problems and (samples < SAMPLES_PER_PAIR or time.monotonic() < end):
+            self.resume()
+            self.fast_window(min(SAMPLE_EVERY_S, self.seconds / (10 * PAIRS)))
+            self.sample()
+            samples += 1
 
     def run(self):
         steps = [("infer", self.infer_step)] + [("upload", self.upload_step)] * 2
@@ -215,15 +236,13 @@ class Mixed:
         steps += [("broken", self.broken_step)] * 3
         started = time.monotonic()
         threads = [threading.Thread(target=self.client, args=(*step, seed)) for seed, step in enumerate(steps)]
+        self.clients = len(threads)
         for thread in threads:
             thread.start()
         try:
             for number in range(PAIRS):
-                self.pair(len(threads))
-                # Between the pairs all sixteen run on, and the memory is looked at.
-                while not self.problems and time.monotonic() < started + self.seconds * (number + 1) / PAIRS:
-                    self.fast_window(min(SAMPLE_EVERY_S, self.seconds / 20))
-                    self.sample()
+                self.pair()
+                self.load_and_sample(started + self.seconds * (number + 1) / PAIRS)
                 if self.problems:
                     break
         finally:
@@ -231,13 +250,10 @@ class Mixed:
             self.paused.clear()
             for thread in threads:
                 thread.join()
-        serving.wait_for(lambda: not self.server.children(), "the children's end")
         self.judge([step for step, _ in steps])
 
     def judge(self, names):
-        half = [one for one in self.samples if one[0] >= self.samples[0][0] + self.seconds / 2] if self.samples else []
-        self.kib = half[-1][1] if half else 0
-        self.growth_kib = memory.growth_kib(half) if len(half) >= 2 else 0.0
+        self.growth_kib, self.kib = memory.growth_kib(self.samples), self.samples[-1][1] if self.samples else 0
         self.ratio = statistics.median(self.ratios) if self.ratios else 0.0
         for name in sorted(set(names) - set(self.counts)):
             self.problem(f"no {name} was finished")

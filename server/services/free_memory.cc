@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -20,8 +21,8 @@ namespace {
 
 /// Below glibc's least threshold for memory of its own mapping (128 KiB), so that pieces are an arena's.
 constexpr size_t kPiece = 100 * 1024;
-/// Together more than an arena keeps free at its end, which is twice the size of a request's tensor.
-constexpr size_t kPieces = 64;
+/// 100 MiB of an arena; more stays.
+constexpr size_t kMaxPieces = 1024;
 
 int arenas() { return std::max(static_cast<int>(std::thread::hardware_concurrency()), 2); }
 
@@ -30,13 +31,18 @@ struct Free {
 };
 using Piece = std::unique_ptr<void, Free>;
 
-using Pieces = std::array<Piece, kPieces>;
+using Pieces = std::array<Piece, kMaxPieces>;
 
-/// Free memory of this thread's arena in pieces whose pages hold nothing; fewer where there is no more
-/// memory.
+size_t arena_bytes() { return ::mallinfo2().arena; }
+
+/// The free memory of this thread's arena in pieces whose pages hold nothing: what is free between allocated
+/// blocks is taken first, the arena's end last, so pieces are taken until the arena has to grow for one.
+/// Fewer when another arena grows meanwhile, or where there is no more memory.
 Pieces empty_pieces(uintptr_t page) {
   Pieces pieces;
+  const size_t before = arena_bytes();
   for (Piece& piece : pieces) {
+    if (arena_bytes() > before) break;
     piece.reset(std::malloc(kPiece));
     if (!piece) break;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(piece.get()),
@@ -55,14 +61,19 @@ void give_back_free_memory() {
   // It leaves the free end of all arenas but the main one. Threads that start get the arenas in turn, as long
   // as those before them live.
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  std::mutex one_at_a_time;
   std::vector<std::jthread> threads;
   // Its end, however this function is left, lets the threads end before they are waited for.
   std::promise<void> all_started;
   const std::shared_future<void> end = all_started.get_future().share();
   try {
     for (int i = 0; i < arenas(); ++i) {
-      threads.emplace_back([end, page] {
-        const Pieces pieces = empty_pieces(page);
+      threads.emplace_back([end, page, &one_at_a_time] {
+        Pieces pieces;
+        {
+          const std::lock_guard lock(one_at_a_time);
+          pieces = empty_pieces(page);
+        }
         end.wait();
       });
     }
