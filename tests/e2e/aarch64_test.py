@@ -48,7 +48,7 @@ class Aarch64(unittest.TestCase):
             file.write_bytes(np.ascontiguousarray(array).tobytes())
             extents = "x".join(map(str, array.shape)) or "-"
             command.append(f"{name}={DTYPE_NUMBERS[array.dtype.name]}:{extents}:{file}")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         outputs = {}
         for i, line in enumerate(done.stdout.splitlines()):

@@ -20,7 +20,7 @@ class ConsoleTest(unittest.TestCase):
         models = mill.ROOT / "tests/models"
         done = subprocess.run(["node", mill.ROOT / "tests/peer/console.js", f"http://127.0.0.1:{server.port}/",
                                made.stdout.strip(), models / "digits.onnx", models / "pictures/7.png", "7"],
-                              capture_output=True, text=True, timeout=600, check=False)
+                              capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "the console works\n"), done.stderr)
 
 

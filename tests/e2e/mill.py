@@ -20,6 +20,8 @@ import alive  # noqa: E402
 import compare  # noqa: E402
 
 LEVELS = range(5)
+# What no program takes, on a busy machine neither.
+PROGRAM_LIMIT_S = 1200
 
 
 def tolerance(level):
@@ -27,13 +29,13 @@ def tolerance(level):
     return 1e-3 if level == 4 else 1e-4
 
 
-def run_program(*args, timeout=600):
+def run_program(*args, timeout=PROGRAM_LIMIT_S):
     """Runs tensormill; returns the finished process, whatever its exit code."""
     return subprocess.run([str(PROGRAM), *map(str, args)], cwd=ROOT, capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, check=False)
 
 
-def check_program(test, *args, timeout=600):
+def check_program(test, *args, timeout=PROGRAM_LIMIT_S):
     """Runs tensormill, which must succeed; returns its stdout."""
     done = run_program(*args, timeout=timeout)
     test.assertEqual(done.returncode, 0, f"tensormill {' '.join(map(str, args))}\n{done.stdout}{done.stderr}")

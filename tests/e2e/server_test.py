@@ -375,7 +375,7 @@ class ServerTest(unittest.TestCase):
         serving.wait_for(self.server.children, "the compile's child")
         self.server.request("POST", f"/v1/jobs/{job}/cancel")
         self.assertEqual(self.server.finished(job)["state"], "cancelled")
-        serving.wait_for(lambda: not self.server.children(), "the end of the child", 2)
+        serving.wait_for(lambda: not self.server.children(), "the end of the child")
         self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/retry").status, 202)
         self.assertEqual(self.server.finished(job)["state"], "succeeded")
 

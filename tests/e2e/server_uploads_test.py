@@ -31,7 +31,7 @@ class UploadsTest(unittest.TestCase):
 
     def fsck(self):
         command = [str(mill.PROGRAM), "fsck", "--data", str(self.server.folder / "data"), "--json"]
-        ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+        ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=serving.DEADLINE)
         return ended.returncode, json.loads(ended.stdout) if ended.stdout else ended.stderr
 
     def test_an_upload_goes_on_after_a_kill_and_becomes_a_model(self):

@@ -83,7 +83,7 @@ class Server:
             return None
         if self.process.poll() is None:
             self.process.send_signal(how)
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=DEADLINE)
         self.process.stdout.close()
         self.log.close()
         self.process = None

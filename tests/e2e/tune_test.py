@@ -28,7 +28,7 @@ class Tune(unittest.TestCase):
         return [str(mill.PROGRAM), *(str(word) for word in words)]
 
     def run_ok(self, *words):
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -44,7 +44,7 @@ class Tune(unittest.TestCase):
             return json.load(archive.extractfile("metadata.json"))["kernels"]
 
     def test_records_are_written_and_used(self):
-        done = subprocess.run(self.tune(12, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(self.tune(12, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
@@ -57,7 +57,7 @@ class Tune(unittest.TestCase):
         self.assertTrue(all(kernel["tuning_reason"] == "no records given" for kernel in self.kernels()))
 
     def test_steps_that_do_not_apply_are_named(self):
-        subprocess.run(self.tune(4, "--json"), check=True, capture_output=True, timeout=300)
+        subprocess.run(self.tune(4, "--json"), check=True, capture_output=True, timeout=mill.PROGRAM_LIMIT_S)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
         for line in lines:
             line["schedule"] = ["split s0 i99 4"]
@@ -76,7 +76,7 @@ class Tune(unittest.TestCase):
         process.wait()
         before = len(self.records.read_text().splitlines())
         self.assertGreaterEqual(before, 4)
-        done = subprocess.run(self.tune(40, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(self.tune(40, "--tuner", "random", "--json"), capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
         searched = [(line["task_key"], tuple(line["schedule"])) for line in lines if not line["config"]["final"]]
@@ -91,7 +91,7 @@ class Tune(unittest.TestCase):
         self.assertAlmostEqual(sum(task["share"] for task in tasks), 1)
         self.assertEqual([task["task"] for task in tasks], list(range(len(tasks))))
         self.assertTrue(all(task["calls"] >= 1 and task["bytes"] > 0 for task in tasks), tasks)
-        subprocess.run(self.tune(3, "--tasks", "1", "--json"), check=True, capture_output=True, timeout=300)
+        subprocess.run(self.tune(3, "--tasks", "1", "--json"), check=True, capture_output=True, timeout=mill.PROGRAM_LIMIT_S)
         keys = {json.loads(line)["task_key"] for line in self.records.read_text().splitlines()}
         self.assertEqual(keys, {tasks[1]["key"]})
 
@@ -100,7 +100,7 @@ class Tune(unittest.TestCase):
             self.tune(24, "--enable-autoscheduler", "--tuner", "random", "--json"),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=mill.PROGRAM_LIMIT_S,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
@@ -127,7 +127,7 @@ class Tune(unittest.TestCase):
                 "tune", self.model, *shapes, "-o", self.records, "--trials", 12, "--min-repeat-ms", "1",
                 "--tuner", "random", "--json",
             )
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S)
             self.assertEqual(done.returncode, 0, done.stderr)
             lines = [json.loads(line) for line in self.records.read_text().splitlines()]
             return json.loads(done.stdout), [line for line in lines if not line["config"]["final"]]

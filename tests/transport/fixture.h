@@ -31,7 +31,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, int> counts_;
-  std::chrono::milliseconds guard_{20'000};
+  std::chrono::milliseconds guard_{60'000};
 };
 
 /// /echo: the body, with the method and target as fields. /ignore: leaves the body unread. /limit: reads at
@@ -85,7 +85,7 @@ protected:
 private:
   void check_known_failure();
 
-  std::chrono::milliseconds guard_{20'000};
+  std::chrono::milliseconds guard_{60'000};
   const KnownFailure* known_failure_ = nullptr;
   testing::TestPartResultArray failures_;
   std::unique_ptr<testing::ScopedFakeTestPartResultReporter> catcher_;
