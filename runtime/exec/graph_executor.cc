@@ -440,11 +440,7 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
   }
 }
 
-void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
-  for (size_t i = 0; i < input_set_.size(); ++i) {
-    if (!input_set_[i])
-      throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set");
-  }
+void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options) {
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
   if (options.profile != nullptr) options.profile->clear();

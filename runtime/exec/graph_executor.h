@@ -95,7 +95,9 @@ public:
 
   /// Throws Error(kInvalidTensor) for inputs that are not set, Error(kTensorData) naming the model's nodes
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
-  /// the inputs are as they were and the outputs unspecified.
+  /// the inputs are as they were and the outputs unspecified. Where loops have a room of which they turn out
+  /// to need more the run starts again with more, so that what it gives depends on the inputs alone; throws
+  /// Error(kMemoryBudget) naming the loop's node where that is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
   /// Valid until the next run or the end of the executor.
@@ -123,6 +125,9 @@ private:
   void bind(size_t step_index);
   void bind_loops();
   void bind_shape(size_t index, const TensorView& tensor);
+  /// As bind_dims; lent inputs stay lent.
+  void bind_room(const std::vector<int64_t>& dims);
+  void run_bound(parallel::ThreadPool& pool, const RunOptions& options);
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
                        std::chrono::steady_clock::time_point start);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/error.h"
-
 namespace tensormill::exec {
 
 LoopRunner::LoopRunner(const package::ExecPlan& plan, package::Loop loop, const AddressOf& address,
@@ -71,9 +69,7 @@ size_t LoopRunner::end() {
 
 size_t LoopRunner::next_iteration(bool goes_on) {
   if (!goes_on || trip_ >= limit_) return leave();
-  if (trip_ >= stacked_extent_)
-    throw Error(ErrorCode::kTensorData, "the loop has more than " + std::to_string(stacked_extent_) +
-                                            " iterations, for which there is room");
+  if (trip_ >= stacked_extent_) throw NoLoopRoom(stacked_extent_);
   *iteration_ = trip_;
   const auto trip = static_cast<size_t>(trip_);
   for (const Row& row : rows_) move_bytes(row.row, row.whole + trip * row.bytes, row.bytes);

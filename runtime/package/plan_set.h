@@ -69,6 +69,13 @@ struct PlanSet {
 /// would read what has no elements.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
 
+/// Which of the free dims is the loops' room, if there is one.
+std::optional<size_t> loop_room_dim(const PlanSet& set);
+/// `dims` with the least room above `room` that the set has a plan for: a variant's, else four times as much
+/// in the generic plan. Nothing where there is none.
+std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, std::vector<int64_t> dims,
+                                                   int64_t room);
+
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
 /// that has the same values, or a dim without a name.
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs);

@@ -112,9 +112,10 @@ InProcessPackage::Instance InProcessPackage::make_instance(
   std::sort(batches.begin(), batches.end());
   for (const int64_t rows : batches) {
     instance.push_back({rows, executor_of()});
-    if (plans.free_dims.size() == 1) instance.back().executor->bind_dims({rows});
+    const bool has_one = plans.free_dims.size() == 1 && !package::loop_room_dim(plans);
+    if (has_one) instance.back().executor->bind_dims({rows});
     const bool has_rows =
-        plans.free_dims.size() == 1 && batch_dim(*instance.back().executor) == rows &&
+        has_one && batch_dim(*instance.back().executor) == rows &&
         std::all_of(plans.input_shapes.begin(), plans.input_shapes.end(), [](const DimShape& shape) {
           return !shape.empty() && std::holds_alternative<std::string>(shape.front());
         });

@@ -13,12 +13,32 @@ def growing():
     return model(b, [(many(b, "Loop", ["m", "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
 
 
+def uneven():
+    """What is handed on gets longer by as much as data says, until it is as long as an input says."""
+    b = Builder([])
+    body = loop_body(("v", FLOAT, [None]))
+    last = body.add("Gather", ["v", np.int64(-1)], axis=0)
+    more = body.add("Add", [body.add("Compress", ["x", body.add("Less", ["x", last])], axis=0), np.float32(0.25)])
+    after = body.add("Concat", ["v", more, body.add("Mul", [body.add("Unsqueeze", [last, body.ints(0)]), np.float32(0.9)])], axis=0)
+    length = body.add("Squeeze", [body.add("Shape", [after])])
+    graph = body.graph([(body.add("Less", [length, "n"]), BOOL), (after, FLOAT)])
+    return model(b, [(many(b, "Loop", ["", "", "x"], 1, body=graph)[0], FLOAT)], [("n", INT64, []), ("x", FLOAT, [3])])
+
+
+def uneven_of(n, x):
+    v = x
+    while True:
+        v = np.concatenate([v, x[x < v[-1]] + np.float32(0.25), v[-1:] * np.float32(0.9)])
+        if not len(v) < n:
+            return [v]
+
+
 def doubled(most):
     """What is handed on gets longer by more in each iteration."""
     b = Builder([])
     body = loop_body(("v", FLOAT, [None]))
     graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["v", "v"], axis=0), FLOAT)])
-    trips = b.add("Min", ["m", np.int64(most)])
+    trips = "m" if most is None else b.add("Min", ["m", np.int64(most)])
     return model(b, [(many(b, "Loop", [trips, "", "x"], 1, body=graph)[0], FLOAT)], [("m", INT64, []), ("x", FLOAT, [2])])
 
 
@@ -42,7 +62,7 @@ def listed_of(x, m, place):
     return [rows[int(place)], np.stack(rows)]
 
 
-def cached(opset=16):
+def cached(opset=16, most=12):
     """Two values of one length that grow side by side, read together: a cache of keys and values and what it is asked."""
     b = Builder([])
     body = loop_body(("keys", FLOAT, [1, None, 3]), ("values", FLOAT, [1, None, 2]), ("q", FLOAT, [1, 1, 3]))
@@ -53,15 +73,15 @@ def cached(opset=16):
     after = body.add("Tanh", [body.add("Add", [body.add("Concat", [seen, body.add("Slice", ["q", body.ints(0), body.ints(1), body.ints(2)])], axis=2), "q"])])
     size = body.add("ReduceSum", [body.add("Abs", [seen])], keepdims=0)
     graph = body.graph([(body.add("Less", [size, "bound"]), BOOL), (keys, FLOAT), (values, FLOAT), (after, FLOAT), (seen, FLOAT)])
-    results = many(b, "Loop", [np.int64(12), "", "k", "v", "x"], 4, body=graph)
+    results = many(b, "Loop", [np.int64(most), "", "k", "v", "x"], 4, body=graph)
     total = b.add("ReduceSum", [results[0]], keepdims=0)
     return model(b, [(name, FLOAT) for name in (*results, total)],
                  [("k", FLOAT, [1, 2, 3]), ("v", FLOAT, [1, 2, 2]), ("x", FLOAT, [1, 1, 3]), ("bound", FLOAT, [])], opset)
 
 
-def cached_of(k, v, x, bound):
+def cached_of(k, v, x, bound, most=12):
     q, seen = x, []
-    for _ in range(12):
+    for _ in range(most):
         k, v = np.concatenate([k, q], 1), np.concatenate([v, q[:, :, :2]], 1)
         scores = q @ k.transpose(0, 2, 1)
         weights = np.exp(scores - scores.max())
@@ -77,25 +97,28 @@ VOCABULARY = (np.random.default_rng(4).standard_normal((7, 7)) * 2).astype(np.fl
 
 
 def greedy(most):
-    """Appends the likeliest token until it is the last of the vocabulary, at most so often."""
+    """Appends the likeliest token until it is the last of the vocabulary, at most so often; None: until there are as many as an input says."""
     b = Builder([])
     body = loop_body(("tokens", INT64, [1, None]))
     last = body.add("Gather", ["tokens", np.int64(-1)], axis=1)
     history = body.add("ReduceMean", [body.add("Gather", [b.constant(VOCABULARY), "tokens"], axis=0)], axes=[1], keepdims=0)
     scores = body.add("Add", [body.add("Gather", [b.constant(VOCABULARY), last], axis=0), history])
     token = body.add("ArgMax", [scores], axis=1, keepdims=1)
-    graph = body.graph([(body.add("Not", [body.add("Equal", [body.add("Squeeze", [token]), np.int64(6)])]), BOOL),
-                        (body.add("Concat", ["tokens", token], axis=1), INT64)])
-    (result,) = many(b, "Loop", [np.int64(most), "", "prompt"], 1, body=graph)
-    return model(b, [(result, INT64)], [("prompt", INT64, [1, "N"])])
+    longer = body.add("Concat", ["tokens", token], axis=1)
+    goes_on = body.add("Not", [body.add("Equal", [body.add("Squeeze", [token]), np.int64(6)])])
+    if most is None:
+        goes_on = body.add("Less", [body.add("Gather", [body.add("Shape", [longer]), np.int64(1)]), "limit"])
+    graph = body.graph([(goes_on, BOOL), (longer, INT64)])
+    (result,) = many(b, "Loop", ["" if most is None else np.int64(most), "", "prompt"], 1, body=graph)
+    return model(b, [(result, INT64)], [("prompt", INT64, [1, "N"]), *([("limit", INT64, [])] if most is None else [])])
 
 
-def greedy_of(prompt, most):
+def greedy_of(prompt, most, last=6):
     tokens = list(prompt[0])
     for _ in range(most):
         scores = VOCABULARY[tokens[-1]] + VOCABULARY[tokens].mean(0)
         tokens.append(int(scores.argmax()))
-        if tokens[-1] == 6:
+        if tokens[-1] == last:
             break
     return [np.array([tokens])]
 

@@ -207,9 +207,41 @@ class Loops(unittest.TestCase):
         self.assertEqual(self.loops(plan), 1)
         self.assertLess(len(plan["steps"]), 30)
 
+    def test_loops_without_a_bound_have_the_room_that_they_need(self):
+        x = np.array([0.25, -2], np.float32)
+        for options in ((), ("--shape-buckets", "loop_room=3,9")):
+            self.compile(growth_models.growing(), *options)
+            for m in (0, 1, 3, 4, 64, 65, 700, 2):
+                self.check([np.tile(x, m + 1)], m, x=x, m=np.int64(m))
+            self.compile(loop_models.unbounded_parts(), *options)
+            for m in (0, 1, 65, 700):
+                rows = [x]
+                for _ in range(m):
+                    rows.append(np.tanh(rows[-1]))
+                self.check([rows[-1], -np.array(rows[1:], np.float32).reshape(m, 2)], m, x=x, m=np.int64(m))
+
+    def test_data_decides_by_how_much_a_value_grows(self):
+        self.compile(growth_models.uneven())
+        for n, x in ((0, [3, 1, 2]), (20, [3, 1, 2]), (200, [0.5, -1, 1]), (900, [0.5, 2, 1])):
+            inputs = {"n": np.int64(n), "x": np.array(x, np.float32)}
+            self.check(growth_models.uneven_of(**inputs), n, **inputs)
+
+    def test_decoders_end_when_data_says_so_alone(self):
+        self.compile(growth_models.greedy(None), "--input-shapes", "prompt:[1,N]")
+        for prompt in ([[1]], [[0, 3]], [[5, 2, 4]]):
+            prompt = np.array(prompt)
+            for limit in (0, 60, 69, 300):
+                expected = growth_models.greedy_of(prompt, max(limit - prompt.shape[1], 1), None)
+                self.check(expected, (prompt, limit), prompt=prompt, limit=np.int64(limit))
+        draw = np.random.default_rng(8)
+        inputs = {"k": draw.standard_normal((1, 2, 3)), "v": draw.standard_normal((1, 2, 2)), "x": draw.standard_normal((1, 1, 3))}
+        inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
+        self.compile(growth_models.cached(most=np.iinfo(np.int64).max))
+        for bound in (0, 1, 1.2, 1.5):
+            self.check(growth_models.cached_of(**inputs, bound=bound, most=10_000), bound, **inputs, bound=np.float32(bound))
+
     def test_what_cannot_be_a_loop_is_named(self):
-        for made, words in ((loop_models.unbounded_parts(), ("loop", "M", "bound")), (growth_models.growing(), ("loop", "M", "bound")),
-                            (growth_models.doubled(9), ("loop", "by a fixed number"))):
+        for made, words in ((growth_models.doubled(9), ("loop", "by a fixed number")), (growth_models.doubled(None), ("loop", "by a fixed number"))):
             self.path.write_bytes(made)
             done = mill.run_program("compile", self.path, "-o", self.package)
             self.assertNotEqual(done.returncode, 0)

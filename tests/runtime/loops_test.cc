@@ -131,6 +131,66 @@ TEST(Loops, RefuseMoreIterationsThanThereIsRoomFor) {
   expect_error(ErrorCode::kTensorData, "more than 4 iterations", [&] { executor.run(pool); });
 }
 
+/// The plan with room for 4 iterations and for 9, and for any number.
+Archive roomy_archive() {
+  Archive archive = counting_archive();
+  PlanSet plans;
+  plans.free_dims = {"loop_room"};
+  archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());
+  for (const Port& port : archive.plan.inputs) plans.input_shapes.push_back(port.shape);
+  const auto with_room = [&](int64_t room) {
+    ExecPlan plan = archive.plan;
+    plan.buffers[kAll] = buffer("all", BufferKind::kOutput, DType::kFloat32, {room, 1, 8});
+    plan.outputs[1].shape.front() = room;
+    return plan;
+  };
+  plans.variants = {{{4}, with_room(4)}, {{9}, with_room(9)}};
+  const DimFormula room{0, {{1, {{0, 1, 0, 1}}}}};
+  plans.generic = GenericPlan{{16}, {1}, {1}, with_room(16), {}, {{kAll, 0, room}}, {}, {}};
+  archive.plans = std::move(plans);
+  return archive;
+}
+
+TEST(Loops, RunAgainWithMoreRoom) {
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor(load_archive(roomy_archive().bytes()));
+  const std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4};
+  Tensor lent = Tensor::from<float>({1, 8}, x);
+  set(executor, 0, std::vector<float>(8, 100.0f));
+  executor.lend_input(1, lent.data());
+  const std::map<int64_t, int64_t> rooms = {{0, 4},   {4, 4},    {5, 9},      {9, 9},
+                                            {10, 64}, {65, 256}, {1000, 1024}};
+  for (const auto& [m, room] : rooms) {
+    executor.set_input("m", {DType::kInt64, {1}, &m});
+    executor.run(pool);
+    const Tensor y = executor.copy_output(0), all = executor.copy_output(1), count = executor.copy_output(2);
+    EXPECT_EQ(all.shape(), (Shape{room, 1, 8})) << m;
+    EXPECT_EQ(count.values<int64_t>()[0], m);
+    for (size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(y.values<float>()[i], x[i] + static_cast<float>(m) * static_cast<float>(i + 1));
+  }
+}
+
+TEST(Loops, NameTheirNodeWhereMoreRoomIsNotAllowed) {
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor(load_archive(roomy_archive().bytes()), {.memory_budget = 100 * 1024});
+  set(executor, int64_t{1} << 60, std::vector<float>(8, 1.0f));
+  expect_error(ErrorCode::kMemoryBudget, "node \"the loop\": the loop has more than 1024 iterations",
+               [&] { executor.run(pool); });
+  set(executor, 3, std::vector<float>(8, 1.0f));
+  executor.run(pool);
+  EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], 3);
+}
+
+TEST(Loops, HaveTheRoomThatThePackageHasPlansFor) {
+  Archive archive = roomy_archive();
+  archive.plans->generic.reset();
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor(load_archive(archive.bytes()));
+  set(executor, 10, std::vector<float>(8, 1.0f));
+  expect_error(ErrorCode::kTensorData, "more than 9 iterations", [&] { executor.run(pool); });
+}
+
 TEST(Loops, ReadTheirInputWhereItIsLent) {
   parallel::ThreadPool pool(1);
   exec::GraphExecutor executor(load_archive(counting_archive().bytes()));

@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/base/file.h"
 #include "runtime/package/elf_admission.h"
 #include "runtime/package/package_reader.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
 
@@ -45,10 +47,12 @@ struct Archive {
   Metadata metadata;
   std::string params;
   std::string code = read_file(TM_TEST_KERNELS);
+  /// Of plans for several shapes, of which `plan` is one; none: `plan` alone.
+  std::optional<PlanSet> plans = std::nullopt;
 
   std::string bytes() {
     plan.params_bytes = static_cast<int64_t>(params.size());
-    const std::string json = plan_to_json(plan);
+    const std::string json = plans ? plan_set_to_json(*plans) : plan_to_json(plan);
     metadata.triple = host_machine() + "-unknown-linux-gnu";
     const auto info = [](const std::string& text) {
       return MemberInfo{Digest::of(text), static_cast<int64_t>(text.size())};

@@ -44,14 +44,15 @@ private:
 class GraphBuilder {
 public:
   GraphBuilder(ir::Graph& graph, const ModelSource& source, const ModelProto& model, int64_t opset,
-               std::set<std::string> reserved_names, bool is_sample)
+               std::set<std::string> reserved_names, bool is_sample, std::optional<int64_t> loop_room)
       : graph_(graph),
         extents_(graph),
         source_(source),
         model_(model),
         opset_(opset),
         reserved_(std::move(reserved_names)),
-        is_sample_(is_sample) {}
+        is_sample_(is_sample),
+        loop_room_(loop_room) {}
 
   /// Converts `node` and binds its outputs; a node that cannot be converted is noted, and those behind it are
   /// left out. `renamed`: the graph's values get new names, since the node may be converted more than once.
@@ -62,6 +63,8 @@ public:
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
+  /// ImportOptions::loop_room.
+  std::optional<int64_t> loop_room() const { return loop_room_; }
   /// A number that no other loop of the graph has.
   int64_t next_loop() { return next_loop_++; }
   /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be
@@ -107,6 +110,7 @@ private:
   int64_t opset_;
   std::set<std::string> reserved_;
   bool is_sample_;
+  std::optional<int64_t> loop_room_;
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;

@@ -138,7 +138,7 @@ public:
         model_(checked_model(source)),
         graph_(ops),
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
-                 options.is_sample) {}
+                 options.is_sample, options.loop_room) {}
 
   ir::Graph run() {
     const std::vector<ErrorDetail> missing = find_unsupported(model_);

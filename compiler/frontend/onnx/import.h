@@ -83,6 +83,9 @@ struct ImportOptions {
   /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
   /// the same form in every sample, where else it would be listed in constants.
   bool is_sample = false;
+  /// For how many iterations of a loop there is room of which nothing else bounds the number; nothing: what
+  /// grows in such a loop is refused.
+  std::optional<int64_t> loop_room;
 };
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);
 

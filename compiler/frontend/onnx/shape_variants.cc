@@ -15,12 +15,16 @@ namespace {
 /// Which dim of which input is free, under which name.
 class Signature {
 public:
-  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets) {
+  /// `wants_room`: for loops' iterations, as the last free dim.
+  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets,
+            bool wants_room) {
     for (const SignatureValue& input : facts.inputs) learn_names(input, options);
     for (const SignatureValue& input : facts.inputs) {
       if (input.kind == ValueKind::kTensor && options.input_values.count(input.name) == 0)
         add_input(input, options, buckets);
     }
+    has_room = wants_room && std::find(free_dims.begin(), free_dims.end(), kLoopRoom) == free_dims.end();
+    if (has_room) free_dims.emplace_back(kLoopRoom);
     for (const auto& [name, extents] : buckets) {
       if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) {
         throw Error(ErrorCode::kInvalidArgument,
@@ -32,6 +36,7 @@ public:
 
   std::vector<std::string> free_dims;
   std::map<std::string, DimShape> shapes;  ///< of inputs with free dims
+  bool has_room = false;
 
 private:
   static const std::string* name_at(const DimShape& shape, size_t dim) {
@@ -88,6 +93,7 @@ private:
 ImportOptions bound(const ImportOptions& options, const Signature& signature,
                     const std::vector<int64_t>& dims) {
   ImportOptions result = options;
+  if (signature.has_room) result.loop_room = dims.back();
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;
@@ -122,26 +128,48 @@ std::vector<std::vector<int64_t>> combinations(const std::vector<std::vector<int
   return result;
 }
 
-}  // namespace
+/// Whether a loop of which nothing bounds the iterations may be what is refused.
+bool may_want_room(const Error& error, const ModelFacts& facts) {
+  const bool is_refused = error.code() == ErrorCode::kOperatorNotImplemented ||
+                          error.code() == ErrorCode::kOperatorAttributeNotImplemented ||
+                          error.code() == ErrorCode::kShapeRequired;
+  return is_refused && facts.ops.count("Loop") != 0;
+}
 
-ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+/// The extents that the dims have kernels of their own for. Loops' rooms are few, since each has all of them.
+std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const ShapeBuckets& buckets) {
+  constexpr int64_t kFirstRoom = 64, kSecondRoom = 512;
+  constexpr size_t kFewShapes = 8;
+  std::vector<std::vector<int64_t>> extents;
+  for (const std::string& name : signature.free_dims) {
+    const auto bucket = buckets.find(name);
+    if (bucket != buckets.end()) {
+      extents.push_back(bucket->second);
+    } else if (signature.has_room && name == kLoopRoom) {
+      std::vector<int64_t> rooms{kFirstRoom};
+      if (combinations(extents).size() <= kFewShapes) rooms.push_back(kSecondRoom);
+      extents.push_back(std::move(rooms));
+    } else {
+      extents.emplace_back();
+    }
+  }
+  return extents;
+}
+
+ir::Variants import_signature(const ModelSource& source, const ImportOptions& options,
+                              const Signature& signature, const ShapeBuckets& buckets,
+                              const ir::OpRegistry& ops) {
   ir::Variants variants;
-  const Signature signature(read_facts(source), options, buckets);
   if (signature.free_dims.empty()) {
     variants.graphs.push_back({{}, import_model(source, options, ops)});
     return variants;
   }
   variants.free_dims = signature.free_dims;
-  std::vector<std::vector<int64_t>> extents;
+  const std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
-  for (const std::string& name : signature.free_dims) {
-    const auto bucket = buckets.find(name);
-    if (bucket != buckets.end()) extents.push_back(bucket->second);
-    anchor.push_back(bucket != buckets.end() ? bucket->second.front() : 0);
-  }
+  for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
   // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
-  if (extents.size() == signature.free_dims.size()) {
+  if (std::find(anchor.begin(), anchor.end(), 0) == anchor.end()) {
     for (const std::vector<int64_t>& dims : combinations(extents))
       variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
   }
@@ -188,6 +216,21 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     }
   }
   return variants;
+}
+
+}  // namespace
+
+ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  const ModelFacts facts = read_facts(source);
+  if (buckets.count(std::string(kLoopRoom)) == 0) {
+    try {
+      return import_signature(source, options, Signature(facts, options, buckets, false), buckets, ops);
+    } catch (const Error& error) {
+      if (!may_want_room(error, facts)) throw;
+    }
+  }
+  return import_signature(source, options, Signature(facts, options, buckets, true), buckets, ops);
 }
 
 }  // namespace tensormill::frontend::onnx

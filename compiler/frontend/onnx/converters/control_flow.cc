@@ -84,6 +84,10 @@ Bindings looped_loop(StructureContext& context) {
   LoopForm form;
   form.has_condition = true;
   if (context.has_input(0)) bound_trips(context, form);
+  // So many that none is meant: exporters write the largest integer.
+  constexpr int64_t kMostTrips = int64_t{1} << 31;
+  if (form.most_trips && *form.most_trips > kMostTrips) form.most_trips.reset();
+  form.is_exact = form.is_exact && form.most_trips;
   const bool always =
       !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));
   if (!always) form.condition = c.reshape(context.node.input(1), {1});

@@ -23,7 +23,8 @@ public:
         body_(context.body("body")),
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
-        carried_(context, form.initial, form.most_trips) {}
+        most_trips_(form.most_trips ? form.most_trips : context.builder.loop_room()),
+        carried_(context, form.initial, most_trips_) {}
 
   std::optional<std::vector<Binding>> run() {
     // Each time that a value does not fit its form it gets a wider one.
@@ -79,10 +80,13 @@ private:
     if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
         condition == ir::kAbsent)
       node_.unsupported("body", "neither M nor a condition ends the loop");
+    const bool has_room = !form_.most_trips && most_trips_;
     const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
     Values parts;
     for (size_t i = first_ + form_.initial.size(); i < results.size(); ++i)
       parts.push_back(part_of(results, i));
+    // Where nothing else has a place for each iteration: no more of them run than there is room for.
+    if (has_room && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
     Values operands{begun[0]};
     if (condition != ir::kAbsent) operands.push_back(condition);
     append(operands, next);
@@ -95,7 +99,8 @@ private:
                                         {"counted", int64_t{!is_exact && !form_.keeps_parts}}});
     const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
     std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, is_exact);
-    for (auto part = stacked; part != made.end() - 1; ++part) bindings.push_back(tensor(*part));
+    const auto own_parts = static_cast<std::ptrdiff_t>(results.size() - first_ - form_.initial.size());
+    for (auto part = stacked; part != stacked + own_parts; ++part) bindings.push_back(tensor(*part));
     return bindings;
   }
 
@@ -154,12 +159,11 @@ private:
 
   /// How many parts there is room for.
   int64_t bound() const {
-    constexpr int64_t kMostTrips = int64_t{1} << 31;
-    if (!form_.most_trips || *form_.most_trips > kMostTrips)
+    if (!most_trips_)
       node_.unsupported("M",
                         "the number of iterations has no bound while the model is compiled, and output " +
                             name_of(first_ + form_.initial.size()) + " of the body has a part of each");
-    return std::max<int64_t>(*form_.most_trips, 0);
+    return std::max<int64_t>(*most_trips_, 0);
   }
 
   StructureContext& context_;
@@ -168,6 +172,7 @@ private:
   const GraphProto& body_;
   const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
+  const std::optional<int64_t> most_trips_;
   CarriedValues carried_;
   int64_t number_ = 0;
   size_t count_ = 0;  ///< of the tensors handed on
