@@ -29,6 +29,36 @@ class EdgeValues(OneNode):
         x, slope = np.array([[-3, 0, 5], [2**30, -7, 1]], np.int32), np.array([2, 3, -4], np.int32)
         self.check("PRelu", 16, [x, slope], [np.where(x < 0, x * slope, x)])
 
+    def test_integers_that_shrink_keep_all_digits(self):
+        for dtype, x in ((np.int64, [2**62 + 5, -(2**61) - 3, 1, -2, 0]), (np.uint64, [2**63 + 5, 2, 1, 2**60 + 1])):
+            values = [n + 3 if n < -1 else n - 3 if n > 1 else 0 for n in x]
+            self.check("Shrink", 9, [np.array(x, dtype)], [np.array([n % 2**64 for n in values], np.uint64).astype(dtype)], bias=3.0, lambd=1.5)
+
+    def test_symmetric_windows_of_one_element_are_none(self):
+        for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+            self.check(op, 17, [np.array(1)], [np.array([np.nan], np.float32)], constants=(0,), periodic=0)
+
+    def test_places_of_a_pooled_map_of_odd_extents(self):
+        """A MaxPool's places are undone where they were; others are those of the map that the windows make."""
+        x = RANDOM.standard_normal((2, 3, 7, 5)).astype(np.float32)
+        rows = x[:, :, :6, :4].reshape(2, 3, 3, 2, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(2, 3, 3, 2, 4)
+        expected = np.zeros_like(x)
+        for at in np.ndindex(2, 3, 3, 2):
+            row, column = divmod(int(rows[at].argmax()), 2)
+            expected[at[0], at[1], 2 * at[2] + row, 2 * at[3] + column] = rows[at].max()
+        windows = {"kernel_shape": [2, 2], "strides": [2, 2]}
+        graph = helper.make_graph(
+            [helper.make_node("MaxPool", ["x"], ["v", "i"], **windows), helper.make_node("Shape", ["x"], ["s"]),
+             helper.make_node("MaxUnpool", ["v", "i", "s"], ["y"], **windows)], "undone",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+
+        def expect(answer, outputs):
+            self.assertTrue(answer.startswith("ok "), answer)
+            np.testing.assert_array_equal(outputs["0"], expected)
+
+        self.run_model(graph, 11, {"x": x}, expect)
+
     def test_inverses_of_what_has_no_square(self):
         for dtype, large in ((np.float32, 3e38), (np.float64, 1e300), (np.float16, 6e4)):
             x = np.array([large, 300, 99, 101, 1.5, 1e3], dtype)

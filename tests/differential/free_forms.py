@@ -172,6 +172,15 @@ def transforms_of_any_length(b):
     b.node("DFT", [both], axis=1, inverse=1)
 
 
+@form({"N": 2, "S": 6, "D": 8}, [(1, 1, 4), (3, 5, 15)], 23)
+def attention_of_free_heads(b):
+    """The products are divided by the root of the heads' size."""
+    b.atol = 1e-4
+    x, y, z = (b.input(name, ["N", 2, "S", "D"]) for name in "xyz")
+    b.node("Attention", [x, y, z])
+    b.node("Attention", [x, y, z], is_causal=1, softcap=2.0)
+
+
 @form({"H": 8, "W": 8}, [(17, 9), (1, 3)], 20, g=lambda rng, shape: rng.uniform(-1.3, 1.3, shape))
 def sampled_maps(b):
     x, g = b.input("x", [1, 2, "H", "W"]), b.input("g", [1, "H", "W", 2])
@@ -241,6 +250,13 @@ def places_of_the_largest(b):
     y = b.node("Concat", [x, x], axis=2)
     wide = b.node("Concat", [y, y], axis=3)
     b.node("MaxUnpool", b.node("MaxPool", [wide], 2, kernel_shape=[2, 2], strides=[2, 2]), kernel_shape=[2, 2], strides=[2, 2])
+
+
+@form({"H": 8, "W": 8}, [(7, 5), (6, 9), (5, 12)])
+def places_undone_in_odd_maps(b):
+    x = b.input("x", [2, 3, "H", "W"])
+    windows = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    b.node("MaxUnpool", [*b.node("MaxPool", [x], 2, **windows), b.node("Shape", [x])], **windows)
 
 
 @form({"H": 16, "W": 16}, [(10, 21), (100, 33), (7, 250)], 18)
@@ -347,6 +363,14 @@ for _opset, _op in ((9, "Upsample"), (10, "Resize")):
         return maps
 
     form({"H": 8, "W": 8, "K": 16, "L": 16}, [(7, 9, 14, 17), (5, 5, 5, 10), (1, 2, 3, 7), (16, 41, 109, 93)], _opset)(_draw())
+
+
+@form({"H": 8, "W": 8, "K": 5}, [(5, 9, 7), (9, 20, 5), (13, 3, 20)], 10)
+def maps_halved_by_the_first_resize(b):
+    """What makes an axis shorter rounds up; so it is where the run says which it does."""
+    x, y = b.input("x", [1, 2, "H", "W"]), b.input("y", [1, 2, "K", 6])
+    b.node("Resize", [x, b.const([1, 1, 0.6, 1.5], "f4")], mode="nearest")
+    b.node("Resize", [x, sized_like(b, x, y)], mode="nearest")
 
 
 @form({"H": 16, "W": 16}, [(17, 9), (100, 33), (5, 7)], 10)

@@ -19,12 +19,31 @@ void convert_celu(NodeContext& context) {
   context.set_output(0, c.times(unit, alpha));
 }
 
+namespace {
+
+/// Shrink of 64-bit integers by an integer, all of whose digits stay.
+ir::ValueId shrink_integers(Compose& c, ir::ValueId x, double bias, double lambda) {
+  const ir::ValueId zero = c.number(x, 0);
+  const ir::ValueId above = c.binary("greater", x, c.number(x, std::floor(lambda)));
+  const ir::ValueId less = c.sub(x, c.cast(c.ints({static_cast<int64_t>(bias)}, {}), c.dtype(x)));
+  const ir::ValueId positive = c.where(above, less, zero);
+  if (c.dtype(x) == DType::kUInt64) return positive;
+  const ir::ValueId below = c.binary("less", x, c.number(x, std::ceil(-lambda)));
+  return c.where(below, c.plus(x, bias), positive);
+}
+
+}  // namespace
+
 void convert_shrink(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const DType dtype = c.dtype(x);
-  const ir::ValueId wide = is_float(dtype) ? x : c.cast(x, DType::kFloat64);
   const double bias = context.float_attr("bias", 0.0), lambda = context.float_attr("lambd", 0.5);
+  constexpr double kExact = 0x1p53;
+  const bool is_wide = dtype == DType::kInt64 || dtype == DType::kUInt64;
+  if (is_wide && bias == std::rint(bias) && std::fabs(bias) < kExact && lambda >= 0 && lambda < kExact)
+    return context.set_output(0, shrink_integers(c, x, bias, lambda));
+  const ir::ValueId wide = is_float(dtype) ? x : c.cast(x, DType::kFloat64);
   const ir::ValueId zero = c.number(wide, 0);
   const ir::ValueId above =
       c.where(c.binary("greater", wide, c.number(wide, lambda)), c.minus(wide, bias), zero);

@@ -1,10 +1,10 @@
 // Attention and rotary embeddings: heads side by side in the columns, or with an axis of their own.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/roots.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -96,11 +96,11 @@ struct Operands {
 /// softmax(softcap(Q K^T * scale) + addend) V
 V attend(NodeContext& context, Operands& operands) {
   Compose c(context);
-  const int64_t heads = c.shape(operands.q)[1], width = c.shape(operands.q)[3];
-  const double scale =
-      operands.scale != 0 ? operands.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(width, 1)));
+  const int64_t heads = c.shape(operands.q)[1];
   const V k = repeat_heads(context, operands.k, heads), v = repeat_heads(context, operands.v, heads);
-  operands.products = c.times(c.matmul(operands.q, k, true), scale);
+  const V scale = operands.scale != 0 ? c.number(operands.q, operands.scale)
+                                      : inverse_root(context, operands.q, c.shape(operands.q)[3]);
+  operands.products = c.mul(c.matmul(operands.q, k, true), scale);
   operands.capped = operands.products;
   if (operands.softcap > 0)
     operands.capped =

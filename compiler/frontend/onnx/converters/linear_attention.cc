@@ -1,8 +1,8 @@
 // Opset 27's operators with a state: linear attention and the causal convolution before it.
-#include <cmath>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/roots.h"
 #include "compiler/frontend/onnx/converters/structure.h"
 
 namespace tensormill::frontend::onnx {
@@ -63,10 +63,10 @@ LinearAttention read_operands(NodeContext& context) {
   const bool is_gated = rule == "gated" || rule == "gated_delta";
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   if (!is_gated && !is_delta && rule != "linear") context.invalid("update_rule is \"" + rule + "\"");
-  double scale = context.float_attr("scale", 0);
-  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(keys, 1)));
+  const V query = by_step(context, context.input(0), "query", {heads, queries / heads, keys});
+  const double scale = context.float_attr("scale", 0);
   LinearAttention all{};
-  all.query = c.times(by_step(context, context.input(0), "query", {heads, queries / heads, keys}), scale);
+  all.query = c.mul(query, scale != 0 ? c.number(query, scale) : inverse_root(context, query, keys));
   all.key = by_step(context, context.input(1), "key", {heads, keys, 1});
   all.value = by_step(context, context.input(2), "value", {heads, 1, values});
   if (is_gated) {

@@ -60,6 +60,9 @@ double source_position(const Axis& axis, const Options& options, int64_t x) {
                                    : position_of(axis, mode, static_cast<double>(x));
 }
 
+/// `nearest` of what rounds up where it makes the axis shorter, and down elsewhere.
+constexpr const char* kByScale = "ceil_below_1";
+
 int64_t nearest_element(const std::string& mode, double position) {
   if (mode == "floor") return static_cast<int64_t>(std::floor(position));
   if (mode == "ceil") return static_cast<int64_t>(std::ceil(position));
@@ -102,12 +105,14 @@ Taps make_taps(const Axis& axis, const Options& options) {
   Taps taps;
   const auto [shrink, first, count] = Reach(axis, options);
   taps.count = count;
+  const std::string rounding = options.nearest != kByScale ? options.nearest
+                               : axis.scale < 1            ? "ceil"
+                                                           : "floor";
   for (int64_t x = 0; x < axis.out; ++x) {
     const double position = source_position(axis, options, x);
     taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
     if (options.mode == "nearest") {
-      taps.elements.push_back(
-          std::clamp<int64_t>(nearest_element(options.nearest, position), 0, axis.in - 1));
+      taps.elements.push_back(std::clamp<int64_t>(nearest_element(rounding, position), 0, axis.in - 1));
       taps.weights.push_back(1);
       continue;
     }
@@ -195,6 +200,12 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& 
   const ir::ValueId zero = c.number(position, 0), last = c.number(position, static_cast<double>(axis.in - 1));
   const auto limited = [&](ir::ValueId at) { return c.binary("min", c.binary("max", at, zero), last); };
   const auto element_of = [&](ir::ValueId at) { return c.cast(limited(at), DType::kInt64); };
+  if (options.mode == "nearest" && options.nearest == kByScale) {
+    const ir::ValueId scale = scale_nodes(c, axis, position);
+    const ir::ValueId is_less = c.binary("less", scale, c.number(scale, 1));
+    return c.gather(x, element_of(c.where(is_less, c.unary("ceil", position), c.unary("floor", position))),
+                    dim);
+  }
   if (options.mode == "nearest") {
     const bool up = options.nearest == "ceil" || options.nearest == "round_prefer_floor";
     const double shift = options.nearest == "round_prefer_ceil"    ? 0.5
@@ -465,7 +476,8 @@ void convert_resize(NodeContext& context) {
   context.set_output(0, resize(context, axes, options));
 }
 
-// Upsample, and Resize of opset 10: positions are x / scale, the element below is the nearest.
+// Upsample, and Resize of opset 10: positions are x / scale, and the nearest is the element below, or, where
+// an axis gets shorter, above: the text of opset 10 leaves it open, its examples have it so.
 void convert_upsample(NodeContext& context) {
   std::vector<Axis> axes = axes_of(context);
   Options options;
@@ -474,7 +486,7 @@ void convert_upsample(NodeContext& context) {
   if (!is_one_of(options.mode, {"nearest", "linear"}))
     context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
   options.coordinates = "asymmetric";
-  options.nearest = "floor";
+  options.nearest = kByScale;
   std::vector<size_t> all;
   for (size_t i = 0; i < axes.size(); ++i) all.push_back(i);
   std::vector<double> scales;

@@ -305,7 +305,24 @@ void convert_reverse_sequence(NodeContext& context) {
   context.set_output(0, c.gather_elements(x, c.expand(from, shape), time_axis));
 }
 
-// Each value to its place of the flat output; elements that no index names are 0.
+namespace {
+
+/// The shape of what a MaxPool whose places these are pooled, if it is one.
+std::optional<Shape> pooled_shape(NodeContext& context, ir::ValueId places) {
+  const ir::Graph& graph = context.graph();
+  const ir::NodeId producer = graph.value(places).producer;
+  if (producer == ir::kAbsent) return std::nullopt;
+  for (ir::NodeId id = producer; id >= 0 && graph.node(id).origins == graph.node(producer).origins; --id) {
+    if (graph.node(id).op == "max_pool") return context.type(graph.node(id).inputs[0]).shape;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Each value to its place; elements that no index names are 0. Places are those of the map that was pooled:
+// of the output's shape where that is known to be its, else of the one that the windows make, from which the
+// output's goes on.
 void convert_max_unpool(NodeContext& context) {
   Compose c(context);
   const Shape x = c.shape(context.input(0));
@@ -319,6 +336,7 @@ void convert_max_unpool(NodeContext& context) {
   for (size_t d = 0; d < spatial; ++d)
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
   const Shape out = context.has_input(2) ? Shape(context.known_ints(2, "output_shape")) : inferred;
+  if (out == pooled_shape(context, context.input(1))) inferred = out;
   const ir::ValueId zeros = c.filled(c.dtype(context.input(0)), {num_elements(inferred)}, 0);
   const ir::ValueId flat = c.reshape(context.input(0), {num_elements(x)});
   const ir::ValueId indices = c.reshape(context.input(1), {num_elements(x)});

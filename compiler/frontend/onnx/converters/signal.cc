@@ -19,13 +19,14 @@ int64_t known_length(NodeContext& context, size_t index, const char* what) {
   return length;
 }
 
-/// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, or one less when the window is symmetric.
+/// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, or one less when the window is symmetric: of
+/// one element that is 0, and the element NaN, as the functions that define the operators have it.
 void add_window(NodeContext& context, double a0, double a1, double a2) {
   const int64_t size = known_length(context, 0, "size");
   const int64_t period = context.int_attr("periodic", 1) != 0 ? size : size - 1;
   std::vector<double> values;
   for (int64_t n = 0; n < size; ++n) {
-    const double angle = period == 0 ? 0 : 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
+    const double angle = 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
     values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
   }
   const DType dtype =

@@ -1,0 +1,20 @@
+#include "compiler/frontend/onnx/converters/roots.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+
+namespace tensormill::frontend::onnx {
+
+ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, int64_t extent) {
+  Compose c(context);
+  if (!context.is_sample())
+    return c.number(like, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(extent, 1))));
+  // float16 ends at 65,504: the root is taken of a wider type.
+  const DType dtype = c.dtype(like) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const ir::ValueId size = c.cast(c.binary("max", c.ints({extent}, {}), c.ints({1}, {})), dtype);
+  return c.cast(c.unary("reciprocal", c.unary("sqrt", size)), c.dtype(like));
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,12 @@
+/// Factors that converters make of extents. Thread-safety: as the context.
+#pragma once
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+/// 1 / sqrt(extent), of an extent of 0 that of 1, as a number of the dtype of `like`. In a sample, whose
+/// extents stand for any, as nodes: a number would be no formula.
+ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, int64_t extent);
+
+}  // namespace tensormill::frontend::onnx
