@@ -6,6 +6,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/resize_taps.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -14,146 +15,26 @@ namespace {
 constexpr int64_t kMaxExtent = int64_t{1} << 24;
 constexpr double kMaxTaps = 4096;
 
-struct Options {
-  std::string mode, coordinates, nearest;
-  double cubic = -0.75;
-  bool exclude_outside = false;
-  bool antialias = false;
-  double extrapolation = 0;
-};
-
-/// One axis of the resize.
-struct Axis {
-  int64_t in = 1;
-  int64_t out = 1;
-  double scale = 1;
-  bool by_size = false;  ///< scale is out / in
-  double roi_start = 0;
-  double roi_end = 1;
-  ir::ValueId computed = ir::kAbsent;  ///< in a sample: the scale [1], where nodes compute it
-};
-
-/// Input position of output element x. Of numbers of type T: which element is the nearest to a position
-/// between two hangs on the rounding, and other runtimes compute it in float32.
-template <typename T>
-T position_of(const Axis& axis, const std::string& mode, T x) {
-  const T in = static_cast<T>(axis.in), half = static_cast<T>(0.5);
-  const T scale = axis.by_size ? static_cast<T>(axis.out) / in : static_cast<T>(axis.scale);
-  const T out = axis.by_size ? static_cast<T>(axis.out) : in * scale;
-  if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
-  if (mode == "asymmetric") return x / scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + half) / scale;
-  if (mode == "tf_crop_and_resize") {
-    const T start = static_cast<T>(axis.roi_start), span = static_cast<T>(axis.roi_end - axis.roi_start);
-    return start * (in - 1) + (out == 1 ? half : x / (out - 1)) * span * (in - 1);
-  }
-  if (mode == "pytorch_half_pixel" && axis.out == 1) return 0;
-  const T position = (x + half) / scale - half;
-  if (mode != "half_pixel_symmetric") return position;
-  const T adjustment = static_cast<T>(axis.out) / out;
-  return in / 2 * (1 - adjustment) + position;
-}
-
-double source_position(const Axis& axis, const Options& options, int64_t x) {
-  const std::string& mode = options.coordinates;
-  return options.mode == "nearest" ? static_cast<double>(position_of(axis, mode, static_cast<float>(x)))
-                                   : position_of(axis, mode, static_cast<double>(x));
-}
-
-/// `nearest` of what rounds up where it makes the axis shorter, and down elsewhere.
-constexpr const char* kByScale = "ceil_below_1";
-
-int64_t nearest_element(const std::string& mode, double position) {
-  if (mode == "floor") return static_cast<int64_t>(std::floor(position));
-  if (mode == "ceil") return static_cast<int64_t>(std::ceil(position));
-  if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(position + 0.5));
-  return static_cast<int64_t>(std::ceil(position - 0.5));
-}
-
-double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
-
-/// The cubic convolution kernel with parameter a (Keys 1981).
-double keys(double x, double a) {
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-
-/// For each output element as many taps: element of the axis, weight.
-struct Taps {
-  int64_t count = 1;
-  std::vector<int64_t> elements;
-  std::vector<double> weights;
-  std::vector<bool> outside;
-};
-
-/// Which elements around a position weigh: from `first` on, counted from the one below it.
-struct Reach {
-  double shrink = 1;  ///< of distances, for the filter to be as wide as an output element
-  int64_t first = 0, count = 1;
-
-  Reach(const Axis& axis, const Options& options) {
-    if (options.mode == "nearest") return;
-    shrink = options.antialias ? std::min(1.0, axis.scale) : 1;
-    const double support = options.mode == "cubic" ? 2 : 1;
-    first = static_cast<int64_t>(std::floor(-support / shrink)) + 1;
-    count = 2 * (static_cast<int64_t>(support) - first) - (support == 2 ? 2 : 0);
-  }
-};
-
-Taps make_taps(const Axis& axis, const Options& options) {
-  Taps taps;
-  const auto [shrink, first, count] = Reach(axis, options);
-  taps.count = count;
-  const std::string rounding = options.nearest != kByScale ? options.nearest
-                               : axis.scale < 1            ? "ceil"
-                                                           : "floor";
-  for (int64_t x = 0; x < axis.out; ++x) {
-    const double position = source_position(axis, options, x);
-    taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
-    if (options.mode == "nearest") {
-      taps.elements.push_back(std::clamp<int64_t>(nearest_element(rounding, position), 0, axis.in - 1));
-      taps.weights.push_back(1);
-      continue;
-    }
-    const double base = std::floor(position);
-    std::vector<double> weights;
-    double sum = 0;
-    for (int64_t tap = 0; tap < taps.count; ++tap) {
-      const double element = base + static_cast<double>(first + tap);
-      const double distance = (element - position) * shrink;
-      double weight = options.mode == "cubic" ? keys(distance, options.cubic) : triangle(distance);
-      if (options.exclude_outside && (element < 0 || element > static_cast<double>(axis.in - 1))) weight = 0;
-      taps.elements.push_back(
-          static_cast<int64_t>(std::clamp(element, 0.0, static_cast<double>(axis.in - 1))));
-      weights.push_back(weight);
-      sum += weight;
-    }
-    for (double weight : weights) taps.weights.push_back(sum == 0 ? 0 : weight / sum);
-  }
-  return taps;
-}
-
 /// Whether the filter is as wide as the ratio of two extents says.
-bool is_wide(const Axis& axis, const Options& options) {
+bool is_wide(const ResizeAxis& axis, const ResizeOptions& options) {
   return options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
 }
 
 /// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
-bool has_formula(const Axis& axis, const Options& options) {
+bool has_formula(const ResizeAxis& axis, const ResizeOptions& options) {
   constexpr int64_t kMaxListedTaps = 64;
-  return !is_wide(axis, options) && Reach(axis, options).count <= kMaxListedTaps;
+  return !is_wide(axis, options) && ResizeReach(axis, options).count <= kMaxListedTaps;
 }
 
 /// The scale, of the type of `like`.
-ir::ValueId scale_nodes(Compose& c, const Axis& axis, ir::ValueId like) {
+ir::ValueId scale_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
   if (axis.computed != ir::kAbsent) return c.cast(axis.computed, c.dtype(like));
   if (!axis.by_size) return c.number(like, axis.scale);
   return c.div(c.number(like, static_cast<double>(axis.out)), c.number(like, static_cast<double>(axis.in)));
 }
 
 /// source_position for all output elements, from extents that are constants of their own: f64 [out], or f32.
-ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options) {
+ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const std::string& mode = options.coordinates;
   const DType dtype = options.mode == "nearest" ? DType::kFloat32 : DType::kFloat64;
   const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), dtype);
@@ -183,7 +64,7 @@ ir::ValueId position_nodes(Compose& c, const Axis& axis, const Options& options)
 }
 
 /// The filter's value at each distance.
-ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const Options& options) {
+ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& options) {
   const ir::ValueId x = c.unary("abs", distance), zero = c.number(x, 0), one = c.number(x, 1);
   if (options.mode == "linear") return c.binary("max", c.sub(one, x), zero);
   const double a = options.cubic;
@@ -194,13 +75,13 @@ ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const Options& option
 }
 
 /// resize_axis as nodes of one form for every extent.
-ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis,
-                            const Options& options) {
+ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                            const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options);
   const ir::ValueId zero = c.number(position, 0), last = c.number(position, static_cast<double>(axis.in - 1));
   const auto limited = [&](ir::ValueId at) { return c.binary("min", c.binary("max", at, zero), last); };
   const auto element_of = [&](ir::ValueId at) { return c.cast(limited(at), DType::kInt64); };
-  if (options.mode == "nearest" && options.nearest == kByScale) {
+  if (options.mode == "nearest" && options.nearest == kNearestByScale) {
     const ir::ValueId scale = scale_nodes(c, axis, position);
     const ir::ValueId is_less = c.binary("less", scale, c.number(scale, 1));
     return c.gather(x, element_of(c.where(is_less, c.unary("ceil", position), c.unary("floor", position))),
@@ -213,7 +94,7 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& 
                                                                    : 0;
     return c.gather(x, element_of(c.unary(up ? "ceil" : "floor", c.plus(position, shift))), dim);
   }
-  const Reach reach(axis, options);
+  const ResizeReach reach(axis, options);
   const ir::ValueId base = c.unary("floor", position);
   std::vector<ir::ValueId> elements, weights;
   ir::ValueId sum = ir::kAbsent;
@@ -240,8 +121,8 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Axis& 
 
 /// resize_axis as a product with a matrix of all weights: for filters whose number of taps depends on
 /// extents. Elements outside are the nearest inside, as far as any filter reaches.
-ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis,
-                              const Options& options) {
+ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                              const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
   const ir::ValueId in = c.number(position, static_cast<double>(axis.in)), last = c.minus(in, 1);
   const ir::ValueId scale = scale_nodes(c, axis, position);
@@ -261,8 +142,9 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Axis
 }
 
 /// The taps' weighted sum along `dim`, or the nearest element.
-ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis, const Options& options) {
-  const Taps taps = make_taps(axis, options);
+ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                        const ResizeOptions& options) {
+  const ResizeTaps taps = make_taps(axis, options);
   if (options.mode == "nearest") return c.gather(x, c.ints(taps.elements, {axis.out}), dim);
   Shape along(c.shape(x).size(), 1);
   along[static_cast<size_t>(dim)] = axis.out;
@@ -282,8 +164,8 @@ ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const Axis& axis
 }
 
 /// Where an output position lies outside of the input, along `dim`.
-ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Axis& axis,
-                         const Options& options) {
+ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
+                         const ResizeOptions& options) {
   if (context.is_sample()) {
     Compose c(context);
     const ir::ValueId position = position_nodes(c, axis, options);
@@ -294,7 +176,7 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Ax
     shape[dim] = axis.out;
     return c.reshape(mask, shape);
   }
-  const Taps taps = make_taps(axis, options);
+  const ResizeTaps taps = make_taps(axis, options);
   Shape along(rank, 1);
   along[dim] = axis.out;
   Tensor mask(DType::kBool, along);
@@ -303,8 +185,9 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Ax
   return context.constant(std::move(mask));
 }
 
-void check_axes(const NodeContext& context, const std::vector<Axis>& axes, const Options& options) {
-  for (const Axis& axis : axes) {
+void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
+                const ResizeOptions& options) {
+  for (const ResizeAxis& axis : axes) {
     if (axis.in == axis.out && axis.scale == 1) continue;
     if (!(axis.scale > 0) || axis.in < 1 || axis.out < 0 || axis.out > kMaxExtent)
       context.invalid("an axis of " + std::to_string(axis.in) + " cannot become one of " +
@@ -314,7 +197,7 @@ void check_axes(const NodeContext& context, const std::vector<Axis>& axes, const
   }
 }
 
-ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Options& options) {
+ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
   check_axes(context, axes, options);
   Compose c(context);
   const DType dtype = c.dtype(context.input(0));
@@ -343,8 +226,8 @@ ir::ValueId resize(NodeContext& context, const std::vector<Axis>& axes, const Op
   return c.cast(x, dtype);
 }
 
-std::vector<Axis> axes_of(NodeContext& context) {
-  std::vector<Axis> axes;
+std::vector<ResizeAxis> axes_of(NodeContext& context) {
+  std::vector<ResizeAxis> axes;
   for (int64_t extent : context.type(context.input(0)).shape) axes.push_back({extent, extent, 1});
   return axes;
 }
@@ -357,7 +240,7 @@ std::vector<double> known_numbers(const NodeContext& context, size_t index, cons
   return values;
 }
 
-void set_scale(const NodeContext& context, Axis& axis, double scale) {
+void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
   // In float32, as other runtimes have it: the product may round up to the next integer.
   const double out = std::floor(static_cast<float>(axis.in) * static_cast<float>(scale));
   if (!(scale > 0) || !(out <= static_cast<double>(kMaxExtent)))
@@ -366,7 +249,7 @@ void set_scale(const NodeContext& context, Axis& axis, double scale) {
   axis.out = static_cast<int64_t>(out);
 }
 
-void set_scales(const NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+void set_scales(const NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                 const std::vector<double>& scales) {
   if (scales.size() != which.size())
     context.invalid("scales has " + std::to_string(scales.size()) + " values for " +
@@ -390,14 +273,14 @@ ir::ValueId computed_element(NodeContext& context, ir::ValueId row, int64_t at) 
 }
 
 /// In a sample what nodes compute of shapes stays a value of the run.
-void keep_computed(NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+void keep_computed(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                    ir::ValueId scales) {
   if (!context.is_sample()) return;
   for (size_t i = 0; i < which.size(); ++i)
     axes[which[i]].computed = computed_element(context, scales, static_cast<int64_t>(i));
 }
 
-void set_sizes(const NodeContext& context, std::vector<Axis>& axes, const std::vector<size_t>& which,
+void set_sizes(const NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                const std::vector<int64_t>& sizes) {
   if (sizes.size() != which.size())
     context.invalid("sizes has " + std::to_string(sizes.size()) + " values for " +
@@ -405,7 +288,7 @@ void set_sizes(const NodeContext& context, std::vector<Axis>& axes, const std::v
   const std::string policy = context.string_attr("keep_aspect_ratio_policy", "stretch");
   double common = 0;
   for (size_t i = 0; i < which.size(); ++i) {
-    Axis& axis = axes[which[i]];
+    ResizeAxis& axis = axes[which[i]];
     axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
     axis.out = sizes[i];
     axis.by_size = policy == "stretch";
@@ -425,8 +308,8 @@ bool is_one_of(const std::string& text, std::initializer_list<std::string_view> 
   return std::find(names.begin(), names.end(), text) != names.end();
 }
 
-Options options_of(const NodeContext& context) {
-  Options options;
+ResizeOptions options_of(const NodeContext& context) {
+  ResizeOptions options;
   options.mode = context.string_attr("mode", "nearest");
   options.coordinates = context.string_attr("coordinate_transformation_mode", "half_pixel");
   options.nearest = context.string_attr("nearest_mode", "round_prefer_floor");
@@ -449,8 +332,8 @@ Options options_of(const NodeContext& context) {
 }  // namespace
 
 void convert_resize(NodeContext& context) {
-  std::vector<Axis> axes = axes_of(context);
-  const Options options = options_of(context);
+  std::vector<ResizeAxis> axes = axes_of(context);
+  const ResizeOptions options = options_of(context);
   std::vector<size_t> which;
   std::vector<int64_t> all(axes.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
@@ -479,14 +362,14 @@ void convert_resize(NodeContext& context) {
 // Upsample, and Resize of opset 10: positions are x / scale, and the nearest is the element below, or, where
 // an axis gets shorter, above: the text of opset 10 leaves it open, its examples have it so.
 void convert_upsample(NodeContext& context) {
-  std::vector<Axis> axes = axes_of(context);
-  Options options;
+  std::vector<ResizeAxis> axes = axes_of(context);
+  ResizeOptions options;
   options.mode = context.string_attr("mode", "nearest");
   if (options.mode == "bilinear") options.mode = "linear";
   if (!is_one_of(options.mode, {"nearest", "linear"}))
     context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
   options.coordinates = "asymmetric";
-  options.nearest = kByScale;
+  options.nearest = kNearestByScale;
   std::vector<size_t> all;
   for (size_t i = 0; i < axes.size(); ++i) all.push_back(i);
   std::vector<double> scales;

@@ -1,0 +1,53 @@
+/// Which input elements an output element of a resized axis is made of, and their weights (ONNX operator
+/// specification, Resize). Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace tensormill::frontend::onnx {
+
+struct ResizeOptions {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75;
+  bool exclude_outside = false;
+  bool antialias = false;
+  double extrapolation = 0;
+};
+
+/// `nearest` of what rounds up where it makes the axis shorter, and down elsewhere.
+inline constexpr const char* kNearestByScale = "ceil_below_1";
+
+/// One axis of the resize.
+struct ResizeAxis {
+  int64_t in = 1;
+  int64_t out = 1;
+  double scale = 1;
+  bool by_size = false;  ///< scale is out / in
+  double roi_start = 0;
+  double roi_end = 1;
+  ir::ValueId computed = ir::kAbsent;  ///< in a sample: the scale [1], where nodes compute it
+};
+
+/// For each output element as many taps: element of the axis, weight.
+struct ResizeTaps {
+  int64_t count = 1;
+  std::vector<int64_t> elements;
+  std::vector<double> weights;
+  std::vector<bool> outside;
+};
+
+/// Which elements around a position weigh: from `first` on, counted from the one below it.
+struct ResizeReach {
+  double shrink = 1;  ///< of distances, for the filter to be as wide as an output element
+  int64_t first = 0, count = 1;
+
+  ResizeReach(const ResizeAxis& axis, const ResizeOptions& options);
+};
+
+ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options);
+
+}  // namespace tensormill::frontend::onnx
