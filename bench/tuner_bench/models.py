@@ -93,7 +93,8 @@ def search(network):
     row = {"net": network.name}
     if left > 1:
         report = network.tune(records, "--time-budget", left, "--trials", 10 ** 6)
-        row.update(trials=report["trials"], kernels_default_ms=report["default_ms"], kernels_best_ms=report["best_ms"])
+        row.update(trials=report["trials"], kernels_default_ms=report["default_ms"], kernels_best_ms=report["best_ms"],
+                   network=report["network"])
     row["untuned_ms"], row["gain"] = end_to_end(network, records)
     return row
 
@@ -104,7 +105,7 @@ def proof(network):
     listed = json.loads(network.mill("--json", "tune", *network.words, "--tasks", "list"))
     # Defaults that a table of an earlier program lacks are measured although it holds all trials.
     known = len(records.read_text().splitlines()) if records.exists() else 0
-    report = network.tune(records, "--trials", max(PROOF_TRIALS, known + len(listed)))
+    report = network.tune(records, "--trials", max(PROOF_TRIALS, known + len(listed)), "--network-rounds", 0)
     row = {"net": network.name, "trials": report["trials"], "gain": report["default_ms"] / report["best_ms"],
            "tasks": []}
     # A layer's other algorithms, which the network does not call, have no share of its time.
@@ -113,7 +114,8 @@ def proof(network):
     for task in choices[:PROOF_TASKS]:
         records = network.folder / f"{network.name}-task{task['task']}.json"
         # The first search measures all points, the others find them in the table and compare the finalists again.
-        every = [network.tune(records, "--tasks", task["task"], "--tuner", "gridsearch", "--trials", 10 ** 6)
+        every = [network.tune(records, "--tasks", task["task"], "--tuner", "gridsearch", "--trials", 10 ** 6,
+                              "--network-rounds", 0)
                  for _ in range(PROOF_REPEATS)]
         row["tasks"].append({"task": task["name"], "trials": every[0]["trials"],
                              "gain": statistics.median(one["default_ms"] / one["best_ms"] for one in every)})

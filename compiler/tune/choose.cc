@@ -34,22 +34,29 @@ std::string best_instead_of(const Algorithms& algorithms, const std::string& rul
 
 }  // namespace
 
+std::map<std::string, const Record*> best_records(const std::vector<Record>& records,
+                                                  const target::Target& target, const std::string& codegen) {
+  const std::string canonical = target.canonical();
+  std::map<std::string, const Record*> best;
+  for (const Record& record : records) {
+    if (!why_not(record, canonical, codegen).empty()) continue;
+    const Record*& place = best[record.task_key];
+    if (place == nullptr || is_better(record, *place)) place = &record;
+  }
+  return best;
+}
+
 std::map<std::string, driver::TunedSchedule> choose_schedules(const std::vector<Record>& records,
                                                               const target::Target& target,
                                                               const std::string& codegen) {
   const std::string canonical = target.canonical();
-  std::map<std::string, const Record*> best;
   std::map<std::string, driver::TunedSchedule> result;
   for (const Record& record : records) {
     const std::string reason = why_not(record, canonical, codegen);
-    if (!reason.empty()) {
-      result.try_emplace(record.task_key, driver::TunedSchedule{"", "", reason});
-      continue;
-    }
-    const Record*& place = best[record.task_key];
-    if (place == nullptr || is_better(record, *place)) place = &record;
+    if (!reason.empty()) result.try_emplace(record.task_key, driver::TunedSchedule{"", "", reason});
   }
-  for (const auto& [key, record] : best) result[key] = {record->schedule, record->id(), ""};
+  for (const auto& [key, record] : best_records(records, target, codegen))
+    result[key] = {record->schedule, record->id(), ""};
   return result;
 }
 

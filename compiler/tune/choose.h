@@ -14,9 +14,13 @@ namespace tensormill::tune {
 /// Of the time of what it takes the place of: what a measured schedule or algorithm has to reach.
 inline constexpr double kBeyondNoise = 0.99;
 
-/// For each kernel that the records name, the best schedule for `target` and this compiler: of records that
-/// were measured again in turns with the default the last, else the one with the least time. A kernel whose
-/// records are all for another target or compiler, or failed, gets the reason.
+/// For each kernel that usable records name, the best of them: of records that were measured again in turns
+/// with the default the last, else the one with the least time.
+std::map<std::string, const Record*> best_records(const std::vector<Record>& records,
+                                                  const target::Target& target, const std::string& codegen);
+
+/// For each kernel that the records name, the schedule of its best record for `target` and this compiler: a
+/// kernel whose records are all for another target or compiler, or failed, gets the reason.
 std::map<std::string, driver::TunedSchedule> choose_schedules(const std::vector<Record>& records,
                                                               const target::Target& target,
                                                               const std::string& codegen);

@@ -325,6 +325,7 @@ Record TuneSession::record_of(const TaskState& state, const Candidate& candidate
   record.index = candidate.point.index;
   record.knobs = candidate.point.knobs;
   record.schedule = schedule::print(candidate.point.schedule);
+  record.is_default = candidate.point.schedule == state.space->analytic().schedule;
   if (candidate.outcome.error == TrialError::kNone) record.seconds = candidate.outcome.seconds;
   record.error = candidate.outcome.error;
   record.all_seconds = std::max(candidate.build_seconds + candidate.run_seconds, 0.0);

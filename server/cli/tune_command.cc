@@ -18,8 +18,10 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/median.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/tune_network.h"
 #include "server/measure/worker.h"
 
 namespace tensormill::cli {
@@ -36,19 +38,21 @@ struct TuneArguments {
   std::string prior_records;
   double timeout = 10;
   int threads = 0;
+  int network_rounds = 9;
   tune::TuneOptions options;
 };
+
+constexpr int kOptLevel = 3;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::vector<tune::Task> tasks_of(const TuneArguments& arguments, const target::Target& target) {
+ir::Graph graph_of(const TuneArguments& arguments) {
   frontend::onnx::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
   const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
-  const ir::Graph graph = frontend::onnx::import_model(source, import, ops::standard_ops());
-  return tune::extract_all_tasks(graph, target, 3);
+  return frontend::onnx::import_model(source, import, ops::standard_ops());
 }
 
 /// Each task with its default's time, which is measured: all trials go to the defaults.
@@ -177,6 +181,31 @@ Json report_of(const tune::TuneSession& session) {
           {"tasks", tasks}};
 }
 
+void add_network(Json& report, const tune::NetworkOutcome& outcome) {
+  const auto middle_ms = [](const std::vector<tune::NetworkRun>& rounds) {
+    std::vector<double> each;
+    for (const tune::NetworkRun& round : rounds) each.push_back(median(round.seconds) * 1e3);
+    return median(std::move(each));
+  };
+  report["network"] = {{"untuned_ms", middle_ms(outcome.rounds.untuned)},
+                       {"tuned_ms", middle_ms(outcome.rounds.tuned)},
+                       {"speedup", outcome.gain},
+                       {"tuned", outcome.is_tuned},
+                       {"left_out", tune::to_json(outcome.left_out)}};
+}
+
+void print_network(const Json& network) {
+  std::cout << std::setprecision(3) << "the model: " << network["untuned_ms"].get<double>() << " -> "
+            << network["tuned_ms"].get<double>() << " ms";
+  if (!network["tuned"]) std::cout << ": not faster, so the records are against all that was found";
+  std::cout << "\n";
+  for (const Json& part : network["left_out"]) {
+    std::cout << "  left out, as it does not pay within the model: " << part["name"].get<std::string>()
+              << " (" << part["untuned_ms"].get<double>() << " -> " << part["tuned_ms"].get<double>()
+              << " ms)\n";
+  }
+}
+
 void print_report(const Json& report) {
   std::cout << " calls  trials  default ms    best ms  GFLOP/s  algorithm  what\n" << std::fixed;
   for (const Json& task : report["tasks"]) {
@@ -195,6 +224,7 @@ void print_report(const Json& report) {
             << " trials; built for " << std::setprecision(1) << report["build_seconds"].get<double>()
             << " s, ran for " << report["run_seconds"].get<double>() << " s, searched for "
             << report["search_seconds"].get<double>() << " s\n";
+  if (report.contains("network")) print_network(report["network"]);
 }
 
 std::vector<tune::Record> known_records(const TuneArguments& arguments) {
@@ -217,7 +247,8 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   const target::Target target = resolve_target(arguments.target, {}, host);
   if (!host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
-  std::vector<tune::Task> tasks = tasks_of(arguments, target);
+  const ir::Graph graph = graph_of(arguments);
+  std::vector<tune::Task> tasks = tune::extract_all_tasks(graph, target, kOptLevel);
   tune::TuneOptions options = arguments.options;
   options.measure.threads = arguments.threads > 0
                                 ? arguments.threads
@@ -247,7 +278,12 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   const int64_t resumed = session.resume(known);
   if (resumed > 0 && !globals.json) std::cerr << "counting " << resumed << " trials from records\n";
   session.run();
-  const Json report = report_of(session);
+  Json report = report_of(session);
+  if (arguments.network_rounds > 0) {
+    ModelNetwork network(graph, target, kOptLevel, options.measure.threads, arguments.output);
+    add_network(report,
+                tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
+  }
   if (globals.json) {
     std::cout << report.dump() << std::endl;
   } else {
@@ -291,6 +327,9 @@ Action tune_command(CLI::App& app) {
   app.add_option("--threads", arguments->threads,
                  "threads that candidates run on; default: the target's cores")
       ->check(CLI::PositiveNumber);
+  app.add_option("--network-rounds", arguments->network_rounds,
+                 "of running the model with what was found and without, at the end; 0: none")
+      ->check(CLI::Range(0, 1000));
   app.add_option("--seed", options.seed, "of the search");
   return [arguments](const GlobalOptions& globals) { return tune_model(*arguments, globals); };
 }

@@ -45,19 +45,19 @@ parallel::Lease lease_cores(parallel::ThreadPool& pool, int threads, jobs::JobCo
   }
 }
 
-std::vector<double> benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
-                                      const std::vector<int>& members, const BenchmarkRequest& request,
-                                      const BenchmarkOptions& options) {
+PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
+                                const std::vector<int>& members, const BenchmarkRequest& request,
+                                const BenchmarkOptions& options) {
   const FileDescriptor feed = memory_file("inputs", npz::write_npz(std::vector<npz::NamedTensor>{}));
   const FileDescriptor answer = memory_file("outputs");
   jobs::ChildSpec spec;
   spec.command = "child-run";
   spec.arguments = {Json{{"seed", 0},
-                         {"fill_mode", "random"},
+                         {"fill_mode", request.fill_mode},
                          {"repeat", request.repeat},
                          // One run alone would not be timed apart from the first, which pays for page faults.
                          {"number", std::max(request.number, request.repeat > 1 ? 1 : 2)},
-                         {"profile", false},
+                         {"profile", request.profile},
                          {"threads", request.threads},
                          {"memory_budget", options.memory},
                          {"timeout_ms", options.timeout.count()}}
@@ -71,7 +71,8 @@ std::vector<double> benchmark_package(jobs::JobContext& context, parallel::Threa
   spec.time_limit = options.timeout;
   const parallel::Lease lease = lease_cores(pool, request.threads, context);
   const auto quiet = context.quiet();
-  return parse_json(context.run_child(std::move(spec))).at("runs_ms").get<std::vector<double>>();
+  const Json timing = parse_json(context.run_child(std::move(spec)));
+  return {timing.at("runs_ms").get<std::vector<double>>(), timing.value("profile", Json())};
 }
 
 storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
@@ -85,10 +86,12 @@ storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
     descriptors.push_back(members.at(std::string(name))->fd());
   }
   context.progress(R"({"stage":"measure","done":0,"total":1})");
-  Json result = summary_of(benchmark_package(
-      context, pool_, descriptors,
-      {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), resolved.at("threads").get<int>()},
-      options_));
+  Json result =
+      summary_of(benchmark_package(context, pool_, descriptors,
+                                   {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(),
+                                    resolved.at("threads").get<int>()},
+                                   options_)
+                     .runs_ms);
   context.progress(R"({"stage":"measure","done":1,"total":1})");
   result["package"] = row.id.text();
   result["threads"] = resolved.at("threads");

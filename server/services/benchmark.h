@@ -22,17 +22,24 @@ struct BenchmarkRequest {
   int repeat = 10;
   int number = 1;
   int threads = 1;
+  bool profile = false;
+  const char* fill_mode = "random";
+};
+
+struct PackageTiming {
+  std::vector<double> runs_ms;  ///< of each measurement, a run's part
+  Json profile;                 ///< services::Timing::profile_json, where it was asked for
 };
 
 /// Up to `threads` of the serving pool's cores, so that inference does not run on them meanwhile. Keeps the
 /// job alive while it waits.
 parallel::Lease lease_cores(parallel::ThreadPool& pool, int threads, jobs::JobContext& context);
 
-/// Milliseconds of each of `repeat` measurements of a package, whose metadata.json, mod.json, mod.so and
-/// mod.params `members` are. Everything of other jobs stands still meanwhile.
-std::vector<double> benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
-                                      const std::vector<int>& members, const BenchmarkRequest& request,
-                                      const BenchmarkOptions& options);
+/// `repeat` measurements of a package, whose metadata.json, mod.json, mod.so and mod.params `members` are.
+/// Everything of other jobs stands still meanwhile.
+PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
+                                const std::vector<int>& members, const BenchmarkRequest& request,
+                                const BenchmarkOptions& options);
 
 /// {"runs_ms","mean_ms","median_ms","max_ms","min_ms","std_ms"}, as `tensormill run --print-time` has them.
 Json summary_of(std::vector<double> runs);

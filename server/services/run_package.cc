@@ -1,6 +1,7 @@
 #include "server/services/run_package.h"
 
 #include <chrono>
+#include <map>
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -53,6 +54,7 @@ std::string profile_json(const exec::GraphExecutor& executor, const std::vector<
   for (const exec::StepTime& time : profile) {
     const package::Step& step = executor.plan().steps[time.step];
     steps.push_back({{"step", step.name},
+                     {"function", step.function},
                      {"origins", step.origins},
                      {"start_us", static_cast<double>(time.start_ns) / 1e3},
                      {"duration_us", static_cast<double>(time.duration_ns) / 1e3},
@@ -90,6 +92,20 @@ Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, u
   return tensor;
 }
 
+std::vector<exec::StepTime> mean_profile(exec::GraphExecutor& executor, parallel::ThreadPool& pool,
+                                         const exec::RunOptions& options, int runs) {
+  std::vector<exec::StepTime> profile;
+  std::map<size_t, int64_t> durations;
+  exec::RunOptions profiled = options;
+  profiled.profile = &profile;
+  for (int i = 0; i < runs; ++i) {
+    executor.run(pool, profiled);
+    for (const exec::StepTime& time : profile) durations[time.step] += time.duration_ns;
+  }
+  for (exec::StepTime& time : profile) time.duration_ns = durations.at(time.step) / runs;
+  return profile;
+}
+
 services::Timing measured_run(exec::GraphExecutor& executor, const services::RunOptions& options,
                               parallel::ThreadPool& pool, const exec::RunOptions& run_options) {
   const bool measured = options.repeat > 1 || options.number > 1;
@@ -106,11 +122,7 @@ services::Timing measured_run(exec::GraphExecutor& executor, const services::Run
     timing.compute_ms = each;
   }
   if (options.profile) {
-    std::vector<exec::StepTime> profile;
-    exec::RunOptions profiled = run_options;
-    profiled.profile = &profile;
-    executor.run(pool, profiled);
-    timing.profile_json = profile_json(executor, profile);
+    timing.profile_json = profile_json(executor, mean_profile(executor, pool, run_options, options.repeat));
   }
   return timing;
 }

@@ -45,6 +45,14 @@ storage::TuningFilter TuneSearch::filter() const {
   return filter;
 }
 
+std::vector<storage::TuningRecordRow> TuneSearch::measured_here() const {
+  // A model without kernels has no records, and no list is no filter.
+  if (kernels_.empty()) return {};
+  storage::TuningFilter mine = filter();
+  mine.with_imported = false;
+  return all_rows(tools_.catalog, mine);
+}
+
 jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   const Json& compile = resolved_.at("compile");
   Json request = resolved_;
@@ -90,30 +98,22 @@ void TuneSearch::on_tasks(const Json& keys) {
   std::string text, others;
   size_t own = 0;
   std::set<std::string> done;
-  const auto add = [&](const storage::TuningFilter& filter) {
-    for (const storage::TuningRecordRow& row : all_rows(tools_.catalog, filter)) {
-      if (row.job == context_.job().id) {
-        ++own;
-        text += row.line + "\n";
-      } else {
-        others += row.line + "\n";
-      }
-      // An earlier attempt of this job may have kept its set and not come to its end.
-      const bool others_set = row.in_set && row.job != context_.job().id;
-      if (others_set && !resolved_.at("again").get<bool>()) done.insert(row.task);
+  for (const storage::TuningRecordRow& row : measured_here()) {
+    if (row.job == context_.job().id) {
+      ++own;
+      text += row.line + "\n";
+    } else {
+      others += row.line + "\n";
     }
-  };
-  // A model without kernels has no records, and no list is no filter.
-  if (!kernels_.empty()) {
-    storage::TuningFilter mine = filter();
-    mine.with_imported = false;
-    add(mine);
-    if (!resolved_.at("prior_records").is_null()) {
-      storage::TuningFilter prior = filter();
-      prior.set = Digest::parse(resolved_.at("prior_records").get<std::string>());
-      for (const storage::TuningRecordRow& row : all_rows(tools_.catalog, prior)) {
-        if (row.imported) others += row.line + "\n";
-      }
+    // An earlier attempt of this job may have kept its set and not come to its end.
+    const bool others_set = row.in_set && row.job != context_.job().id;
+    if (others_set && !resolved_.at("again").get<bool>()) done.insert(row.task);
+  }
+  if (!kernels_.empty() && !resolved_.at("prior_records").is_null()) {
+    storage::TuningFilter prior = filter();
+    prior.set = Digest::parse(resolved_.at("prior_records").get<std::string>());
+    for (const storage::TuningRecordRow& row : all_rows(tools_.catalog, prior)) {
+      if (row.imported) others += row.line + "\n";
     }
   }
   storage::TuningFilter everyone = filter();

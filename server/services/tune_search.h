@@ -20,10 +20,12 @@ public:
   Json run(const GraphFiles& graph);
   /// Keys of the model's kernels, once it ran.
   const std::vector<std::string>& kernels() const { return kernels_; }
-  /// What the kernels' records have in common.
-  storage::TuningFilter filter() const;
+  /// The kernels' records that were measured on this kind of CPU, with as many threads and this compiler.
+  std::vector<storage::TuningRecordRow> measured_here() const;
 
 private:
+  /// What the kernels' records have in common.
+  storage::TuningFilter filter() const;
   void on_tasks(const Json& keys);
   void on_measure(const Json& request);
   void on_record(Json record);

@@ -110,6 +110,7 @@ class Tuning(unittest.TestCase):
         package = self.server.compile("a")
         used = {kernel["task_key"]: kernel["tuning_record"] for kernel in self.metadata(package)["kernels"]}
         self.assertTrue(all(used[task["task"]] for task in result["tasks"]), used)
+        self.assertLessEqual({part["key"] for part in result["left_out"]}, set(used))
         if result["tuned"]:
             self.assertEqual(package, result["package"])
         plain = self.server.compile("a", tuning_records=None)

@@ -51,6 +51,12 @@ class Tune(unittest.TestCase):
         self.assertGreaterEqual(len(lines), report["trials"])
         self.assertTrue(all(line["result"][1] == 0 for line in lines), lines)
         self.assertLessEqual(report["best_ms"], report["default_ms"])
+        network = report["network"]
+        self.assertTrue(network["tuned"] or network["left_out"], network)
+        self.assertGreater(min(network["untuned_ms"], network["tuned_ms"]), 0)
+        for part in network["left_out"]:
+            last = [line for line in lines if line["task_key"] == part["key"]][-1]
+            self.assertTrue(last["config"]["default"] and last["config"]["final"], last)
         tuned = self.kernels("--tuning-records", self.records)
         self.assertEqual({kernel["task_key"] for kernel in tuned}, {line["task_key"] for line in lines})
         self.assertTrue(all(kernel["tuning_record"] and not kernel["tuning_reason"] for kernel in tuned), tuned)

@@ -58,6 +58,13 @@ public:
       reject(name + " is no integer from " + std::to_string(least) + " to " + std::to_string(most));
     return value.get<int64_t>();
   }
+  /// False where it is not there.
+  bool flag(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) return false;
+    if (!found->is_boolean()) reject(path_ + "." + name + " is no bool");
+    return found->get<bool>();
+  }
   static double as_seconds(const Json& value, const std::string& name) {
     if (!value.is_number() || !(value.get<double>() >= 0) || !std::isfinite(value.get<double>()))
       reject(name + " is no time");
@@ -93,8 +100,9 @@ void read_result(const Json& result, Record& record) {
 
 void read_config(const Members& config, Record& record) {
   record.index = static_cast<uint64_t>(config.integer("index", 0, std::numeric_limits<int64_t>::max()));
-  if (!config.at("final").is_boolean()) reject("config.final is no bool");
-  record.final = config.at("final").get<bool>();
+  config.at("final");
+  record.final = config.flag("final");
+  record.is_default = config.flag("default");
   for (const Json& knob : config.array("entity", 0, kMaxKnobs)) {
     if (!knob.is_array() || knob.size() != 3)
       reject("an element of config.entity is not [knob, kind, value]");
@@ -180,7 +188,11 @@ std::string to_line(const Record& record) {
   Json json = {
       {"input", {record.target, record.task, record.args}},
       {"task_key", record.task_key},
-      {"config", {{"index", record.index}, {"entity", entity}, {"final", record.final}}},
+      {"config",
+       {{"index", record.index},
+        {"entity", entity},
+        {"final", record.final},
+        {"default", record.is_default}}},
       {"schedule", steps},
       {"result", {record.seconds, static_cast<int>(record.error), record.all_seconds, record.timestamp}},
       {"version", kFormatVersion},

@@ -37,7 +37,8 @@ struct Record {
   std::string algorithm;  ///< then which (driver/layers.h)
   uint64_t index = 0;     ///< in the task's space
   std::vector<schedule::Knob> knobs;  ///< name and chosen value; the candidates are not stored
-  bool final = false;                 ///< measured again, in turns with the default
+  bool final = false;                 ///< measured again, in turns with the default, alone or within a model
+  bool is_default = false;            ///< the schedule is the analytic default's
   std::string schedule;               ///< schedule::print
   std::vector<double> seconds;        ///< one per repeat; empty after an error
   TrialError error = TrialError::kNone;

@@ -1,0 +1,107 @@
+#include "server/cli/tune_network.h"
+
+#include <thread>
+
+#include "compiler/driver/compile.h"
+#include "compiler/package/writer.h"
+#include "compiler/tune/choose.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/memory_file.h"
+#include "runtime/exec/graph_executor.h"
+#include "server/services/network_run.h"
+#include "server/services/run_package.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+/// A member in memory.
+std::shared_ptr<const MappedFile> member(std::string_view name, std::string_view text) {
+  const FileDescriptor file = memory_file(std::string(name));
+  write_all(file.get(), text, name);
+  return MappedFile::map(file.get(), std::string(name));
+}
+
+}  // namespace
+
+ModelNetwork::ModelNetwork(const ir::Graph& graph, const target::Target& target, int opt_level, int threads,
+                           std::string records)
+    : graph_(graph),
+      target_(target),
+      opt_level_(opt_level),
+      threads_(threads),
+      records_(std::move(records)),
+      pool_(threads) {}
+
+std::vector<tune::Record> ModelNetwork::records() { return tune::parse_records(read_file(records_)); }
+
+void ModelNetwork::keep(const tune::Record& record) { tune::RecordLog(records_).append(record); }
+
+std::shared_ptr<const package::Package> ModelNetwork::compiled(
+    const std::vector<tune::Record>& records) const {
+  driver::CompileOptions options;
+  options.target = target_;
+  options.opt_level = opt_level_;
+  // Candidates were verified when they were measured.
+  options.verify = driver::VerifyMode::kNone;
+  options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.schedules = tune::choose_schedules(records, target_, driver::compiler_build());
+  options.algorithms = tune::choose_algorithms(records, target_, driver::compiler_build());
+  const driver::CompileResult result = driver::compile(graph_, options);
+  const FileDescriptor params = memory_file(std::string(package::kParamsMember));
+  package::write_params(params.get(), result.params, result.params_bytes, package::kParamsMember);
+  std::map<std::string, std::shared_ptr<const MappedFile>> members;
+  members[std::string(package::kMetadataMember)] = member(package::kMetadataMember, result.metadata_json);
+  members[std::string(package::kPlanMember)] = member(package::kPlanMember, result.plan_json);
+  members[std::string(package::kCodeMember)] = member(package::kCodeMember, result.code);
+  members[std::string(package::kParamsMember)] =
+      MappedFile::map(params.get(), std::string(package::kParamsMember));
+  return package::Package::open_members(members);
+}
+
+void ModelNetwork::compile() {
+  if (!untuned_) untuned_ = compiled({});
+  tuned_ = compiled(records());
+}
+
+// Loaded anew each time: where its pages lie changes a small kernel's time by some percent.
+tune::NetworkRun ModelNetwork::round(const std::shared_ptr<const package::Package>& package, int number,
+                                     bool profile) {
+  exec::ExecutorOptions executor_options;
+  executor_options.max_threads = threads_;
+  exec::GraphExecutor executor(package::LoadedPackage::load(package), executor_options);
+  services::RunOptions options;
+  options.fill_mode = fill_mode_;
+  options.repeat = server::kNetworkSamples;
+  options.number = number;
+  options.profile = profile;
+  exec::RunOptions run_options;
+  run_options.threads = threads_;
+  const services::Timing timing = server::run_executor(executor, {}, options, pool_, run_options).timing;
+  const Json steps = profile ? parse_json(timing.profile_json) : Json::array();
+  return server::network_run(timing.runs_ms, steps, package->metadata());
+}
+
+double ModelNetwork::first_run_ms() {
+  try {
+    return round(untuned_, 1, false).seconds.back() * 1e3;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kTensorData) throw;
+  }
+  // An input holds places in a table that is smaller than random ones.
+  fill_mode_ = services::FillMode::kZeros;
+  return round(untuned_, 1, false).seconds.back() * 1e3;
+}
+
+tune::NetworkRounds ModelNetwork::run(int rounds) {
+  const int number = server::runs_of_a_sample(first_run_ms());
+  tune::NetworkRounds done;
+  for (int i = 0; i < rounds; ++i) {
+    done.untuned.push_back(round(untuned_, number, true));
+    done.tuned.push_back(round(tuned_, number, true));
+  }
+  return done;
+}
+
+}  // namespace tensormill::cli

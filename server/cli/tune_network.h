@@ -1,0 +1,44 @@
+/// A model's packages with and without records, for the command `tune`: compiled and run in this process.
+/// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/services/package_service.h"
+#include "compiler/ir/graph.h"
+#include "compiler/target/target.h"
+#include "compiler/tune/network.h"
+#include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::cli {
+
+class ModelNetwork final : public tune::NetworkBench {
+public:
+  /// `records` is the file of records. Graph and target outlive this.
+  ModelNetwork(const ir::Graph& graph, const target::Target& target, int opt_level, int threads,
+               std::string records);
+
+  std::vector<tune::Record> records() override;
+  void keep(const tune::Record& record) override;
+  void compile() override;
+  tune::NetworkRounds run(int rounds) override;
+
+private:
+  std::shared_ptr<const package::Package> compiled(const std::vector<tune::Record>& records) const;
+  double first_run_ms();
+  tune::NetworkRun round(const std::shared_ptr<const package::Package>& package, int number, bool profile);
+
+  const ir::Graph& graph_;
+  const target::Target& target_;
+  int opt_level_;
+  int threads_;
+  std::string records_;
+  parallel::ThreadPool pool_;
+  services::FillMode fill_mode_ = services::FillMode::kRandom;
+  std::shared_ptr<const package::Package> untuned_, tuned_;
+};
+
+}  // namespace tensormill::cli
