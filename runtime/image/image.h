@@ -44,8 +44,10 @@ Image decode_webp(std::span<const std::byte> file, int64_t max_pixels);
 /// A codestream or a JP2 file of up to 4 components of up to 16 bits (gray, RGB, sYCC, palettes). Takes 8
 /// bytes a sample beside the result.
 Image decode_jpeg2000(std::span<const std::byte> file, int64_t max_pixels);
-/// The first picture of a file: gray, colour or a palette, samples of 1 to 16 bits, in strips or tiles, as
-/// they are or by PackBits, LZW or Deflate.
+/// The first picture of a file, as its rows are stored: gray, colour, a palette, CMYK, YCbCr, samples of 1 to
+/// 16 bits, in strips or tiles, as they are or by PackBits, LZW, Deflate, the facsimile's codes or JPEG. How
+/// much of a pixel there is is not looked at. Takes 4 bytes a pixel and the samples of a strip beside the
+/// result.
 Image decode_tiff(std::span<const std::byte> file, int64_t max_pixels);
 /// JPEG, PNG, WebP, JPEG 2000, BMP (8 bits with a palette, 24 and 32), Netpbm's formats (P1 to P6) and TIFF.
 /// For the import process: the decoders read strangers' bytes.

@@ -219,9 +219,47 @@ class Pictures(OneNode):
         differences = np.diff(deep, axis=1, prepend=0) % 65536
         for order in "<>":
             for values, predictor in ((deep, 1), (differences, 2)):
-                data = values.astype(order + "u2").tobytes()
-                self.decode(tiff_of([data], order, shape + [(258, 3, [16]), (262, 3, [1])] + strip + [(317, 3, [predictor])]), right,
-                            "Grayscale")
+                data = zlib.compress(values.astype(order + "u2").tobytes())
+                described = shape + [(258, 3, [16]), (259, 3, [8]), (262, 3, [1])] + strip + [(317, 3, [predictor])]
+                self.decode(tiff_of([data], order, described), right, "Grayscale")
+
+    def test_colours_of_tiff(self):
+        inks = RANDOM.integers(0, 256, (9, 12, 4)).astype(np.uint8)
+        out = io.BytesIO()
+        Image.fromarray(inks, "CMYK").save(out, "TIFF", compression="tiff_lzw")
+        levels = 255 - inks.astype(int)
+        self.decode(out.getvalue(), (levels[..., :3] * levels[..., 3:] // 255).astype(np.uint8))
+        for extra in (0, 1, 2):
+            clear = tiff_of([inks.tobytes()], "<", [
+                (256, 4, [12]), (257, 4, [9]), (258, 3, [8] * 4), (262, 3, [2]), (273, 4, "starts"), (277, 3, [4]), (279, 4, "sizes"),
+                (338, 3, [extra])])
+            self.decode(clear, inks[..., :3])
+
+    def test_facsimiles_in_tiff(self):
+        page = np.kron(RANDOM.integers(0, 2, (19, 30)), np.ones((3, 4), int)).astype(bool)
+        for kind in ("group3", "group4", "tiff_ccitt"):
+            self.decode(by_pillow(page, "TIFF", compression=kind), (page * 255).astype(np.uint8)[..., None], "Grayscale")
+
+    def test_jpeg_in_tiff(self):
+        smooth = np.add.outer(np.arange(37) * 5, np.arange(50) * 4).astype(np.uint8)[..., None] // np.array([1, 2, 3], np.uint8)
+        for picture in (smooth, smooth[..., 0]):
+            file = by_pillow(picture, "TIFF", compression="jpeg")
+            self.decode(file, read_by_pillow(file))
+            start = file.index(b"\xff\xd8\xff", 8)
+            self.undecodable(file[:start + 100] + bytes(400) + file[start + 500:])
+
+    def test_deep_tiles_of_tiff(self):
+        deep = RANDOM.integers(0, 65536, (16, 32))
+        parts = [deep[:, x:x + 16].astype("<u2").tobytes() for x in (0, 16)]
+        right = np.floor(deep * (255 / 65535) + 0.5).astype(np.uint8)[..., None]
+        shape = [(256, 4, [32]), (257, 4, [16]), (258, 3, [16]), (262, 3, [1]), (277, 3, [1]), (322, 3, [16]), (323, 3, [16])]
+        self.decode(tiff_of(parts, "<", shape + [(324, 4, "starts"), (325, 4, "sizes")]), right, "Grayscale")
+        narrow = [(256, 4, [20]), *shape[1:5], (322, 3, [32]), (323, 3, [16])]
+        self.decode(tiff_of([deep.astype("<u2").tobytes()], "<", narrow + [(324, 4, "starts"), (325, 4, "sizes")]), right[:, :20], "Grayscale")
+        colors = RANDOM.integers(0, 65536, (5, 7, 3))
+        file = tiff_of([colors.astype(">u2").tobytes()], ">", [
+            (256, 4, [7]), (257, 4, [5]), (258, 3, [16] * 3), (262, 3, [2]), (273, 4, "starts"), (277, 3, [3]), (279, 4, "sizes")])
+        self.decode(file, np.floor(colors * (255 / 65535) + 0.5).astype(np.uint8))
 
     def test_jpeg2000_with_a_palette(self):
         palette = RANDOM.integers(0, 256, (9, 3)).astype(np.uint8)
@@ -256,12 +294,9 @@ class Pictures(OneNode):
         out = io.BytesIO()
         Image.fromarray(cmyk, "CMYK").save(out, "JPEG")
         self.refused(out.getvalue(), "CMYK pictures are not supported")
-        out = io.BytesIO()
-        Image.fromarray(cmyk, "CMYK").save(out, "TIFF")
-        self.refused(out.getvalue(), "TIFF: not implemented: colours of kind 5 with 4 samples")
-        out = io.BytesIO()
-        Image.fromarray(cmyk[..., 0] > 99).save(out, "TIFF", compression="group4")
-        self.refused(out.getvalue(), "TIFF: not implemented: compression 4")
+        self.refused(by_pillow(cmyk[..., :3], "TIFF", compression="zstd"), "TIFF: not implemented: compression 50000")
+        self.refused(by_pillow(RANDOM.random((8, 8), np.float32), "TIFF"), "TIFF: not implemented: samples that are no whole numbers")
+        self.refused(tiff(np.zeros((8, 8, 9), np.uint8)), "TIFF: not implemented: 9 samples")
 
     def test_broken_compressed_files(self):
         noise = RANDOM.integers(0, 256, (40, 40, 3)).astype(np.uint8)
