@@ -117,7 +117,11 @@ function jobEnd(job) {
   const parts = [];
   if (typeof job.result.speedup === 'number')
     parts.push(el('p', {}, 'Measured in turns with the untuned package: ' + job.result.speedup.toFixed(2) +
-      ' × its speed (' + ms(job.result.before.median_ms) + ' → ' + ms(job.result.after.median_ms) + ')'));
+      ' × its speed (' + ms(job.result.before.median_ms) + ' → ' + ms(job.result.after.median_ms) + ')' +
+      (job.result.tuned ? '' : ': not faster, so the package is the untuned one')));
+  if (job.result.left_out && job.result.left_out.length)
+    parts.push(el('p', {}, 'Left out, as they do not pay within the model:'), el('ul', {}, job.result.left_out.map((part) =>
+      el('li', {}, part.name + ' (' + ms(part.untuned_ms) + ' → ' + ms(part.tuned_ms) + ')'))));
   if (job.result.package)
     parts.push(el('p', {}, el('a', {class: 'button', href: '#packages/' + job.result.package}, 'Open the package')));
   return parts;
