@@ -23,6 +23,8 @@ namespace {
 constexpr size_t kPiece = 100 * 1024;
 /// 100 MiB of an arena; more stays.
 constexpr size_t kMaxPieces = 1024;
+/// What all arenas have takes a while to add up.
+constexpr size_t kPiecesALook = 8;
 
 int arenas() { return std::max(static_cast<int>(std::thread::hardware_concurrency()), 2); }
 
@@ -41,8 +43,8 @@ size_t arena_bytes() { return ::mallinfo2().arena; }
 Pieces empty_pieces(uintptr_t page) {
   Pieces pieces;
   const size_t before = arena_bytes();
-  for (Piece& piece : pieces) {
-    if (arena_bytes() > before) break;
+  for (size_t i = 0; i < pieces.size() && (i % kPiecesALook != 0 || arena_bytes() <= before); ++i) {
+    Piece& piece = pieces[i];
     piece.reset(std::malloc(kPiece));
     if (!piece) break;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(piece.get()),

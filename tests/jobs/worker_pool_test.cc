@@ -260,7 +260,7 @@ TEST_F(WorkerPoolTest, ALateWorkerPublishesNothing) {
 }
 
 TEST_F(WorkerPoolTest, AChildIsKilledWhenTheLeaseIsLost) {
-  options_.lease = std::chrono::milliseconds(300);
+  options_.lease = std::chrono::seconds(2);
   start([this](JobContext& context) {
     if (context.job().attempt == 1) {
       catalog_.requeue_orphans(storage::Orphans::kAllRunning, 0);

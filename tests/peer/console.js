@@ -8,7 +8,7 @@ const path = require('node:path');
 const {chromium} = require('playwright-core');
 
 const [url, key, model, picture, label, folder] = process.argv.slice(2);
-const DEADLINE_MS = 120000;
+const DEADLINE_MS = 600000;
 // Each stands for a digit; one looks like markup.
 const LABELS = Array.from({length: 10}, (_, digit) => '<i>' + digit + '</i>');
 
