@@ -164,6 +164,11 @@ private:
   std::map<std::vector<int64_t>, const ir::Graph*> small_;
 };
 
+bool is_dependent(const ir::Variants& variants, size_t dim) {
+  return std::any_of(variants.dependents.begin(), variants.dependents.end(),
+                     [&](const ir::DependentDim& each) { return each.dim == dim; });
+}
+
 /// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
 int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
@@ -171,6 +176,7 @@ int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
   for (const ir::ShapeCheck& check : variants.checks) {
     std::vector<int64_t> others = check.dims;
     others[dim] = base[dim];
+    others = ir::with_dependents(std::move(others), variants.dependents);
     if (others == base && check.dims[dim] > refused) least = std::min(least, check.dims[dim]);
   }
   return least;
@@ -193,7 +199,7 @@ std::set<std::vector<int64_t>> check_outputs_of(const ir::Variants& variants, pa
     }
     bool small = false;
     for (size_t d = 0; d < base.size(); ++d) {
-      if (check.dims[d] >= base[d]) continue;
+      if (check.dims[d] >= base[d] || is_dependent(variants, d)) continue;
       small = true;
       minimums[d] = std::max(minimums[d], least_above(variants, d, check.dims[d]));
     }
@@ -248,8 +254,9 @@ Generalized generalize(const ir::Variants& variants, const std::vector<const ir:
   std::vector<std::string> names;
   for (const ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
   const auto with_facts = [&](bool all) {
-    return plan::generalize_model(first, forms, graphs.hidden, plan::extent_facts(imported, all), names,
-                                  options.target.facts.lanes(32));
+    plan::ExtentFacts facts = plan::extent_facts(imported, all);
+    for (const ir::DependentDim& each : variants.dependents) facts.dependents.push_back(each.dim);
+    return plan::generalize_model(first, forms, graphs.hidden, facts, names, options.target.facts.lanes(32));
   };
   plan::GenericModel model = [&] {
     try {

@@ -28,6 +28,14 @@ DimShape shape_from(const Json& json) {
 
 }  // namespace
 
+std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents) {
+  for (const DependentDim& dependent : dependents) {
+    dims[dependent.dim] = dependent.offset;
+    for (const size_t part : dependent.of) dims[dependent.dim] += dims[part];
+  }
+  return dims;
+}
+
 std::string write_variants(const Variants& variants, int text_fd, int constants_fd) {
   std::vector<const Graph*> graphs;
   for (const auto* list : {&variants.graphs, &variants.samples, &variants.small}) {
@@ -43,10 +51,13 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   Json checks = Json::array();
   for (const ShapeCheck& check : variants.checks)
     checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
+  Json dependents = Json::array();
+  for (const DependentDim& each : variants.dependents)
+    dependents.push_back({{"dim", each.dim}, {"of", each.of}, {"offset", each.offset}});
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"samples", dims_of(variants.samples)},
               {"small", dims_of(variants.small)},   {"checks", std::move(checks)},
-              {"multiples", variants.multiples}}
+              {"multiples", variants.multiples},    {"dependents", std::move(dependents)}}
       .dump();
 }
 
@@ -57,6 +68,9 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   Variants variants;
   json.at("free_dims").get_to(variants.free_dims);
   json.at("multiples").get_to(variants.multiples);
+  for (const Json& each : json.at("dependents"))
+    variants.dependents.push_back({each.at("dim").get<size_t>(), each.at("of").get<std::vector<size_t>>(),
+                                   each.at("offset").get<int64_t>()});
   for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
   if (graphs.size() != json.at("graphs").size() + json.at("samples").size() + json.at("small").size())
     throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");

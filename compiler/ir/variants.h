@@ -22,6 +22,16 @@ struct ShapeCheck {
   std::vector<Shape> outputs;
 };
 
+/// A free dim that the model makes of others: the sum of `of` and a number, or it does not take them. A mask
+/// over what is there and what is new is as long as both.
+struct DependentDim {
+  size_t dim = 0;
+  std::vector<size_t> of;
+  int64_t offset = 0;
+};
+/// `dims`, the dependent ones as the others have it.
+std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents);
+
 struct Variants {
   std::vector<std::string> free_dims;  ///< none: one graph, without dims
   std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
@@ -30,6 +40,7 @@ struct Variants {
   std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
+  std::vector<DependentDim> dependents;
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

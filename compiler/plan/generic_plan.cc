@@ -40,9 +40,14 @@ void check_same_graph(const ir::Graph& graph, const ir::Graph& first) {
   if (!same) throw Error(ErrorCode::kNotSupported, "the graph itself depends on the free dims");
 }
 
-std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples) {
+/// What the fitter is to see of the samples' dims: a dim that is 0 in all of them has no formula.
+std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples,
+                                          const std::vector<size_t>& dependents) {
   std::vector<std::vector<int64_t>> dims;
-  for (const GraphForm& sample : samples) dims.push_back(sample.dims);
+  for (const GraphForm& sample : samples) {
+    dims.push_back(sample.dims);
+    for (const size_t dim : dependents) dims.back()[dim] = 0;
+  }
   return dims;
 }
 
@@ -55,8 +60,9 @@ public:
         hidden_(hidden),
         own_inputs_(first.inputs().size() - hidden.size()),
         lanes_(lanes),
-        fitter_(dims_of(samples), facts.factors),
+        fitter_(dims_of(samples, facts.dependents), facts.factors),
         buffer_of_(first.values().size(), -1) {
+    if (!facts.dependents.empty()) know_dims(facts.dependents);
     // In the model's order: an extent that another is scaled from may be none of the plan's.
     auto ratio = facts.ratios.begin();
     for (size_t i = 0; i <= facts.extents.size(); ++i) {
@@ -94,6 +100,16 @@ public:
 private:
   const ir::Graph& first() const { return first_; }
   package::ExecPlan& plan() { return result_.plan.plan; }
+
+  /// What follows from free dims may come before them among the inputs.
+  void know_dims(const std::vector<size_t>& dependents) {
+    for (size_t d = 0; d < samples_[0].dims.size(); ++d) {
+      if (std::find(dependents.begin(), dependents.end(), d) != dependents.end()) continue;
+      std::vector<int64_t> values;
+      for (const GraphForm& sample : samples_) values.push_back(sample.dims[d]);
+      fitter_.fit(values);
+    }
+  }
 
   std::vector<Shape> shapes_of(ir::ValueId id) const {
     std::vector<Shape> shapes;

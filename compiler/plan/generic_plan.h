@@ -57,7 +57,8 @@ struct ExtentFacts {
     std::vector<int64_t> up, down;
     size_t extents = 0;  ///< so many of the extents come before it
   };
-  std::vector<Ratio> ratios;  ///< which the model divides: one value a sample
+  std::vector<Ratio> ratios;       ///< which the model divides: one value a sample
+  std::vector<size_t> dependents;  ///< free dims that follow from others: no formula is over them
 };
 /// `samples`: the imported graphs. Extents are listed where there is a factor or a ratio; `all`: everywhere,
 /// and the integers that the model computes from shapes.

@@ -36,10 +36,6 @@ std::string origins_text(const Step& step) {
   return (step.origins.size() == 1 ? "node " : "nodes ") + quoted_list(step.origins);
 }
 
-std::string type_text(DType dtype, const Shape& shape) {
-  return std::string(dtype_long_name(dtype)) + " " + to_string(shown_shape(dtype, shape));
-}
-
 int64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
       .count();
@@ -110,51 +106,6 @@ void GraphExecutor::bind_loops() {
         plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); },
         staged >= 0 ? arena_.data() + staged : nullptr);
   }
-}
-
-void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
-  if (dims == bound_plan_->dims) return;
-  std::shared_ptr<const package::BoundPlan> plan = package_->bind(dims);
-  std::vector<std::optional<Tensor>> kept(inputs().size());
-  for (size_t i = 0; i < kept.size(); ++i) {
-    const package::Port& port = inputs()[i];
-    if (!input_set_[i] || plan->plan.inputs[i].shape != port.shape) continue;
-    kept[i] = Tensor(port.dtype, concrete_shape(port.shape));
-    if (kept[i]->num_bytes() != 0) std::memcpy(kept[i]->data(), address(port.buffer), kept[i]->num_bytes());
-  }
-  bind_plan(std::move(plan));
-  input_set_.assign(kept.size(), false);
-  for (size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i]) set_input(i, {kept[i]->dtype(), kept[i]->shape(), kept[i]->data()});
-  }
-}
-
-void GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
-  const package::PlanSet& plans = package_->package().plans();
-  const DimShape& declared = plans.input_shapes[index];
-  std::vector<int64_t> dims = bound_plan_->dims;
-  std::vector<bool> named(dims.size(), false);
-  bool fits = tensor.shape.size() == declared.size() && dtype_fits(inputs()[index].dtype, tensor.dtype);
-  for (size_t d = 0; fits && d < declared.size(); ++d) {
-    const int64_t extent = tensor.shape[d];
-    const std::string* name = std::get_if<std::string>(&declared[d]);
-    if (name == nullptr) {
-      fits = extent == std::get<int64_t>(declared[d]);
-      continue;
-    }
-    const auto found = std::find(plans.free_dims.begin(), plans.free_dims.end(), *name);
-    const auto at = static_cast<size_t>(found - plans.free_dims.begin());
-    fits = extent >= 0 && extent <= package::kMaxFreeDim && (!named[at] || dims[at] == extent);
-    named[at] = true;
-    dims[at] = extent;
-  }
-  if (!fits) {
-    throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[index].name + "\" is " +
-                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
-                                               std::string(dtype_long_name(inputs()[index].dtype)) + " " +
-                                               to_string(shown_shape(inputs()[index].dtype, declared)));
-  }
-  bind_dims(dims);
 }
 
 void* GraphExecutor::address(int32_t buffer) const {
@@ -245,22 +196,6 @@ void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
   }
 }
 
-void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
-  const Port& port = inputs()[index];
-  const Buffer& buffer = plan().buffers[static_cast<size_t>(port.buffer)];
-  if (package_->package().plans().is_dynamic() && tensor.shape != buffer.shape) {
-    bind_shape(index, tensor);
-    return set_fitted(index, tensor);
-  }
-  if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
-    throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
-                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
-                                               type_text(port.dtype, buffer.shape));
-  }
-  const std::span<std::byte> target = input_bytes(index);
-  if (!target.empty()) std::memcpy(target.data(), tensor.data, target.size());
-}
-
 std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   input_set_[index] = true;
@@ -269,7 +204,10 @@ std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
   return {static_cast<std::byte*>(address(buffer)), static_cast<size_t>(bytes)};
 }
 
-void GraphExecutor::clear_inputs() { input_set_.assign(inputs().size(), false); }
+void GraphExecutor::clear_inputs() {
+  input_set_.assign(inputs().size(), false);
+  waiting_.clear();
+}
 
 int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const {
   const Step& step = *bound.step;

@@ -79,9 +79,10 @@ public:
   size_t input_index(std::string_view name) const;
   size_t output_index(std::string_view name) const;
 
-  /// Copies. A shape that binds free dims to other values does so, as bind_dims. Throws Error(kInvalidTensor)
-  /// with both sides for an unknown name, another dtype or a shape that the model does not take, or a string
-  /// that is longer than the input's or no UTF-8; strings may have another width than the input's.
+  /// Copies. A shape that binds free dims to other values does so, as bind_dims; one that has to agree with
+  /// those of other inputs waits for them, up to the run. Throws Error(kInvalidTensor) with both sides for an
+  /// unknown name, another dtype or a shape that the model does not take, or a string that is longer than the
+  /// input's or no UTF-8; strings may have another width than the input's.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
   /// The input's own storage, to decode into; counts as set.
@@ -124,10 +125,16 @@ private:
   void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
   void bind_loops();
-  void bind_shape(size_t index, const TensorView& tensor);
   /// As bind_dims; lent inputs stay lent.
   void bind_room(const std::vector<int64_t>& dims);
   void run_bound(parallel::ThreadPool& pool, const RunOptions& options);
+  Tensor input_copy(size_t index) const;
+  /// The free dims that the tensor as input `index` says.
+  std::vector<std::optional<int64_t>> named_dims(size_t index, const TensorView& tensor) const;
+  /// Whether the input has the tensor's shape now; else it waits for other inputs.
+  bool bind_shape(size_t index, const TensorView& tensor);
+  void set_waiting();
+  void check_set() const;
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
                        std::chrono::steady_clock::time_point start);
@@ -162,6 +169,7 @@ private:
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;
+  std::map<size_t, Tensor> waiting_;    ///< inputs whose shapes do not agree with those of others yet
   std::map<int32_t, std::byte*> lent_;  ///< by the buffer of the input
 };
 

@@ -15,10 +15,7 @@ void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
-  for (size_t i = 0; i < input_set_.size(); ++i) {
-    if (!input_set_[i])
-      throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set");
-  }
+  check_set();
   const package::PlanSet& plans = package_->package().plans();
   const std::optional<size_t> room = package::loop_room_dim(plans);
   if (!room) return run_bound(pool, options);

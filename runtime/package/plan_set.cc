@@ -380,6 +380,21 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
   return plan;
 }
 
+std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims) {
+  if (!set.generic) return dims;
+  const ExecPlan& plan = set.generic->plan;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    for (const PlanHole& hole : set.generic->buffer_holes) {
+      if (hole.owner != plan.inputs[i].buffer) continue;
+      const auto* name = std::get_if<std::string>(&set.input_shapes[i][static_cast<size_t>(hole.position)]);
+      if (name == nullptr) continue;
+      const auto at = std::find(set.free_dims.begin(), set.free_dims.end(), *name) - set.free_dims.begin();
+      dims[static_cast<size_t>(at)] = evaluate(hole.value, with_derived(dims, set.generic->derived));
+    }
+  }
+  return dims;
+}
+
 namespace {
 
 /// Every plan of the set with its dims; the generic one also at other extents, where only that tells a fixed

@@ -75,6 +75,8 @@ std::optional<size_t> loop_room_dim(const PlanSet& set);
 /// in the generic plan. Nothing where there is none.
 std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, std::vector<int64_t> dims,
                                                    int64_t room);
+/// `dims` where those that the inputs show and the generic plan makes of others have their values.
+std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims);
 
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
 /// that has the same values, or a dim without a name.

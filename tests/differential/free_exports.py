@@ -377,3 +377,28 @@ def attention_by_chunks(b):
     s = b.node("Softmax", [b.node("MatMul", [ch, b.node("Transpose", [k], perm=[0, 1, 3, 2])])], axis=-1)
     o = b.node("Reshape", [b.node("MatMul", [s, k]), b.i(1, -1, 4)])
     b.node("Slice", [o, b.i(0), b.dim(x, 1), b.i(1)])
+
+
+@form({"N": 1, "P": 7, "T": 1, "S": 8}, [(2, 3, 1, 4), (3, 11, 7, 18)], 17,
+      m=lambda rng, shape: np.arange(shape[1])[None] >= np.arange(shape[0])[:, None])
+def decoders_of_padded_rows(b):
+    """GPT-2: the mask is as long as past and new tokens; positions are its running sum."""
+    b.atol = 1e-3
+    ids, m = b.input("ids", ["N", "T"], "i8"), b.input("m", ["N", "S"], "i8")
+    pk, pv = b.input("pk", ["N", 1, "P", 8]), b.input("pv", ["N", 1, "P", 8])
+    end = b.const([2**62], np.int64)
+    pos = b.node("Sub", [b.node("CumSum", [m, b.const(1, np.int64)]), b.const(1, np.int64)])
+    pos = b.node("Where", [b.node("Equal", [m, b.const(0, np.int64)]), b.const(1, np.int64), pos])
+    pos = b.node("Slice", [pos, b.node("Neg", [b.dim(ids, 1)]), end, b.i(1)])
+    x = b.node("Add", [b.node("Gather", [b.weights(30, 8), b.node("Abs", [ids])]), b.node("Gather", [b.weights(64, 8), pos])])
+    parts = b.node("Split", [b.node("MatMul", [x, b.weights(8, 24)]), b.i(8, 8, 8)], 3, axis=2)
+    q, k, v = (b.node("Unsqueeze", [part, b.i(1)]) for part in parts)
+    k, v = b.node("Concat", [pk, k], axis=2), b.node("Concat", [pv, v], axis=2)
+    total = b.dim(k, 2)
+    seen = b.const(np.tril(np.ones((1, 1, 64, 64), bool)))
+    seen = b.node("Slice", [seen, b.node("Sub", [total, b.dim(q, 2)]), total, b.i(2)])
+    seen = b.node("Slice", [seen, b.i(0), total, b.i(3)])
+    s = b.node("Where", [seen, b.node("MatMul", [q, b.node("Transpose", [k], perm=[0, 1, 3, 2])]), b.const(-3e38, "f4")])
+    hidden = b.node("Sub", [b.const(1, "f4"), b.node("Cast", [b.node("Unsqueeze", [m, b.i(1, 2)])], to=1)])
+    s = b.node("Add", [s, b.node("Mul", [hidden, b.const(-1e9, "f4")])])
+    b.outputs = [b.node("MatMul", [b.node("Softmax", [s], axis=-1), v]), k, v]

@@ -69,6 +69,34 @@ class Dynamic(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("multiples of 2", done.stderr)
 
+    def test_an_extent_follows_from_two_others(self):
+        """A mask over what is there and what is new: its input comes first, and its length is theirs together."""
+        path = self.folder / "masked.onnx"
+        path.write_bytes(free_dims_models.masked_past())
+        shapes = "m:[S] p:[P,4] x:[T,4]"
+        mill.check_program(self, "compile", path, "--input-shapes", shapes, "--shape-buckets", "P=2,4;T=1;S=3,5",
+                           "--opt-level", 1, "-o", self.package)
+        random = np.random.default_rng(3)
+
+        def run(past, new, both):
+            feed = self.folder / "in.npz"
+            given = {"m": random.random(both), "p": random.random((past, 4)), "x": random.random((new, 4))}
+            given = {name: array.astype(np.float32) for name, array in given.items()}
+            np.savez(feed, **given)
+            done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
+            return given, done
+
+        for past, new in ((2, 1), (4, 1), (7, 3), (1, 1), (0, 5)):
+            with self.subTest(past=past, new=new):
+                given, done = run(past, new, past + new)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                whole = np.concatenate([given["p"], given["x"]])
+                with np.load(self.folder / "out.npz") as archive:
+                    np.testing.assert_array_equal(archive[archive.files[0]], whole * given["m"][:, None])
+        _, done = run(7, 3, 9)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('input "m" is float32 [9], beside the other inputs the model takes float32 [10]', done.stderr)
+
     def test_mistakes_on_the_command_line(self):
         path = mill.generated("mlp")
         for buckets, words in (("Q=1,2", "no free dim"), ("N=2,1", "not ascending"), ("N", "DIM=EXTENTS")):

@@ -94,6 +94,13 @@ def net_of_two_scales():
     return b.model([b.add("Sigmoid", [b.add("Add", [large, same])])])
 
 
+def masked_past():
+    """Rows that are there and new ones, each times its element of a mask."""
+    b = Builder([("m", ["S"]), ("p", ["P", 4]), ("x", ["T", 4])])
+    columns = b.add("Unsqueeze", ["m", np.asarray([1])])
+    return b.model([b.add("Mul", [b.add("Concat", ["p", "x"], axis=0), columns])])
+
+
 # name: model, --input-shapes, --shape-buckets, shapes that are asked for
 MODELS = {
     "pyramid": (pyramid, "x:[N,3,H,W]", "N=1,2;H=32,64;W=64",

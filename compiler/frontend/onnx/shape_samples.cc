@@ -46,13 +46,16 @@ public:
     if (!find_base(anchor)) return;
     raise_base();
     variants_.multiples = steps_;
+    variants_.dependents = dependents_;
     add(base_);
-    for (size_t d = 0; d < base_.size(); ++d) sample_along(d);
+    for (size_t d = 0; d < base_.size(); ++d) {
+      if (!is_dependent(d)) sample_along(d);
+    }
     // All dims at once: products of dims are told from sums.
     for (const int64_t count : {5, 3}) {
       Dims dims = base_;
       for (size_t d = 0; d < dims.size(); ++d) dims[d] += (count + static_cast<int64_t>(d)) * steps_[d];
-      if (dims.size() > 1 || count == 3) add(dims);
+      if (dims.size() > 1 || count == 3) add(settled(dims));
     }
     add_checks();
   }
@@ -60,15 +63,62 @@ public:
 private:
   /// Extents of 1 hide which axes broadcast, so the least is 2.
   bool find_base(const Dims& anchor) {
+    return find_free_base(anchor) || (find_dependent(anchor) && find_free_base(anchor));
+  }
+
+  bool find_free_base(const Dims& anchor) {
     for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000}) {
       base_ = anchor;
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
+      base_ = settled(base_);
       if (!import_(base_)) continue;
       steps_.clear();
-      for (size_t d = 0; d < base_.size(); ++d) steps_.push_back(find_step(d));
+      for (size_t d = 0; d < base_.size(); ++d) steps_.push_back(is_dependent(d) ? 1 : find_step(d));
       if (std::find(steps_.begin(), steps_.end(), 0) == steps_.end()) return true;
     }
     return false;
+  }
+
+  Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
+  bool is_dependent(size_t dim) const { return !dependents_.empty() && dependents_[0].dim == dim; }
+
+  /// A dim that is another one, or the sum of some, and a number: that of the anchor, or a small one. The
+  /// last dims are tried first.
+  bool find_dependent(const Dims& anchor) {
+    constexpr size_t kMostDims = 6;
+    const size_t count = anchor.size();
+    if (count < 2 || count > kMostDims) return false;
+    for (size_t d = count; d-- > 0;) {
+      for (size_t chosen = 1; chosen < (size_t{1} << count); ++chosen) {
+        std::vector<size_t> parts;
+        bool is_given = anchor[d] != 0;
+        for (size_t part = 0; part < count; ++part) {
+          if ((chosen >> part & 1) == 0) continue;
+          parts.push_back(part);
+          is_given = is_given && anchor[part] != 0;
+        }
+        if ((chosen >> d & 1) != 0 || parts.size() > 3) continue;
+        int64_t given = anchor[d];
+        for (const size_t part : parts) given -= anchor[part];
+        for (const int64_t offset : is_given ? std::vector<int64_t>{given} : std::vector<int64_t>{0, 1, -1}) {
+          dependents_ = {{d, parts, offset}};
+          if (takes_dependent(anchor)) return true;
+        }
+      }
+    }
+    dependents_.clear();
+    return false;
+  }
+
+  /// At two points that tell the dims apart.
+  bool takes_dependent(const Dims& anchor) const {
+    Dims near = anchor, far = anchor;
+    for (size_t d = 0; d < anchor.size(); ++d) {
+      const auto number = static_cast<int64_t>(d);
+      if (near[d] == 0) near[d] = 8 + number;
+      far[d] = near[d] + 5 + 2 * number;
+    }
+    return import_(settled(far)) && import_(settled(near));
   }
 
   /// Until no extent that grows with a dim is 1 or 2: the net's deepest maps are no smaller than its windows.
@@ -79,12 +129,14 @@ private:
       forms_.clear();
       Dims larger = base_;
       for (size_t d = 0; d < base_.size(); ++d) {
+        if (is_dependent(d)) continue;
         const std::vector<int64_t>& values = form_at(d, kFarStep / 8).values;
         bool small = false;
         for (size_t k = 0; values.size() == base_form_.values.size() && k < base_form_.extents; ++k)
           small = small || (base_form_.values[k] < 3 && values[k] > base_form_.values[k]);
         if (small) larger[d] *= 2;
       }
+      larger = settled(larger);
       if (i == kDoublings || larger == base_ || !import_(larger)) return;
       base_ = larger;
     }
@@ -98,7 +150,7 @@ private:
       for (const int64_t count : {1, 2, 3, 5}) {
         Dims dims = base_;
         dims[dim] += count * step;
-        all = all && import_(dims);
+        all = all && import_(settled(dims));
       }
       if (all) return step;
     }
@@ -108,7 +160,7 @@ private:
   Dims at(size_t dim, int64_t count) const {
     Dims dims = base_;
     dims[dim] += count * steps_[dim];
-    return dims;
+    return settled(std::move(dims));
   }
 
   const Form& form_at(size_t dim, int64_t count) {
@@ -178,6 +230,7 @@ private:
   /// Shapes of the outputs at extents that are no samples: small ones, odd ones, all dims at once.
   void add_checks() {
     for (size_t d = 0; d < base_.size(); ++d) {
+      if (is_dependent(d)) continue;
       for (const int64_t extent : {0, 1, 2, 3, 4, 5, 7, 16, 31, 33, 100}) {
         Dims dims = base_;
         dims[d] = extent * steps_[d];
@@ -198,7 +251,8 @@ private:
     }
   }
 
-  void add_check(const Dims& dims) {
+  void add_check(const Dims& some) {
+    const Dims dims = settled(some);
     std::optional<ir::Graph> graph = import_(dims);
     if (!graph) return;
     ir::ShapeCheck check{dims, {}};
@@ -254,6 +308,7 @@ private:
 
   const ImportAt& import_;
   ir::Variants& variants_;
+  std::vector<ir::DependentDim> dependents_;  ///< one at most
   Dims base_, steps_;
   Form base_form_;
   std::vector<size_t> classes_;  ///< by extent

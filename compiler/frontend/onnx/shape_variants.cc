@@ -165,14 +165,9 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
     return variants;
   }
   variants.free_dims = signature.free_dims;
-  const std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
+  std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
   for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
-  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
-  if (std::find(anchor.begin(), anchor.end(), 0) == anchor.end()) {
-    for (const std::vector<int64_t>& dims : combinations(extents))
-      variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
-  }
   const ImportAt import_at = [&](const std::vector<int64_t>& dims) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
@@ -191,6 +186,19 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
     }
   };
   sample_shapes(import_at, anchor, variants);
+  for (const ir::DependentDim& each : variants.dependents) {
+    if (extents[each.dim].empty()) extents[each.dim] = {0};
+  }
+  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
+  std::set<std::vector<int64_t>> made;
+  const auto is_open = [](const std::vector<int64_t>& each) { return each.empty(); };
+  if (std::none_of(extents.begin(), extents.end(), is_open)) {
+    for (const std::vector<int64_t>& choice : combinations(extents)) {
+      const std::vector<int64_t> dims = ir::with_dependents(choice, variants.dependents);
+      if (made.insert(dims).second)
+        variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
+    }
+  }
   if (variants.graphs.empty() && variants.samples.empty()) {
     for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
     import_model(source, bound(options, signature, anchor), ops);

@@ -1,0 +1,148 @@
+// How inputs' shapes bind the free dims, and what is set before it fits.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
+#include "runtime/base/text.h"
+#include "runtime/exec/graph_executor.h"
+
+namespace tensormill::exec {
+
+namespace {
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return std::string(dtype_long_name(dtype)) + " " + to_string(shown_shape(dtype, shape));
+}
+
+Tensor copy_of(DType dtype, const Shape& shape, const void* data) {
+  Tensor copy(dtype, shape);
+  if (copy.num_bytes() != 0) std::memcpy(copy.data(), data, static_cast<size_t>(copy.num_bytes()));
+  return copy;
+}
+
+/// The place of a declared extent among the free dims, if it is one.
+std::optional<size_t> free_dim(const package::PlanSet& plans, const Dim& declared) {
+  const std::string* name = std::get_if<std::string>(&declared);
+  if (name == nullptr) return std::nullopt;
+  const auto found = std::find(plans.free_dims.begin(), plans.free_dims.end(), *name);
+  return static_cast<size_t>(found - plans.free_dims.begin());
+}
+
+}  // namespace
+
+Tensor GraphExecutor::input_copy(size_t index) const {
+  const package::Port& port = inputs()[index];
+  return copy_of(port.dtype, concrete_shape(port.shape), address(port.buffer));
+}
+
+void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
+  if (dims == bound_plan_->dims) return;
+  std::shared_ptr<const package::BoundPlan> plan = package_->bind(dims);
+  std::vector<std::optional<Tensor>> kept(inputs().size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (input_set_[i] && plan->plan.inputs[i].shape == inputs()[i].shape) kept[i] = input_copy(i);
+  }
+  bind_plan(std::move(plan));
+  input_set_.assign(kept.size(), false);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i]) set_input(i, {kept[i]->dtype(), kept[i]->shape(), kept[i]->data()});
+  }
+}
+
+std::vector<std::optional<int64_t>> GraphExecutor::named_dims(size_t index, const TensorView& tensor) const {
+  const package::PlanSet& plans = package_->package().plans();
+  const DimShape& declared = plans.input_shapes[index];
+  std::vector<std::optional<int64_t>> named(plans.free_dims.size());
+  bool fits = tensor.shape.size() == declared.size() && dtype_fits(inputs()[index].dtype, tensor.dtype);
+  for (size_t d = 0; fits && d < declared.size(); ++d) {
+    const int64_t extent = tensor.shape[d];
+    const std::optional<size_t> at = free_dim(plans, declared[d]);
+    if (!at) {
+      fits = extent == std::get<int64_t>(declared[d]);
+      continue;
+    }
+    fits = extent >= 0 && extent <= package::kMaxFreeDim && named[*at].value_or(extent) == extent;
+    named[*at] = extent;
+  }
+  if (!fits) {
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[index].name + "\" is " +
+                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
+                                               std::string(dtype_long_name(inputs()[index].dtype)) + " " +
+                                               to_string(shown_shape(inputs()[index].dtype, declared)));
+  }
+  return named;
+}
+
+bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
+  const package::PlanSet& plans = package_->package().plans();
+  const std::vector<std::optional<int64_t>> named = named_dims(index, tensor);
+  std::vector<int64_t> dims = bound_plan_->dims;
+  for (size_t at = 0; at < dims.size(); ++at) dims[at] = named[at].value_or(dims[at]);
+  dims = package::settled_dims(plans, std::move(dims));
+  // What is set and loses its shape though no dim of it was named may get it back by an input that is to
+  // come.
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    bool follows = false, is_named = false;
+    for (const Dim& declared : plans.input_shapes[i]) {
+      const std::optional<size_t> at = free_dim(plans, declared);
+      if (!at || dims[*at] == bound_plan_->dims[*at]) continue;
+      (named[*at] ? is_named : follows) = true;
+    }
+    if (input_set_[i] && i != index && follows && !is_named) waiting_.insert_or_assign(i, input_copy(i));
+  }
+  bind_dims(dims);
+  waiting_.erase(index);
+  for (size_t at = 0; at < dims.size(); ++at) {
+    if (named[at].value_or(dims[at]) == dims[at]) continue;
+    waiting_.emplace(index, copy_of(tensor.dtype, tensor.shape, tensor.data));
+    input_set_[index] = false;
+    return false;
+  }
+  set_waiting();
+  return true;
+}
+
+void GraphExecutor::set_waiting() {
+  std::map<size_t, Tensor> waiting;
+  waiting.swap(waiting_);
+  for (auto& [index, tensor] : waiting) {
+    if (tensor.shape() == concrete_shape(inputs()[index].shape)) {
+      set_fitted(index, {tensor.dtype(), tensor.shape(), tensor.data()});
+    } else {
+      waiting_.emplace(index, std::move(tensor));
+    }
+  }
+}
+
+void GraphExecutor::check_set() const {
+  for (size_t i = 0; i < input_set_.size(); ++i) {
+    const package::Port& port = inputs()[i];
+    if (const auto waiting = waiting_.find(i); waiting != waiting_.end()) {
+      throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
+                                                 type_text(port.dtype, waiting->second.shape()) +
+                                                 ", beside the other inputs the model takes " +
+                                                 type_text(port.dtype, concrete_shape(port.shape)));
+    }
+    if (!input_set_[i]) throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not set");
+  }
+}
+
+void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
+  const package::Port& port = inputs()[index];
+  const package::Buffer& buffer = plan().buffers[static_cast<size_t>(port.buffer)];
+  if (package_->package().plans().is_dynamic() && tensor.shape != buffer.shape) {
+    if (bind_shape(index, tensor)) set_fitted(index, tensor);
+    return;
+  }
+  if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
+                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
+                                               type_text(port.dtype, buffer.shape));
+  }
+  waiting_.erase(index);
+  const std::span<std::byte> target = input_bytes(index);
+  if (!target.empty()) std::memcpy(target.data(), tensor.data, target.size());
+}
+
+}  // namespace tensormill::exec
