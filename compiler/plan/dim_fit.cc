@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "compiler/plan/dim_algebra.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -12,50 +13,6 @@ namespace {
 
 /// Strides and patches multiply up to this where samples are near each other alone.
 constexpr int64_t kMaxDivisor = 64;
-
-DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
-
-DimFormula single(int64_t scale, const DimTerm& term) { return {0, {{scale, {term}}}}; }
-
-/// offset + scale × floor(x / div) = scale × floor((x + offset / scale × div) / div).
-void take_inside(DimFormula& formula) {
-  DimProduct& product = formula.products[0];
-  product.factors[0].add += formula.offset / product.scale * product.factors[0].div;
-  formula.offset = 0;
-}
-
-/// a + sign × b
-DimFormula sum_of(DimFormula a, const DimFormula& b, int64_t sign) {
-  a.offset += sign * b.offset;
-  for (const DimProduct& product : b.products) {
-    const auto same = std::find_if(a.products.begin(), a.products.end(),
-                                   [&](const DimProduct& other) { return other.factors == product.factors; });
-    if (same != a.products.end()) {
-      same->scale += sign * product.scale;
-    } else {
-      a.products.push_back({sign * product.scale, product.factors});
-    }
-  }
-  std::erase_if(a.products, [](const DimProduct& product) { return product.scale == 0; });
-  return a;
-}
-
-DimFormula product_of(const DimFormula& a, const DimFormula& b) {
-  DimFormula result{a.offset * b.offset, {}};
-  const auto add = [&](int64_t scale, std::vector<DimTerm> factors) {
-    if (scale != 0) result = sum_of(std::move(result), {0, {{scale, std::move(factors)}}}, 1);
-  };
-  for (const DimProduct& x : a.products) {
-    add(x.scale * b.offset, x.factors);
-    for (const DimProduct& y : b.products) {
-      std::vector<DimTerm> factors = x.factors;
-      factors.insert(factors.end(), y.factors.begin(), y.factors.end());
-      add(x.scale * y.scale, std::move(factors));
-    }
-  }
-  for (const DimProduct& y : b.products) add(a.offset * y.scale, y.factors);
-  return result;
-}
 
 bool varies(const std::vector<int64_t>& values) {
   return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
@@ -240,6 +197,18 @@ std::optional<DimFormula> DimFitter::fit_ratio(const std::vector<int64_t>& value
     DerivedExtent extent{ratio.down};
     extent.ratio = ratio;
     if (gives(extent, values)) return derive(dims.size() == 1 ? dims[0] : terms_.size(), extent, values);
+  }
+  return std::nullopt;
+}
+
+/// A known extent halved, once or several times: what is cut off on both sides.
+std::optional<DimFormula> DimFitter::fit_half(const std::vector<int64_t>& values,
+                                              const std::vector<size_t>& dims) {
+  for (const float factor : {0.5F, 0.25F, 0.125F}) {
+    for (const auto& [extents, formula] : known_) {
+      if (formula && varies(extents) && gives({*formula, factor}, values))
+        return derive(dims.size() == 1 ? dims[0] : terms_.size(), {*formula, factor}, values);
+    }
   }
   return std::nullopt;
 }
@@ -489,7 +458,8 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
   if (!formula) formula = fit_product(values, dims);
   if (!formula) formula = fit_sum(values, dims);
-  return formula ? formula : fit_multiple(values);
+  if (!formula) formula = fit_multiple(values);
+  return formula ? formula : fit_half(values, dims);
 }
 
 }  // namespace tensormill::plan

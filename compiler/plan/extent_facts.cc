@@ -90,6 +90,16 @@ void add_ratios(const std::vector<const ir::Graph*>& samples, const ir::Node& no
   }
 }
 
+/// Where each part of a concatenation ends: with many, the sum of all is no sum of two that are known.
+void add_ends(const std::vector<const ir::Graph*>& samples, const ir::Node& node, ExtentFacts& facts) {
+  const auto axis = static_cast<size_t>(node.attrs.int_of("axis"));
+  std::vector<int64_t> ends(samples.size(), 0);
+  for (const ir::ValueId part : node.inputs) {
+    for (size_t s = 0; s < samples.size(); ++s) ends[s] += samples[s]->value(part).type.shape[axis];
+    if (varies(ends)) facts.extents.push_back(ends);
+  }
+}
+
 bool divides_floats(const ir::Graph& graph, const ir::Node& node) {
   return node.op == "div" && is_float(graph.value(node.outputs[0]).type.dtype);
 }
@@ -112,6 +122,8 @@ ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all)
     const ir::NodeId producer = first.values()[i].producer;
     if (producer != ir::kAbsent && divides_floats(first, first.node(producer)))
       add_ratios(samples, first.node(producer), facts);
+    if (all && producer != ir::kAbsent && first.node(producer).op == "concat")
+      add_ends(samples, first.node(producer), facts);
     const auto shape_of = [&](const ir::Graph* graph) -> const Shape& {
       return graph->values()[i].type.shape;
     };

@@ -240,8 +240,18 @@ private:
     return reduction;
   }
 
+  /// Of indices that a 0 or an axis of one element made shorter, the one that has most in it.
+  static const Expr& longest_of(const std::vector<Expr>& exprs) {
+    const auto parts = [](const Expr& expr) {
+      if (expr->type.dtype != DType::kInt64) return 0;
+      return expr->op == ExprOp::kAdd ? 3 : expr->op == ExprOp::kMul ? 2 : expr->op == ExprOp::kVar ? 1 : 0;
+    };
+    return *std::max_element(exprs.begin(), exprs.end(),
+                             [&](const Expr& a, const Expr& b) { return parts(a) < parts(b); });
+  }
+
   Expr merge_all(const std::vector<Expr>& exprs) {
-    const Expr& first = exprs[0];
+    const Expr& first = longest_of(exprs);
     if (const auto found = done_.find(first.get()); found != done_.end()) {
       const std::vector<Expr>& others = found->second.first;
       if (std::equal(exprs.begin(), exprs.end(), others.begin(),

@@ -402,3 +402,62 @@ def decoders_of_padded_rows(b):
     hidden = b.node("Sub", [b.const(1, "f4"), b.node("Cast", [b.node("Unsqueeze", [m, b.i(1, 2)])], to=1)])
     s = b.node("Add", [s, b.node("Mul", [hidden, b.const(-1e9, "f4")])])
     b.outputs = [b.node("MatMul", [b.node("Softmax", [s], axis=-1), v]), k, v]
+
+
+@form({"S": 3000}, [(4096,), (701,)], 17)
+def waves_encoded_and_back(b):
+    """Demucs: strided convolutions with gates, a recurrent layer, what each made cut in the middle and added on the way back."""
+    b.atol = 1e-3
+    x = b.input("x", [1, 2, "S"])
+    mean = b.node("ReduceMean", [x], axes=[1, 2], keepdims=1)
+    y, made = b.node("Sub", [x, mean]), []
+    for inputs, channels in ((2, 8), (8, 16)):
+        y = b.node("Relu", [b.node("Conv", [y, b.weights(channels, inputs, 8), b.weights(channels)], strides=[4])])
+        y = b.node("Conv", [y, b.weights(2 * channels, channels, 1)])
+        own, gate = b.node("Split", [y, b.i(channels, channels)], 2, axis=1)
+        y = b.node("Mul", [own, b.node("Sigmoid", [gate])])
+        made.append(y)
+    steps = b.node("Transpose", [y], perm=[2, 0, 1])
+    steps = b.node("LSTM", [steps, b.weights(2, 32, 16), b.weights(2, 32, 8), b.weights(2, 64)], ["states"], hidden_size=8,
+                   direction="bidirectional")
+    steps = b.node("Reshape", [b.node("Transpose", [steps], perm=[0, 2, 1, 3]), b.i(0, 0, -1)])
+    y = b.node("Transpose", [steps], perm=[1, 2, 0])
+    for part, inputs, channels in ((made[1], 16, 8), (made[0], 8, 2)):
+        start = b.node("Div", [b.node("Sub", [b.dim(part, 2), b.dim(y, 2)]), b.i(2)])
+        part = b.node("Slice", [part, start, b.node("Add", [start, b.dim(y, 2)]), b.i(2)])
+        y = b.node("ConvTranspose", [b.node("Add", [y, part]), b.weights(inputs, channels, 8), b.weights(channels)], strides=[4])
+        y = b.node("Relu", [y]) if channels == 8 else y
+    b.node("Add", [y, mean])
+
+
+@form({"H": 128, "W": 128}, [(131, 97), (33, 200)], 13)
+def levels_mixed_both_ways(b):
+    """EfficientDet: maps resized to each other's sizes, and what all levels give side by side."""
+    b.atol = 1e-3
+    levels = []
+    y = conv(b, conv(b, b.input("x", [1, 3, "H", "W"]), 8, 3, s=2), 8, 8, s=2)
+    for _ in range(3):
+        y = conv(b, y, 8, 8, s=2)
+        levels.append(y)
+
+    def sized(x, like):
+        sizes = [b.node("Slice", [b.node("Shape", [each]), *ends]) for each, ends in ((x, (b.i(0), b.i(2))), (like, (b.i(2), b.i(4))))]
+        return b.node("Resize", [x, "", "", b.node("Concat", sizes, axis=0)], mode="nearest",
+                      coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+
+    def mixed(*parts):
+        total = parts[0]
+        for part in parts[1:]:
+            total = b.node("Add", [total, b.node("Mul", [part, b.const(0.7, "f4")])])
+        return b.node("Conv", [b.node("Mul", [total, b.node("Sigmoid", [total])]), b.weights(8, 1, 3, 3)], pads=[1] * 4, group=8)
+
+    def halved(x):
+        return b.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+
+    p3, p4, p5 = levels
+    middle = mixed(p4, sized(p5, p4))
+    out3 = mixed(p3, sized(middle, p3))
+    out4 = mixed(p4, middle, sized(halved(out3), p4))
+    outs = [out3, out4, mixed(p5, sized(halved(out4), p5))]
+    rows = [b.node("Transpose", [conv(b, out, 9, 8, act=None)], perm=[0, 2, 3, 1]) for out in outs]
+    b.node("Concat", [b.node("Reshape", [row, cat(b, 1, -1, 3)]) for row in rows], axis=1)

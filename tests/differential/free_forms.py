@@ -437,3 +437,13 @@ def lines_of_text(b):
     states = b.node("LSTM", [steps, b.weights(2, 32, 32), b.weights(2, 32, 8), b.weights(2, 64)], ["s"], hidden_size=8, direction="bidirectional")
     rows = b.node("Reshape", [b.node("Transpose", [states], perm=[0, 2, 1, 3]), b.i(0, 0, -1)])
     b.node("Softmax", [b.node("MatMul", [rows, b.weights(16, 10)])], axis=2)
+
+
+@form({"T": 12}, [(7,), (13,), (40,)], 19, x=lambda rng, shape: rng.uniform(0, 1, shape) + np.arange(shape[0]) % 3 - 1)
+def borders_of_what_is_kept(b):
+    """Rows that data chooses go on beside their first and their last, wherever that is."""
+    x = b.input("x", ["T"])
+    rows = b.node("Concat", [b.node("Unsqueeze", [x, b.i(1)])] * 2, axis=1)
+    kept = b.node("Compress", [rows, b.node("Greater", [x, b.const(0.3, "f4")])], axis=0)
+    for mode in ("reflect", "edge", "wrap", "constant"):
+        b.node("Pad", [kept, b.i(2, 1, 1, 0)], mode=mode)

@@ -90,6 +90,28 @@ ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& 
   return take_first(context, result, c.add(end, c.ints({behind}, {1})), axis);
 }
 
+/// The same of what goes on beside the elements: where they end says the count.
+ir::ValueId continued_count(NodeContext& context, ir::ValueId x, const DataExtent& data, int64_t before,
+                            int64_t behind, const std::string& mode) {
+  Compose c(context);
+  const auto axis = static_cast<int64_t>(data.axis);
+  const int64_t extent = c.shape(x)[data.axis] + before + behind;
+  const ir::ValueId at = c.sub(c.ints(c.count_to(extent), {extent}), c.ints({before}, {1}));
+  const ir::ValueId zero = c.ints({0}, {1}), one = c.ints({1}, {1}), last = c.sub(data.count, one);
+  const auto within = [&](ir::ValueId period) {
+    return context.add("mod", {at, c.binary("max", period, one)}, {{"fmod", int64_t{0}}});
+  };
+  ir::ValueId from = at;
+  if (mode == "wrap") from = within(data.count);
+  if (mode == "reflect") {
+    const ir::ValueId there_and_back = c.add(last, last), place = within(there_and_back);
+    from = c.binary("min", place, c.sub(there_and_back, place));
+  }
+  from = c.binary("max", c.binary("min", from, last), zero);
+  const ir::ValueId all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
+  return take_first(context, all, c.add(data.count, c.ints({before + behind}, {1})), axis);
+}
+
 /// x without what negative pads take away; they become 0.
 ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
   Compose c(context);
@@ -114,9 +136,13 @@ void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value,
   const std::string mode = context.string_attr("mode", "constant");
   const size_t rank = c.shape(x).size();
   for (const DataExtent& data : context.data_shape(x).extents) {
-    if (mode != "constant" || pads.size() != 2 * rank) continue;
+    if (pads.size() != 2 * rank) continue;
     int64_t &before = pads[data.axis], &behind = pads[data.axis + rank];
     if (before < 0 || behind < 0 || before + behind == 0) continue;
+    if (mode != "constant") {
+      x = continued_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), mode);
+      continue;
+    }
     const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
     x = padded_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), fill);
   }
