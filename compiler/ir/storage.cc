@@ -69,7 +69,8 @@ void Storage::visit(NodeId id) {
 bool Storage::visit_slice(const Node& node) {
   const Shape& in = graph_.value(node.inputs[0]).type.shape;
   const Shape& out = graph_.value(node.outputs[0]).type.shape;
-  if (bytes_of(node.outputs[0]) == 0) return false;
+  const bool is_empty = bytes_of(node.outputs[0]) == 0;
+  if (is_empty && (alignment_ != 1 || bytes_of(node.inputs[0]) == 0)) return false;
   size_t axis = 0;
   while (axis < in.size() && in[axis] == out[axis]) ++axis;
   if (axis == in.size() || !leads(in, axis)) return false;
@@ -77,7 +78,7 @@ bool Storage::visit_slice(const Node& node) {
     const int64_t step = node.attrs.has("steps") ? node.attrs.ints_of("steps")[d] : 1;
     if ((d != axis && in[d] != out[d]) || (step != 1 && out[d] > 1)) return false;
   }
-  const int64_t row = bytes_of(node.outputs[0]) / out[axis];
+  const int64_t row = is_empty ? 0 : bytes_of(node.outputs[0]) / out[axis];
   const int64_t offset = node.attrs.ints_of("starts")[axis] * row;
   if (offset % alignment_ != 0) return false;
   put(node.outputs[0], node.inputs[0], offset);

@@ -326,6 +326,14 @@ def middles_that_may_be_empty(b):
 
 
 @form({"T": 6}, [(1,), (2,), (3,), (13,)])
+def second_differences(b):
+    """Of one step, and of two, nothing is left: there the three parts are one."""
+    x, end = b.input("x", ["T", 4]), b.const([2**62], np.int64)
+    after, own, before = (b.node("Slice", [x, b.i(start), stop, b.i(0)]) for start, stop in ((2, end), (1, b.i(-1)), (0, b.i(-2))))
+    b.node("Add", [b.node("Sub", [after, b.node("Mul", [own, b.const(2, "f4")])]), before])
+
+
+@form({"T": 6}, [(1,), (2,), (3,), (13,)])
 def ends_of_texts(b):
     x = b.input("x", ["T", 4])
     y = b.node("Slice", [x, b.i(-3), b.const([2**62], np.int64), b.i(0)])
