@@ -15,7 +15,8 @@ inline constexpr int64_t kStorageAlignment = 64;
 
 class Storage {
 public:
-  /// `any_offset`: whatever the extents make of offsets, they count as aligned, and so does a part without elements.
+  /// `any_offset`: whatever the extents make of offsets, they count as aligned, and so does a part without
+  /// elements.
   explicit Storage(const Graph& graph, bool any_offset = false);
 
   /// True for nodes that run no code: their outputs are ranges of bytes that other nodes write.

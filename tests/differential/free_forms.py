@@ -455,3 +455,17 @@ def borders_of_what_is_kept(b):
     kept = b.node("Compress", [rows, b.node("Greater", [x, b.const(0.3, "f4")])], axis=0)
     for mode in ("reflect", "edge", "wrap", "constant"):
         b.node("Pad", [kept, b.i(2, 1, 1, 0)], mode=mode)
+
+
+@form({"T": 6}, [(1,), (5,), (13,)], d=lambda rng, shape: rng.uniform(0.1, 4, shape))
+def steps_of_durations(b):
+    """A length regulator: durations of floats, rounded up, and a path of as many steps as their sum, held between two numbers."""
+    x, d = b.input("x", [1, "T", 4]), b.input("d", [1, "T"])
+    whole = b.node("Ceil", [d])
+    total = b.node("Clip", [b.node("ReduceSum", [whole, b.i(1)], keepdims=0), b.const(1, "f4"), b.const(80, "f4")])
+    steps = b.range(b.node("ReduceMax", [b.node("Cast", [total], to=7)], keepdims=0))
+    at = b.node("Unsqueeze", [b.node("Cast", [steps], to=1), b.i(0, 1)])
+    ends = b.node("Unsqueeze", [b.node("CumSum", [whole, b.const(1, np.int64)]), b.i(2)])
+    before_end = b.node("Cast", [b.node("Less", [at, ends])], to=1)
+    path = b.node("Sub", [before_end, b.node("Pad", [before_end, b.i(0, 1, 0, 0, -1, 0)])])
+    b.node("MatMul", [b.node("Transpose", [path], perm=[0, 2, 1]), x])

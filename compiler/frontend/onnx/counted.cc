@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -46,7 +47,8 @@ public:
 private:
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
-  static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
+  static constexpr double kExact = 0x1p53;  ///< integers up to it are floats
+  static constexpr int kDeepest = 1000;     ///< nodes in a row; what is behind more of them is not known
   struct Interval {
     int64_t least = kLeast, most = kMost;
     bool is_number = false;  ///< `most` is one of the model's
@@ -60,10 +62,40 @@ private:
     if (graph_.value(id).producer == ir::kAbsent) return std::nullopt;
     const ir::Node& node = graph_.node(graph_.value(id).producer);
     if (const Numbers counts = count_of(node, id)) return counts;
+    if (node.op == "cast" && is_float(graph_.value(node.inputs[0]).type.dtype)) return rounded(node, id);
     if (const Numbers moved = moved_by(node)) return moved;
     if (num_elements(type.shape) != 1) return std::nullopt;
     const Interval found = interval_of(node);
     return found.most == kMost ? std::nullopt : Numbers({{found.most, id, found.least}});
+  }
+
+  /// An integer of one element that a float, held between two numbers, is cast to.
+  Numbers rounded(const ir::Node& node, V id) const {
+    if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
+    const auto [least, most] = float_range(node.inputs[0]);
+    if (!(least >= -kExact && most <= kExact)) return std::nullopt;
+    return Numbers({{static_cast<int64_t>(most), id, static_cast<int64_t>(least)}});
+  }
+
+  /// Between which numbers a clip holds a float of one element.
+  std::pair<double, double> float_range(V id) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr std::array<std::string_view, 5> kMoves = {"identity", "reshape", "floor", "ceil", "round"};
+    const ir::Node* node = nullptr;
+    for (;;) {
+      const ir::NodeId producer = graph_.value(id).producer;
+      if (producer == ir::kAbsent) return {-kInfinity, kInfinity};
+      node = &graph_.node(producer);
+      if (std::find(kMoves.begin(), kMoves.end(), node->op) == kMoves.end()) break;
+      id = node->inputs[0];
+    }
+    const auto number = [&](size_t input, double otherwise) {
+      if (input >= node->inputs.size() || node->inputs[input] == ir::kAbsent) return otherwise;
+      const std::optional<Tensor>& constant = graph_.value(node->inputs[input]).constant;
+      return constant && constant->num_elements() == 1 ? constant->element_as_double(0) : otherwise;
+    };
+    if (node->op == "clip") return {std::floor(number(1, -kInfinity)), std::ceil(number(2, kInfinity))};
+    return {-kInfinity, kInfinity};
   }
 
   const Tensor* known_of(V id) const {
