@@ -346,7 +346,7 @@ V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axi
   }
   const V last = c.minus(c.ints({extent}, {1}), 1);
   const V moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
-  return take_first(context, moved, total, axis);
+  return context.add_many("take_first", {moved, total}, {{"axis", axis}, {"fits", int64_t{1}}})[0];
 }
 
 }  // namespace

@@ -149,7 +149,8 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
     V x = all[next++];
     for (const Axis& axis : form.axes) {
       if (is_whole(counts_[axis.count])) continue;
-      x = take_first(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
+      x = node_.add_many("take_first", {x, all[values + axis.count]},
+                         {{"axis", static_cast<int64_t>(axis.axis)}, {"fits", int64_t{1}}})[0];
     }
     bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, all[flag++])
                        : form.kind == Kind::kStack ? stack(x)
