@@ -113,11 +113,14 @@ private:
   }
 
   /// What the last output of a node counts.
-  Numbers count_of(const ir::Node& node, V id) const {
+  Numbers count_of(const ir::Node& node, V id) {
     const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
     if (axes.empty() || id != node.outputs.back()) return std::nullopt;
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i]) return Numbers({{graph_.value(node.outputs[i]).type.shape[*axes[i]], id, 0}});
+      if (!axes[i]) continue;
+      const int64_t most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+      const int64_t least = node.op == "take_first" ? operand(node.inputs[1], false).least : 0;
+      return Numbers({{most, id, std::clamp<int64_t>(least, 0, most)}});
     }
     return std::nullopt;
   }
@@ -189,6 +192,19 @@ private:
     return is_over ? Interval{} : result;
   }
 
+  /// What the larger of a number that is not known and one that is cannot be below.
+  int64_t least_known(V id) const {
+    const V producer = id == ir::kAbsent ? ir::kAbsent : graph_.value(id).producer;
+    if (producer == ir::kAbsent || graph_.node(producer).op != "max") return kLeast;
+    int64_t least = kLeast;
+    for (const V input : graph_.node(producer).inputs) {
+      const Tensor* known = known_of(input);
+      if (known != nullptr && !is_float(known->dtype()) && known->num_elements() == 1)
+        least = std::max(least, known->element_as_int(0));
+    }
+    return least;
+  }
+
   /// The less of two.
   Interval lesser(const Interval& a, const Interval& b) const {
     const bool by_number = is_sample_ && a.is_number != b.is_number;
@@ -199,7 +215,8 @@ private:
   /// Of all elements of an operand, or of their least.
   Interval operand(V id, bool of_least) {
     const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
-    if (!numbers || numbers->empty()) return {};
+    if (!numbers) return {least_known(id), kMost};
+    if (numbers->empty()) return {};
     std::optional<Interval> all;
     for (const BoundedInt& each : *numbers) {
       const Interval one{each.least, each.most, each.is_known() && each.most <= kMaxPadded};
@@ -247,6 +264,12 @@ V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
 }
 
 V take_first(NodeContext& context, V x, V count, int64_t axis) {
+  // The only element, which is always there.
+  const auto own = static_cast<size_t>(axis < 0 ? axis + context.rank(x) : axis);
+  if (context.type(x).shape[own] == 1 && !context.graph().value(count).known) {
+    const Bounds::Numbers number = Bounds(context.graph(), context.is_sample()).of(count);
+    if (number && number->size() == 1 && number->front().least >= 1) return x;
+  }
   return context.add_many("take_first", {x, count}, {{"axis", axis}})[0];
 }
 
@@ -329,16 +352,20 @@ namespace {
 /// moved together.
 V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axis) {
   Compose c(context);
-  std::vector<V> parts;
+  std::vector<V> parts, counts;
   int64_t extent = 0;
   for (const V input : inputs) {
+    const std::optional<V> count = count_along(context, input, axis);
+    if (!count)
+      context.unsupported("operand", "a part whose shape depends on data in a way that cannot be told");
+    counts.push_back(*count);
     parts.push_back(filled_along(context, input, axis, "zero"));
     extent += c.shape(input)[static_cast<size_t>(axis)];
   }
   const V places = c.ints(c.count_to(extent), {extent});
   V from = places, total = c.ints({0}, {1});
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const V count = *count_along(context, inputs[i], axis);
+    const V count = counts[i];
     total = c.add(total, count);
     if (parts[i] == inputs[i]) continue;
     const V gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);

@@ -161,8 +161,21 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
 
 std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
   const size_t values = places();
-  for (size_t i = 0; i < counts_.size(); ++i) counts_[i].carried = carried[values + i];
-  return bindings_of(carried, [](const Count& /*count*/) { return false; });
+  Compose c(node_);
+  std::vector<V> all = carried;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    V& count = all[values + i];
+    // Which next() finds to be so in every iteration; what takes the last element is told here.
+    if (starts_with_some(counts_[i])) count = c.binary("max", count, c.ints({1}, {1}));
+    counts_[i].carried = count;
+  }
+  return bindings_of(all, [](const Count& /*count*/) { return false; });
+}
+
+/// Whether the first iteration sees one element at least, and so does each where none takes any away.
+bool CarriedValues::starts_with_some(const Count& count) const {
+  const std::optional<Tensor>& first = node_.graph().value(count.initial).known;
+  return !counts_may_shrink_ && first && first->element_as_int(0) > 0;
 }
 
 void CarriedValues::refuse(const std::string& name, const ir::ValueType& type, const Form& form) const {
@@ -292,10 +305,12 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
     *value = largest(form, *value);
     ++value;
   }
-  if (are_apart) {
-    counts_are_apart_ = true;
-    return std::nullopt;
-  }
+  const bool may_shrink = std::any_of(counts_.begin(), counts_.end(), [&](const Count& count) {
+    return starts_with_some(count) && beyond(node_, count.next, count.carried).value_or(-1) < 0;
+  });
+  counts_are_apart_ = counts_are_apart_ || are_apart;
+  counts_may_shrink_ = counts_may_shrink_ || may_shrink;
+  if (are_apart || may_shrink) return std::nullopt;
   for (const Count& count : counts_) values.push_back(count.next);
   values.insert(values.end(), flags.begin(), flags.end());
   return values;

@@ -64,6 +64,7 @@ private:
   ir::ValueId largest(const Form& form, ir::ValueId x);
   int64_t extent_of(const Form& form, size_t axis) const;
   bool is_steady(const Count& count) const;
+  bool starts_with_some(const Count& count) const;
   [[noreturn]] void refuse(const std::string& name, const ir::ValueType& type, const Form& form) const;
 
   StructureContext& context_;
@@ -72,6 +73,7 @@ private:
   std::vector<Form> forms_;
   std::vector<Count> counts_;
   bool counts_are_apart_ = false;
+  bool counts_may_shrink_ = false;
 };
 
 }  // namespace tensormill::frontend::onnx

@@ -258,7 +258,9 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
   stop = c.where(c.binary("less", stop, none), c.add(stop, count), stop);
   const ir::ValueId first =
       start < 0 ? c.binary("max", c.plus(count, static_cast<double>(start)), none) : c.ints({start}, {1});
-  const ir::ValueId taken = c.sub(c.binary("min", stop, count), first);
+  const bool are_last = start < 0 && end.is_known() && end.most >= extent;
+  const ir::ValueId taken =
+      are_last ? c.binary("min", count, c.ints({-start}, {1})) : c.sub(c.binary("min", stop, count), first);
   // The most that can be taken, at which the result is stored.
   int64_t most = start < 0 ? std::min(-start, extent) : std::max<int64_t>(extent - start, 0);
   ir::ValueId whole = filled_along(context, x, axis, "zero");
