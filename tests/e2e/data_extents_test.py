@@ -68,11 +68,21 @@ def totals_of_found(rows=6):
     return model(b, outputs)
 
 
+def found_places(builder):
+    return builder.add("Cast", [builder.add("NonZero", ["x"])], to=TensorProto.FLOAT)
+
+
 def mirrored_ends():
-    """What is found between its own ends: no element for itself."""
+    """What is found between its own ends."""
     b = Builder([("x", [4])])
-    found = b.add("Cast", [b.add("NonZero", ["x"])], to=TensorProto.FLOAT)
-    return model(b, [(b.add("Pad", [found, b.ints(0, 1, 0, 1)], mode="reflect"), TensorProto.FLOAT)])
+    return model(b, [(b.add("Pad", [found_places(b), b.ints(0, 1, 0, 1)], mode="reflect"), TensorProto.FLOAT)])
+
+
+def filtered():
+    """Windows of what is found: no element for itself."""
+    b = Builder([("x", [4])])
+    places = b.add("Unsqueeze", [found_places(b), b.ints(0)])
+    return model(b, [(b.add("Conv", [places, np.ones((1, 1, 2), np.float32)]), TensorProto.FLOAT)])
 
 
 class DataExtents(unittest.TestCase):
@@ -125,11 +135,15 @@ class DataExtents(unittest.TestCase):
                            ("unsorted", distinct_values(1, sorted=0)), ("rows", distinct_values(0))):
             self.check(made, {"x": x}, f"data.unique.{stem}")
 
+    def test_mirrored_ends(self):
+        for x in ([0, 1, 0, 2], [1, 1, 1, 1], [3, 0, 0, 1]):
+            self.check(mirrored_ends(), {"x": np.asarray(x, np.float32)}, f"data.mirrored.{x[0]}")
+
     def test_what_is_no_element_for_itself_is_refused(self):
-        self.path.write_bytes(mirrored_ends())
+        self.path.write_bytes(filtered())
         done = mill.run_program("compile", self.path, "-o", self.package)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("pad", done.stderr.lower())
+        self.assertIn("conv", done.stderr.lower())
 
 
 if __name__ == "__main__":
