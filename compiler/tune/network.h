@@ -41,13 +41,13 @@ struct NetworkPart {
   bool pays = false;  ///< faster by more than noise
 };
 
-/// [{"name","key","calls","untuned_ms","tuned_ms"}]
-Json to_json(const std::vector<NetworkPart>& parts);
-
 /// Untuned and tuned runs, a round an element of each.
 struct NetworkRounds {
   std::vector<NetworkRun> untuned, tuned;
 };
+
+/// [{"name","key","calls","untuned_ms","tuned_ms"}]
+Json to_json(const std::vector<NetworkPart>& parts);
 
 /// The parts that the tuned package has otherwise than the untuned one, where `records` are what it was
 /// tuned with. Both lists of rounds have the same, not zero, length.

@@ -11,6 +11,7 @@
 #include "server/services/child_runner.h"
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
+#include "server/services/run_package.h"
 
 namespace tensormill::server {
 
@@ -53,7 +54,7 @@ PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool&
   jobs::ChildSpec spec;
   spec.command = "child-run";
   spec.arguments = {Json{{"seed", 0},
-                         {"fill_mode", request.fill_mode},
+                         {"fill_mode", fill_mode_name(request.fill_mode)},
                          {"repeat", request.repeat},
                          // One run alone would not be timed apart from the first, which pays for page faults.
                          {"number", std::max(request.number, request.repeat > 1 ? 1 : 2)},

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "api/services/package_service.h"
 #include "runtime/base/json.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/job_runner.h"
@@ -23,7 +24,7 @@ struct BenchmarkRequest {
   int number = 1;
   int threads = 1;
   bool profile = false;
-  const char* fill_mode = "random";
+  services::FillMode fill_mode = services::FillMode::kRandom;
 };
 
 struct PackageTiming {

@@ -11,6 +11,7 @@
 #include "server/services/forms.h"
 #include "server/services/model_service.h"
 #include "server/services/package_archive.h"
+#include "server/services/run_package.h"
 
 namespace tensormill::server {
 
@@ -19,11 +20,6 @@ namespace {
 std::string_view stage_name(services::CodeStage stage) {
   constexpr std::array<std::string_view, 5> kNames = {"relay", "te", "tir", "ll", "asm"};
   return kNames[static_cast<size_t>(stage)];
-}
-
-const char* fill_name(services::FillMode mode) {
-  constexpr std::array<const char*, 3> kNames = {"zeros", "ones", "random"};
-  return kNames[static_cast<size_t>(mode)];
 }
 
 Json run_request(const services::RunOptions& options, const PackageServiceOptions& limits) {
@@ -37,7 +33,7 @@ Json run_request(const services::RunOptions& options, const PackageServiceOption
                                      std::min<std::chrono::microseconds>(
                                          limits.run_timeout, options.timeout.value_or(limits.run_timeout)))
                                      .count()}};
-  if (options.fill_mode) request["fill_mode"] = fill_name(*options.fill_mode);
+  if (options.fill_mode) request["fill_mode"] = fill_mode_name(*options.fill_mode);
   return request;
 }
 

@@ -1,5 +1,6 @@
 #include "server/services/run_package.h"
 
+#include <array>
 #include <chrono>
 #include <map>
 
@@ -64,7 +65,26 @@ std::string profile_json(const exec::GraphExecutor& executor, const std::vector<
   return steps.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::vector<exec::StepTime> mean_profile(exec::GraphExecutor& executor, parallel::ThreadPool& pool,
+                                         const exec::RunOptions& options, int runs) {
+  std::vector<exec::StepTime> profile;
+  std::map<size_t, int64_t> durations;
+  exec::RunOptions profiled = options;
+  profiled.profile = &profile;
+  for (int i = 0; i < runs; ++i) {
+    executor.run(pool, profiled);
+    for (const exec::StepTime& time : profile) durations[time.step] += time.duration_ns;
+  }
+  for (exec::StepTime& time : profile) time.duration_ns = durations.at(time.step) / runs;
+  return profile;
+}
+
 }  // namespace
+
+const char* fill_mode_name(services::FillMode mode) {
+  constexpr std::array<const char*, 3> kNames = {"zeros", "ones", "random"};
+  return kNames[static_cast<size_t>(mode)];
+}
 
 services::FillMode parse_fill_mode(const std::string& text) {
   if (text == "zeros") return services::FillMode::kZeros;
@@ -90,20 +110,6 @@ Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, u
     }
   }
   return tensor;
-}
-
-std::vector<exec::StepTime> mean_profile(exec::GraphExecutor& executor, parallel::ThreadPool& pool,
-                                         const exec::RunOptions& options, int runs) {
-  std::vector<exec::StepTime> profile;
-  std::map<size_t, int64_t> durations;
-  exec::RunOptions profiled = options;
-  profiled.profile = &profile;
-  for (int i = 0; i < runs; ++i) {
-    executor.run(pool, profiled);
-    for (const exec::StepTime& time : profile) durations[time.step] += time.duration_ns;
-  }
-  for (exec::StepTime& time : profile) time.duration_ns = durations.at(time.step) / runs;
-  return profile;
 }
 
 services::Timing measured_run(exec::GraphExecutor& executor, const services::RunOptions& options,

@@ -10,7 +10,9 @@
 
 namespace tensormill::server {
 
-/// "zeros", "ones", "random"; throws Error(kInvalidArgument) otherwise.
+/// "zeros", "ones", "random".
+const char* fill_mode_name(services::FillMode mode);
+/// From such a name; throws Error(kInvalidArgument) otherwise.
 services::FillMode parse_fill_mode(const std::string& text);
 /// Random: floats uniform in [-1,1), integers in [0,128) cut to the type, bools fair.
 Tensor filled_tensor(DType dtype, const Shape& shape, services::FillMode mode, uint64_t seed);

@@ -66,7 +66,7 @@ double TuneNetwork::first_run_ms() {
     if (error.code() != ErrorCode::kTensorData) throw;
   }
   // An input holds places in a table that is smaller than random ones.
-  fill_mode_ = "zeros";
+  fill_mode_ = services::FillMode::kZeros;
   return measure(*untuned_, {1, 2, threads_, false, fill_mode_}).runs_ms.at(0);
 }
 

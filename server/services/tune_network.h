@@ -49,7 +49,7 @@ private:
   const GraphFiles& graph_;
   Json form_;
   int threads_;
-  const char* fill_mode_ = "random";
+  services::FillMode fill_mode_ = services::FillMode::kRandom;
   std::unique_ptr<Compiled> untuned_, tuned_;
 };
 

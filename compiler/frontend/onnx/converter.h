@@ -27,6 +27,8 @@ struct ValueRequired {
   std::vector<std::string> inputs;
 };
 
+struct OpRow;
+
 class NodeContext {
 public:
   NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
@@ -101,9 +103,13 @@ public:
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
   /// What the row of onnx_ops.def makes of the node for these operands, none of which holds strings.
   std::vector<ir::ValueId> results_of_row(const std::vector<ir::ValueId>& operands);
+  /// What the newest row of another operator makes of the node's attributes and these operands.
+  std::vector<ir::ValueId> results_as(std::string_view domain, std::string_view op,
+                                      const std::vector<ir::ValueId>& operands);
 
 private:
   std::string temporary_name();
+  std::vector<ir::ValueId> results_of(const OpRow* row, const std::vector<ir::ValueId>& operands);
 
   ir::Graph& graph_;
   DataExtents& extents_;

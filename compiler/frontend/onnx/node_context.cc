@@ -258,9 +258,19 @@ ir::ValueId NodeContext::reshape(ir::ValueId value, Shape shape) {
 }
 
 std::vector<ir::ValueId> NodeContext::results_of_row(const std::vector<ir::ValueId>& operands) {
-  const OpRow* row = find_op(node_.domain, node_.op_type, opset_);
+  return results_of(find_op(node_.domain, node_.op_type, opset_), operands);
+}
+
+std::vector<ir::ValueId> NodeContext::results_as(std::string_view domain, std::string_view op,
+                                                 const std::vector<ir::ValueId>& operands) {
+  return results_of(find_op(domain, op, kMaxOpset), operands);
+}
+
+std::vector<ir::ValueId> NodeContext::results_of(const OpRow* row, const std::vector<ir::ValueId>& operands) {
   if (row == nullptr) unsupported("opset", "the operator is not implemented at this opset");
   NodeProto own = node_;
+  own.domain = row->domain;
+  own.op_type = row->op;
   for (size_t i = 0; i < own.outputs.size(); ++i) {
     if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
   }

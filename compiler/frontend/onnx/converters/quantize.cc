@@ -55,6 +55,14 @@ ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
   return zero == ir::kAbsent ? value : c.sub(value, c.cast(zero, wide));
 }
 
+ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows) {
+  if (value == ir::kAbsent) return value;
+  const Shape have = c.shape(value);
+  if (have.size() != 1) return value;
+  if (have[0] == 1) return c.reshape(value, {});
+  return rows ? c.reshape(value, {have[0], 1}) : value;
+}
+
 ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to) {
   Compose c(context);
   if (is_narrow(to) && is_float(to)) {
@@ -88,15 +96,6 @@ ir::ValueId per_channel(Compose& c, ir::ValueId value, size_t rank, size_t at) {
   Shape along(count == 1 ? 0 : rank, 1);
   if (count != 1) along[at] = count;
   return c.reshape(value, along);
-}
-
-/// Zero points and scales of a matrix operand: of its rows (on the left) or columns (on the right).
-ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows) {
-  if (value == ir::kAbsent) return value;
-  const Shape have = c.shape(value);
-  if (have.size() != 1) return value;
-  if (have[0] == 1) return c.reshape(value, {});
-  return rows ? c.reshape(value, {have[0], 1}) : value;
 }
 
 /// The int32 sums of a convolution of x - x_zero and w - w_zero, as float64.

@@ -7,6 +7,8 @@ namespace tensormill::frontend::onnx {
 
 /// x - zero_point in `wide`, which holds the difference; `zero` may be kAbsent.
 ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide);
+/// Zero points and scales of a matrix operand: of its rows (on the left) or columns (on the right).
+ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows);
 /// saturate(round(x / scale) + zero_point); x and scale in a float type.
 ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to);
 /// (x - zero) * scale in float32, for one scale and zero point.

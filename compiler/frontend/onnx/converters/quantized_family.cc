@@ -153,4 +153,42 @@ void convert_dynamic_quantize_matmul(NodeContext& context) {
   context.set_output(0, result);
 }
 
+// LSTM with quantized weights: W [directions, input, 4*hidden], R [directions, hidden, 4*hidden] each with a
+// scale and zero point, one for a direction or one for each of its columns. Inputs and states stay float32.
+void convert_dynamic_quantize_lstm(NodeContext& context) {
+  Compose c(context);
+  const auto weights = [&](size_t index, size_t scale_at) {
+    const V x = context.input(index);
+    if (context.rank(x) != 3) context.invalid("weights have shape " + to_string(c.shape(x)));
+    const auto for_columns = [&](size_t operand) {
+      const V value = context.optional_input(operand);
+      if (value == ir::kAbsent) return value;
+      const Shape shape = c.shape(value);
+      return c.reshape(value,
+                       shape.size() == 2 ? Shape{shape[0], 1, shape[1]} : Shape{num_elements(shape), 1, 1});
+    };
+    const V apart = centered(c, x, for_columns(scale_at + 1), DType::kInt32);
+    return c.transpose(c.mul(c.cast(apart, DType::kFloat32), for_columns(scale_at)), {0, 2, 1});
+  };
+  std::vector<V> operands = {context.input(0), weights(1, 8), weights(2, 10)};
+  for (size_t i = 3; i < 8; ++i) operands.push_back(context.optional_input(i));
+  const std::vector<V> results = context.results_as("", "LSTM", operands);
+  for (size_t i = 0; i < results.size(); ++i) context.set_output(i, results[i]);
+}
+
+// EmbedLayerNormalization of quantized tables, scale and bias, whose scales are operands 8 to 12 and zero
+// points 13 to 17.
+void convert_quantized_embed_layer_norm(NodeContext& context) {
+  std::vector<V> operands = {context.input(0), context.optional_input(1)};
+  for (size_t i = 2; i < 7; ++i) {
+    const bool is_given = context.has_input(i);
+    operands.push_back(is_given ? dequantized(context, context.input(i), context.input(i + 6),
+                                              context.optional_input(i + 11))
+                                : ir::kAbsent);
+  }
+  operands.push_back(context.optional_input(7));
+  const std::vector<V> results = context.results_as("com.microsoft", "EmbedLayerNormalization", operands);
+  for (size_t i = 0; i < results.size(); ++i) context.set_output(i, results[i]);
+}
+
 }  // namespace tensormill::frontend::onnx

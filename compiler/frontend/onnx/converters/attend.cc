@@ -1,0 +1,133 @@
+#include "compiler/frontend/onnx/converters/attend.h"
+
+#include <limits>
+
+#include "compiler/frontend/onnx/converters/roots.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+V split_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape.size() != 3 || heads < 1 || shape[2] % heads != 0)
+    context.invalid("an operand of shape " + to_string(shape) + " does not divide into " +
+                    std::to_string(heads) + " heads");
+  return c.transpose(c.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
+}
+
+V merge_heads(NodeContext& context, V x) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
+}
+
+V repeat_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape[1] == heads) return x;
+  if (shape[1] < 1 || heads % shape[1] != 0)
+    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
+                    std::to_string(shape[1]) + " of keys");
+  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
+  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
+}
+
+V appended(NodeContext& context, V past, V present) {
+  return past == ir::kAbsent ? present : Compose(context).concat({past, present}, 2);
+}
+
+V addend_of(Compose& c, V allowed, V like) {
+  return c.where(allowed, c.number(like, 0), c.number(like, kMinusInfinity));
+}
+
+V added(Compose& c, V a, V b) { return a == ir::kAbsent ? b : b == ir::kAbsent ? a : c.add(a, b); }
+
+V positions(Compose& c, int64_t count, size_t axis) {
+  Shape shape(4, 1);
+  shape[axis] = count;
+  return c.ints(c.count_to(count), shape);
+}
+
+V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
+  const V last = c.add(positions(c, queries, 2), before);
+  return addend_of(c, c.binary("less_equal", positions(c, keys, 3), last), like);
+}
+
+V window_addend(Compose& c, int64_t queries, int64_t keys, V before, int64_t window, V like) {
+  const V first = c.sub(c.add(positions(c, queries, 2), before), c.ints({window - 1}, {}));
+  return addend_of(c, c.binary("greater_equal", positions(c, keys, 3), first), like);
+}
+
+V unseeing_queries(Compose& c, V addend) {
+  V wide = addend;
+  while (c.shape(wide).size() < 4) wide = c.unsqueeze(wide, 0);
+  const V most = c.reduce("reduce_max", wide, {3}, true);
+  return c.binary("equal", most, c.number(most, kMinusInfinity));
+}
+
+V attend(NodeContext& context, AttentionOperands& operands) {
+  Compose c(context);
+  const int64_t heads = c.shape(operands.q)[1];
+  const V k = repeat_heads(context, operands.k, heads), v = repeat_heads(context, operands.v, heads);
+  const V scale = operands.scale != 0 ? c.number(operands.q, operands.scale)
+                                      : inverse_root(context, operands.q, c.shape(operands.q)[3]);
+  operands.products = c.mul(c.matmul(operands.q, k, true), scale);
+  operands.capped = operands.products;
+  if (operands.softcap > 0)
+    operands.capped =
+        c.times(c.unary("tanh", c.times(operands.products, 1 / operands.softcap)), operands.softcap);
+  operands.masked = added(c, operands.capped, operands.addend);
+  const DType dtype = c.dtype(operands.q);
+  V scores = c.cast(operands.masked, operands.precision);
+  const Shape shape = c.shape(scores);
+  if (operands.sink != ir::kAbsent) {
+    const V sink = c.cast(operands.sink, operands.precision);
+    scores = c.concat({scores, c.expand(sink, {shape[0], shape[1], shape[2], 1})}, 3);
+  }
+  V weights = context.add("softmax", {scores}, {{"axis", int64_t{3}}});
+  if (operands.sink != ir::kAbsent) weights = c.slice(weights, 3, 0, shape[3]);
+  operands.weights = c.cast(weights, dtype);
+  return c.matmul(operands.weights, v);
+}
+
+V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  V angles = position_ids == ir::kAbsent ? cache : c.gather(cache, position_ids, 0);
+  const Shape have = c.shape(angles);
+  if (have.size() != 3 || have[1] != shape[2])
+    context.invalid("the angles have shape " + to_string(have) + " for a sequence of " +
+                    std::to_string(shape[2]));
+  return c.cast(c.unsqueeze(angles, 1), c.dtype(x));
+}
+
+V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned, bool interleaved) {
+  Compose c(context);
+  const int64_t width = c.shape(x)[3];
+  if (turned == 0) turned = width;
+  if (turned < 0 || turned > width || turned % 2 != 0)
+    context.invalid("rotary_embedding_dim is " + std::to_string(turned) + " of " + std::to_string(width));
+  const int64_t half = turned / 2;
+  if (c.shape(cosines)[3] < half || c.shape(sines)[3] < half)
+    context.invalid("the caches have fewer than " + std::to_string(half) + " columns");
+  const V cosine = c.slice(cosines, 3, 0, half), sine = c.slice(sines, 3, 0, half);
+  const V first = interleaved ? c.slice(x, 3, 0, half, 2) : c.slice(x, 3, 0, half);
+  const V second = interleaved ? c.slice(x, 3, 1, half, 2) : c.slice(x, 3, half, half);
+  const V real = c.sub(c.mul(cosine, first), c.mul(sine, second));
+  const V imaginary = c.add(c.mul(sine, first), c.mul(cosine, second));
+  Shape shape = c.shape(x);
+  shape[3] = turned;
+  V result = interleaved ? c.reshape(c.concat({c.unsqueeze(real, 4), c.unsqueeze(imaginary, 4)}, 4), shape)
+                         : c.concat({real, imaginary}, 3);
+  if (turned < width) result = c.concat({result, c.slice(x, 3, turned, width - turned)}, 3);
+  return result;
+}
+
+}  // namespace tensormill::frontend::onnx
