@@ -1,5 +1,5 @@
 /// find_nonzero, compress, select_boxes, distinct, take_first, trim: results whose extent depends on data, at
-/// the largest extent that the inputs' shapes allow; couple_pairs, roi_align.
+/// the largest extent that the inputs' shapes allow; couple_pairs, roi_align, fourier.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
@@ -111,6 +111,22 @@ std::vector<ir::ValueType> infer_determinants(const ir::InferContext& context) {
   return {made_type(x.dtype, {x.shape[0]})};
 }
 
+std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
+  const Shape& window = input_like_first(context, 1).shape;
+  static_cast<void>(attr_int(context.attrs, "inverse"));
+  const bool hermitian = attr_int(context.attrs, "hermitian") != 0;
+  if (x.shape.size() < 2 || window.size() != 1 || (x.shape.back() != 2 && (x.shape.back() != 1 || hermitian)))
+    fail("x is " + to_string(x.shape) + ", the window " + to_string(window) +
+         "; expected [..., m, 1 or 2] and [n]");
+  if (attr_int(context.attrs, "axis") + 2 != static_cast<int64_t>(x.shape.size()))
+    fail("attribute axis is not the last but one of " + to_string(x.shape));
+  Shape result = x.shape;
+  result[result.size() - 2] = window[0];
+  result.back() = hermitian ? 1 : 2;
+  return {made_type(x.dtype, result)};
+}
+
 std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
   const Shape &boxes = input_like_first(context, 1).shape,
@@ -207,6 +223,11 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
   if (node.op == "scatter") return axes[1] && axes[2] ? is_other_axis() : std::nullopt;
   if (node.op == "couple_pairs" || node.op == "determinants")
     return axes[0] == size_t{0} ? axes[0] : std::nullopt;
+  if (node.op == "fourier") {
+    // Lines stand alone; how far a line counts is not said.
+    const auto along = static_cast<size_t>(node.attrs.int_of("axis"));
+    return axes[0] && !axes[1] && *axes[0] < along ? axes[0] : std::nullopt;
+  }
   if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
   if (node.op == "recurrent") return axes[0] == size_t{1} && rows_alone(node, axes) ? axes[0] : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
@@ -269,6 +290,14 @@ std::vector<ir::OpDef> host_step_ops() {
           "determinants", 1, &infer_determinants,
           [](const ir::ReferenceContext& context) { run_host("determinants", context); },
           "the determinant of each matrix of x [n,m,m]"),
+      host_op(
+          "fourier", 2, &infer_fourier,
+          [](const ir::ReferenceContext& context) { run_host("fourier", context); },
+          "the discrete Fourier transform of the first n elements of each line of x [..., m, 1 or 2] (f32, "
+          "f64), "
+          "times a window [n]: [..., n, 2]; attributes axis (int, the last but one), inverse, hermitian "
+          "(ints): 1 for the inverse, over n, and "
+          "for a line whose rest are conjugates, with a real result [..., n, 1]"),
       host_op(
           "roi_align", 3, &infer_roi_align,
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },

@@ -12,6 +12,7 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMaxLength = int64_t{1} << 20;
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;
+constexpr int64_t kMaxFrames = int64_t{1} << 28;  ///< elements of all frames
 
 int64_t known_length(NodeContext& context, size_t index, const char* what) {
   const int64_t length = context.known_scalar(index, what).element_as_int(0);
@@ -39,10 +40,7 @@ struct Roots {
   std::vector<double> real, imaginary;
 };
 
-Roots make_roots(const NodeContext& context, int64_t in, int64_t out, int64_t length, bool inverse) {
-  if (context.product(in, out) > kMaxMatrix)
-    context.unsupported("dft_length",
-                        "transforms of " + std::to_string(length) + " elements are not implemented");
+Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
   Roots roots;
   const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
   for (int64_t n = 0; n < in; ++n) {
@@ -57,49 +55,45 @@ Roots make_roots(const NodeContext& context, int64_t in, int64_t out, int64_t le
 
 using V = ir::ValueId;
 
-/// The same matrices for extents that may be free: worked out from the positions, and the weights, 1 or 2, of
-/// their rows, where the rest are conjugates.
-struct RootNodes {
-  V real, imaginary, weights;
-};
+/// Lengths up to which a transform is a product with a matrix: of 100 lines of 1,024 both take as long.
+constexpr int64_t kMostByMatrix = 1024;
 
-RootNodes root_nodes(NodeContext& context, DType dtype, int64_t in, int64_t out, int64_t length,
-                     bool inverse) {
-  Compose c(context);
-  const V n = c.ints(c.count_to(in), {in, 1}), k = c.ints(c.count_to(out), {1, out});
-  const V whole = c.ints({length}, {});
-  const V turns = context.add("mod", {c.mul(n, k), whole}, {{"fmod", int64_t{0}}});
-  const V size = c.cast(whole, dtype), angle = c.times(c.div(c.cast(turns, dtype), size), 2 * kPi);
-  const V one = c.number(size, 1), scale = inverse ? c.div(one, size) : one;
-  const V is_own =
-      c.binary("or", c.binary("equal", n, c.number(n, 0)), c.binary("equal", c.times(n, 2), whole));
-  return {c.mul(c.unary("cos", angle), scale),
-          c.mul(c.unary("sin", angle), inverse ? scale : c.unary("neg", scale)),
-          c.where(is_own, one, c.number(size, 2))};
+/// Whether a transform is a host step: where its length is free, or too much for a matrix.
+bool is_step(const NodeContext& context, int64_t length) {
+  return context.is_sample() || length > kMostByMatrix;
 }
 
-/// The transform of the second to last axis of x [..., in, 1 or 2] to [..., out, 2].
-ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64_t out, bool inverse) {
+/// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent.
+V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, bool hermitian) {
+  Compose c(context);
+  const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  const V weights = window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide);
+  const V result = context.add(
+      "fourier", {c.cast(x, wide), weights},
+      {{"axis", context.rank(x) - 2}, {"inverse", int64_t{inverse}}, {"hermitian", int64_t{hermitian}}});
+  return c.cast(result, dtype);
+}
+
+/// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
+/// [..., out, 2].
+ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t length, int64_t out,
+                      bool inverse) {
   Compose c(context);
   const DType dtype = c.dtype(x);
   const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
-  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
-  x = c.slice(x, last - 1, 0, in);
   const int64_t parts = c.shape(x)[static_cast<size_t>(last)];
   const bool is_complex = parts == 2;
   if (!is_complex && parts != 1)
     context.invalid("the last axis has " + std::to_string(parts) +
                     " elements, expected 1 (real) or 2 (complex)");
-  V cosine = ir::kAbsent, sine = ir::kAbsent;
-  if (context.is_sample()) {
-    const RootNodes roots = root_nodes(context, dtype, in, out, length, inverse);
-    cosine = roots.real;
-    sine = roots.imaginary;
-  } else {
-    const Roots roots = make_roots(context, in, out, length, inverse);
-    cosine = c.doubles(dtype, roots.real, {in, out});
-    sine = c.doubles(dtype, roots.imaginary, {in, out});
-  }
+  if (is_step(context, length))
+    return c.slice(fourier(context, x, window, length, inverse, false), last - 1, 0, out);
+  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
+  x = c.slice(x, last - 1, 0, in);
+  if (window != ir::kAbsent) x = c.mul(x, c.reshape(window, {length, 1}));
+  const Roots roots = make_roots(in, out, length, inverse);
+  const V cosine = c.doubles(dtype, roots.real, {in, out}),
+          sine = c.doubles(dtype, roots.imaginary, {in, out});
   const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
   ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
   if (is_complex) {
@@ -113,18 +107,14 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, int64_t length, int64
 /// The real signal [..., length, 1] whose transform begins with x [..., in, 2]; the rest are conjugates.
 ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length) {
   Compose c(context);
+  if (is_step(context, length)) return fourier(context, x, ir::kAbsent, length, true, true);
   const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
   x = c.slice(x, last - 1, 0, in);
   const auto product = [&](int64_t index, V matrix) {
     return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), matrix);
   };
-  if (context.is_sample()) {
-    const RootNodes roots = root_nodes(context, c.dtype(x), in, length, length, true);
-    const V real = product(0, c.mul(roots.real, roots.weights));
-    return c.unsqueeze(c.sub(real, product(1, c.mul(roots.imaginary, roots.weights))), last);
-  }
-  Roots roots = make_roots(context, in, length, length, true);
+  Roots roots = make_roots(in, length, length, true);
   for (int64_t k = 0; k < in; ++k) {
     // Every element but the first and, of an even length, the middle one has a conjugate.
     if (k == 0 || 2 * k == length) continue;
@@ -173,7 +163,7 @@ void convert_dft(NodeContext& context) {
     return;
   }
   const int64_t out = onesided ? length / 2 + 1 : length;
-  context.set_output(0, c.transpose(transform(context, x, length, out, inverse), perm));
+  context.set_output(0, c.transpose(transform(context, x, ir::kAbsent, length, out, inverse), perm));
 }
 
 // Frames of the signal [batch, n, 1 or 2], weighed by the window and transformed.
@@ -195,14 +185,13 @@ void convert_stft(NodeContext& context) {
     context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
                     to_string(shape));
   const int64_t frames = (shape[1] - length) / step + 1;
-  if (context.product(frames, length) > kMaxMatrix)
+  if (context.product(frames, length) > kMaxFrames)
     context.unsupported("frame_length", std::to_string(frames) + " frames are not implemented");
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.ints(c.count_to(frames), {frames, 1}), static_cast<double>(step));
-  ir::ValueId parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
-  if (context.has_input(2)) parts = c.mul(parts, c.reshape(context.input(2), {length, 1}));
+  const V parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
   const int64_t out = context.int_attr("onesided", 1) != 0 ? length / 2 + 1 : length;
-  context.set_output(0, transform(context, parts, length, out, false));
+  context.set_output(0, transform(context, parts, context.optional_input(2), length, out, false));
 }
 
 // Triangular filters that are equally spaced on the mel scale 2595 log10(1 + f / 700).
