@@ -69,6 +69,12 @@ class OlderOpsets(OneNode):
         for opset, options in ((1, {"consumed_inputs": [0, 0, 0]}), (6, {})):
             self.check("InstanceNormalization", opset, [x, scale, bias], [(x - means) / deviations * spread(scale) + spread(bias)], **options)
 
+    def test_statistics_of_each_element(self):
+        x, scale, bias, mean, var = floats(2, 3, 4, 5), floats(3, 4, 5), floats(3, 4, 5), floats(3, 4, 5), np.abs(floats(3, 4, 5))
+        expected = (x - mean) / np.sqrt(var + np.float32(1e-5)) * scale + bias
+        for opset in (7, 8):
+            self.check("BatchNormalization", opset, [x, scale, bias, mean, var], [expected], spatial=0)
+
     def test_geometry_by_attributes(self):
         x = floats(2, 3, 4)
         self.check("Reshape", 1, [x], [x.reshape(2, 12)], shape=[0, -1], consumed_inputs=[0])

@@ -10,9 +10,6 @@ std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t o
     return UnsupportedForm{"is_test", "training is not implemented"};
   const AttributeProto* training = node.find("training_mode");
   const bool trains = opset >= 14 && training != nullptr && training->i != 0;
-  const AttributeProto* spatial = node.find("spatial");
-  if (spatial != nullptr && spatial->i == 0)
-    return UnsupportedForm{"spatial", "statistics per element are not implemented"};
   for (size_t i = 1; i < node.outputs.size(); ++i) {
     if (!node.outputs[i].empty() && !trains)
       return UnsupportedForm{"output " + std::to_string(i), "training is not implemented"};
@@ -41,6 +38,17 @@ void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs
   inputs[4] = variance;
 }
 
+/// Before opset 9 each element of [C,spatial...] could have statistics of its own.
+ir::ValueId normalized_by_element(NodeContext& context, const std::vector<ir::ValueId>& inputs,
+                                  double epsilon) {
+  Compose c(context);
+  const Shape shape = c.shape(inputs[0]), own = c.shape(inputs[3]);
+  if (shape.empty() || own != Shape(shape.begin() + 1, shape.end()))
+    context.invalid("statistics of shape " + to_string(own) + " for data of " + to_string(shape));
+  const ir::ValueId deviation = c.unary("sqrt", c.plus(inputs[4], epsilon));
+  return c.add(c.mul(c.div(c.sub(inputs[0], inputs[3]), deviation), inputs[1]), inputs[2]);
+}
+
 }  // namespace
 
 void convert_batch_norm(NodeContext& context) {
@@ -52,8 +60,10 @@ void convert_batch_norm(NodeContext& context) {
     if (context.type(inputs[i]).dtype != dtype) inputs[i] = context.add("cast", {inputs[i]}, {{"to", dtype}});
   }
   if (context.int_attr("training_mode", 0) != 0) use_batch_statistics(context, inputs);
-  context.set_output(
-      0, context.add("batch_norm", std::move(inputs), {{"epsilon", context.float_attr("epsilon", 1e-5)}}));
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const bool is_spatial = context.opset() >= 9 || context.int_attr("spatial", 1) != 0;
+  context.set_output(0, is_spatial ? context.add("batch_norm", std::move(inputs), {{"epsilon", epsilon}})
+                                   : normalized_by_element(context, inputs, epsilon));
 }
 
 void convert_instance_norm(NodeContext& context) {
