@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Side-by-side benchmarks: run.py [models|kernels|server|tuner] [ARGS...]; see bench/README.md.
+"""Side-by-side benchmarks: run.py [models|ops|kernels|server|tuner] [ARGS...]; see bench/README.md.
 
 `models` is the default. Each benchmark prints its figures and its bars, and stops with 1 when a bar is missed.
 """
@@ -51,13 +51,17 @@ def main(argv):
         from models_bench import main as models
 
         return models.main(args)
+    if name == "ops":
+        from ops_bench import main as ops
+
+        return ops.main(args)
     if name == "server":
         from server_bench import main as server
 
         return server.main(args)
     if name == "tuner":
         return run_tuner(args)
-    print(f"error: no benchmark named {name} (there are: models, kernels, server, tuner)", file=sys.stderr)
+    print(f"error: no benchmark named {name} (there are: models, ops, kernels, server, tuner)", file=sys.stderr)
     return 2
 
 

@@ -1,5 +1,6 @@
 /// arg_max, arg_min: where along an axis the largest or smallest value stands.
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -56,6 +57,8 @@ void reference(const ir::ReferenceContext& context) {
   }
 }
 
+/// The best value of a row, then the first (or last) place that has it: two reductions of single values,
+/// which become vectors, where one of pairs would go element by element.
 template <bool largest>
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape& x = context.input_types[0].shape;
@@ -65,23 +68,43 @@ TeOutputs compute(const ir::ComputeContext& context) {
   if (num_elements(out.shape) == 0) {
     return {te::compute(context.name, out.shape, [](const std::vector<Expr>&) { return Expr(0); })};
   }
-  return {te::arg_reduce(context.name, largest, attr_bool(context.attrs, "select_last", false), out.shape,
-                         x[axis], [&](const std::vector<Expr>& axes, const Expr& k) {
-                           std::vector<Expr> index = axes;
-                           if (keepdims) {
-                             index[axis] = k;
-                           } else {
-                             index.insert(index.begin() + static_cast<std::ptrdiff_t>(axis), k);
-                           }
-                           return widen(te::read(context.inputs[0], index));
-                         })};
+  // Results of one element have an axis while they are summed up, along which nothing runs.
+  const Shape rows = out.shape.empty() ? Shape{1} : out.shape;
+  const auto element = [&](const std::vector<Expr>& row, const Expr& k) {
+    std::vector<Expr> index = out.shape.empty() ? std::vector<Expr>{} : row;
+    if (keepdims) {
+      index[axis] = k;
+    } else {
+      index.insert(index.begin() + static_cast<std::ptrdiff_t>(axis), k);
+    }
+    return widen(te::read(context.inputs[0], index));
+  };
+  const te::Tensor best =
+      te::reduce(context.name + "_best", largest ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows, {x[axis]},
+                 [&](const auto& row, const auto& k) { return element(row, k[0]); });
+  const bool last = attr_bool(context.attrs, "select_last", false);
+  const bool is_short = x[axis] <= std::numeric_limits<int32_t>::max();
+  const DType dtype = is_short ? DType::kInt32 : DType::kInt64;
+  const int64_t most = is_short ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+  const te::Tensor place =
+      te::reduce(context.name, last ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows, {x[axis]},
+                 [&](const std::vector<Expr>& row, const std::vector<Expr>& k) {
+                   const Expr own = element(row, k[0]), wanted = te::read(best, row);
+                   Expr is_best = own == wanted;
+                   if (own->type.is_float())
+                     is_best = te::logical_or(is_best, te::logical_and(own != own, wanted != wanted));
+                   return te::select(is_best, te::cast(dtype, k[0]), te::int_imm(dtype, last ? -1 : most));
+                 });
+  return {te::compute(context.name + "_out", out.shape, [&](const std::vector<Expr>& to) {
+    return te::cast(DType::kInt64, te::read(place, to.empty() ? std::vector<Expr>{Expr(0)} : to));
+  })};
 }
 
 template <bool largest>
 ir::OpDef define(std::string_view name, std::string_view doc) {
   ir::OpDef def;
   def.name = name;
-  def.pattern = ir::Pattern::kReduction;
+  def.pattern = ir::Pattern::kComplex;
   def.kernel_class = ir::KernelClass::kReduction;
   def.infer = &infer;
   def.reference = &reference<largest>;

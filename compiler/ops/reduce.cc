@@ -23,7 +23,13 @@ struct Axes {
   int64_t count = 1;  ///< elements that go into one result
   Shape kept;         ///< the input's shape with 1 at reduced dimensions
   Shape output;
+  Shape stage;  ///< the output, with an axis where it has none: along it nothing runs
 };
+
+/// The index into `stage` for one into the output.
+std::vector<Expr> in_stage(const std::vector<Expr>& to) {
+  return to.empty() ? std::vector<Expr>{Expr(0)} : to;
+}
 
 Axes read_axes(const ir::Attrs& attrs, const Shape& x) {
   Axes axes;
@@ -35,6 +41,7 @@ Axes read_axes(const ir::Attrs& attrs, const Shape& x) {
     if (axes.reduced[d]) axes.count *= x[d];
     if (!axes.reduced[d] || axes.keepdims) axes.output.push_back(axes.kept.back());
   }
+  axes.stage = axes.output.empty() ? Shape{1} : axes.output;
   return axes;
 }
 
@@ -208,7 +215,7 @@ te::Tensor reduce_stage(const ir::ComputeContext& context, const std::string& na
   }
   // A reduction has at least one axis.
   if (extents.empty()) extents.push_back(1);
-  return reduce_safe(name, op, axes.output, extents, compute_dtype(context.input_types[0].dtype),
+  return reduce_safe(name, op, axes.stage, extents, compute_dtype(context.input_types[0].dtype),
                      [&](const std::vector<Expr>& to, const std::vector<Expr>& over) {
                        std::vector<Expr> index;
                        size_t next_to = 0, next_over = 0;
@@ -226,7 +233,7 @@ TeOutputs compute_log_sum_exp(const ir::ComputeContext& context, const Axes& axe
                                        [](const Expr& x, const std::vector<Expr>&) { return x; });
   // An infinite maximum would give inf - inf.
   const auto shift = [&](const std::vector<Expr>& to) {
-    const Expr value = te::read(most, to);
+    const Expr value = te::read(most, in_stage(to));
     const Expr infinite = te::make(te::ExprOp::kAbs, {value}) == largest_of(value->type.dtype);
     return te::select(infinite, constant_like(value, 0), value);
   };
@@ -235,7 +242,7 @@ TeOutputs compute_log_sum_exp(const ir::ComputeContext& context, const Axes& axe
                                          return te::make(te::ExprOp::kExp, {x - shift(to)});
                                        });
   return {compute_safe(context.name + "_out", out.shape, out.dtype, [&](const std::vector<Expr>& to) {
-    return narrow(te::make(te::ExprOp::kLog, {te::read(sums, to)}) + shift(to), out.dtype);
+    return narrow(te::make(te::ExprOp::kLog, {te::read(sums, in_stage(to))}) + shift(to), out.dtype);
   })};
 }
 
@@ -249,11 +256,12 @@ TeOutputs compute(const ir::ComputeContext& context) {
     const te::Tensor sums =
         reduce_stage(context, context.name, axes, combination(kind),
                      [](const Expr& x, const std::vector<Expr>&) { return prepared(kind, x); });
-    if (kind != Kind::kMean && kind != Kind::kL2 && kind != Kind::kLogSum) {
+    const bool has_end = kind == Kind::kMean || kind == Kind::kL2 || kind == Kind::kLogSum;
+    if (!has_end && !out.shape.empty()) {
       return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};
     }
     return {compute_safe(context.name + "_out", out.shape, out.dtype, [&](const std::vector<Expr>& to) {
-      return narrow(finished(kind, te::read(sums, to), axes.count), out.dtype);
+      return narrow(finished(kind, te::read(sums, in_stage(to)), axes.count), out.dtype);
     })};
   }
 }

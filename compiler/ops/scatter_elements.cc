@@ -22,21 +22,25 @@ Reduction reduction_of(const ir::Attrs& attrs) {
   fail("attribute reduction is \"" + name + "\", expected none, add, mul, min or max");
 }
 
+/// `spreads`: indices of an extent of one along another axis hold for all of it.
+template <bool spreads>
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const bool replaces = reduction_of(context.attrs) == Reduction::kNone;
   const ir::ValueType& x = input_of(context, 0, replaces ? kAnyType : kNumeric);
   const ir::ValueType& indices = input_of(context, 1, kIndexTypes);
   const ir::ValueType& updates = input(context, 2);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
-  if (updates.dtype != x.dtype || updates.shape != indices.shape) {
-    fail("the updates are " + to_string(updates) + ", expected " +
-         to_string(ir::ValueType{x.dtype, indices.shape}));
+  Shape each = indices.shape;
+  if (spreads && updates.shape.size() == each.size()) {
+    for (size_t d = 0; d < each.size(); ++d) each[d] = d != axis && each[d] == 1 ? updates.shape[d] : each[d];
   }
-  bool fits = indices.shape.size() == x.shape.size();
-  for (size_t d = 0; fits && d < x.shape.size(); ++d) fits = d == axis || indices.shape[d] <= x.shape[d];
+  if (updates.dtype != x.dtype || updates.shape != each)
+    fail("the updates are " + to_string(updates) + ", expected " + to_string(ir::ValueType{x.dtype, each}));
+  bool fits = each.size() == x.shape.size();
+  for (size_t d = 0; fits && d < x.shape.size(); ++d) fits = d == axis || each[d] <= x.shape[d];
   if (!fits) {
-    fail("the indices have shape " + to_string(indices.shape) + ", the data " + to_string(x.shape) +
-         "; only axis " + std::to_string(axis) + " may be larger");
+    fail("the indices have shape " + to_string(each) + ", the data " + to_string(x.shape) + "; only axis " +
+         std::to_string(axis) + " may be larger");
   }
   if (x.shape[axis] == 0 && num_elements(indices.shape) != 0)
     fail("axis " + std::to_string(axis) + " has extent 0, and elements are scattered to it");
@@ -202,7 +206,7 @@ std::vector<ir::OpDef> scatter_elements_ops() {
   def.pattern = ir::Pattern::kOpaque;
   def.kernel_class = ir::KernelClass::kReduction;
   def.tolerance = 1e-5;
-  def.infer = &infer;
+  def.infer = &infer<false>;
   def.reference = &reference;
   def.compute = &compute;
   def.doc =
@@ -213,11 +217,14 @@ std::vector<ir::OpDef> scatter_elements_ops() {
   ir::OpDef host;
   host.name = "scatter";
   host.min_inputs = host.max_inputs = 3;
-  host.infer = &infer;
+  host.infer = &infer<true>;
   host.reference = [](const ir::ReferenceContext& each) {
     run_host(host_ops::find_host_op("scatter"), each);
   };
-  host.doc = "scatter_elements, on the host: linear, where the kernel is quadratic";
+  host.doc =
+      "scatter_elements, on the host: linear, where the kernel is quadratic; indices of an extent of one "
+      "along "
+      "another axis hold for all of it";
   return {def, host};
 }
 

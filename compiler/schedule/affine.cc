@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/te/linear.h"
 #include "compiler/te/stmt.h"
 #include "runtime/base/error.h"
 
@@ -68,8 +69,13 @@ Affine divide_rest(const Affine& rest, int64_t divisor, const Ranges& ranges) {
     }
     return divide(numerator, *inner * divisor, ranges);
   }
+  // In one order, so that the same index reached on another way gives the same atom.
+  Affine ordered = rest;
+  std::stable_sort(
+      ordered.terms.begin(), ordered.terms.end(),
+      [](const Affine::Term& a, const Affine::Term& b) { return te::compare(a.atom, b.atom) < 0; });
   Affine result;
-  result.add(te::floordiv(to_expr(rest, ranges), Expr(divisor)), 1);
+  result.add(te::floordiv(to_expr(ordered, ranges), Expr(divisor)), 1);
   return result;
 }
 

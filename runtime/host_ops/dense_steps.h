@@ -12,8 +12,9 @@ namespace tensormill::host_ops {
 /// what the output holds. Attribute "largest": 1 for falling order, in which NaN is first. O(n log n) a row.
 void sort_positions(const HostCall& call);
 /// x, indices, updates -> x with x[.., indices[i], ..] = updates[i] along attribute "axis", or combined by
-/// attribute "reduction" (none, add, mul, min, max), in the updates' row-major order. Linear. An index
-/// outside of the axis is Error(kTensorData).
+/// attribute "reduction" (none, add, mul, min, max), in the updates' row-major order. Linear. Where the
+/// indices have an extent of one along another axis, they hold for all of it. An index outside of the axis is
+/// Error(kTensorData). The result may lie on x.
 void scatter(const HostCall& call);
 /// x (float32, float64, float16, bfloat16, 32- and 64-bit integers) -> its running sums along attribute
 /// "axis", or products where attribute "product" is 1; from the end where "reverse" is, without the element

@@ -45,17 +45,22 @@ int64_t product(const Shape& shape, size_t from, size_t to) {
                             shape.begin() + static_cast<std::ptrdiff_t>(to)));
 }
 
-/// Rows from here on are sorted and scattered to on the host: kernels look at all elements of a row for each.
-/// Samples, which stand for rows of any length, are.
-constexpr int64_t kLongRow = 256;
+/// Kernels of sorted rows look at all elements of a row for each, those of scattered elements at all updates
+/// of their row: what is more goes to the host. So do samples, which stand for any extents.
+constexpr int64_t kSortedByKernel = 15;
+constexpr int64_t kLooksOfKernel = 1 << 14;
 
-bool is_long(const NodeContext& context, int64_t extent) { return extent >= kLongRow || context.is_sample(); }
+bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, int64_t updates) {
+  if (context.is_sample()) return true;
+  const int64_t elements = std::max<int64_t>(num_elements(context.type(x).shape), 1);
+  return updates > kLooksOfKernel / elements;
+}
 
 ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
                     int64_t axis, const std::string& reduction) {
-  const int64_t extent = context.type(indices).shape[static_cast<size_t>(axis)];
-  return context.add(is_long(context, extent) ? "scatter" : "scatter_elements", {x, indices, updates},
-                     {{"axis", axis}, {"reduction", reduction}});
+  const int64_t count = context.type(indices).shape[static_cast<size_t>(axis)];
+  return context.add(is_scattered_by_host(context, x, count) ? "scatter" : "scatter_elements",
+                     {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
 }
 
 /// Rows of updates that are there only up to a count: the others go to an element behind the axis.
@@ -161,7 +166,8 @@ void convert_top_k(NodeContext& context) {
     if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
     x = filled_along(context, given, axis, filler);
   }
-  ir::ValueId order = context.add(is_long(context, extent) ? "sort_positions" : "arg_top_k", {x},
+  const bool by_host = extent > kSortedByKernel || context.is_sample();
+  ir::ValueId order = context.add(by_host ? "sort_positions" : "arg_top_k", {x},
                                   {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
   if (k.is_known() && x != given)
@@ -278,11 +284,21 @@ void convert_scatter_nd(NodeContext& context) {
     const ir::ValueId each = c.ints({product(at, 1, at.size() - 1)}, {1});
     rows = take_first(context, rows, c.mul(some->count, each), 0);
   }
+  const std::string reduction = context.string_attr("reduction", "none");
+  const bool is_plain = named_rows.extents.empty() && context.data_shape(context.input(0)).extents.empty() &&
+                        context.data_shape(context.input(2)).extents.empty();
+  if (is_plain && is_scattered_by_host(context, context.input(0), points)) {
+    const ir::ValueId whole = c.reshape(context.input(0), {outer, inner});
+    const ir::ValueId parts = c.reshape(context.input(2), {points, inner});
+    context.set_output(0, c.reshape(context.add("scatter", {whole, c.unsqueeze(rows, 1), parts},
+                                                {{"axis", int64_t{0}}, {"reduction", reduction}}),
+                                    x));
+    return;
+  }
   const ir::ValueId indices = c.expand(c.unsqueeze(rows, 1), {points, inner});
   const ir::ValueId data = counted_reshape(context, context.input(0), {outer, inner});
   const ir::ValueId updates = counted_reshape(context, context.input(2), {points, inner});
-  const ir::ValueId result =
-      counted_scatter(context, data, indices, updates, 0, context.string_attr("reduction", "none"));
+  const ir::ValueId result = counted_scatter(context, data, indices, updates, 0, reduction);
   context.set_output(0, c.reshape(result, x));
 }
 
