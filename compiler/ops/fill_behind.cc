@@ -25,11 +25,11 @@ Filler filler_of(const ir::Attrs& attrs) {
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kNumeric);
+  const Filler filler = filler_of(context.attrs);
+  const ir::ValueType& x = filler == Filler::kZero ? input(context, 0) : input_of(context, 0, kNumeric);
   const ir::ValueType& count = input_of(context, 1, set_of(DType::kInt64));
   if (count.shape != Shape{1}) fail("the count has shape " + to_string(count.shape));
   static_cast<void>(normal_axis(attr_int(context.attrs, "axis"), x.shape.size()));
-  static_cast<void>(filler_of(context.attrs));
   return {made_type(x.dtype, x.shape)};
 }
 
@@ -96,7 +96,7 @@ std::vector<ir::OpDef> fill_behind_ops() {
   def.compute = &compute;
   def.doc =
       "x, its elements along attribute axis (int, required) from the count (input 1, i64 [1]) on replaced by "
-      "attribute with (string: zero, one, lowest, largest, last in rising order; zero)";
+      "attribute with (string: zero, one, lowest, largest, last in rising order; zero, of any type that one)";
   return {def};
 }
 

@@ -81,6 +81,25 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
   return true;
 }
 
+/// The builder inside a function, as long as it exists.
+class GraphBuilder::Called {
+public:
+  Called(GraphBuilder& builder, int64_t opset)
+      : builder_(builder), outer_opset_(std::exchange(builder.opset_, opset)) {
+    ++builder_.call_depth_;
+  }
+  ~Called() {
+    --builder_.call_depth_;
+    builder_.opset_ = outer_opset_;
+  }
+  Called(const Called&) = delete;
+  Called& operator=(const Called&) = delete;
+
+private:
+  GraphBuilder& builder_;
+  int64_t outer_opset_;
+};
+
 std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& function, const NodeProto& node,
                                                        const NodeContext& context,
                                                        const std::vector<Binding>& inputs) {
@@ -99,11 +118,10 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   for (size_t i = 0; i < names.size(); ++i)
     scope.bind(names[i].name, i < inputs.size() ? inputs[i] : Binding());
   const std::vector<NodeProto> nodes = function_nodes(function, node);
-  const int64_t outer_opset = std::exchange(opset_, function_opset(function, opset_));
-  ++call_depth_;
-  for (size_t i = 0; i < nodes.size(); ++i) convert(nodes[i], i, scope, true);
-  --call_depth_;
-  opset_ = outer_opset;
+  {
+    const Called called(*this, function_opset(function, opset_));
+    for (size_t i = 0; i < nodes.size(); ++i) convert(nodes[i], i, scope, true);
+  }
   std::vector<Binding> results;
   for (const ValueInfoProto& output : function.body.outputs) {
     const Binding* found = scope.find(output.name);

@@ -26,6 +26,10 @@ struct Binding {
   ir::ValueId tensor = ir::kAbsent;
   std::vector<ir::ValueId> elements;  ///< kSequence
   ir::ValueId present = ir::kAbsent;  ///< kMaybe: whether it holds that, bool [1]
+  /// kStack whose elements are not all of one shape, and have room for the largest: each one's extents, i64
+  /// [elements, rank], and the axes along which they differ
+  ir::ValueId extents = ir::kAbsent;
+  std::vector<size_t> uneven = {};
 };
 
 /// The names that a node sees: its graph's own, then those of the graphs around it.
@@ -97,6 +101,8 @@ public:
   const std::map<std::string, std::string>& required() const { return required_; }
 
 private:
+  class Called;
+
   std::string fresh_name(const std::string& base);
   bool convert_parts(const NodeProto& node, NodeContext& context, Scope& scope, std::vector<Binding> inputs,
                      std::vector<Binding>& outputs);
@@ -119,6 +125,12 @@ private:
   ir::ValueId guard_ = ir::kAbsent;
   std::vector<ErrorDetail> unsupported_;
   std::map<std::string, std::string> required_;
+};
+
+/// Thrown where a branch of an If, converted for a condition that data decides, fails in each run that takes
+/// it.
+struct BranchFails {
+  std::string reason;
 };
 
 /// A node whose operands or results are not all tensors, or which has subgraphs.

@@ -5,6 +5,7 @@
 #include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
@@ -282,18 +283,29 @@ private:
                : graph_.add_node("identity", {value}, {}, {origin}, {own})[0];
   }
 
-  /// A stack whose length is known is a list as others are.
-  void add_stack(const std::string& name, ir::ValueId stack, std::vector<ir::ValueId>& outputs) {
-    const Shape shape = graph_.value(stack).type.shape;
-    if (DataExtents(graph_).may_depend(stack)) return outputs.push_back(renamed(stack, name, name));
-    for (int64_t i = 0; i < shape[0]; ++i) {
-      Tensor place(DType::kInt64, {});
-      place.set_element_int(0, i);
-      const std::string part = name + "/" + std::to_string(i);
-      const ir::ValueId at = graph_.add_constant(graph_.unique_name(part + ".at"), std::move(place));
-      outputs.push_back(graph_.add_node("gather", {stack, at}, {{"axis", int64_t{0}}}, {name},
-                                        {graph_.unique_name(part)})[0]);
+  /// A stack whose length is known is a list as others are. Else it is one output, as large as the largest
+  /// element of the run, and NAME.extents has each one's own where they differ.
+  void add_stack(const std::string& name, const Binding& all, std::vector<ir::ValueId>& outputs) {
+    const NodeProto none;
+    const std::set<std::string> reserved = top_level_names(model_.graph);
+    DataExtents extents(graph_);
+    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample);
+    const StructureContext context{builder_, node, scope_, {}};
+    if (node.data_shape(all.tensor).extents.empty()) {
+      for (int64_t i = 0; i < node.type(all.tensor).shape[0]; ++i)
+        outputs.push_back(renamed(element_at(context, all, i), name, name + "/" + std::to_string(i)));
+      return;
     }
+    outputs.push_back(renamed(as_large_as_needed(context, all), name, name));
+    if (!all.uneven.empty()) outputs.push_back(renamed(all.extents, name, name + ".extents"));
+  }
+
+  /// An optional value that data decides about is what it may hold, zeros where it holds nothing, and
+  /// NAME.present.
+  void add_optional(const std::string& name, const Binding& value, std::vector<ir::ValueId>& outputs) {
+    outputs.push_back(renamed(value.tensor, name, name));
+    outputs.push_back(graph_.add_node("reshape", {value.present}, {{"shape", Shape{}}}, {name},
+                                      {graph_.unique_name(name + ".present")})[0]);
   }
 
   void set_outputs() {
@@ -309,13 +321,12 @@ private:
                     "outputs name \"" + name + "\", which is no value of the model");
       // A sequence becomes one output an element, or one of all where a run works out how many there are; an
       // empty optional value none.
-      if (found->kind == Binding::Kind::kMaybe)
-        throw Error(ErrorCode::kNotSupported,
-                    "output \"" + name +
-                        "\" is an optional value, and data decides whether there is one; served are its "
-                        "element and OptionalHasElement of it");
+      if (found->kind == Binding::Kind::kMaybe) {
+        add_optional(name, *found, outputs);
+        continue;
+      }
       if (found->kind == Binding::Kind::kStack) {
-        add_stack(name, found->tensor, outputs);
+        add_stack(name, *found, outputs);
         continue;
       }
       for (size_t i = 0; i < found->elements.size(); ++i)

@@ -46,9 +46,8 @@ private:
         (other == ir::kAbsent && no.kind != Binding::Kind::kNone))
       refuse(name);
     const V like = one == ir::kAbsent ? other : one;
-    if (is_text(node_, like)) refuse(name);
     const auto value = [&](V own) {
-      return own == ir::kAbsent ? c_.expand(c_.number(like, 0), c_.shape(like)) : own;
+      return own == ir::kAbsent ? c_.filled(c_.dtype(like), c_.shape(like), 0) : own;
     };
     return maybe(of_tensors(value(one), value(other), name),
                  c_.where(condition_, presence(context_, yes), presence(context_, no)));
@@ -63,16 +62,23 @@ private:
       return chosen;
     }
     const std::string what = "the sequence " + name;
-    const std::optional<ir::ValueType> one = element_type(context_, yes, what),
-                                       other = element_type(context_, no, what);
-    if (one && other && !(*one == *other)) refuse(name);
+    const std::optional<ElementForm> one = element_form(context_, yes, what),
+                                     other = element_form(context_, no, what);
+    const ElementForm form = one && other ? common_form(context_, *one, *other, what) : one ? *one : *other;
     const auto elements = [&](const Binding& own, bool is_empty, const Binding& other_one) {
-      if (!is_empty) return stacked_elements(context_, own, what);
+      if (!is_empty) return in_form(context_, own, form);
       // As the first elements of the other's, of which there are none.
-      const V rows = whole(stacked_elements(context_, other_one, what));
-      return take_first(node_, rows, c_.ints({0}, {1}), 0);
+      Binding none = in_form(context_, other_one, form);
+      none.tensor = take_first(node_, whole(none.tensor), c_.ints({0}, {1}), 0);
+      if (none.extents != ir::kAbsent)
+        none.extents = take_first(node_, whole(none.extents), c_.ints({0}, {1}), 0);
+      return none;
     };
-    return stack(of_tensors(elements(yes, !one, no), elements(no, !other, yes), name));
+    const Binding a = elements(yes, !one, no), b = elements(no, !other, yes);
+    Binding chosen = a;
+    chosen.tensor = of_tensors(a.tensor, b.tensor, name);
+    if (a.extents != ir::kAbsent) chosen.extents = of_tensors(a.extents, b.extents, name);
+    return chosen;
   }
 
   /// Whether in each run the extents of both are the same.
@@ -87,6 +93,9 @@ private:
 
   /// The larger of the extents, of which a run takes what the chosen one has.
   V of_tensors(V yes, V no, const std::string& name) {
+    const std::vector<V> both = of_one_width(node_, {yes, no});
+    yes = both[0];
+    no = both[1];
     const ir::ValueType one = node_.type(yes), other = node_.type(no);
     const DataShape shape = node_.data_shape(yes), other_shape = node_.data_shape(no);
     const size_t rank = one.shape.size();
@@ -94,7 +103,7 @@ private:
     const V condition = rank == 0 ? c_.reshape(condition_, {}) : c_.reshape(condition_, Shape(rank, 1));
     const bool is_known = shape.is_known && other_shape.is_known;
     if (one == other && (!is_known || are_alike(shape, other_shape))) return c_.where(condition, yes, no);
-    if (!is_known || is_text(node_, yes)) refuse(name);
+    if (!is_known) refuse(name);
     V a = whole(yes), b = whole(no);
     std::vector<std::pair<int64_t, V>> counts;
     for (size_t d = 0; d < rank; ++d) {
@@ -118,29 +127,56 @@ private:
 };
 
 /// What a branch gives; of what does not happen nothing fails and nothing goes on without end.
-Bindings branch(StructureContext& context, const char* name, V condition) {
+struct Branch {
+  Bindings results;
+  std::optional<std::string> failure;  ///< why a run that takes it fails
+};
+
+Branch branch(StructureContext& context, const char* name, V condition) {
   Compose c(context.node);
   const V around = context.builder.guard();
   const V guard = around == ir::kAbsent ? condition : c.binary("and", around, condition);
   const GraphBuilder::Guarded guarded(context.builder, guard);
-  return context.builder.run_body(context.body(name), context.scope, {});
+  try {
+    return {context.builder.run_body(context.body(name), context.scope, {}), std::nullopt};
+  } catch (const BranchFails& fails) {
+    context.builder.leave_dead_nodes();
+    return {std::nullopt, fails.reason};
+  }
+}
+
+/// The results of the only branch that can be taken; a run fails that takes the other one.
+Bindings only_branch(StructureContext& context, std::vector<Binding> results, V is_taken) {
+  for (Binding& result : results) {
+    V* const value = !result.elements.empty() ? result.elements.data() : &result.tensor;
+    if (*value == ir::kAbsent) continue;
+    *value = value_if(context, *value, is_taken);
+    return results;
+  }
+  return results;
 }
 
 /// Both branches, and a choice of elements: for a condition that depends on the data.
 Bindings convert_both(StructureContext& context) {
   Compose c(context.node);
-  const V condition = c.reshape(context.node.input(0), {1});
-  const Bindings yes = branch(context, "then_branch", condition);
-  const Bindings no = branch(context, "else_branch", c.unary("not", condition));
-  if (!yes || !no) return std::nullopt;
-  if (yes->size() != no->size())
-    context.node.invalid("the branches have " + std::to_string(yes->size()) + " and " +
-                         std::to_string(no->size()) + " outputs");
+  const V condition = c.reshape(context.node.input(0), {1}), otherwise = c.unary("not", condition);
+  const Branch yes = branch(context, "then_branch", condition);
+  const Branch no = branch(context, "else_branch", otherwise);
+  if (yes.failure && no.failure) {
+    if (context.builder.guard() != ir::kAbsent) throw BranchFails{*yes.failure};
+    context.node.invalid("both branches fail: " + *yes.failure + ", and " + *no.failure);
+  }
+  if ((!yes.failure && !yes.results) || (!no.failure && !no.results)) return std::nullopt;
+  if (yes.failure) return only_branch(context, *no.results, otherwise);
+  if (no.failure) return only_branch(context, *yes.results, condition);
+  if (yes.results->size() != no.results->size())
+    context.node.invalid("the branches have " + std::to_string(yes.results->size()) + " and " +
+                         std::to_string(no.results->size()) + " outputs");
   Choice choice(context, condition);
   std::vector<Binding> results;
-  for (size_t i = 0; i < yes->size(); ++i)
-    results.push_back(
-        choice.of((*yes)[i], (*no)[i], "\"" + context.body("then_branch").outputs[i].name + "\""));
+  for (size_t i = 0; i < yes.results->size(); ++i)
+    results.push_back(choice.of((*yes.results)[i], (*no.results)[i],
+                                "\"" + context.body("then_branch").outputs[i].name + "\""));
   return results;
 }
 

@@ -51,6 +51,22 @@ std::optional<int64_t> beyond(NodeContext& node, V count, V start) {
 
 }  // namespace
 
+/// Whether there is room along an axis for the largest that is handed on, and no count of its own.
+bool CarriedValues::Form::is_room(size_t axis) const {
+  if (kind == Kind::kTable) return false;
+  if (type.dtype == kString && axis + 1 == type.shape.size()) return true;
+  return kind == Kind::kStack && axis > 0 &&
+         std::find(uneven.begin(), uneven.end(), axis - 1) != uneven.end();
+}
+
+CarriedValues::Axis& CarriedValues::Form::along(size_t axis) {
+  const auto found =
+      std::find_if(axes.begin(), axes.end(), [&](const Axis& own) { return own.axis == axis; });
+  if (found != axes.end()) return *found;
+  axes.push_back({axis, 0, 0, is_room(axis)});
+  return axes.back();
+}
+
 CarriedValues::CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
                              std::optional<int64_t> most_trips)
     : context_(context), node_(context.node), most_trips_(most_trips) {
@@ -68,9 +84,34 @@ CarriedValues::CarriedValues(StructureContext& context, const std::vector<Bindin
       form.kind = is_tensor ? Kind::kTensor : Kind::kStack;
       form.type = node_.type(initial[i].tensor);
       for (const DataExtent& extent : shape.extents) form.axes.push_back({extent.axis, 0, 0});
+      form.uneven = initial[i].uneven;
     }
     forms_.push_back(std::move(form));
   }
+  for (size_t i = 0; i < initial.size(); ++i) {
+    if (!forms_[i].uneven.empty()) add_table(i);
+  }
+}
+
+bool CarriedValues::has_table(const Form& form) const {
+  return std::any_of(forms_.begin(), forms_.end(), [&](const Form& other) {
+    return other.kind == Kind::kTable && &forms_[other.owner] == &form;
+  });
+}
+
+void CarriedValues::add_table(size_t owner) {
+  const Form& all = forms_[owner];
+  Form table;
+  table.kind = Kind::kTable;
+  table.owner = owner;
+  const bool is_text = all.type.dtype == kString;
+  const auto rank = static_cast<int64_t>(all.type.shape.size()) - (is_text ? 2 : 1);
+  table.type = {DType::kInt64, {all.type.shape[0], rank}};
+  table.initial = tensor(all.initial.extents);
+  for (const Axis& axis : all.axes) {
+    if (axis.axis == 0) table.axes.push_back(axis);
+  }
+  forms_.push_back(std::move(table));
 }
 
 int64_t CarriedValues::extent_of(const Form& form, size_t axis) const {
@@ -87,7 +128,8 @@ void CarriedValues::share_counts() {
   counts_.clear();
   for (Form& form : forms_) {
     for (Axis& axis : form.axes) {
-      const bool is_empty = form.initial.kind == Binding::Kind::kSequence && form.initial.elements.empty();
+      if (axis.is_room) continue;
+      const bool is_empty = form.initial.tensor == ir::kAbsent;
       const V first = is_empty ? node_.int64_constant({0})
                                : *count_along(node_, form.initial.tensor, static_cast<int64_t>(axis.axis));
       const auto alike = [&](const Count& count) {
@@ -148,13 +190,18 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
     }
     V x = all[next++];
     for (const Axis& axis : form.axes) {
-      if (is_whole(counts_[axis.count])) continue;
+      if (axis.is_room || is_whole(counts_[axis.count])) continue;
       x = node_.add_many("take_first", {x, all[values + axis.count]},
                          {{"axis", static_cast<int64_t>(axis.axis)}, {"fits", int64_t{1}}})[0];
+    }
+    if (form.kind == Kind::kTable) {
+      bindings[form.owner].extents = x;
+      continue;
     }
     bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, all[flag++])
                        : form.kind == Kind::kStack ? stack(x)
                                                    : tensor(x));
+    bindings.back().uneven = form.uneven;
   }
   return bindings;
 }
@@ -202,12 +249,16 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   bool fits = true;
   for (size_t d = 0; d < type.shape.size(); ++d) {
     const int64_t more = type.shape[d] - extent_of(form, d);
+    if (form.is_room(d)) {
+      fits = make_room(form, d, more, name) && fits;
+      continue;
+    }
     const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
     const auto found =
         std::find_if(form.axes.begin(), form.axes.end(), [&](const Axis& axis) { return axis.axis == d; });
     if (found == form.axes.end() ? more == 0 && !is_counted : more <= found->growth) continue;
     fits = false;
-    if (type.dtype == kString || (found != form.axes.end() && found->growth != 0)) refuse(name, type, form);
+    if (found != form.axes.end() && found->growth != 0) refuse(name, type, form);
     check_bound(more, name);
     if (found != form.axes.end()) {
       found->growth = more;
@@ -218,6 +269,24 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   return fits;
 }
 
+/// Whether there is room for `more` along an axis. First there is as much as a value needs, then as much as
+/// it gets longer by in each iteration.
+bool CarriedValues::make_room(Form& form, size_t axis, int64_t more, const std::string& name) {
+  const bool is_new =
+      std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
+  Axis& own = form.along(axis);
+  if (more <= own.growth) return true;
+  if (is_new || !own.is_raised) {
+    form.type.shape[axis] += more;
+    own.is_raised = true;
+    return false;
+  }
+  if (own.growth != 0) refuse(name, form.type, form);
+  check_bound(more, name);
+  own.growth = more;
+  return false;
+}
+
 /// Whether the value is optional, and its form another one from now on.
 bool CarriedValues::add_optional(Form& form, const Binding& result) {
   const auto is_optional = [](const Binding& binding) {
@@ -226,9 +295,7 @@ bool CarriedValues::add_optional(Form& form, const Binding& result) {
   const V before = held(form.initial), after = held(result);
   if ((!is_optional(form.initial) && !is_optional(result)) || (before == ir::kAbsent && after == ir::kAbsent))
     return false;
-  const ir::ValueType type = node_.type(before == ir::kAbsent ? after : before);
-  if (type.dtype == kString) return false;
-  form.type = type;
+  form.type = node_.type(before == ir::kAbsent ? after : before);
   form.kind = Kind::kMaybe;
   return true;
 }
@@ -236,12 +303,16 @@ bool CarriedValues::add_optional(Form& form, const Binding& result) {
 /// A list that the body changes is a stack from now on.
 void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name) {
   const std::string what = "the sequence " + name;
-  const std::optional<ir::ValueType> before = element_type(context_, form.initial, what),
-                                     after = element_type(context_, result, what);
+  const std::optional<ElementForm> before = element_form(context_, form.initial, what),
+                                   after = element_form(context_, result, what);
   if (!before && !after) node_.unsupported("body", what + " has no element whose type is known");
-  form.type = before ? *before : *after;
+  const ElementForm elements = before && after ? common_form(context_, *before, *after, what)
+                               : before        ? *before
+                                               : *after;
+  form.type = elements.type;
   form.type.shape.insert(form.type.shape.begin(), static_cast<int64_t>(form.initial.elements.size()));
-  if (before) form.initial = stack(stacked_elements(context_, form.initial, what));
+  form.uneven = elements.uneven;
+  if (before) form.initial = in_form(context_, form.initial, elements);
   form.kind = Kind::kStack;
   const bool is_list = result.kind == Binding::Kind::kSequence;
   const int64_t more =
@@ -252,11 +323,42 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
   form.axes = {{0, std::max<int64_t>(more, 0), 0}};
 }
 
+/// A sequence in the form of a stack that is handed on, which gets a table where it needs one.
+Binding CarriedValues::stack_as(Form& form, const Binding& result, const std::string& name) {
+  const std::string what = "the sequence " + name;
+  ElementForm own{form.type, form.uneven};
+  own.type.shape.erase(own.type.shape.begin());
+  for (size_t d = 0; d < own.type.shape.size(); ++d) own.type.shape[d] = extent_of(form, d + 1);
+  const std::optional<ElementForm> given = element_form(context_, result, what);
+  if (!given) {
+    // As long as the other, of which nothing is there.
+    Compose c(node_);
+    const auto nothing = [&](V rows) { return take_first(node_, rows, node_.int64_constant({0}), 0); };
+    Binding none = stack(nothing(largest(form, ir::kAbsent)));
+    none.uneven = form.uneven;
+    const auto rank = static_cast<int64_t>(form.type.shape.size()) - (form.type.dtype == kString ? 2 : 1);
+    if (!none.uneven.empty())
+      none.extents = nothing(c.filled(DType::kInt64, {c.shape(none.tensor)[0], rank}, 0));
+    return none;
+  }
+  const ElementForm both = common_form(context_, own, *given, what);
+  if (both.uneven != form.uneven) {
+    form.uneven = both.uneven;
+    if (form.initial.tensor != ir::kAbsent) {
+      ElementForm first = both;
+      first.type.shape = Shape(form.type.shape.begin() + 1, form.type.shape.end());
+      form.initial = in_form(context_, form.initial, first);
+    }
+  }
+  return in_form(context_, result, both);
+}
+
 std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
                                                   const std::vector<std::string>& names) {
   bool fits = true;
   std::vector<V> values, flags;
-  for (size_t i = 0; i < forms_.size(); ++i) {
+  std::vector<V> tables(results.size(), ir::kAbsent);
+  for (size_t i = 0; i < results.size(); ++i) {
     Form& form = forms_[i];
     const Binding& result = results[i];
     if (form.kind == Kind::kMaybe) {
@@ -276,7 +378,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
         node_.unsupported(
             "body", "its output " + names[i] +
                         " is no tensor, and changes from iteration to iteration: served are sequences and "
-                        "optional values of one type and shape, not of strings");
+                        "optional values of one type");
       add_sequence(form, result, names[i]);
       fits = false;
       continue;
@@ -286,10 +388,25 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
                             : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
     if (!is_fit)
       node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");
-    values.push_back(form.kind == Kind::kStack
-                         ? stacked_elements(context_, result, "the sequence " + names[i])
-                         : result.tensor);
+    if (form.kind == Kind::kStack) {
+      const Binding own = stack_as(form, result, names[i]);
+      values.push_back(own.tensor);
+      tables[i] = own.extents;
+    } else {
+      values.push_back(result.tensor);
+    }
     fits = widen(form, values.back(), names[i]) && fits;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (forms_[i].uneven.empty() || has_table(forms_[i])) continue;
+    add_table(i);
+    fits = false;
+  }
+  if (!fits) return std::nullopt;
+  for (Form& form : forms_) {
+    if (form.kind != Kind::kTable) continue;
+    values.push_back(tables[form.owner]);
+    fits = widen(form, values.back(), names[form.owner]) && fits;
   }
   if (!fits) return std::nullopt;
   bool are_apart = false;
@@ -297,6 +414,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
   for (const Form& form : forms_) {
     if (form.kind == Kind::kConstant) continue;
     for (const Axis& axis : form.axes) {
+      if (axis.is_room) continue;
       const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
       V& next = counts_[axis.count].next;
       if (next == ir::kAbsent) next = count;

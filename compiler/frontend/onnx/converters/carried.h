@@ -38,13 +38,21 @@ private:
     size_t axis = 0;
     int64_t growth = 0;  ///< at most, in an iteration
     size_t count = 0;    ///< its place among the counts
+    /// No count says how much of it is there: the stack's table does, or the zeros behind a string.
+    bool is_room = false;
+    bool is_raised = false;  ///< there is more room than the first value needs
   };
-  enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant };
+  /// kTable: of a stack's extents, behind all others.
+  enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant, kTable };
   struct Form {
     Kind kind = Kind::kTensor;
     Binding initial;
     ir::ValueType type;  ///< of the first value, where it is not kConstant
     std::vector<Axis> axes;
+    std::vector<size_t> uneven = {};  ///< of a stack's elements
+    size_t owner = 0;                 ///< kTable: whose it is
+    bool is_room(size_t axis) const;
+    Axis& along(size_t axis);
   };
   struct Count {
     ir::ValueId initial = ir::kAbsent;
@@ -56,8 +64,12 @@ private:
   /// Of all that initial() gives, as it is later; `is_whole`: all of an axis is meant.
   std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all,
                                    const std::function<bool(const Count&)>& is_whole);
+  void add_table(size_t owner);
+  Binding stack_as(Form& form, const Binding& result, const std::string& name);
+  bool has_table(const Form& form) const;
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
+  bool make_room(Form& form, size_t axis, int64_t more, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
   size_t places() const;

@@ -1,5 +1,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 
+#include "runtime/base/text.h"
+
 namespace tensormill::frontend::onnx {
 
 namespace {
@@ -82,6 +84,8 @@ ir::ValueId Compose::squeeze(V x, int64_t axis) {
 }
 
 ir::ValueId Compose::filled(DType dtype, const Shape& shape, double value) {
+  // A string of nothing but zeros is empty; its bytes are an axis of their own.
+  if (dtype == kString) return expand(context_.constant(Tensor::zeros(dtype, Shape(shape.size(), 1))), shape);
   Tensor scalar(dtype, {});
   scalar.set_element(0, value);
   return expand(context_.constant(std::move(scalar)), shape);

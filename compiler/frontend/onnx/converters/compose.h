@@ -47,7 +47,7 @@ public:
   /// With an axis of extent 1 at `axis`, or without the axis.
   V unsqueeze(V x, int64_t axis);
   V squeeze(V x, int64_t axis);
-  /// Filled constants and values.
+  /// Filled constants and values; of strings empty ones.
   V filled(DType dtype, const Shape& shape, double value);
   /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
   std::vector<int64_t> count_to(int64_t count) const;

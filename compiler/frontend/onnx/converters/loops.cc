@@ -4,6 +4,7 @@
 
 #include "compiler/frontend/onnx/converters/carried.h"
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/ir/loops.h"
@@ -83,8 +84,17 @@ private:
     const bool has_room = !form_.most_trips && most_trips_;
     const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
     Values parts;
-    for (size_t i = first_ + form_.initial.size(); i < results.size(); ++i)
-      parts.push_back(part_of(results, i));
+    std::vector<Binding> stacks;  // of parts, whose places in the list their tensors have
+    const auto add_part = [&](ir::ValueId part) {
+      parts.push_back(part);
+      return static_cast<ir::ValueId>(parts.size() - 1);
+    };
+    for (size_t i = first_ + form_.initial.size(); i < results.size(); ++i) {
+      const Part part = part_of(results, i);
+      stacks.push_back(stack(add_part(part.value)));
+      stacks.back().uneven = part.uneven;
+      if (!part.uneven.empty()) stacks.back().extents = add_part(part.extents);
+    }
     // Where nothing else has a place for each iteration: no more of them run than there is room for.
     if (has_room && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
     Values operands{begun[0]};
@@ -99,8 +109,14 @@ private:
                                         {"counted", int64_t{!is_exact && !form_.keeps_parts}}});
     const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
     std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, is_exact);
-    const auto own_parts = static_cast<std::ptrdiff_t>(results.size() - first_ - form_.initial.size());
-    for (auto part = stacked; part != stacked + own_parts; ++part) bindings.push_back(tensor(*part));
+    for (Binding& all : stacks) {
+      all.tensor = stacked[static_cast<std::ptrdiff_t>(all.tensor)];
+      if (!all.uneven.empty()) all.extents = stacked[static_cast<std::ptrdiff_t>(all.extents)];
+      const bool is_even = !form_.parts_are_elements;
+      bindings.push_back(!is_even             ? all
+                         : all.uneven.empty() ? tensor(all.tensor)
+                                              : tensor(joined_stack(context_, all, 0, true)));
+    }
     return bindings;
   }
 
@@ -137,13 +153,19 @@ private:
     return results[i].tensor;
   }
 
-  /// What has a place in a stack of all iterations'.
-  ir::ValueId part_of(const std::vector<Binding>& results, size_t i) {
+  /// What has a place in a stack of all iterations'; where data decides about its extents, they have one too.
+  struct Part {
+    ir::ValueId value = ir::kAbsent, extents = ir::kAbsent;
+    std::vector<size_t> uneven = {};
+  };
+
+  Part part_of(const std::vector<Binding>& results, size_t i) {
+    const std::string name = "its output " + name_of(i);
     const ir::ValueId part = tensor_of(results, i);
-    const DataShape shape = node_.data_shape(part);
-    if (!shape.is_known || !shape.extents.empty())
-      node_.unsupported("body", "the shape of its output " + name_of(i) + " depends on data");
-    return part;
+    const ElementForm form = form_of_element(context_, part, name);
+    if (form.uneven.empty()) return {part};
+    if (form_.keeps_parts) node_.unsupported("body", "the shape of " + name + " depends on data");
+    return {filled_behind(node_, part, "zero"), c_.squeeze(extents_row(context_, part), 0), form.uneven};
   }
 
   std::string name_of(size_t output) const { return "\"" + body_.outputs[output].name + "\""; }

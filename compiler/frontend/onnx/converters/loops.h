@@ -20,11 +20,14 @@ struct LoopForm {
   bool has_condition = false;
   std::optional<int64_t> most_trips;  ///< what bounds their number; nothing: ImportOptions::loop_room
   bool is_exact = false;              ///< there are as many where no condition ends the loop
-  bool keeps_parts = false;           ///< stacked parts have all rows, zeros behind those of the iterations
-  Body body = {};                     ///< what an iteration does; empty: the subgraph `body`
+  /// Stacked parts are the elements of a sequence, which may differ in their extents.
+  bool parts_are_elements = false;
+  bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
+  Body body = {};            ///< what an iteration does; empty: the subgraph `body`
 };
 
-/// The final values, then parts stacked along a new first axis. Nothing when a node of the body could not be
+/// The final values, then parts stacked along a new first axis, or stacks of them. A run fails whose stacked
+/// parts have other extents in each iteration. Nothing when a node of the body could not be
 /// converted. A tensor whose extents change, and a sequence whose length does, are handed on in a tensor of
 /// the most that they can be, with a count. Throws UnsupportedForm when what is handed on changes otherwise,
 /// or of parts' numbers without a bound.

@@ -15,7 +15,6 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 using Bindings = std::optional<std::vector<Binding>>;
-constexpr int64_t kMaxParts = 1 << 16;
 
 using Elements = std::vector<ir::ValueId>;
 
@@ -36,11 +35,31 @@ std::ptrdiff_t position_of(const StructureContext& context, size_t operand, int6
 
 int64_t size_of(const Elements& elements) { return static_cast<int64_t>(elements.size()); }
 
+/// Elements of a sequence have one type.
+void check_type(const StructureContext& context, DType others, size_t operand) {
+  const DType own = context.node.type(context.node.input(operand)).dtype;
+  if (own != others)
+    context.node.invalid("operand " + std::to_string(operand) + " is of " + std::string(dtype_name(own)) +
+                         ", in a sequence of " + std::string(dtype_name(others)));
+}
+
+/// An empty list has no element: what needs one fails, or is in a branch that no run takes.
+void check_not_empty(const StructureContext& context) {
+  const Binding& sequence = context.input(0);
+  if (sequence.kind != Binding::Kind::kSequence || !sequence.elements.empty()) return;
+  const std::string reason = "the sequence is empty";
+  if (context.builder.guard() != ir::kAbsent) throw BranchFails{reason};
+  context.node.invalid(reason);
+}
+
 }  // namespace
 
 Bindings convert_sequence_construct(StructureContext& context) {
   Elements elements;
-  for (size_t i = 0; i < context.inputs.size(); ++i) elements.push_back(context.node.input(i));
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    elements.push_back(context.node.input(i));
+    check_type(context, context.node.type(elements[0]).dtype, i);
+  }
   return one_sequence(std::move(elements));
 }
 
@@ -55,15 +74,15 @@ bool has_place(const StructureContext& context, size_t position, int64_t size) {
   return place >= -size && place < size;
 }
 
-/// The elements as one tensor where a run works out how many there are or which one operand `position` means;
-/// kAbsent where both are known.
-ir::ValueId run_time_elements(StructureContext& context, size_t position) {
+/// The elements as a stack where a run works out how many there are or which one operand `position` means;
+/// nothing where both are known.
+std::optional<Binding> run_time_elements(StructureContext& context, size_t position) {
   const Binding& sequence = context.input(0);
   if (!is_sequence(sequence)) context.node.invalid("operand 0 is no sequence");
   const bool is_known = !context.has_input(position) || context.node.is_known(position);
   if (sequence.kind == Binding::Kind::kSequence &&
       (sequence.elements.empty() || (is_known && has_place(context, position, size_of(sequence.elements)))))
-    return ir::kAbsent;
+    return std::nullopt;
   try {
     return stacked_elements(context, sequence, "the sequence");
   } catch (const UnsupportedForm&) {
@@ -80,31 +99,42 @@ ir::ValueId position_operand(const StructureContext& context, size_t index) {
 }  // namespace
 
 Bindings convert_sequence_at(StructureContext& context) {
-  const ir::ValueId all = run_time_elements(context, 1);
-  if (all != ir::kAbsent) return one_tensor(stack_element(context, all, context.node.input(1)));
+  check_not_empty(context);
+  if (const std::optional<Binding> all = run_time_elements(context, 1))
+    return one_tensor(stack_element(context, *all, context.node.input(1)));
   const Elements& elements = context.sequence(0);
   const int64_t size = size_of(elements);
   return one_tensor(elements[static_cast<size_t>(position_of(context, 1, size, size - 1))]);
 }
 
 Bindings convert_sequence_insert(StructureContext& context) {
-  const ir::ValueId all = run_time_elements(context, 2);
-  if (all != ir::kAbsent)
-    return std::vector{stack_with(context, all, context.node.input(1), position_operand(context, 2))};
+  const std::optional<Binding> all = run_time_elements(context, 2);
+  const ir::ValueId element = context.node.input(1);
+  if (all) {
+    check_type(context, context.node.type(all->tensor).dtype, 1);
+    return std::vector{stack_with(context, *all, element, position_operand(context, 2))};
+  }
   Elements elements = context.sequence(0);
+  if (!elements.empty()) check_type(context, context.node.type(elements[0]).dtype, 1);
   const int64_t size = size_of(elements);
+  if (context.has_input(2) && !context.node.is_known(2)) {
+    // An empty list has one place.
+    Compose c(context.node);
+    const ir::ValueId place = c.reshape(c.cast(context.node.input(2), DType::kInt64), {1});
+    return one_sequence({value_if(context, element, c.binary("equal", place, c.ints({0}, {1})))});
+  }
   const std::ptrdiff_t at =
       context.has_input(2) ? position_of(context, 2, size, size) : static_cast<std::ptrdiff_t>(size);
-  elements.insert(elements.begin() + at, context.node.input(1));
+  elements.insert(elements.begin() + at, element);
   return one_sequence(std::move(elements));
 }
 
 Bindings convert_sequence_erase(StructureContext& context) {
-  const ir::ValueId all = run_time_elements(context, 1);
-  if (all != ir::kAbsent) return std::vector{stack_without(context, all, position_operand(context, 1))};
+  check_not_empty(context);
+  if (const std::optional<Binding> all = run_time_elements(context, 1))
+    return std::vector{stack_without(context, *all, position_operand(context, 1))};
   Elements elements = context.sequence(0);
   const int64_t size = size_of(elements);
-  if (size == 0) context.node.invalid("the sequence is empty");
   const std::ptrdiff_t at =
       context.has_input(1) ? position_of(context, 1, size, size - 1) : static_cast<std::ptrdiff_t>(size - 1);
   elements.erase(elements.begin() + at);
@@ -121,57 +151,13 @@ Bindings convert_sequence_length(StructureContext& context) {
 }
 
 Bindings convert_concat_from_sequence(StructureContext& context) {
-  Compose c(context.node);
   const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
   const int64_t given_axis = context.node.required_int("axis");
-  if (context.input(0).kind == Binding::Kind::kStack)
-    return one_tensor(joined_stack(context, context.input(0).tensor, given_axis, new_axis));
-  Elements elements = context.sequence(0);
-  if (elements.empty()) context.node.invalid("the sequence is empty");
-  const int64_t rank = shown_rank(context.node, elements[0]) + (new_axis ? 1 : 0);
-  const int64_t axis = context.node.normalize_axis(given_axis, rank);
-  for (ir::ValueId& element : elements) element = new_axis ? c.unsqueeze(element, axis) : element;
-  return one_tensor(counted_concat(context.node, of_one_width(context.node, std::move(elements)), axis));
-}
-
-// Parts of sizes that are known: a list, or one size whose last part may be smaller; else one element each.
-Bindings convert_split_to_sequence(StructureContext& context) {
-  Compose c(context.node);
-  const ir::ValueId x = context.node.input(0);
-  const Shape shape = c.shape(x);
-  const int64_t axis =
-      context.node.normalize_axis(context.node.int_attr("axis", 0), shown_rank(context.node, x));
-  const int64_t extent = shape[static_cast<size_t>(axis)];
-  std::vector<int64_t> sizes;
-  const bool has_sizes = context.has_input(1);
-  if (has_sizes) sizes = context.node.known_ints(1, "split");
-  const bool is_list = has_sizes && context.node.rank(context.node.input(1)) == 1;
-  const int64_t size = has_sizes && !is_list ? context.node.known_scalar(1, "split").element_as_int(0) : 1;
-  if (size < 1) context.node.invalid("split is " + std::to_string(size));
-  const bool drops = !has_sizes && context.node.int_attr("keepdims", 1) == 0;
-  if (!is_list && size == 1 && context.node.data_shape(x).along(axis) != nullptr) {
-    const ir::ValueId all = with_axis_at(context.node, x, axis, 0);
-    return std::vector{stack(drops ? all : c.unsqueeze(all, axis + 1))};
-  }
-  if (!is_list) {
-    if (extent / size > kMaxParts)
-      context.node.unsupported("split", std::to_string(extent / size) + " parts are not implemented");
-    sizes.clear();
-    for (int64_t start = 0; start < extent; start += size) sizes.push_back(std::min(size, extent - start));
-  }
-  Elements elements;
-  int64_t start = 0;
-  for (int64_t part : sizes) {
-    if (part < 0 || part > extent - start)
-      context.node.invalid("split does not fit an axis of " + std::to_string(extent));
-    const ir::ValueId element = c.slice(x, axis, start, part);
-    elements.push_back(drops ? c.squeeze(element, axis) : element);
-    start += part;
-  }
-  if (start != extent)
-    context.node.invalid("split adds up to " + std::to_string(start) + ", the axis has " +
-                         std::to_string(extent));
-  return one_sequence(std::move(elements));
+  const Binding& sequence = context.input(0);
+  if (sequence.kind == Binding::Kind::kStack)
+    return one_tensor(joined_stack(context, sequence, given_axis, new_axis));
+  check_not_empty(context);
+  return one_tensor(joined_elements(context, context.sequence(0), given_axis, new_axis));
 }
 
 // Other operands are sequences of the same length, or tensors for every iteration.
@@ -181,11 +167,16 @@ namespace {
 Bindings mapped_stacks(StructureContext& context) {
   Compose c(context.node);
   LoopForm loop;
+  loop.parts_are_elements = true;
+  std::vector<std::vector<size_t>> uneven;
   for (const Binding& operand : context.inputs) {
     if (!is_sequence(operand)) continue;
     const bool is_first = loop.scanned.empty();
     if (is_first) loop.max_trips = number_of_elements(context, operand);
-    loop.scanned.push_back(stacked_elements(context, operand, "a sequence"));
+    const Binding all = stacked_elements(context, operand, "a sequence");
+    loop.scanned.push_back(all.tensor);
+    if (!all.uneven.empty()) loop.scanned.push_back(all.extents);
+    uneven.push_back(all.uneven);
     if (!is_first && !context.node.same_count(loop.max_trips, number_of_elements(context, operand)))
       context.node.unsupported("operand", "sequences of which it cannot be told that they have one length");
   }
@@ -194,16 +185,17 @@ Bindings mapped_stacks(StructureContext& context) {
   loop.body = [&](const std::vector<Binding>& rows) {
     std::vector<Binding> arguments = context.inputs;
     auto row = rows.begin();
+    auto own = uneven.begin();
     for (Binding& argument : arguments) {
-      if (is_sequence(argument)) argument = *row++;
+      if (!is_sequence(argument)) continue;
+      argument = *row++;
+      if (!own->empty())
+        argument.tensor = element_as(context, argument.tensor, *own, c.unsqueeze((row++)->tensor, 0));
+      ++own;
     }
     return context.builder.run_body(context.body("body"), context.scope, arguments);
   };
-  Bindings results = convert_as_loop(context, loop);
-  if (results) {
-    for (Binding& result : *results) result = stack(result.tensor);
-  }
-  return results;
+  return convert_as_loop(context, loop);
 }
 
 }  // namespace
@@ -245,12 +237,16 @@ Bindings convert_optional_has_element(StructureContext& context) {
 }
 
 Bindings convert_optional_get_element(StructureContext& context) {
-  if (context.input(0).kind == Binding::Kind::kNone) context.node.invalid("the optional value is empty");
+  if (context.input(0).kind == Binding::Kind::kNone) {
+    const std::string reason = "the optional value is empty";
+    if (context.builder.guard() != ir::kAbsent) throw BranchFails{reason};
+    context.node.invalid(reason);
+  }
   if (context.input(0).kind == Binding::Kind::kMaybe) {
     Compose c(context.node);
     // Of none, the place of its only element is none.
     const ir::ValueId place = c.where(context.input(0).present, c.ints({0}, {1}), c.ints({1}, {1}));
-    return one_tensor(stack_element(context, c.unsqueeze(context.input(0).tensor, 0), place));
+    return one_tensor(stack_element(context, stack(c.unsqueeze(context.input(0).tensor, 0)), place));
   }
   return std::vector<Binding>{context.input(0)};
 }

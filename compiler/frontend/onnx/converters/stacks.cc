@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/narrow.h"
 
@@ -37,15 +38,65 @@ V checked_place(StructureContext& context, V position, V count, V limit, int64_t
   return c.gather(c.ints(c.count_to(extent), {extent}), place_of(context, position, count, limit, extent), 0);
 }
 
-/// Rows of a stack that is filled behind its count, at places within it.
-V rows_at(NodeContext& node, V whole, V places) {
+/// Rows of x, which is filled behind its count, at places within it.
+V rows_at(NodeContext& node, V x, V places) {
   Compose c(node);
+  const V whole = filled_along(node, x, 0, "zero");
   return c.gather(whole, c.clip(places, 0, static_cast<double>(c.shape(whole)[0] - 1)), 0);
+}
+
+/// The first `count` rows of x, all of which there are where the count is known to be as many.
+V first_rows(NodeContext& node, V x, V count) {
+  const std::optional<Tensor>& known = node.graph().value(count).known;
+  const bool is_whole = known && known->element_as_int(0) == node.type(x).shape[0];
+  return is_whole ? x : take_first(node, x, count, 0);
+}
+
+/// What `move` makes of the rows of a stack, and of those of its table.
+template <typename Move>
+Binding moved_rows(const Binding& all, const Move& move) {
+  Binding result = all;
+  result.tensor = move(all.tensor);
+  if (all.extents != ir::kAbsent) result.extents = move(all.extents);
+  return result;
+}
+
+/// The extents that all elements of a form have, i64 [1, rank].
+V row_of_form(NodeContext& node, const ElementForm& form) {
+  Shape extents = form.type.shape;
+  if (form.type.dtype == kString) extents.pop_back();
+  return Compose(node).ints(extents, {1, static_cast<int64_t>(extents.size())});
 }
 
 }  // namespace
 
+bool ElementForm::is_uneven(size_t axis) const {
+  return std::find(uneven.begin(), uneven.end(), axis) != uneven.end();
+}
+
 Binding stack(V x) { return {Binding::Kind::kStack, x, {}}; }
+
+Binding stack_of_parts(StructureContext& context, V x) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  Binding result = stack(x);
+  const DataShape shape = node.data_shape(x);
+  if (!shape.is_known)
+    node.unsupported("operand", "elements whose shape depends on data in a way that cannot be told");
+  if (shape.extents.empty() || shape.extents.back().axis == 0) return result;
+  const V count = length_of(node, x);
+  std::vector<V> row;
+  for (int64_t axis = 1; axis < shown_rank(node, x); ++axis) {
+    row.push_back(*count_along(node, x, axis));
+    if (shape.along(axis) == nullptr) continue;
+    result.uneven.push_back(static_cast<size_t>(axis) - 1);
+    result.tensor = filled_along(node, result.tensor, axis, "zero");
+  }
+  const auto rank = static_cast<int64_t>(row.size());
+  result.extents = c.expand(c.reshape(c.concat(row, 0), {1, rank}), {c.shape(x)[0], rank});
+  if (shape.along(0) != nullptr) result.extents = take_first(node, result.extents, count, 0);
+  return result;
+}
 
 Binding maybe(V x, V present) { return {Binding::Kind::kMaybe, x, {}, present}; }
 
@@ -65,39 +116,101 @@ bool is_sequence(const Binding& binding) {
   return binding.kind == Binding::Kind::kSequence || binding.kind == Binding::Kind::kStack;
 }
 
-std::optional<ir::ValueType> element_type(StructureContext& context, const Binding& sequence,
-                                          const std::string& what) {
+ElementForm form_of_element(StructureContext& context, V x, const std::string& what) {
   NodeContext& node = context.node;
-  if (sequence.kind == Binding::Kind::kStack) {
-    ir::ValueType type = node.type(sequence.tensor);
-    type.shape.erase(type.shape.begin());
-    return type;
-  }
-  std::optional<ir::ValueType> type;
-  for (const V element : sequence.elements) {
-    const DataShape shape = node.data_shape(element);
-    if (!shape.is_known || !shape.extents.empty())
-      node.unsupported("operand", "an element's shape in " + what + " depends on data; served are elements " +
-                                      "of one type and shape");
-    if (node.type(element).dtype == kString)
-      node.unsupported("operand", "strings in " + what + ", whose length a run works out");
-    if (type && !(*type == node.type(element)))
-      node.unsupported("operand", "elements of " + what + " are " + ir::to_string(*type) + " and " +
-                                      ir::to_string(node.type(element)) +
-                                      "; where a run works out how many there are, or which one is meant, " +
-                                      "served are elements of one type and shape");
-    type = node.type(element);
-  }
-  return type;
+  const DataShape shape = node.data_shape(x);
+  if (!shape.is_known)
+    node.unsupported("operand",
+                     "the shape of an element of " + what + " depends on data in a way that cannot be told");
+  ElementForm form{node.type(x), {}};
+  for (const DataExtent& extent : shape.extents) form.uneven.push_back(extent.axis);
+  return form;
 }
 
-V stacked_elements(StructureContext& context, const Binding& sequence, const std::string& what) {
-  if (sequence.kind == Binding::Kind::kStack) return sequence.tensor;
-  if (!element_type(context, sequence, what)) context.node.invalid(what + " is empty");
+ElementForm common_form(const StructureContext& context, const ElementForm& a, const ElementForm& b,
+                        const std::string& what) {
+  const Shape& other = b.type.shape;
+  if (a.type.dtype != b.type.dtype || a.type.shape.size() != other.size())
+    context.node.unsupported(
+        "operand", "elements of " + what + " are " + ir::to_string(a.type) + " and " + ir::to_string(b.type) +
+                       "; where a run works out how many there are, or which one is meant, "
+                       "served are elements of one type and rank");
+  ElementForm form{a.type, {}};
+  for (size_t d = 0; d < other.size(); ++d) {
+    const bool is_width = form.type.dtype == kString && d + 1 == other.size();
+    if (!is_width && (a.is_uneven(d) || b.is_uneven(d) || other[d] != form.type.shape[d]))
+      form.uneven.push_back(d);
+    form.type.shape[d] = std::max(form.type.shape[d], other[d]);
+  }
+  return form;
+}
+
+std::optional<ElementForm> element_form(StructureContext& context, const Binding& sequence,
+                                        const std::string& what) {
+  if (sequence.kind == Binding::Kind::kStack) {
+    ElementForm form{context.node.type(sequence.tensor), sequence.uneven};
+    form.type.shape.erase(form.type.shape.begin());
+    return form;
+  }
+  std::optional<ElementForm> form;
+  for (const V element : sequence.elements) {
+    const ElementForm own = form_of_element(context, element, what);
+    form = form ? common_form(context, *form, own, what) : own;
+  }
+  return form;
+}
+
+V extents_row(StructureContext& context, V x) {
+  std::vector<V> row;
+  for (int64_t axis = 0; axis < shown_rank(context.node, x); ++axis)
+    row.push_back(*count_along(context.node, x, axis));
   Compose c(context.node);
-  std::vector<V> rows;
-  for (const V element : sequence.elements) rows.push_back(c.unsqueeze(element, 0));
-  return c.concat(std::move(rows), 0);
+  const auto rank = static_cast<int64_t>(row.size());
+  return c.reshape(c.concat(std::move(row), 0), {1, rank});
+}
+
+V with_room(NodeContext& node, V x, const Shape& shape) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto axis = static_cast<int64_t>(d);
+    const int64_t more = shape[d] - node.type(x).shape[d];
+    if (more > 0) x = longer_by(node, x, more, axis);
+  }
+  return x;
+}
+
+Binding in_form(StructureContext& context, const Binding& sequence, const ElementForm& form) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  Binding result = stack(ir::kAbsent);
+  result.uneven = form.uneven;
+  if (sequence.kind == Binding::Kind::kSequence) {
+    std::vector<V> rows, table;
+    for (const V element : sequence.elements) {
+      rows.push_back(c.unsqueeze(with_room(node, filled_behind(node, element, "zero"), form.type.shape), 0));
+      if (!form.uneven.empty()) table.push_back(extents_row(context, element));
+    }
+    result.tensor = c.concat(std::move(rows), 0);
+    if (!table.empty()) result.extents = c.concat(std::move(table), 0);
+    return result;
+  }
+  Shape room = form.type.shape;
+  room.insert(room.begin(), c.shape(sequence.tensor)[0]);
+  result.extents = sequence.extents;
+  if (!form.uneven.empty() && sequence.extents == ir::kAbsent) {
+    const V row = row_of_form(node, *element_form(context, sequence, "the sequence"));
+    result.extents = c.expand(row, {room[0], c.shape(row)[1]});
+    if (node.data_shape(sequence.tensor).along(0) != nullptr)
+      result.extents = take_first(node, result.extents, length_of(node, sequence.tensor), 0);
+  }
+  result.tensor = with_room(node, sequence.tensor, room);
+  return result;
+}
+
+Binding stacked_elements(StructureContext& context, const Binding& sequence, const std::string& what) {
+  if (sequence.kind == Binding::Kind::kStack) return sequence;
+  const std::optional<ElementForm> form = element_form(context, sequence, what);
+  if (!form) context.node.invalid(what + " is empty");
+  return in_form(context, sequence, *form);
 }
 
 V number_of_elements(StructureContext& context, const Binding& sequence) {
@@ -105,47 +218,86 @@ V number_of_elements(StructureContext& context, const Binding& sequence) {
   return context.node.int64_constant({static_cast<int64_t>(sequence.elements.size())});
 }
 
-V stack_element(StructureContext& context, V x, V position) {
+namespace {
+
+/// 0 where it holds, else `extent`, which no gather of so many finds.
+V place_if(StructureContext& context, V holds, int64_t extent) {
   Compose c(context.node);
-  const V count = length_of(context.node, x), whole = filled_along(context.node, x, 0, "zero");
-  return c.squeeze(c.gather(whole, place_of(context, position, count, count, c.shape(x)[0]), 0), 0);
+  const V guard = context.builder.guard();
+  if (guard != ir::kAbsent) holds = c.binary("or", holds, c.unary("not", guard));
+  return c.where(holds, c.ints({0}, {1}), c.ints({extent}, {1}));
 }
 
-Binding stack_with(StructureContext& context, V x, V element, V position) {
+}  // namespace
+
+V zero_if(StructureContext& context, V holds) {
+  Compose c(context.node);
+  // Of one element nothing would be left to look up.
+  return c.gather(c.ints({0, 1}, {2}), place_if(context, holds, 2), 0);
+}
+
+V value_if(StructureContext& context, V x, V holds) {
+  Compose c(context.node);
+  return c.squeeze(c.gather(c.unsqueeze(x, 0), place_if(context, holds, 1), 0), 0);
+}
+
+V element_as(const StructureContext& context, V x, const std::vector<size_t>& uneven, V row) {
+  Compose c(context.node);
+  for (const size_t axis : uneven) {
+    const auto at = static_cast<int64_t>(axis);
+    x = take_first(context.node, x, c.reshape(c.slice(row, 1, at, 1), {1}), at);
+  }
+  return x;
+}
+
+V stack_element(StructureContext& context, const Binding& all, V position) {
   NodeContext& node = context.node;
   Compose c(node);
-  const DataShape shape = node.data_shape(element);
-  ir::ValueType type = node.type(x);
-  type.shape.erase(type.shape.begin());
-  if (!shape.is_known || !shape.extents.empty() || !(node.type(element) == type))
-    node.unsupported("tensor", "an element of " + ir::to_string(node.type(element)) +
-                                   " in a sequence whose length a run works out, of " + ir::to_string(type) +
-                                   ": served are elements of one type and shape");
-  const V row = c.unsqueeze(element, 0);
-  if (position == ir::kAbsent) return stack(counted_concat(node, {x, row}, 0));
-  const V count = length_of(node, x), more = c.plus(count, 1);
-  const int64_t extent = c.shape(x)[0] + 1;
-  const V place = checked_place(context, position, count, more, extent);
+  const V count = length_of(node, all.tensor);
+  const V place = place_of(context, position, count, count, c.shape(all.tensor)[0]);
+  const auto row_of = [&](V rows) { return c.gather(filled_along(node, rows, 0, "zero"), place, 0); };
+  const V element = c.squeeze(row_of(all.tensor), 0);
+  return all.uneven.empty() ? element : element_as(context, element, all.uneven, row_of(all.extents));
+}
+
+Binding stack_with(StructureContext& context, const Binding& all, V element, V position) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  const std::string what = "the sequence";
+  const ElementForm form =
+      common_form(context, *element_form(context, all, what), form_of_element(context, element, what), what);
+  const Binding before = in_form(context, all, form);
+  const Binding own = in_form(context, {Binding::Kind::kSequence, ir::kAbsent, {element}}, form);
+  const V count = length_of(node, before.tensor), more = c.plus(count, 1);
+  const int64_t extent = c.shape(before.tensor)[0] + 1;
   const V places = c.ints(c.count_to(extent), {extent});
-  const V before = c.binary("less", places, place);
-  const V moved =
-      rows_at(node, filled_along(node, x, 0, "zero"), c.where(before, places, c.minus(places, 1)));
-  Shape along(c.shape(moved).size(), 1);
-  along[0] = extent;
-  const V is_new = c.reshape(c.binary("equal", places, place), along);
-  return stack(take_first(node, c.where(is_new, c.expand(row, c.shape(moved)), moved), more, 0));
+  const V place =
+      position == ir::kAbsent ? ir::kAbsent : checked_place(context, position, count, more, extent);
+  const auto with_row = [&](V rows, V row) {
+    if (place == ir::kAbsent) return counted_concat(node, {rows, row}, 0);
+    const V is_before = c.binary("less", places, place);
+    const V moved = rows_at(node, rows, c.where(is_before, places, c.minus(places, 1)));
+    Shape along(c.shape(moved).size(), 1);
+    along[0] = extent;
+    const V is_new = c.reshape(c.binary("equal", places, place), along);
+    return first_rows(node, c.where(is_new, c.expand(row, c.shape(moved)), moved), more);
+  };
+  Binding result = before;
+  result.tensor = with_row(before.tensor, own.tensor);
+  if (before.extents != ir::kAbsent) result.extents = with_row(before.extents, own.extents);
+  return result;
 }
 
-Binding stack_without(StructureContext& context, V x, V position) {
+Binding stack_without(StructureContext& context, const Binding& all, V position) {
   NodeContext& node = context.node;
   Compose c(node);
-  const V count = length_of(node, x);
-  const int64_t extent = std::max<int64_t>(c.shape(x)[0] - 1, 1);
+  const V count = length_of(node, all.tensor);
+  const int64_t own = c.shape(all.tensor)[0], extent = std::max<int64_t>(own - 1, 1);
   const V last = position == ir::kAbsent ? c.ints({-1}, {1}) : position;
-  const V place = checked_place(context, last, count, count, c.shape(x)[0]);
-  const V places = c.ints(c.count_to(extent), {extent});
+  const V place = checked_place(context, last, count, count, own);
+  const V places = c.ints(c.count_to(extent), {extent}), fewer = c.minus(count, 1);
   const V from = c.where(c.binary("less", places, place), places, c.plus(places, 1));
-  return stack(take_first(node, rows_at(node, filled_along(node, x, 0, "zero"), from), c.minus(count, 1), 0));
+  return moved_rows(all, [&](V rows) { return first_rows(node, rows_at(node, rows, from), fewer); });
 }
 
 V with_axis_at(NodeContext& node, V x, int64_t from, int64_t to) {
@@ -157,16 +309,128 @@ V with_axis_at(NodeContext& node, V x, int64_t from, int64_t to) {
   return from == to ? x : Compose(node).transpose(x, std::move(perm));
 }
 
-V joined_stack(StructureContext& context, V x, int64_t axis, bool is_new) {
+namespace {
+
+/// The extents of all elements along `axis`, i64 [elements, 1].
+V extents_along(NodeContext& node, V table, int64_t axis) { return Compose(node).slice(table, 1, axis, 1); }
+
+/// The most, or the least, that an element has along `axis`: i64 [1], `with` where there is none.
+V extreme_extent(NodeContext& node, V table, int64_t axis, const char* op, const char* with) {
+  Compose c(node);
+  const V column = filled_along(node, extents_along(node, table, axis), 0, with);
+  return c.reshape(c.reduce(op, column, {0}, false), {1});
+}
+
+/// The most that an element has along `axis`.
+V largest_extent(NodeContext& node, V table, int64_t axis) {
+  Compose c(node);
+  if (c.shape(table)[0] == 0) return c.ints({0}, {1});
+  return extreme_extent(node, table, axis, "reduce_max", "zero");
+}
+
+/// The extent that all elements have along `axis`; a run fails where they do not.
+V even_extent(StructureContext& context, V table, int64_t axis) {
+  Compose c(context.node);
+  const V most = largest_extent(context.node, table, axis);
+  if (c.shape(table)[0] < 2) return most;
+  const V least = extreme_extent(context.node, table, axis, "reduce_min", "largest");
+  return c.add(most, zero_if(context, c.binary("less_equal", most, least)));
+}
+
+/// The elements of each part close together: `x` has the parts along its axis `at`, their elements behind.
+V packed(NodeContext& node, V x, V table, int64_t at, const Shape& shape) {
+  Compose c(node);
+  const V whole = c.reshape(filled_along(node, x, at, "zero"), shape);
+  const int64_t room = c.shape(x)[static_cast<size_t>(at) + 1];
+  const V counts = filled_along(node, extents_along(node, table, at), 0, "zero");
+  const V is_there = c.binary("less", c.ints(c.count_to(room), {1, room}), counts);
+  return node.add_many("compress", {whole, c.reshape(is_there, {shape[static_cast<size_t>(at)]})},
+                       {{"axis", at}})[0];
+}
+
+}  // namespace
+
+V element_at(const StructureContext& context, const Binding& all, int64_t place) {
+  Compose c(context.node);
+  const V element = c.squeeze(c.slice(all.tensor, 0, place, 1), 0);
+  return all.uneven.empty() ? element
+                            : element_as(context, element, all.uneven, c.slice(all.extents, 0, place, 1));
+}
+
+V as_large_as_needed(const StructureContext& context, const Binding& all) {
+  V x = all.tensor;
+  for (const size_t axis : all.uneven) {
+    const auto own = static_cast<int64_t>(axis);
+    x = take_first(context.node, x, largest_extent(context.node, all.extents, own), own + 1);
+  }
+  return x;
+}
+
+V joined_stack(StructureContext& context, const Binding& all, int64_t axis, bool is_new) {
   NodeContext& node = context.node;
-  const int64_t at = node.normalize_axis(axis, node.rank(x) - (is_new ? 0 : 1));
-  const V moved = with_axis_at(node, x, 0, at);
-  if (is_new) return moved;
+  const int64_t at = node.normalize_axis(axis, shown_rank(node, all.tensor) - (is_new ? 0 : 1));
+  const V moved = with_axis_at(node, all.tensor, 0, at);
   Shape shape = node.type(moved).shape;
-  const auto first = shape.begin() + at;
-  *first = node.product(*first, *(first + 1));
-  shape.erase(first + 1);
-  return counted_reshape(node, moved, shape);
+  if (!is_new) {
+    const auto first = shape.begin() + at;
+    *first = node.product(*first, *(first + 1));
+    shape.erase(first + 1);
+  }
+  bool is_packed = false;
+  std::vector<std::pair<int64_t, V>> counts;
+  for (const size_t uneven : all.uneven) {
+    const auto own = static_cast<int64_t>(uneven);
+    is_packed = is_packed || (own == at && !is_new);
+    if (own == at && !is_new) continue;
+    counts.emplace_back(is_new && own >= at ? own + 1 : own, even_extent(context, all.extents, own));
+  }
+  V result = moved;
+  if (is_packed) {
+    result = packed(node, moved, all.extents, at, shape);
+  } else if (!is_new) {
+    result = counted_reshape(node, moved, shape);
+  }
+  for (const auto& [counted, count] : counts) result = take_first(node, result, count, counted);
+  return result;
+}
+
+namespace {
+
+/// Whether elements that are joined along `axis`, or a new one for -1, may differ along another axis in a
+/// run.
+bool may_differ(StructureContext& context, const std::vector<V>& elements, int64_t axis) {
+  NodeContext& node = context.node;
+  const DataShape first = node.data_shape(elements[0]);
+  const auto own = [&](const DataShape& shape) {
+    std::vector<DataExtent> extents = shape.extents;
+    std::erase_if(extents, [&](const DataExtent& extent) {
+      return axis >= 0 && extent.axis == static_cast<size_t>(axis);
+    });
+    return extents;
+  };
+  return std::any_of(elements.begin(), elements.end(), [&](V element) {
+    const DataShape shape = node.data_shape(element);
+    const std::vector<DataExtent> a = own(first), b = own(shape);
+    return first.is_known && shape.is_known &&
+           !std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const DataExtent& x, const DataExtent& y) {
+             return x.axis == y.axis && node.same_count(x.count, y.count);
+           });
+  });
+}
+
+}  // namespace
+
+V joined_elements(StructureContext& context, const std::vector<V>& elements, int64_t axis, bool is_new) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  const int64_t at = node.normalize_axis(axis, shown_rank(node, elements[0]) + (is_new ? 1 : 0));
+  if (may_differ(context, elements, is_new ? -1 : at)) {
+    const Binding all{Binding::Kind::kSequence, ir::kAbsent, elements};
+    return joined_stack(context, stacked_elements(context, all, "the parts"), axis, is_new);
+  }
+  std::vector<V> parts = of_one_width(node, elements);
+  for (V& part : parts) part = is_new ? c.unsqueeze(part, at) : part;
+  return counted_concat(node, std::move(parts), at);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
-#include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/converters/stacks.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -53,13 +52,7 @@ bool known_bool(StructureContext& context, const Binding& binding, const char* w
 
 Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts, int64_t axis,
                 const ValueInfoProto& declared) {
-  Compose c(context.node);
-  if (!parts.empty()) {
-    const int64_t at = context.node.normalize_axis(axis, shown_rank(context.node, parts[0]) + 1);
-    std::vector<ir::ValueId> rows;
-    for (ir::ValueId part : of_one_width(context.node, parts)) rows.push_back(c.unsqueeze(part, at));
-    return tensor(c.concat(std::move(rows), at));
-  }
+  if (!parts.empty()) return tensor(joined_elements(context, parts, axis, true));
   const std::optional<DType> dtype = dtype_of(declared.elem_type);
   Shape shape{0};
   for (const Dim& dim : declared.shape) {

@@ -1,0 +1,242 @@
+"""Models with lists whose elements have several shapes, or whose lengths a run works out, as exporters write them: texts."""
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+import onnx.parser
+
+
+def typed(info):
+    """The parser knows tensors alone: what is named l_ is a sequence of them, what is named o_ an optional one."""
+    tensor = info.type
+    if info.name.startswith("l_"):
+        return onnx.helper.make_value_info(info.name, onnx.helper.make_sequence_type_proto(tensor))
+    if info.name.startswith("o_"):
+        return onnx.helper.make_value_info(info.name, onnx.helper.make_optional_type_proto(tensor))
+    return info
+
+
+def retype(graph):
+    for infos in (graph.input, graph.output):
+        for info in infos:
+            info.CopyFrom(typed(info))
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                retype(attribute.g)
+
+
+def model(text, opset=17):
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]>\n' + text)
+    retype(made.graph)
+    return made.SerializeToString()
+
+
+CONSTANTS = """ zero = Constant<value = int64 {0}>()
+ one = Constant<value = int64 {1}>()
+ zero1 = Constant<value = int64[1] {0}>()
+ one1 = Constant<value = int64[1] {1}>()
+ m1 = Constant<value = int64[1] {-1}>()
+ true = Constant<value = bool {1}>()
+"""
+
+# In each round what is below a bound is appended: joined, counted, one of them.
+FOUND = """g (float[9] x, float[R] bounds, int64 place) => (float[K] joined, int64 length, float[E] at, float[F] last, float[G] less) {
+""" + CONSTANTS + """ R1 = Shape(bounds)
+ R0 = Squeeze(R1)
+ none = SequenceEmpty()
+ l_all = Loop <body = b (int64 i, bool c, float[k] l_in) => (bool c1, float[k] l_out) {
+   c1 = Identity(c)
+   bound = Gather<axis=0>(bounds, i)
+   mask = Less(x, bound)
+   part = Compress<axis=0>(x, mask)
+   own = Add(part, bound)
+   l_out = SequenceInsert(l_in, own)
+ }> (R0, true, none)
+ joined = ConcatFromSequence<axis=0>(l_all)
+ length = SequenceLength(l_all)
+ at = SequenceAt(l_all, place)
+ l_less = SequenceErase(l_all, place)
+ l_more = SequenceInsert(l_less, x, place)
+ less = ConcatFromSequence<axis=0>(l_more)
+ back = Constant<value = int64 {-1}>()
+ last = SequenceAt(l_all, back)
+}"""
+
+# Boxes of each class suppressed in a loop, collected with their scores and labels.
+DETECTIONS = """g (float[N,4] boxes, float[C,N] scores) => (float[K,4] kept, float[K] best, int64[K] labels, int64 count) {
+""" + CONSTANTS + """ C1 = Shape<start=0, end=1>(scores)
+ C0 = Squeeze(C1)
+ none = SequenceEmpty()
+ nones = SequenceEmpty()
+ nonel = SequenceEmpty<dtype=7>()
+ boxes1 = Unsqueeze(boxes, zero1)
+ most = Constant<value = int64[1] {5}>()
+ iou = Constant<value = float[1] {0.4}>()
+ least = Constant<value = float[1] {0.3}>()
+ l_boxes, l_scores, l_labels = Loop <body = b (int64 i, bool c, float[k,4] l_b, float[k] l_s, int64[k] l_l)
+     => (bool c1, float[k,4] l_b1, float[k] l_s1, int64[k] l_l1) {
+   c1 = Identity(c)
+   own = Gather<axis=0>(scores, i)
+   axes = Constant<value = int64[2] {0,1}>()
+   own3 = Unsqueeze(own, axes)
+   found = NonMaxSuppression(boxes1, own3, most, iou, least)
+   two = Constant<value = int64 {2}>()
+   at = Gather<axis=1>(found, two)
+   b1 = Gather<axis=0>(boxes, at)
+   s1 = Gather<axis=0>(own, at)
+   n1 = Shape(at)
+   l1 = Expand(i, n1)
+   l_b1 = SequenceInsert(l_b, b1)
+   l_s1 = SequenceInsert(l_s, s1)
+   l_l1 = SequenceInsert(l_l, l1)
+ }> (C0, true, none, nones, nonel)
+ kept = ConcatFromSequence<axis=0>(l_boxes)
+ best = ConcatFromSequence<axis=0>(l_scores)
+ labels = ConcatFromSequence<axis=0>(l_labels)
+ count = SequenceLength(l_labels)
+}"""
+
+# A list of three shapes, and the place that an input says.
+PLACES = """g (float[2,3] a, float[4,3] b, float[1,3] c, int64 place) => (float[E,3] at, float[J,3] more, float[L,3] less, float[S] sums) {
+""" + CONSTANTS + """ l_all = SequenceConstruct(a, b, c)
+ at = SequenceAt(l_all, place)
+ l_more = SequenceInsert(l_all, b, place)
+ more = ConcatFromSequence<axis=0>(l_more)
+ l_less = SequenceErase(l_all, place)
+ less = ConcatFromSequence<axis=0>(l_less)
+ sums = ReduceSum<keepdims=0>(at, one1)
+}"""
+
+# Of two lists of other lengths and shapes one, and what is done to each of its elements.
+CHOSEN = """g (float[2,3] a, float[4,3] b, bool which, float[3] w) => (float[K,3] joined, float[E] sums, int64 length, float[F,3] first) {
+""" + CONSTANTS + """ l_one = If (which) <then_branch = t () => (float[k,3] l_t) { l_t = SequenceConstruct(a, b, a) },
+     else_branch = e () => (float[k,3] l_e) { mask = Greater(w, zf)
+ zf = Constant<value = float {0}>()
+ l_e = SequenceConstruct(b) }>
+ l_scaled, l_sums = SequenceMap <body = m (float[k,3] x) => (float[k,3] y, float[k] s) {
+   y = Mul(x, w)
+   s = ReduceSum<keepdims=0>(x, one1)
+ }> (l_one)
+ joined = ConcatFromSequence<axis=0>(l_scaled)
+ sums = ConcatFromSequence<axis=0>(l_sums)
+ length = SequenceLength(l_one)
+ first = SequenceAt(l_scaled, zero)
+}"""
+CHOSEN = CHOSEN.replace(" mask = Greater(w, zf)\n zf = Constant<value = float {0}>()\n", "")
+
+# Parts as long as an input says: the list of them, padded as torch's pad_sequence does.
+LENGTHS = """g (float[10,2] x, int64[3] lengths) => (float[A,2] first, float[B,2] third, float[K,2] joined, float[3,10,2] padded) {
+""" + CONSTANTS + """ l_parts = SplitToSequence<axis=0>(x, lengths)
+ first = SequenceAt(l_parts, zero)
+ two = Constant<value = int64 {2}>()
+ third = SequenceAt(l_parts, two)
+ l_less = SequenceErase(l_parts, one)
+ joined = ConcatFromSequence<axis=0>(l_less)
+ none = SequenceEmpty()
+ three = Constant<value = int64 {3}>()
+ l_padded = Loop <body = b (int64 i, bool c, float[10,2] l_in) => (bool c1, float[10,2] l_out) {
+   c1 = Identity(c)
+   part = SequenceAt(l_parts, i)
+   zeros = Sub(x, x)
+   longer = Concat<axis=0>(part, zeros)
+   ten = Constant<value = int64[1] {10}>()
+   row = Slice(longer, zero1, ten)
+   l_out = SequenceInsert(l_in, row)
+ }> (three, true, none)
+ padded = ConcatFromSequence<axis=0, new_axis=1>(l_padded)
+}"""
+
+# Parts of one size that an input says; as many lengths as data says.
+SIZES = """g (float[10] x, int64 size, int64[5] lengths) => (int64 parts, float[A] last, float[K] turned, int64 others, float[B] second) {
+""" + CONSTANTS + """ l_parts = SplitToSequence<axis=0>(x, size)
+ parts = SequenceLength(l_parts)
+ back = Constant<value = int64 {-1}>()
+ last = SequenceAt(l_parts, back)
+ l_turned = SequenceInsert(l_parts, last, zero)
+ turned = ConcatFromSequence<axis=0>(l_turned)
+ is_some = Greater(lengths, zero)
+ some = Compress<axis=0>(lengths, is_some)
+ l_others = SplitToSequence<axis=0>(x, some)
+ others = SequenceLength(l_others)
+ second = SequenceAt(l_others, one)
+}"""
+
+# Lists of tokens that get longer in a loop, one in each round: the last one starts a new list.
+BEAMS = """g (int64 rounds, int64[R] choice) => (int64[K] joined, int64[E] first, int64 length) {
+""" + CONSTANTS + """ start = SequenceConstruct(zero1, m1, one1)
+ most = Constant<value = int64 {8}>()
+ trips = Min(rounds, most)
+ l_all = Loop <body = b (int64 i, bool c, int64[k] l_in) => (bool c1, int64[k] l_out) {
+   c1 = Identity(c)
+   which = Gather<axis=0>(choice, i)
+   own = SequenceAt(l_in, which)
+   i1 = Unsqueeze(i, zero1)
+   longer = Concat<axis=0>(own, i1)
+   l_less = SequenceErase(l_in, which)
+   l_out = SequenceInsert(l_less, longer, which)
+ }> (trips, true, start)
+ joined = ConcatFromSequence<axis=0>(l_all)
+ first = SequenceAt(l_all, zero)
+ length = SequenceLength(l_all)
+}"""
+
+# What is there of a list so far is read where there is some.
+SO_FAR = """g (float[3] x, float[R] steps) => (float[K] joined, float[R,3] seen) {
+""" + CONSTANTS + """ R1 = Shape(steps)
+ R0 = Squeeze(R1)
+ none = SequenceEmpty()
+ l_all, seen = Loop <body = b (int64 i, bool c, float[k] l_in) => (bool c1, float[k] l_out, float[3] own) {
+   c1 = Identity(c)
+   n = SequenceLength(l_in)
+   is_some = Greater(n, zero)
+   step = Gather<axis=0>(steps, i)
+   before = If (is_some) <then_branch = t () => (float[3] v) { v = SequenceAt(l_in, back)
+ back = Constant<value = int64 {-1}>() }, else_branch = e () => (float[3] w) { w = Identity(x) }>
+   own = Mul(before, step)
+   l_out = SequenceInsert(l_in, own)
+ }> (R0, true, none)
+ joined = ConcatFromSequence<axis=0>(l_all)
+}""".replace("v = SequenceAt(l_in, back)\n back = Constant<value = int64 {-1}>()", "back = Constant<value = int64 {-1}>()\n v = SequenceAt(l_in, back)")
+
+# Stacked parts that are as long as data says, all alike.
+STACKED = """g (float[6] x, float[R] factors, float bound) => (float[R,K] all, float[K] total) {
+""" + CONSTANTS + """ R1 = Shape(factors)
+ R0 = Squeeze(R1)
+ start = Constant<value = float {0}>()
+ sum, all = Loop <body = b (int64 i, bool c, float s) => (bool c1, float s1, float[k] own) {
+   c1 = Identity(c)
+   f = Gather<axis=0>(factors, i)
+   s1 = Add(s, f)
+   mask = Less(x, bound)
+   part = Compress<axis=0>(x, mask)
+   own = Mul(part, f)
+ }> (R0, true, start)
+ total = ReduceSum<keepdims=0>(all, zero1)
+}"""
+
+# Lists and an optional value that data decides about, as results.
+RESULTS = """g (float[5,2] x, float[3] bounds, float limit, int64 m) => (float[A,B,2] l_parts, float[C] l_known, float[2] o_row, float[D,2] l_rows) {
+""" + CONSTANTS + """ none = SequenceEmpty()
+ some = SequenceEmpty()
+ x0 = Gather<axis=1>(x, zero)
+ trips = Min(m, three)
+ three = Constant<value = int64 {3}>()
+ l_parts, l_rows = Loop <body = b (int64 i, bool c, float[k,2] l_in, float[2] l_row) => (bool c1, float[k,2] l_out, float[2] l_row1) {
+   c1 = Identity(c)
+   bound = Gather<axis=0>(bounds, i)
+   mask = Less(x0, bound)
+   part = Compress<axis=0>(x, mask)
+   l_out = SequenceInsert(l_in, part)
+   row = Gather<axis=0>(x, i)
+   l_row1 = SequenceInsert(l_row, row)
+ }> (trips, true, none, some)
+ top = ReduceMax<keepdims=0>(x)
+ is_low = Less(top, limit)
+ first = Gather<axis=0>(x, zero)
+ o_row = If (is_low) <then_branch = t () => (float[2] o_t) { o_t = Optional(first) },
+   else_branch = e () => (float[2] o_e) { o_e = Optional<type = float[2]>() }>
+ two = Constant<value = int64[2] {2,3}>()
+ l_known = SplitToSequence<axis=0>(x0, two)
+}""".replace(" trips = Min(m, three)\n three = Constant<value = int64 {3}>()\n", " three = Constant<value = int64 {3}>()\n trips = Min(m, three)\n")
