@@ -22,6 +22,8 @@ def retype(graph):
         for info in infos:
             info.CopyFrom(typed(info))
     for node in graph.node:
+        if node.op_type == "Optional" and not node.input:
+            node.attribute.append(onnx.helper.make_attribute("type", onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)))
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
                 retype(attribute.g)
@@ -236,7 +238,28 @@ RESULTS = """g (float[5,2] x, float[3] bounds, float limit, int64 m) => (float[A
  is_low = Less(top, limit)
  first = Gather<axis=0>(x, zero)
  o_row = If (is_low) <then_branch = t () => (float[2] o_t) { o_t = Optional(first) },
-   else_branch = e () => (float[2] o_e) { o_e = Optional<type = float[2]>() }>
+   else_branch = e () => (float[2] o_e) { o_e = Optional() }>
  two = Constant<value = int64[2] {2,3}>()
  l_known = SplitToSequence<axis=0>(x0, two)
 }""".replace(" trips = Min(m, three)\n three = Constant<value = int64 {3}>()\n", " three = Constant<value = int64 {3}>()\n trips = Min(m, three)\n")
+
+# The rows that are as large as the first one that is large enough, if one is.
+FIRST_FOUND = """g (float[6,2] x, float bound, int64 m) => (bool has, float[K,2] got) {
+""" + CONSTANTS + """ o_none = Optional()
+ x0 = Gather<axis=1>(x, zero)
+ o_best = Loop <body = b (int64 i, bool c, float[k,2] o_in) => (bool c1, float[k,2] o_out) {
+   c1 = Identity(c)
+   has0 = OptionalHasElement(o_in)
+   row = Gather<axis=0>(x0, i)
+   enough = Greater(row, bound)
+   has_none = Not(has0)
+   both = And(enough, has_none)
+   mask = GreaterOrEqual(x0, row)
+   part = Compress<axis=0>(x, mask)
+   o_out = If (both) <then_branch = t () => (float[k,2] o_t) { o_t = Optional(part) },
+     else_branch = e () => (float[k,2] o_e) { o_e = Identity(o_in) }>
+ }> (m, true, o_none)
+ has = OptionalHasElement(o_best)
+ got = If (has) <then_branch = t2 () => (float[k,2] g1) { g1 = OptionalGetElement(o_best) },
+   else_branch = e2 () => (float[k,2] g2) { g2 = Identity(x) }>
+}"""

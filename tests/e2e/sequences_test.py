@@ -83,6 +83,9 @@ class Sequences(SequenceChecks):
                                          for lengths in ([3, 3, 4], [0, 10, 0], [1, 0, 9])])
         for lengths in ([3, 3, 3], [3, 3, 5], [-1, 6, 5], [1 << 62, 1 << 62, 10]):
             self.check_fails({"x": self.some(10, 2), "lengths": np.array(lengths)}, "SplitToSequence")
+        text = sequence_models.LENGTHS.replace("float[10,2] x", "float[T,2] x")
+        self.check_reference("LENGTHS", [{"x": self.some(sum(lengths), 2), "lengths": np.array(lengths)}
+                                         for lengths in ([3, 3, 4], [0, 12, 0], [1, 0, 29])], "x:[T,2]", text)
         feeds = [{"x": self.some(10), "size": np.int64(size), "lengths": np.array(lengths)} for size, lengths in
                  ((1, [1, 2, 3, 4, 0]), (3, [5, 0, 5, 0, 0]), (10, [9, 0, 0, 0, 1]), (20, [2, 2, 2, 2, 2]))]
         self.check_reference("SIZES", feeds)
@@ -91,6 +94,8 @@ class Sequences(SequenceChecks):
 
     def test_elements_grow(self):
         self.check_reference("BEAMS", [{"rounds": np.int64(n), "choice": self.rng.integers(0, 3, 8)} for n in (0, 1, 5, 8)], "choice:[8]")
+        text = sequence_models.BEAMS.replace(" trips = Min(rounds, most)", " trips = Identity(rounds)")
+        self.check_reference("BEAMS", [{"rounds": np.int64(n), "choice": self.rng.integers(0, 3, 90)} for n in (0, 1, 8, 80)], "choice:[R]", text)
 
     def test_what_is_there_so_far(self):
         self.check_reference("SO_FAR", [{"x": self.some(3), "steps": self.some(5)}], "steps:[5]")
@@ -125,6 +130,14 @@ class Sequences(SequenceChecks):
                         "l_known/0": x[:2, 0], "l_known/1": x[2:, 0], "o_row": x[0] if found else np.zeros(2, np.float32),
                         "o_row.present": np.bool_(found), "l_rows": x[:m]}
             self.check_values({"x": x, "bounds": bounds, "limit": np.float32(limit), "m": np.int64(m)}, expected, (m, limit))
+
+    def test_optional_values_as_large_as_data_says(self):
+        x = self.some(6, 2)
+        self.compile(sequence_models.model(sequence_models.FIRST_FOUND, 18))
+        for bound, m in ((0, 6), (-3, 6), (9, 6), (0.5, 6), (0, 0), (0, 2)):
+            found = next((row for row in x[:m, 0] if row > bound), None)
+            expected = {"has": np.bool_(found is not None), "got": x if found is None else x[x[:, 0] >= found]}
+            self.check_values({"x": x, "bound": np.float32(bound), "m": np.int64(m)}, expected, (bound, m))
 
     def test_elements_of_other_types_are_named(self):
         for op, text in (("SequenceInsert", " l_a = SequenceConstruct(x)\n l_b = SequenceInsert(l_a, n)\n y = SequenceLength(l_b)"),

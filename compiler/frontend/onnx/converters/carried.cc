@@ -248,42 +248,30 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   if (type.dtype != form.type.dtype || type.shape.size() != form.type.shape.size()) refuse(name, type, form);
   bool fits = true;
   for (size_t d = 0; d < type.shape.size(); ++d) {
-    const int64_t more = type.shape[d] - extent_of(form, d);
-    if (form.is_room(d)) {
-      fits = make_room(form, d, more, name) && fits;
-      continue;
-    }
     const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
-    const auto found =
-        std::find_if(form.axes.begin(), form.axes.end(), [&](const Axis& axis) { return axis.axis == d; });
-    if (found == form.axes.end() ? more == 0 && !is_counted : more <= found->growth) continue;
-    fits = false;
-    if (found != form.axes.end() && found->growth != 0) refuse(name, type, form);
-    check_bound(more, name);
-    if (found != form.axes.end()) {
-      found->growth = more;
-    } else {
-      form.axes.push_back({d, std::max<int64_t>(more, 0), 0});
-    }
+    fits = make_room(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
   }
   return fits;
 }
 
-/// Whether there is room for `more` along an axis. First there is as much as a value needs, then as much as
-/// it gets longer by in each iteration.
-bool CarriedValues::make_room(Form& form, size_t axis, int64_t more, const std::string& name) {
+/// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
+/// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
+bool CarriedValues::make_room(Form& form, size_t axis, int64_t more, bool is_counted,
+                              const std::string& name) {
   const bool is_new =
       std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
+  if (is_new && more == 0 && !is_counted) return true;
   Axis& own = form.along(axis);
-  if (more <= own.growth) return true;
-  if (is_new || !own.is_raised) {
-    form.type.shape[axis] += more;
-    own.is_raised = true;
-    return false;
-  }
+  if (more <= own.growth) return own.is_room || !is_new;
   if (own.growth != 0) refuse(name, form.type, form);
-  check_bound(more, name);
-  own.growth = more;
+  if (own.raised == 0) {
+    own.raised = more;
+    form.type.shape[axis] += more;
+  } else {
+    check_bound(more, name);
+    form.type.shape[axis] -= own.raised;
+    own.growth = more;
+  }
   return false;
 }
 
@@ -315,12 +303,9 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
   if (before) form.initial = in_form(context_, form.initial, elements);
   form.kind = Kind::kStack;
   const bool is_list = result.kind == Binding::Kind::kSequence;
-  const int64_t more =
-      (is_list ? static_cast<int64_t>(result.elements.size()) : node_.type(result.tensor).shape[0]) -
-      form.type.shape[0];
-  if (is_list && more == 0) return;
-  check_bound(more, name);
-  form.axes = {{0, std::max<int64_t>(more, 0), 0}};
+  const int64_t length =
+      is_list ? static_cast<int64_t>(result.elements.size()) : node_.type(result.tensor).shape[0];
+  static_cast<void>(make_room(form, 0, length - form.type.shape[0], !is_list, name));
 }
 
 /// A sequence in the form of a stack that is handed on, which gets a table where it needs one.
@@ -365,7 +350,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
       flags.push_back(presence(context_, result));
       const V x = held(result);
       values.push_back(x == ir::kAbsent ? largest(form, x) : x);
-      if (!widen(form, values.back(), names[i])) refuse(names[i], node_.type(values.back()), form);
+      fits = widen(form, values.back(), names[i]) && fits;
       continue;
     }
     if (!is_same(result, form.initial) && add_optional(form, result)) {

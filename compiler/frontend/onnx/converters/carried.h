@@ -40,7 +40,7 @@ private:
     size_t count = 0;    ///< its place among the counts
     /// No count says how much of it is there: the stack's table does, or the zeros behind a string.
     bool is_room = false;
-    bool is_raised = false;  ///< there is more room than the first value needs
+    int64_t raised = 0;  ///< how much more room there is than the first value needs, while it does not grow
   };
   /// kTable: of a stack's extents, behind all others.
   enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant, kTable };
@@ -69,7 +69,7 @@ private:
   bool has_table(const Form& form) const;
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
-  bool make_room(Form& form, size_t axis, int64_t more, const std::string& name);
+  bool make_room(Form& form, size_t axis, int64_t more, bool is_counted, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
   size_t places() const;

@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMostForms = 3;
+  static constexpr size_t kMostForms = 4;
 
   Values begin() {
     number_ = context_.builder.next_loop();
