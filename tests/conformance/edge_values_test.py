@@ -187,6 +187,24 @@ class EdgeValues(OneNode):
             y = x[..., np.clip(np.ceil(at - np.float32(0.5)), 0, 32).astype(np.int64)]
             self.check("Resize", 13, [x, None, np.array([1, 1, 1, scale], np.float32)], [y], mode="nearest")
 
+    def test_grams_of_rows_whose_length_is_free(self):
+        pool = [(5, 6), (7, 8), (6, 7)]
+        options = {"max_gram_length": 2, "min_gram_length": 2, "mode": "TF", "ngram_counts": [0, 2], "ngram_indexes": [3, 4, 0, 1, 2],
+                   "pool_int64s": [4, 9, *(number for gram in pool for number in gram)]}
+        for extent in (0, 1, 2, 7):
+            row = [5, 6, 7, 8, 6, 7, 2][:extent]
+            counts = np.zeros((2, 5), np.float32)
+            for i, first in enumerate(row):
+                for second in row[i + 1:i + 7]:
+                    if (first, second) in pool:
+                        counts[:, pool.index((first, second))] += 1
+            x = np.array([row] * 2, np.int64)
+            with self.subTest(extent=extent):
+                self.check("TfIdfVectorizer", 9, [x], [counts], max_skip_count=5, **options)
+                if extent > 0:
+                    self.check("TfIdfVectorizer", 9, [x], [counts], free={0: {0: "N", 1: "T"}}, buckets="N=3;T=12",
+                               max_skip_count=5, **options)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 // Triangles and determinants of matrices, and counts of n-grams.
 #include <algorithm>
+#include <set>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
@@ -17,17 +18,14 @@ struct Grams {
   std::vector<size_t> positions;
 };
 
-/// Matches of each n-gram in each row of x [rows, extent], its elements `distance` apart: [rows, grams].
-V count_grams(Compose& c, V x, const Grams& grams, int64_t distance) {
-  const int64_t rows = c.shape(x)[0], extent = c.shape(x)[1],
-                count = static_cast<int64_t>(grams.positions.size());
-  const int64_t windows = extent - (grams.length - 1) * distance;
-  std::vector<int64_t> from;
-  for (int64_t window : c.count_to(windows)) {
-    for (int64_t i = 0; i < grams.length; ++i) from.push_back(window + i * distance);
-  }
-  const V seen =
-      c.reshape(c.gather(x, c.ints(from, {windows, grams.length}), 1), {rows, windows, 1, grams.length});
+/// Matches of each n-gram that begins at one of the first `windows` elements of each row of x [rows, more],
+/// its elements `distance` apart: [rows, grams].
+V count_grams(Compose& c, V x, int64_t windows, const Grams& grams, int64_t distance) {
+  const int64_t rows = c.shape(x)[0], count = static_cast<int64_t>(grams.positions.size());
+  std::vector<int64_t> places = c.count_to(grams.length);
+  for (int64_t& place : places) place *= distance;
+  const V from = c.add(c.ints(c.count_to(windows), {windows, 1}), c.ints(places, {1, grams.length}));
+  const V seen = c.reshape(c.gather(x, from, 1), {rows, windows, 1, grams.length});
   const V equal =
       c.cast(c.binary("equal", seen, c.ints(grams.elements, {count, grams.length})), DType::kFloat32);
   return c.reduce("reduce_sum", c.reduce("reduce_min", equal, {3}, false), {1}, false);
@@ -53,6 +51,15 @@ std::vector<Grams> read_grams(const NodeContext& context, const std::vector<int6
   return result;
 }
 
+/// An integer that stands in no n-gram.
+int64_t element_of_none(const std::vector<Grams>& all) {
+  std::set<int64_t> elements;
+  for (const Grams& grams : all) elements.insert(grams.elements.begin(), grams.elements.end());
+  int64_t none = -1;
+  while (elements.count(none) != 0) --none;
+  return none;
+}
+
 }  // namespace
 
 // Counts of the pool's n-grams, whose elements may stand up to max_skip_count further apart.
@@ -71,7 +78,17 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   if (shape.empty() || shape.size() > 2)
     context.invalid("X has shape " + to_string(shape) + ", expected rank 1 or 2");
   const int64_t rows = shape.size() == 2 ? shape[0] : 1;
-  const V x = c.reshape(c.cast(elements, DType::kInt64), {rows, shape.back()});
+  // Distances past a row's end find nothing; the first ones are looked at in short rows too, so that the
+  // graph is the same for each extent that may be free.
+  constexpr int64_t kFirst = 64;
+  const int64_t extent = shape.back();
+  const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max(extent, kFirst)) + 1;
+  // Behind each row there is what no n-gram has, so that all begin at any element, however far they reach.
+  int64_t reach = 0;
+  for (const Grams& grams : all) reach = std::max(reach, context.product(grams.length - 1, most));
+  const V row = c.reshape(c.cast(elements, DType::kInt64), {rows, extent});
+  const V x =
+      reach == 0 ? row : c.concat({row, c.expand(c.ints({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
   int64_t width = 0;
   for (int64_t column : columns) {
     if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));
@@ -81,11 +98,9 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   V sum = c.filled(DType::kFloat32, {rows, width}, 0);
   for (const Grams& grams : all) {
     V counts = ir::kAbsent;
-    for (int64_t distance = 1; distance <= std::max<int64_t>(skips, 0) + 1; ++distance) {
-      const bool fits = distance <= shape.back() && (grams.length - 1) * distance < shape.back();
-      // Distances make no difference to a single element.
-      if (!fits || (grams.length == 1 && distance > 1)) break;
-      const V part = count_grams(c, x, grams, distance);
+    // Distances make no difference to a single element.
+    for (int64_t distance = 1; distance <= (grams.length == 1 ? 1 : most); ++distance) {
+      const V part = count_grams(c, x, extent, grams, distance);
       counts = counts == ir::kAbsent ? part : c.add(counts, part);
     }
     if (counts == ir::kAbsent) continue;
