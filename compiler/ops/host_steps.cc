@@ -63,7 +63,9 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
          "; expected [batch,n,4] and [batch,classes,n]");
   static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
   static_cast<void>(attr_int(context.attrs, "center_form"));
-  const int64_t kept = std::clamp<int64_t>(attr_int(context.attrs, "max_per_class"), 0, boxes[1]);
+  const int64_t most = attr_int(context.attrs, "max_per_class");
+  const bool has_room = attr_bool(context.attrs, "has_room", false);
+  const int64_t kept = has_room ? std::max<int64_t>(most, 0) : std::clamp<int64_t>(most, 0, boxes[1]);
   return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
 }
 
@@ -261,7 +263,8 @@ std::vector<ir::OpDef> host_step_ops() {
           "select_boxes", 2, &infer_boxes,
           [](const ir::ReferenceContext& context) { run_host("select_boxes", context); },
           "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
-          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
+          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), has_room "
+          "(int: rows for max_per_class of each class, where there are fewer boxes too; 0), "
           "iou_threshold, score_threshold (floats; the latter optional)"),
       host_op(
           "distinct", 2, &infer_distinct,

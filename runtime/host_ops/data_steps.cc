@@ -75,14 +75,17 @@ void select_boxes_step(const HostCall& call) {
   expect(call, 2, 2);
   const Attributes attributes(call);
   BoxSelection selection;
+  const bool has_room = attributes.has("has_room") && attributes.flag("has_room");
+  constexpr int64_t kMostRoom = 1 << 16;
   selection.max_per_class = attributes.integer("max_per_class");
+  if (has_room) selection.max_per_class = std::min(selection.max_per_class, kMostRoom);
   selection.iou_threshold = attributes.real("iou_threshold");
   if (attributes.has("score_threshold")) selection.score_threshold = attributes.real("score_threshold");
   selection.center_form = attributes.flag("center_form");
   const Tensor rows = select_boxes(copied(call.inputs[0]), copied(call.inputs[1]), selection);
   const Shape& scores = call.inputs[1].shape;
-  const int64_t entries =
-      scores[0] * scores[1] * 3 * std::clamp<int64_t>(selection.max_per_class, 0, scores[2]);
+  const int64_t most = std::clamp<int64_t>(selection.max_per_class, 0, has_room ? kMostRoom : scores[2]);
+  const int64_t entries = scores[0] * scores[1] * 3 * most;
   int64_t* target = integers(call, 0, entries);
   std::fill_n(target, entries, 0);
   if (rows.num_bytes() != 0) std::memcpy(target, rows.data(), rows.num_bytes());

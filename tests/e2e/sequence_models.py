@@ -263,3 +263,50 @@ FIRST_FOUND = """g (float[6,2] x, float bound, int64 m) => (bool has, float[K,2]
  got = If (has) <then_branch = t2 () => (float[k,2] g1) { g1 = OptionalGetElement(o_best) },
    else_branch = e2 () => (float[k,2] g2) { g2 = Identity(x) }>
 }"""
+
+# Two lists side by side: what is found of each row, and scores as many as that; both again in a second loop.
+PAIRS = """g (float[R,7,2] x, float[R,7] scores, float bound) => (float[K,3] all, float[K,2] weighted) {
+""" + CONSTANTS + """ R1 = Shape<start=0, end=1>(x)
+ R0 = Squeeze(R1)
+ none = SequenceEmpty()
+ nones = SequenceEmpty()
+ l_x, l_s = Loop <body = b (int64 i, bool c, float[k,2] l_in, float[k] l_s_in) => (bool c1, float[k,2] l_out, float[k] l_s_out) {
+   c1 = Identity(c)
+   row = Gather<axis=0>(x, i)
+   score = Gather<axis=0>(scores, i)
+   mask = Less(score, bound)
+   again = Greater(bound, score)
+   part = Compress<axis=0>(row, mask)
+   own = Compress<axis=0>(score, again)
+   l_out = SequenceInsert(l_in, part)
+   l_s_out = SequenceInsert(l_s_in, own)
+ }> (R0, true, none, nones)
+ nonej = SequenceEmpty()
+ nonew = SequenceEmpty()
+ l_j, l_w = Loop <body = b2 (int64 j, bool d, float[k,3] l_j_in, float[k,2] l_w_in) => (bool d1, float[k,3] l_j_out, float[k,2] l_w_out) {
+   d1 = Identity(d)
+   rows = SequenceAt(l_x, j)
+   weights = SequenceAt(l_s, j)
+   column = Unsqueeze(weights, one1)
+   both = Concat<axis=1>(rows, column)
+   product = Mul(rows, column)
+   l_j_out = SequenceInsert(l_j_in, both)
+   l_w_out = SequenceInsert(l_w_in, product)
+ }> (R0, true, nonej, nonew)
+ all = ConcatFromSequence<axis=0>(l_j)
+ weighted = ConcatFromSequence<axis=0>(l_w)
+}"""
+
+# What two masks find, added: as many of one as of the other, or the run fails.
+SUMS = """g (float[8] x, float[5] y) => (float[K] sum, float[K,2] both) {
+ zero = Constant<value = float {0}>()
+ two = Constant<value = int64[1] {1}>()
+ in_x = Greater(x, zero)
+ in_y = Greater(y, zero)
+ of_x = Compress<axis=0>(x, in_x)
+ of_y = Compress<axis=0>(y, in_y)
+ sum = Add(of_x, of_y)
+ column_x = Unsqueeze(of_x, two)
+ column_y = Unsqueeze(of_y, two)
+ both = Concat<axis=1>(column_x, column_y)
+}"""

@@ -69,8 +69,21 @@ class Sequences(SequenceChecks):
         feeds = [{"boxes": boxes_of(self.rng, 12), "scores": self.rng.uniform(0, most, (3, 12)).astype(np.float32)} for most in (1, 0.35, 0.2)]
         self.check_reference("DETECTIONS", feeds, "boxes:[12,4] scores:[3,12]")
         other = {"boxes": boxes_of(self.rng, 30), "scores": self.rng.uniform(0, 1, (7, 30)).astype(np.float32)}
+        self.check_reference("DETECTIONS", [*feeds, other], "boxes:[N,4] scores:[C,N]")
         self.check_reference("DETECTIONS", [*feeds, other], "boxes:[N,4] scores:[C,N]",
-                             sequence_models.DETECTIONS.replace("most = Constant<value = int64[1] {5}>", "most = Constant<value = int64[1] {1000}>"))
+                             sequence_models.DETECTIONS.replace("most = Constant<value = int64[1] {5}>", "most = Constant<value = int64[1] {100000}>"))
+
+    def test_lists_side_by_side(self):
+        feeds = [{"x": self.some(3, 7, 2), "scores": self.some(3, 7), "bound": np.float32(bound)} for bound in (0, 9, -9)]
+        self.check_reference("PAIRS", feeds, "x:[3,7,2] scores:[3,7]")
+        self.check_reference("PAIRS", [*feeds, {"x": self.some(20, 7, 2), "scores": self.some(20, 7), "bound": np.float32(0.3)}],
+                             "x:[R,7,2] scores:[R,7]")
+
+    def test_as_many_of_one_as_of_the_other(self):
+        x = np.arange(-4, 4).astype(np.float32)
+        self.check_reference("SUMS", [{"x": x, "y": np.array(y, np.float32)} for y in ([1, 2, 3, -1, -1], [5, 6, -1, -1, 7])])
+        for y in ([1, 2, -3, -1, -1], [1, 2, 3, 4, -1]):
+            self.check_fails({"x": x, "y": np.array(y, np.float32)}, "outside its axis")
 
     def test_elements_of_several_shapes(self):
         self.check_reference("PLACES", [{"a": self.some(2, 3), "b": self.some(4, 3), "c": self.some(1, 3), "place": np.int64(place)}

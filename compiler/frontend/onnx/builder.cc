@@ -147,7 +147,7 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     if (renamed && !output.empty()) output = fresh_name(output);
   }
   NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_,
-                      is_sample_);
+                      is_sample_, guard_);
   const std::string where = "op " + node.op_type + ", opset " + std::to_string(opset_) + ", attribute ";
   std::vector<Binding> outputs;
   try {

@@ -33,7 +33,7 @@ class NodeContext {
 public:
   NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
               std::vector<ir::ValueId> inputs, const ModelSource& source,
-              const std::set<std::string>& reserved_names, bool is_sample);
+              const std::set<std::string>& reserved_names, bool is_sample, ir::ValueId guard);
 
   const NodeProto& node() const { return node_; }
   const std::string& label() const { return label_; }  ///< the node's name, or a made one
@@ -41,6 +41,8 @@ public:
   ir::Graph& graph() { return graph_; }
   const Digest& source_digest() const;           ///< of the model
   bool is_sample() const { return is_sample_; }  ///< ImportOptions::is_sample
+
+  ir::ValueId guard() const { return guard_; }  ///< GraphBuilder::guard
 
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return node_.outputs.size(); }
@@ -120,6 +122,7 @@ private:
   const ModelSource& source_;
   const std::set<std::string>& reserved_;
   bool is_sample_;
+  ir::ValueId guard_;
   ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;
   mutable std::map<ir::ValueId, Tensor> evaluated_;  ///< values that `known` worked out

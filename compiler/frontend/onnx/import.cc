@@ -289,7 +289,8 @@ private:
     const NodeProto none;
     const std::set<std::string> reserved = top_level_names(model_.graph);
     DataExtents extents(graph_);
-    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample);
+    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample,
+                     ir::kAbsent);
     const StructureContext context{builder_, node, scope_, {}};
     if (node.data_shape(all.tensor).extents.empty()) {
       for (int64_t i = 0; i < node.type(all.tensor).shape[0]; ++i)

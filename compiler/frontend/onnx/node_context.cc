@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/data_extents.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
@@ -74,7 +75,7 @@ const AttributeProto* find_attribute(const NodeProto& node, const char* name, At
 
 NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label,
                          int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
-                         const std::set<std::string>& reserved_names, bool is_sample)
+                         const std::set<std::string>& reserved_names, bool is_sample, ir::ValueId guard)
     : graph_(graph),
       extents_(extents),
       node_(node),
@@ -84,6 +85,7 @@ NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto
       source_(source),
       reserved_(reserved_names),
       is_sample_(is_sample),
+      guard_(guard),
       first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
 
@@ -229,6 +231,10 @@ std::string NodeContext::temporary_name() {
 
 std::vector<ir::ValueId> NodeContext::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
                                                ir::Attrs attrs) {
+  const ir::OpDef& def = graph_.ops().get(op);
+  const bool is_pairwise = def.pattern == ir::Pattern::kElementwise && (def.max_inputs == 2 || op == "where");
+  if (is_pairwise) inputs = with_same_counts(*this, std::move(inputs), std::nullopt);
+  if (op == "concat") inputs = with_same_counts(*this, std::move(inputs), attrs.int_of("axis"));
   const std::string name = temporary_name();
   std::vector<ir::ValueId> outputs =
       graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
@@ -274,7 +280,7 @@ std::vector<ir::ValueId> NodeContext::results_of(const OpRow* row, const std::ve
   for (size_t i = 0; i < own.outputs.size(); ++i) {
     if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
   }
-  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, is_sample_);
+  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, is_sample_, guard_);
   row->convert(inner);
   return inner.outputs();
 }

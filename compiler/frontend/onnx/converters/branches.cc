@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -150,7 +151,7 @@ Bindings only_branch(StructureContext& context, std::vector<Binding> results, V 
   for (Binding& result : results) {
     V* const value = !result.elements.empty() ? result.elements.data() : &result.tensor;
     if (*value == ir::kAbsent) continue;
-    *value = value_if(context, *value, is_taken);
+    *value = value_if(context.node, *value, is_taken);
     return results;
   }
   return results;

@@ -9,6 +9,7 @@
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -121,7 +122,7 @@ Bindings convert_sequence_insert(StructureContext& context) {
     // An empty list has one place.
     Compose c(context.node);
     const ir::ValueId place = c.reshape(c.cast(context.node.input(2), DType::kInt64), {1});
-    return one_sequence({value_if(context, element, c.binary("equal", place, c.ints({0}, {1})))});
+    return one_sequence({value_if(context.node, element, c.binary("equal", place, c.ints({0}, {1})))});
   }
   const std::ptrdiff_t at =
       context.has_input(2) ? position_of(context, 2, size, size) : static_cast<std::ptrdiff_t>(size);

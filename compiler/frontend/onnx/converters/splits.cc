@@ -9,6 +9,7 @@
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -80,7 +81,7 @@ private:
     V x = x_;
     if (is_counted()) {
       const V count = *count_along(node_, x_, axis_);
-      x = value_if(context_, filled_along(node_, x_, axis_, "zero"),
+      x = value_if(node_, filled_along(node_, x_, axis_, "zero"),
                    c_.binary("equal", count, c_.ints({total}, {1})));
     } else if (total != extent_) {
       node_.invalid("split adds up to " + std::to_string(total) + ", the axis has " +
@@ -126,7 +127,7 @@ private:
     const V total = c_.reduce("reduce_sum", all, {0}, true);
     const V fits = c_.binary("and", all_of(c_.binary("less_equal", c_.ints({0}, {1}), all)),
                              c_.binary("equal", total, *count_along(node_, x_, axis_)));
-    const V lengths = c_.add(c_.clip(all, 0, static_cast<double>(extent_)), zero_if(context_, fits));
+    const V lengths = c_.add(c_.clip(all, 0, static_cast<double>(extent_)), zero_if(node_, fits));
     const V ends = node_.add("cumsum", {lengths}, {{"axis", int64_t{0}}});
     const Binding found = parts_at(c_.sub(ends, lengths), lengths, bound(0, true));
     if (!is_list) return std::vector{counted(found, *parts)};
@@ -140,7 +141,7 @@ private:
     const V given = c_.reshape(c_.cast(split, DType::kInt64), {1}), one = c_.ints({1}, {1});
     const int64_t room = bound(1, true), most = (extent_ + bound(1, false) - 1) / bound(1, false);
     const V size = c_.add(c_.clip(given, 1, static_cast<double>(std::max<int64_t>(extent_, 1))),
-                          zero_if(context_, c_.binary("less_equal", one, given)));
+                          zero_if(node_, c_.binary("less_equal", one, given)));
     const V count = *count_along(node_, x_, axis_);
     if (most == 0) node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
     const V starts = c_.mul(c_.ints(c_.count_to(most), {most}), size), zero = c_.ints({0}, {1});

@@ -5,6 +5,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -218,29 +219,6 @@ V number_of_elements(StructureContext& context, const Binding& sequence) {
   return context.node.int64_constant({static_cast<int64_t>(sequence.elements.size())});
 }
 
-namespace {
-
-/// 0 where it holds, else `extent`, which no gather of so many finds.
-V place_if(StructureContext& context, V holds, int64_t extent) {
-  Compose c(context.node);
-  const V guard = context.builder.guard();
-  if (guard != ir::kAbsent) holds = c.binary("or", holds, c.unary("not", guard));
-  return c.where(holds, c.ints({0}, {1}), c.ints({extent}, {1}));
-}
-
-}  // namespace
-
-V zero_if(StructureContext& context, V holds) {
-  Compose c(context.node);
-  // Of one element nothing would be left to look up.
-  return c.gather(c.ints({0, 1}, {2}), place_if(context, holds, 2), 0);
-}
-
-V value_if(StructureContext& context, V x, V holds) {
-  Compose c(context.node);
-  return c.squeeze(c.gather(c.unsqueeze(x, 0), place_if(context, holds, 1), 0), 0);
-}
-
 V element_as(const StructureContext& context, V x, const std::vector<size_t>& uneven, V row) {
   Compose c(context.node);
   for (const size_t axis : uneven) {
@@ -334,7 +312,7 @@ V even_extent(StructureContext& context, V table, int64_t axis) {
   const V most = largest_extent(context.node, table, axis);
   if (c.shape(table)[0] < 2) return most;
   const V least = extreme_extent(context.node, table, axis, "reduce_min", "largest");
-  return c.add(most, zero_if(context, c.binary("less_equal", most, least)));
+  return c.add(most, zero_if(context.node, c.binary("less_equal", most, least)));
 }
 
 /// The elements of each part close together: `x` has the parts along its axis `at`, their elements behind.

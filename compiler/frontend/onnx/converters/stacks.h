@@ -50,12 +50,6 @@ ir::ValueId presence(StructureContext& context, const Binding& binding);
 /// How many elements there are, i64 [1].
 ir::ValueId number_of_elements(StructureContext& context, const Binding& sequence);
 
-/// 0, as i64 [1]. A run in which `holds` (bool [1]) is false fails there, unless that is in a branch that is
-/// not taken.
-ir::ValueId zero_if(StructureContext& context, ir::ValueId holds);
-/// x; a run fails as zero_if says.
-ir::ValueId value_if(StructureContext& context, ir::ValueId x, ir::ValueId holds);
-
 /// The operators on a stack. `position` (integers, one element) counts from the end where it is negative; a
 /// run fails where it is none, unless it is in a branch that is not taken.
 ir::ValueId stack_element(StructureContext& context, const Binding& all, ir::ValueId position);

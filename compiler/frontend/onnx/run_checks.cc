@@ -1,0 +1,73 @@
+#include "compiler/frontend/onnx/run_checks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/counted.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// 0 where it holds, else `extent`, which no gather of so many finds.
+V place_if(NodeContext& context, V holds, int64_t extent) {
+  Compose c(context);
+  const V guard = context.guard();
+  if (guard != ir::kAbsent) holds = c.binary("or", holds, c.unary("not", guard));
+  return c.where(holds, c.ints({0}, {1}), c.ints({extent}, {1}));
+}
+
+/// An axis of an operand whose extent data decides.
+struct CountedAxis {
+  size_t operand = 0;
+  int64_t axis = 0;
+  V count = ir::kAbsent;
+  int64_t room = 0;
+};
+
+}  // namespace
+
+V zero_if(NodeContext& context, V holds) {
+  Compose c(context);
+  // Of one element nothing would be left to look up.
+  return c.gather(c.ints({0, 1}, {2}), place_if(context, holds, 2), 0);
+}
+
+V value_if(NodeContext& context, V x, V holds) {
+  Compose c(context);
+  return c.squeeze(c.gather(c.unsqueeze(x, 0), place_if(context, holds, 1), 0), 0);
+}
+
+std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
+                                std::optional<int64_t> joined) {
+  std::map<size_t, std::vector<CountedAxis>> meeting;  // by axis from the end
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == ir::kAbsent) continue;
+    const DataShape shape = context.data_shape(operands[i]);
+    if (!shape.is_known) return operands;
+    const Shape& extents = context.type(operands[i]).shape;
+    for (const DataExtent& extent : shape.extents) {
+      const auto axis = static_cast<int64_t>(extent.axis);
+      if (axis == joined || extents[extent.axis] == 1) continue;
+      meeting[extents.size() - extent.axis].push_back({i, axis, extent.count, extents[extent.axis]});
+    }
+  }
+  Compose c(context);
+  for (const auto& [behind, axes] : meeting) {
+    const CountedAxis least = *std::min_element(
+        axes.begin(), axes.end(), [](const CountedAxis& a, const CountedAxis& b) { return a.room < b.room; });
+    for (const CountedAxis& own : axes) {
+      if (context.same_count(own.count, least.count)) continue;
+      V& x = operands[own.operand];
+      const V same = c.binary("equal", own.count, least.count);
+      x = c.slice(filled_along(context, x, own.axis, "zero"), own.axis, 0, least.room);
+      x = take_first(context, value_if(context, x, same), least.count, own.axis);
+    }
+  }
+  return operands;
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,23 @@
+/// What a run has to hold to, where nothing says it before: a run in which it does not fails at the node.
+/// Thread-safety: as the context.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+/// 0, as i64 [1]. A run in which `holds` (bool [1]) is false fails there, unless that is in a branch that is
+/// not taken.
+ir::ValueId zero_if(NodeContext& context, ir::ValueId holds);
+/// x; a run fails as zero_if says.
+ir::ValueId value_if(NodeContext& context, ir::ValueId x, ir::ValueId holds);
+/// Operands of an operator on their elements at the same index, broadcast, or, with `joined`, of a
+/// concatenation along that axis: where two axes meet whose extents data decides and of which it cannot be
+/// told that they are the same, they get the same count. A run fails in which they are not.
+std::vector<ir::ValueId> with_same_counts(NodeContext& context, std::vector<ir::ValueId> operands,
+                                          std::optional<int64_t> joined);
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,60 @@
+"""Sequences and optional values that data decides about, as outputs behind HTTP: in NPZ and in KServe v2."""
+
+import unittest
+
+import numpy as np
+import sequence_models
+import serving
+
+X = np.array([[-1, 2], [0.5, 3], [4, 5], [0.25, 6], [-2, 7]], np.float32)
+BOUNDS = np.array([0, 0.4, 9], np.float32)
+KINDS = {"float32": "FP32", "int64": "INT64"}
+
+
+def expected(m, limit):
+    parts = [X[X[:, 0] < bound] for bound in BOUNDS[:m]]
+    padded = np.zeros((m, max(len(part) for part in parts), 2), np.float32)
+    for row, part in zip(padded, parts, strict=True):
+        row[:len(part)] = part
+    found = X.max() < limit
+    return {"l_parts": padded, "l_parts.extents": np.array([part.shape for part in parts]), "l_known/0": X[:2, 0], "l_known/1": X[2:, 0],
+            "o_row": X[0] if found else np.zeros(2, np.float32), "o_row.present": np.bool_(found), "l_rows": X[:m]}
+
+
+class SequencesBehindHttp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        assert cls.server.upload("lists", sequence_models.model(sequence_models.RESULTS, 18)).status == 201
+        answer = cls.server.deploy("lists", cls.server.compile("lists", {}), version="1")
+        assert answer.status == 201, answer.body
+
+    def inputs(self, m, limit):
+        return {"x": X, "bounds": BOUNDS, "limit": np.float32(limit), "m": np.int64(m)}
+
+    def test_arrays(self):
+        for m, limit in ((3, 9), (1, -9), (2, 9)):
+            answer = self.server.infer("lists", self.inputs(m, limit))
+            self.assertEqual(answer.status, 200, answer.body)
+            actual, wanted = serving.from_npz(answer.body), expected(m, limit)
+            self.assertEqual(set(actual), set(wanted))
+            for name, value in wanted.items():
+                np.testing.assert_array_equal(actual[name], value, name)
+
+    def test_kserve(self):
+        names = [output["name"] for output in self.server.request("GET", "/v2/models/lists").json()["outputs"]]
+        self.assertEqual(names, list(expected(1, 9)))
+        tensors = [{"name": name, "datatype": KINDS[str(value.dtype)], "shape": list(value.shape), "data": value.ravel().tolist()}
+                   for name, value in ((name, np.asarray(value)) for name, value in self.inputs(2, -9).items())]
+        answer = self.server.send_json("POST", "/v2/models/lists/infer", {"inputs": tensors})
+        self.assertEqual(answer.status, 200, answer.body)
+        wanted = expected(2, -9)
+        outputs = {output["name"]: output for output in answer.json()["outputs"]}
+        self.assertEqual(set(outputs), set(wanted))
+        for name, value in wanted.items():
+            self.assertEqual(outputs[name]["shape"], list(value.shape), name)
+            np.testing.assert_array_equal(np.array(outputs[name]["data"]).reshape(value.shape), value, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
