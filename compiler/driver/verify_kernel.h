@@ -30,7 +30,8 @@ void check_outputs(const plan::Kernel& kernel, const KernelReference& reference,
 
 /// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares every output
 /// element with the reference (where that refuses the data, of smaller integers, too): within
-/// kernel.tolerance of the largest magnitude, NaN and infinities at the same places, and errors alike.
+/// kernel.tolerance of the largest magnitude, and a few times what the reference itself moves by when its
+/// inputs are off by a rounding; NaN and infinities at the same places, and errors alike.
 /// Kernels that make integers of sums get whole numbers as floats: of others a sum may lie on either side of
 /// where the integer changes. Throws Error(kWrongAnswer) naming the kernel, the element and both values.
 void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,

@@ -41,12 +41,13 @@ def rows(b):
     """Softmax, normalization and reductions of long rows and of many."""
     shape = [b.pick([1, 3, 17, 64, 100]), b.pick(LONG + [768, 1000, 1031])]
     kind = b.pick(["Softmax", "LogSoftmax", "LayerNormalization", "reduce", "reduce", "ArgMax", "CumSum", "TopK"])
-    x = b.x(shape, constant=0)
+    dtype = "f2" if kind == "LayerNormalization" and b.chance(0.3) else "f4"
+    x = b.x(shape, dtype, constant=0)
     b.rtol, b.atol = 5e-4, 1e-4
     if kind in ("Softmax", "LogSoftmax", "ArgMax"):
         b.node(kind, [x], axis=b.axis(2))
     elif kind == "LayerNormalization":
-        b.node(kind, [x, b.x(shape[1:], constant=1), b.x(shape[1:], constant=1)])
+        b.node(kind, [x, b.x(shape[1:], dtype, constant=1), b.x(shape[1:], dtype, constant=1)])
     elif kind == "CumSum":
         b.node(kind, [x, b.ints(np.int64(b.axis(2)))])
     elif kind == "TopK":

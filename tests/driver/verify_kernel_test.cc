@@ -59,6 +59,21 @@ int32_t gather_of_two(const tm_call* call) {
   return TM_OK;
 }
 
+constexpr int64_t kTerms = 768, kSums = 128;
+
+/// y[i] = log of the sum of x[i], summed from the front; `wrong`: without the last term.
+template <bool wrong>
+int32_t log_of_sums(const tm_call* call) {
+  const auto* x = static_cast<const float*>(call->buffers[0]);
+  auto* y = static_cast<float*>(call->buffers[1]);
+  for (int64_t i = 0; i < kSums; ++i) {
+    float sum = 0;
+    for (int64_t k = 0; k < kTerms - (wrong ? 1 : 0); ++k) sum += x[i * kTerms + k];
+    y[i] = std::log(sum);
+  }
+  return TM_OK;
+}
+
 plan::Kernel kernel_of(std::string_view body) {
   const ir::Graph graph = parse("graph \"one\" " + std::string(body));
   return plan::extract_kernels(graph).kernels.at(0);
@@ -93,6 +108,23 @@ TEST(VerifyKernel, OneWrongElementAnywhereIsFound) {
   expect_wrong(kernel, &abs_kernel<99, 2>, "nan");
   expect_wrong(kernel, &abs_kernel<31, 4>, "element 31");
   expect_wrong(kernel_of(kIncrement), &increment_kernel<true>, "element 99");
+}
+
+TEST(VerifyKernel, WhatARoundingOfTheInputsMovesMayDifferByAsMuch) {
+  const plan::Kernel kernel = kernel_of(
+      "(%x: f32[128,768]) {\n  %y: f32[128] = reduce_log_sum(%x) {axes: ints[1], keepdims: 0}\n"
+      "  return %y\n}\n");
+  const std::vector<const Tensor*> none(1, nullptr);
+  EXPECT_NO_THROW(driver::verify_kernel(kernel, &log_of_sums<false>, {}, none));
+  expect_wrong(kernel, &log_of_sums<true>, "the reference gives");
+}
+
+TEST(VerifyKernel, WhatIsCastToSixteenBitsMayRoundTheOtherWay) {
+  const plan::Kernel kernel = kernel_of(
+      "(%x: f32[4,8]) {\n  %y: f16[4,8] = fused(%x) (%x: f32[4,8]) {\n"
+      "    %s: f32[4,8] = softmax(%x) {axis: 1}\n    %c: f16[4,8] = cast(%s) {to: f16}\n    return %c\n  }\n"
+      "  return %y\n}\n");
+  EXPECT_GE(kernel.tolerance, 0x1p-10);
 }
 
 TEST(VerifyKernel, ErrorsOnGoodDataAndSilenceOnBadDataAreWrong) {
