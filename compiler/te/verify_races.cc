@@ -14,10 +14,6 @@
 namespace tensormill::te {
 namespace {
 
-/// Comparisons of one buffer's accesses above which only equal accesses are compared: unrolled bodies repeat,
-/// shifted by constants, what was shown before they were unrolled.
-constexpr size_t kMaxPairs = 4096;
-
 /// A digit of the task number: task = sum of weight * digit.
 struct Digit {
   Var var;
@@ -219,7 +215,7 @@ bool same_indices(const TaskAccess& a, const TaskAccess& b) {
   return true;
 }
 
-void verify_class(const Var& task, std::vector<const TaskAccess*> accesses, PairProver& prover) {
+void verify_class(const Var& task, const std::vector<const TaskAccess*>& accesses, PairProver& prover) {
   std::vector<const TaskAccess*> distinct;
   for (const TaskAccess* access : accesses) {
     const auto same = [&](const TaskAccess* other) { return same_indices(*access, *other); };
@@ -255,7 +251,7 @@ void verify_races(const Var& task, const Expr& min, const Expr& extent,
   for (auto& [id, members] : classes) {
     const bool stores =
         std::any_of(members.begin(), members.end(), [](const TaskAccess* a) { return a->is_store; });
-    if (stores) verify_class(task, std::move(members), prover);
+    if (stores) verify_class(task, members, prover);
   }
 }
 

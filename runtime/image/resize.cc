@@ -23,8 +23,8 @@ std::vector<Taps> make_taps(int64_t source, int64_t target) {
   std::vector<Taps> result;
   for (int64_t i = 0; i < target; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-    const int64_t last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), source);
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(std::floor(center - support + 0.5)), 0);
+    const int64_t last = std::min<int64_t>(static_cast<int64_t>(std::floor(center + support + 0.5)), source);
     std::vector<double> weights;
     double sum = 0.0;
     for (int64_t k = first; k < last; ++k) {

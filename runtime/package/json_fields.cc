@@ -1,5 +1,7 @@
 #include "runtime/package/json_fields.h"
 
+#include <utility>
+
 #include "runtime/base/error.h"
 
 namespace tensormill::package {
@@ -51,7 +53,7 @@ std::string JsonFields::text(std::string_view key) {
 }
 
 std::string JsonFields::text_or(std::string_view key, std::string fallback) {
-  return has(key) ? text(key) : fallback;
+  return has(key) ? text(key) : std::move(fallback);
 }
 
 DType JsonFields::dtype(std::string_view key) {

@@ -17,7 +17,7 @@ http::Lane OpsHandler::lane(std::string_view, std::string_view target) const noe
   return path_of(target) == "/metrics" ? http::Lane::kWorker : http::Lane::kReserved;
 }
 
-http::Response OpsHandler::answer(const http::Request& request) {
+http::Response OpsHandler::respond(const http::Request& request) {
   const std::string_view path = path_of(request.target);
   if (request.method != "GET" && request.method != "HEAD") {
     throw Error(ErrorCode::kMethodNotAllowed, std::string(path) + " takes GET and HEAD alone");
@@ -40,7 +40,7 @@ http::Response OpsHandler::answer(const http::Request& request) {
 http::Response OpsHandler::handle(http::Request& request) noexcept {
   const std::string id = http::request_id_for(request.headers);
   try {
-    return answer(request);
+    return respond(request);
   } catch (const Error& error) {
     return http::problem_response(error, id);
   } catch (const std::exception& error) {

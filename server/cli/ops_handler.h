@@ -17,7 +17,7 @@ public:
   http::Response handle(http::Request& request) noexcept override;
 
 private:
-  http::Response answer(const http::Request& request);
+  http::Response respond(const http::Request& request);
 
   metrics::Registry& registry_;
   services::HealthService& health_;

@@ -197,6 +197,17 @@ void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
   }
 }
 
+/// Axes in the order in which they are resized: those that become shorter first, then the others from the
+/// last one on. Elements along the last one are gathered one by one, so that there should be few of them.
+/// Samples keep to one order.
+std::vector<size_t> resizing_order(const NodeContext& context, const std::vector<ResizeAxis>& axes) {
+  std::vector<size_t> order, growing;
+  for (size_t d = 0; d < axes.size(); ++d)
+    (!context.is_sample() && axes[d].out > axes[d].in ? growing : order).push_back(d);
+  order.insert(order.end(), growing.rbegin(), growing.rend());
+  return order;
+}
+
 ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
   check_axes(context, axes, options);
   Compose c(context);
@@ -206,7 +217,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
   const bool keeps = moves || dtype == DType::kFloat32 || dtype == DType::kFloat64;
   ir::ValueId x = keeps ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
   ir::ValueId outside = ir::kAbsent;
-  for (size_t d = 0; d < axes.size(); ++d) {
+  for (const size_t d : resizing_order(context, axes)) {
     // That a size is the axis' own may be by chance in a sample; batches and channels are not resized.
     const bool by_chance =
         context.is_sample() && d > 1 && (axes[d].by_size || axes[d].computed != ir::kAbsent);
