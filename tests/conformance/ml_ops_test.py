@@ -45,6 +45,13 @@ class MlOps(PeerCase):
         self.check_ml("OneHotEncoder", [x], cats_int64s=[1, 2, 3], zeros=1)
         self.check_ml("LabelEncoder", [x], keys_int64s=[1, 2, 3], values_int64s=[10, 20, 30], default_int64=-5)
         self.check_ml("LabelEncoder", [x], keys_int64s=[1, 2, 3], values_floats=[0.5, 1.5, 2.5])
+        # Keys close together, with gaps and below nothing; far apart; at both ends of the type.
+        ends = [-2**63, 2**63 - 1]
+        x = np.array([[-3, -2, 0, 5, 6], [100, ends[0], ends[1], -4, 2**62]], np.int64)
+        for keys in ([5, -3, 0, 2], [0, 2**62, -3], ends + [5], [2**63 - 1, 2**63 - 3], [-2**63, -2**63 + 2]):
+            self.check_ml("LabelEncoder", [x], keys_int64s=keys, values_int64s=list(range(10, 10 + len(keys))), default_int64=-5)
+        keys = list(range(1000, 3000, 2))
+        self.check_ml("LabelEncoder", [np.arange(900, 3100, 7)], keys_int64s=keys, values_floats=[k / 4 for k in keys], default_float=0.5)
 
     def test_linear_models(self):
         x = floats(5, 3)
