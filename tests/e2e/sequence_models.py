@@ -8,12 +8,14 @@ import onnx.parser
 
 
 def typed(info):
-    """The parser knows tensors alone: what is named l_ is a sequence of them, what is named o_ an optional one."""
+    """The parser knows tensors alone: what is named l_ is a sequence of them, what is named o_ an optional one, q_ an optional sequence."""
     tensor = info.type
     if info.name.startswith("l_"):
         return onnx.helper.make_value_info(info.name, onnx.helper.make_sequence_type_proto(tensor))
     if info.name.startswith("o_"):
         return onnx.helper.make_value_info(info.name, onnx.helper.make_optional_type_proto(tensor))
+    if info.name.startswith("q_"):
+        return onnx.helper.make_value_info(info.name, onnx.helper.make_optional_type_proto(onnx.helper.make_sequence_type_proto(tensor)))
     return info
 
 
@@ -309,4 +311,64 @@ SUMS = """g (float[8] x, float[5] y) => (float[K] sum, float[K,2] both) {
  column_x = Unsqueeze(of_x, two)
  column_y = Unsqueeze(of_y, two)
  both = Concat<axis=1>(column_x, column_y)
+}"""
+
+# A list of two shapes, if there is one, and what is in it.
+MAYBE_LIST = """g (float[2] x, float[3] y, bool wanted, int64 place) => (float[K] q_list, bool has, float[E] got) {
+ l_both = SequenceConstruct(x, y)
+ q_list = If (wanted) <then_branch = t () => (float[k] q_t) { q_t = Optional(l_both) },
+   else_branch = e () => (float[k] q_e) { q_e = Optional() }>
+ has = OptionalHasElement(q_list)
+ got = If (has) <then_branch = t2 () => (float[k] g1) { l_got = OptionalGetElement(q_list)
+ g1 = SequenceAt(l_got, place) }, else_branch = e2 () => (float[k] g2) { g2 = Identity(y) }>
+}"""
+
+# A list of what is found in the rows in which something is.
+SOME_ROWS = """g (float[R,6] x, float bound) => (float[K] joined, int64 n, float[L] sums) {
+""" + CONSTANTS + """ R1 = Shape<start=0,end=1>(x)
+ R0 = Squeeze(R1)
+ none = SequenceEmpty()
+ l_all = Loop <body = b (int64 i, bool c, float[k] l_in) => (bool c1, float[k] l_out) {
+   c1 = Identity(c)
+   row = Gather<axis=0>(x, i)
+   top = ReduceMax<keepdims=0>(row)
+   good = Greater(top, bound)
+   l_out = If (good) <then_branch = t () => (float[k] l_t) { mask = Greater(row, bound)
+ part = Compress<axis=0>(row, mask)
+ l_t = SequenceInsert(l_in, part) }, else_branch = e () => (float[k] l_e) { l_e = Identity(l_in) }>
+ }> (R0, true, none)
+ more = Constant<value = float[3] {1,2,3}>()
+ l_more = SequenceInsert(l_all, more)
+ joined = ConcatFromSequence<axis=0>(l_more)
+ n = SequenceLength(l_all)
+ l_sums = SequenceMap <body = m (float[k] v) => (float[1] s) { s = ReduceSum<keepdims=1>(v) }> (l_more)
+ sums = ConcatFromSequence<axis=0>(l_sums)
+}"""
+
+# A list of each picture, joined, in a list of all pictures.
+NESTED = """g (float[B,R,4] x, float[B] bounds) => (float[K] all, int64[B] counts, float[M] first) {
+""" + CONSTANTS + """ B1 = Shape<start=0,end=1>(x)
+ B0 = Squeeze(B1)
+ R1 = Shape<start=1,end=2>(x)
+ R0 = Squeeze(R1)
+ none = SequenceEmpty()
+ l_all, counts = Loop <body = b (int64 i, bool c, float[k] l_o) => (bool c1, float[k] l_o1, int64 count) {
+   c1 = Identity(c)
+   picture = Gather<axis=0>(x, i)
+   bound = Gather<axis=0>(bounds, i)
+   empty = SequenceEmpty()
+   l_in = Loop <body = b2 (int64 j, bool d, float[k] l_i) => (bool d1, float[k] l_i1) {
+     d1 = Identity(d)
+     row = Gather<axis=0>(picture, j)
+     mask = Greater(row, bound)
+     part = Compress<axis=0>(row, mask)
+     l_i1 = SequenceInsert(l_i, part)
+   }> (R0, true, empty)
+   own = ConcatFromSequence<axis=0>(l_in)
+   shape = Shape(own)
+   count = Squeeze(shape)
+   l_o1 = SequenceInsert(l_o, own)
+ }> (B0, true, none)
+ all = ConcatFromSequence<axis=0>(l_all)
+ first = SequenceAt(l_all, zero)
 }"""

@@ -144,6 +144,26 @@ class Sequences(SequenceChecks):
                         "o_row.present": np.bool_(found), "l_rows": x[:m]}
             self.check_values({"x": x, "bounds": bounds, "limit": np.float32(limit), "m": np.int64(m)}, expected, (m, limit))
 
+    def test_lists_in_branches_and_in_lists(self):
+        feeds = [{"x": self.some(5, 6), "bound": np.float32(bound)} for bound in (0, 1, 9)]
+        self.check_reference("SOME_ROWS", feeds, "x:[5,6]")
+        self.check_reference("SOME_ROWS", [*feeds, {"x": self.some(60, 6), "bound": np.float32(0.5)}], "x:[R,6]")
+        feeds = [{"x": self.some(2, 3, 4), "bounds": self.some(2)} for _ in range(2)]
+        self.check_reference("NESTED", feeds, "x:[2,3,4] bounds:[2]")
+        self.check_reference("NESTED", [*feeds, {"x": self.some(5, 20, 4), "bounds": self.some(5)}], "x:[B,R,4] bounds:[B]")
+
+    def test_optional_lists(self):
+        x, y = self.some(2), self.some(3)
+        self.compile(sequence_models.model(sequence_models.MAYBE_LIST, 18))
+        for wanted, place in ((True, 0), (True, -1), (False, 0)):
+            actual = self.run_model({"x": x, "y": y, "wanted": np.bool_(wanted), "place": np.int64(place)})
+            self.assertEqual(set(actual), {"q_list/0", "q_list/1", "q_list.present", "has", "got"})
+            self.assertEqual((bool(actual["q_list.present"]), bool(actual["has"])), (wanted, wanted))
+            np.testing.assert_array_equal(actual["got"], [x, y][place] if wanted else y)
+            if wanted:
+                np.testing.assert_array_equal(actual["q_list/0"], x)
+                np.testing.assert_array_equal(actual["q_list/1"], y)
+
     def test_optional_values_as_large_as_data_says(self):
         x = self.some(6, 2)
         self.compile(sequence_models.model(sequence_models.FIRST_FOUND, 18))

@@ -25,7 +25,8 @@ struct Binding {
   /// kMaybe: what an optional value holds
   ir::ValueId tensor = ir::kAbsent;
   std::vector<ir::ValueId> elements;  ///< kSequence
-  ir::ValueId present = ir::kAbsent;  ///< kMaybe: whether it holds that, bool [1]
+  /// kMaybe, and kStack for an optional sequence: whether it holds that, bool [1]
+  ir::ValueId present = ir::kAbsent;
   /// kStack whose elements are not all of one shape, and have room for the largest: each one's extents, i64
   /// [elements, rank], and the axes along which they differ
   ir::ValueId extents = ir::kAbsent;

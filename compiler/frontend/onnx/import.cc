@@ -301,12 +301,17 @@ private:
     if (!all.uneven.empty()) outputs.push_back(renamed(all.extents, name, name + ".extents"));
   }
 
+  /// Of a value that may be there, whether it is.
+  void add_presence(const std::string& name, ir::ValueId present, std::vector<ir::ValueId>& outputs) {
+    outputs.push_back(graph_.add_node("reshape", {present}, {{"shape", Shape{}}}, {name},
+                                      {graph_.unique_name(name + ".present")})[0]);
+  }
+
   /// An optional value that data decides about is what it may hold, zeros where it holds nothing, and
   /// NAME.present.
   void add_optional(const std::string& name, const Binding& value, std::vector<ir::ValueId>& outputs) {
     outputs.push_back(renamed(value.tensor, name, name));
-    outputs.push_back(graph_.add_node("reshape", {value.present}, {{"shape", Shape{}}}, {name},
-                                      {graph_.unique_name(name + ".present")})[0]);
+    add_presence(name, value.present, outputs);
   }
 
   void set_outputs() {
@@ -328,6 +333,7 @@ private:
       }
       if (found->kind == Binding::Kind::kStack) {
         add_stack(name, *found, outputs);
+        if (found->present != ir::kAbsent) add_presence(name, found->present, outputs);
         continue;
       }
       for (size_t i = 0; i < found->elements.size(); ++i)

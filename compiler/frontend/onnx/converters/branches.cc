@@ -24,7 +24,14 @@ public:
 
   Binding of(const Binding& yes, const Binding& no, const std::string& name) {
     if (yes.kind == Binding::Kind::kNone && no.kind == Binding::Kind::kNone) return yes;
-    if (is_sequence(yes) && is_sequence(no)) return of_sequences(yes, no, name);
+    if (is_sequence(yes) && is_sequence(no)) {
+      Binding chosen = of_sequences(yes, no, name);
+      const bool is_optional_one = yes.present != ir::kAbsent || no.present != ir::kAbsent;
+      if (is_optional_one) chosen.present = chosen_presence(yes, no);
+      return chosen;
+    }
+    if (is_sequence(yes) && no.kind == Binding::Kind::kNone) return of_sequence_or_none(yes, yes, no, name);
+    if (is_sequence(no) && yes.kind == Binding::Kind::kNone) return of_sequence_or_none(no, yes, no, name);
     if (is_optional(yes) || is_optional(no)) return of_optionals(yes, no, name);
     const bool are_tensors = yes.kind == Binding::Kind::kTensor && no.kind == Binding::Kind::kTensor;
     if (!are_tensors || yes.tensor == ir::kAbsent || no.tensor == ir::kAbsent) refuse(name);
@@ -50,8 +57,21 @@ private:
     const auto value = [&](V own) {
       return own == ir::kAbsent ? c_.filled(c_.dtype(like), c_.shape(like), 0) : own;
     };
-    return maybe(of_tensors(value(one), value(other), name),
-                 c_.where(condition_, presence(context_, yes), presence(context_, no)));
+    return maybe(of_tensors(value(one), value(other), name), chosen_presence(yes, no));
+  }
+
+  V chosen_presence(const Binding& yes, const Binding& no) {
+    return c_.where(condition_, presence(context_, yes), presence(context_, no));
+  }
+
+  /// What the one that is a sequence may hold.
+  Binding of_sequence_or_none(const Binding& sequence, const Binding& yes, const Binding& no,
+                              const std::string& name) {
+    const std::string what = "the sequence " + name;
+    if (!element_form(context_, sequence, what)) refuse(name);
+    Binding chosen = stacked_elements(context_, sequence, what);
+    chosen.present = chosen_presence(yes, no);
+    return chosen;
   }
 
   Binding of_sequences(const Binding& yes, const Binding& no, const std::string& name) {

@@ -74,7 +74,8 @@ CarriedValues::CarriedValues(StructureContext& context, const std::vector<Bindin
     Form form;
     form.initial = initial[i];
     const bool is_tensor = initial[i].kind == Binding::Kind::kTensor;
-    if (!is_tensor && initial[i].kind != Binding::Kind::kStack) {
+    const bool is_stack = initial[i].kind == Binding::Kind::kStack && initial[i].present == ir::kAbsent;
+    if (!is_tensor && !is_stack) {
       form.kind = Kind::kConstant;
     } else {
       const DataShape shape = node_.data_shape(initial[i].tensor);
@@ -359,7 +360,8 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
     }
     if (form.kind == Kind::kConstant) {
       if (is_same(result, form.initial)) continue;
-      if (!is_sequence(result) || !is_sequence(form.initial))
+      const bool is_optional = result.present != ir::kAbsent || form.initial.present != ir::kAbsent;
+      if (is_optional || !is_sequence(result) || !is_sequence(form.initial))
         node_.unsupported(
             "body", "its output " + names[i] +
                         " is no tensor, and changes from iteration to iteration: served are sequences and "
@@ -369,7 +371,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
       continue;
     }
     const bool is_fit = form.kind == Kind::kStack
-                            ? is_sequence(result)
+                            ? is_sequence(result) && result.present == ir::kAbsent
                             : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
     if (!is_fit)
       node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");

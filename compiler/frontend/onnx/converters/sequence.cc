@@ -230,7 +230,7 @@ Bindings convert_optional(StructureContext& context) {
 }
 
 Bindings convert_optional_has_element(StructureContext& context) {
-  if (context.has_input(0) && context.input(0).kind == Binding::Kind::kMaybe)
+  if (context.has_input(0) && context.input(0).present != ir::kAbsent)
     return one_tensor(Compose(context.node).reshape(context.input(0).present, {}));
   Tensor has(DType::kBool, {});
   has.set_element_int(0, context.has_input(0) && context.input(0).kind != Binding::Kind::kNone ? 1 : 0);
@@ -242,6 +242,12 @@ Bindings convert_optional_get_element(StructureContext& context) {
     const std::string reason = "the optional value is empty";
     if (context.builder.guard() != ir::kAbsent) throw BranchFails{reason};
     context.node.invalid(reason);
+  }
+  if (is_sequence(context.input(0)) && context.input(0).present != ir::kAbsent) {
+    Binding sequence = context.input(0);
+    sequence.tensor = value_if(context.node, sequence.tensor, sequence.present);
+    sequence.present = ir::kAbsent;
+    return std::vector{sequence};
   }
   if (context.input(0).kind == Binding::Kind::kMaybe) {
     Compose c(context.node);

@@ -107,9 +107,9 @@ V held(const Binding& binding) {
 }
 
 V presence(StructureContext& context, const Binding& binding) {
-  if (binding.kind == Binding::Kind::kMaybe) return binding.present;
+  if (binding.present != ir::kAbsent) return binding.present;
   Tensor has(DType::kBool, {1});
-  has.set_element_int(0, held(binding) != ir::kAbsent ? 1 : 0);
+  has.set_element_int(0, is_sequence(binding) || held(binding) != ir::kAbsent ? 1 : 0);
   return context.builder.constant(std::move(has)).tensor;
 }
 

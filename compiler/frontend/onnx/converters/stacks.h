@@ -45,7 +45,7 @@ ir::ValueId element_as(const StructureContext& context, ir::ValueId x, const std
 Binding maybe(ir::ValueId x, ir::ValueId present);
 /// The tensor that an optional value or a tensor is or may hold, or kAbsent.
 ir::ValueId held(const Binding& binding);
-/// Whether an optional value or a tensor holds one, bool [1].
+/// Whether an optional value, a tensor or a sequence holds one, bool [1].
 ir::ValueId presence(StructureContext& context, const Binding& binding);
 /// How many elements there are, i64 [1].
 ir::ValueId number_of_elements(StructureContext& context, const Binding& sequence);
