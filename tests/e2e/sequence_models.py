@@ -314,7 +314,7 @@ SUMS = """g (float[8] x, float[5] y) => (float[K] sum, float[K,2] both) {
 }"""
 
 # A list of two shapes, if there is one, and what is in it.
-MAYBE_LIST = """g (float[2] x, float[3] y, bool wanted, int64 place) => (float[K] q_list, bool has, float[E] got) {
+MAYBE_LIST = """g (float[2] x, float[3] y, bool wanted, int64 place) => (bool has, float[E] got) {
  l_both = SequenceConstruct(x, y)
  q_list = If (wanted) <then_branch = t () => (float[k] q_t) { q_t = Optional(l_both) },
    else_branch = e () => (float[k] q_e) { q_e = Optional() }>

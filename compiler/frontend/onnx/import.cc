@@ -260,6 +260,24 @@ private:
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));
   }
 
+  /// As an output, a sequence is there or not while the model is imported.
+  [[noreturn]] void throw_optional_sequence(const std::string& name, ir::ValueId present) {
+    const NodeProto none;
+    const std::set<std::string> reserved;
+    DataExtents extents(graph_);
+    const NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample,
+                           ir::kAbsent);
+    const std::string what = "whether the optional sequence \"" + name + "\", an output, holds one";
+    std::vector<ErrorDetail> details;
+    try {
+      static_cast<void>(node.known_value(present, what.c_str()));
+    } catch (const ValueRequired& required) {
+      for (const std::string& input : required.inputs) details.push_back({input, what});
+    }
+    throw Error(ErrorCode::kShapeRequired, what + " must be known while the model is imported",
+                std::move(details));
+  }
+
   [[noreturn]] static void throw_mixed(const MixedExtent& mixed) {
     const std::string what = "an operand of node \"" + mixed.node +
                              "\", whose extent depends on data and which is not computed element by element";
@@ -301,17 +319,12 @@ private:
     if (!all.uneven.empty()) outputs.push_back(renamed(all.extents, name, name + ".extents"));
   }
 
-  /// Of a value that may be there, whether it is.
-  void add_presence(const std::string& name, ir::ValueId present, std::vector<ir::ValueId>& outputs) {
-    outputs.push_back(graph_.add_node("reshape", {present}, {{"shape", Shape{}}}, {name},
-                                      {graph_.unique_name(name + ".present")})[0]);
-  }
-
   /// An optional value that data decides about is what it may hold, zeros where it holds nothing, and
   /// NAME.present.
   void add_optional(const std::string& name, const Binding& value, std::vector<ir::ValueId>& outputs) {
     outputs.push_back(renamed(value.tensor, name, name));
-    add_presence(name, value.present, outputs);
+    outputs.push_back(graph_.add_node("reshape", {value.present}, {{"shape", Shape{}}}, {name},
+                                      {graph_.unique_name(name + ".present")})[0]);
   }
 
   void set_outputs() {
@@ -332,8 +345,8 @@ private:
         continue;
       }
       if (found->kind == Binding::Kind::kStack) {
+        if (found->present != ir::kAbsent) throw_optional_sequence(name, found->present);
         add_stack(name, *found, outputs);
-        if (found->present != ir::kAbsent) add_presence(name, found->present, outputs);
         continue;
       }
       for (size_t i = 0; i < found->elements.size(); ++i)
