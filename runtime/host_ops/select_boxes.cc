@@ -32,30 +32,55 @@ bool overlaps(const Box& a, const Box& b, double threshold) {
   return area(a) > 0 && area(b) > 0 && whole > 0 && static_cast<double>(shared / whole) > threshold;
 }
 
-/// Indices of the boxes of one class that stay, best first.
-std::vector<int64_t> select_class(const std::vector<Box>& boxes, std::span<const float> scores,
-                                  const BoxSelection& selection) {
-  std::vector<int64_t> order;
-  for (size_t i = 0; i < boxes.size(); ++i) {
-    // A NaN is no score, and would have no place in the order.
-    const bool counts =
-        scores[i] == scores[i] &&
-        (!selection.score_threshold || static_cast<double>(scores[i]) > *selection.score_threshold);
-    if (counts) order.push_back(static_cast<int64_t>(i));
+struct Candidate {
+  float score = 0;
+  int64_t box = 0;
+};
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return a.score > b.score || (a.score == b.score && a.box < b.box);
+}
+
+/// Those that have a score that counts, in `room`, which has place for all.
+std::span<Candidate> find_candidates(std::span<const float> scores, const BoxSelection& selection,
+                                     std::vector<Candidate>& room) {
+  size_t count = 0;
+  const double least = selection.score_threshold.value_or(0);
+  const bool has_least = selection.score_threshold.has_value();
+  // Written first and counted then: which ones count cannot be foreseen. A NaN is no score, and would have no
+  // place in the order.
+  for (size_t i = 0; i < scores.size(); ++i) {
+    room[count] = {scores[i], static_cast<int64_t>(i)};
+    count += (has_least ? static_cast<double>(scores[i]) > least : scores[i] == scores[i]) ? 1 : 0;
   }
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
-  });
-  std::vector<int64_t> kept;
-  for (const int64_t candidate : order) {
-    if (static_cast<int64_t>(kept.size()) >= selection.max_per_class) break;
-    const Box& box = boxes[static_cast<size_t>(candidate)];
-    const bool dropped = std::any_of(kept.begin(), kept.end(), [&](int64_t better) {
-      return overlaps(box, boxes[static_cast<size_t>(better)], selection.iou_threshold);
+  return std::span(room).first(count);
+}
+
+/// A run's candidates are sorted as far as they are looked at: first so many, then twice as many more.
+constexpr std::ptrdiff_t kFirstSorted = 128;
+
+/// Appends [batch, label, box] of the boxes [n,4] of one class that stay, best first.
+void select_class(const float* boxes, std::span<Candidate> candidates, const BoxSelection& selection,
+                  int64_t batch, int64_t label, std::vector<int64_t>& rows) {
+  std::vector<Box> kept;
+  const auto is_full = [&] { return static_cast<int64_t>(kept.size()) >= selection.max_per_class; };
+  auto sorted = candidates.begin();
+  std::ptrdiff_t step = kFirstSorted;
+  for (auto next = candidates.begin(); next != candidates.end() && !is_full(); ++next) {
+    if (next == sorted) {
+      sorted += std::min(step, candidates.end() - sorted);
+      step *= 2;
+      std::nth_element(next, sorted - 1, candidates.end(), is_better);
+      std::sort(next, sorted, is_better);
+    }
+    const Box box = corners(boxes + 4 * next->box, selection.center_form);
+    const bool dropped = std::any_of(kept.begin(), kept.end(), [&](const Box& better) {
+      return overlaps(box, better, selection.iou_threshold);
     });
-    if (!dropped) kept.push_back(candidate);
+    if (dropped) continue;
+    kept.push_back(box);
+    rows.insert(rows.end(), {batch, label, next->box});
   }
-  return kept;
 }
 
 }  // namespace
@@ -71,16 +96,14 @@ Tensor select_boxes(const Tensor& boxes, const Tensor& scores, const BoxSelectio
   }
   const size_t count = static_cast<size_t>(b[1]);
   std::vector<int64_t> rows;
+  std::vector<Candidate> room(count);
   for (int64_t batch = 0; batch < b[0]; ++batch) {
-    std::vector<Box> own;
-    for (size_t i = 0; i < count; ++i) {
-      const float* box = boxes.values<float>().data() + (static_cast<size_t>(batch) * count + i) * 4;
-      own.push_back(corners(box, selection.center_form));
-    }
+    const float* own = boxes.values<float>().data() + static_cast<size_t>(batch) * count * 4;
     for (int64_t label = 0; label < s[1]; ++label) {
       const size_t at = static_cast<size_t>(batch * s[1] + label) * count;
-      for (const int64_t box : select_class(own, scores.values<float>().subspan(at, count), selection))
-        rows.insert(rows.end(), {batch, label, box});
+      const std::span<Candidate> candidates =
+          find_candidates(scores.values<float>().subspan(at, count), selection, room);
+      select_class(own, candidates, selection, batch, label, rows);
     }
   }
   return Tensor::from<int64_t>({static_cast<int64_t>(rows.size()) / 3, 3}, rows);

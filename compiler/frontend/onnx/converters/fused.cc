@@ -60,13 +60,18 @@ V with_batches_first(NodeContext& context, size_t index, const char* attribute) 
 
 // alpha * A' * B' over the last two dims
 void convert_fused_matmul(NodeContext& context) {
-  const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
-                        {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
-  const V result = context.add(
-      "matmul",
-      {with_batches_first(context, 0, "transBatchA"), with_batches_first(context, 1, "transBatchB")}, attrs);
+  Compose c(context);
+  V a = with_batches_first(context, 0, "transBatchA");
+  const int64_t rank = context.rank(a);
+  if (context.int_attr("transA", 0) != 0 && rank > 1) {
+    std::vector<int64_t> perm = c.count_to(rank);
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    a = c.transpose(a, perm);
+  }
+  const V b = with_batches_first(context, 1, "transBatchB");
+  const V result = c.matmul(a, b, context.int_attr("transB", 0) != 0);
   const double alpha = context.float_attr("alpha", 1.0);
-  context.set_output(0, alpha == 1.0 ? result : Compose(context).times(result, alpha));
+  context.set_output(0, alpha == 1.0 ? result : c.times(result, alpha));
 }
 
 void convert_bias_gelu(NodeContext& context) {

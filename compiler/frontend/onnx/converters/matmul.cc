@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/counted.h"
 
@@ -8,36 +9,33 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 /// The axis over which a matrix product sums may be as long as data says.
-ir::ValueId product_of(NodeContext& context, const ir::Attrs& attrs) {
-  const auto operand = [&](size_t index, int64_t axis_from_end) {
-    const ir::ValueId x = context.input(index);
+ir::ValueId product_of(NodeContext& context, ir::ValueId a, ir::ValueId b, bool transpose_b) {
+  const auto operand = [&](ir::ValueId x, int64_t axis_from_end) {
     const int64_t axis = std::max<int64_t>(context.rank(x) - axis_from_end, 0);
     return filled_along(context, x, axis, "zero");
   };
-  const ir::ValueId a = operand(0, attrs.int_of("transpose_a") != 0 ? 2 : 1);
-  const ir::ValueId b = operand(1, attrs.int_of("transpose_b") != 0 ? 1 : 2);
-  return context.add("matmul", {a, b}, attrs);
+  return Compose(context).matmul(operand(a, 1), operand(b, transpose_b ? 1 : 2), transpose_b);
 }
 
 }  // namespace
 
 void convert_matmul(NodeContext& context) {
-  context.set_output(0, product_of(context, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{0}}}));
+  context.set_output(0, product_of(context, context.input(0), context.input(1), false));
 }
 
 void convert_gemm(NodeContext& context) { context.set_output(0, gemm(context)); }
 
 // alpha * A' * B' + beta * C
 ir::ValueId gemm(NodeContext& context) {
-  const ir::ValueId a = context.input(0);
+  ir::ValueId a = context.input(0);
   const ir::ValueId b = context.input(1);
   if (context.rank(a) != 2 || context.rank(b) != 2) {
     context.invalid("A has rank " + std::to_string(context.rank(a)) + " and B " +
                     std::to_string(context.rank(b)) + ", expected 2");
   }
-  const ir::Attrs attrs{{"transpose_a", int64_t{context.int_attr("transA", 0) != 0}},
-                        {"transpose_b", int64_t{context.int_attr("transB", 0) != 0}}};
-  ir::ValueId result = product_of(context, attrs);
+  // Kernels read rows of A: its columns are moved once, where each block of results would gather them.
+  if (context.int_attr("transA", 0) != 0) a = Compose(context).transpose(a, {1, 0});
+  ir::ValueId result = product_of(context, a, b, context.int_attr("transB", 0) != 0);
   const double alpha = context.float_attr("alpha", 1.0);
   if (alpha != 1.0) result = context.add("mul", {result, context.scalar_like(result, alpha)});
   const double beta = context.float_attr("beta", 1.0);
