@@ -124,8 +124,9 @@ V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned, bool in
   const V imaginary = c.add(c.mul(sine, first), c.mul(cosine, second));
   Shape shape = c.shape(x);
   shape[3] = turned;
-  V result = interleaved ? c.reshape(c.concat({c.unsqueeze(real, 4), c.unsqueeze(imaginary, 4)}, 4), shape)
-                         : c.concat({real, imaginary}, 3);
+  // Along an axis of their own, so that a kernel's vectors are of one part.
+  const int64_t axis = interleaved ? 4 : 3;
+  V result = c.reshape(c.concat({c.unsqueeze(real, axis), c.unsqueeze(imaginary, axis)}, axis), shape);
   if (turned < width) result = c.concat({result, c.slice(x, 3, turned, width - turned)}, 3);
   return result;
 }
