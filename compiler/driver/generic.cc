@@ -255,7 +255,7 @@ Generalized generalize(const ir::Variants& variants, const std::vector<const ir:
   for (const ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
   const auto with_facts = [&](bool all) {
     plan::ExtentFacts facts = plan::extent_facts(imported, all);
-    for (const ir::DependentDim& each : variants.dependents) facts.dependents.push_back(each.dim);
+    facts.dependents = variants.dependents;
     return plan::generalize_model(first, forms, graphs.hidden, facts, names, options.target.facts.lanes(32));
   };
   plan::GenericModel model = [&] {

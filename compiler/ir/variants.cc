@@ -1,5 +1,7 @@
 #include "compiler/ir/variants.h"
 
+#include <algorithm>
+
 #include "compiler/ir/bundle.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -26,13 +28,33 @@ DimShape shape_from(const Json& json) {
   return shape;
 }
 
+Json formula_json(const DimFormula& formula) {
+  Json products = Json::array();
+  for (const DimProduct& product : formula.products) {
+    Json factors = Json::array();
+    for (const DimTerm& term : product.factors) factors.push_back({term.dim, term.mul, term.add, term.div});
+    products.push_back({product.scale, std::move(factors)});
+  }
+  return {{"offset", formula.offset}, {"products", std::move(products)}};
+}
+
+DimFormula formula_from(const Json& json) {
+  DimFormula formula{json.at("offset").get<int64_t>(), {}};
+  for (const Json& product : json.at("products")) {
+    DimProduct& added = formula.products.emplace_back();
+    product.at(0).get_to(added.scale);
+    for (const Json& term : product.at(1))
+      added.factors.push_back({term.at(0).get<int32_t>(), term.at(1).get<int64_t>(),
+                               term.at(2).get<int64_t>(), term.at(3).get<int64_t>()});
+  }
+  return formula;
+}
+
 }  // namespace
 
 std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents) {
-  for (const DependentDim& dependent : dependents) {
-    dims[dependent.dim] = dependent.offset;
-    for (const size_t part : dependent.of) dims[dependent.dim] += dims[part];
-  }
+  for (const DependentDim& dependent : dependents)
+    dims[dependent.dim] = std::max<int64_t>(evaluate(dependent.value, dims), 0);
   return dims;
 }
 
@@ -53,7 +75,7 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
   Json dependents = Json::array();
   for (const DependentDim& each : variants.dependents)
-    dependents.push_back({{"dim", each.dim}, {"of", each.of}, {"offset", each.offset}});
+    dependents.push_back({{"dim", each.dim}, {"value", formula_json(each.value)}});
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"samples", dims_of(variants.samples)},
               {"small", dims_of(variants.small)},   {"checks", std::move(checks)},
@@ -69,8 +91,7 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   json.at("free_dims").get_to(variants.free_dims);
   json.at("multiples").get_to(variants.multiples);
   for (const Json& each : json.at("dependents"))
-    variants.dependents.push_back({each.at("dim").get<size_t>(), each.at("of").get<std::vector<size_t>>(),
-                                   each.at("offset").get<int64_t>()});
+    variants.dependents.push_back({each.at("dim").get<size_t>(), formula_from(each.at("value"))});
   for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
   if (graphs.size() != json.at("graphs").size() + json.at("samples").size() + json.at("small").size())
     throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "runtime/base/dim_formula.h"
 #include "runtime/base/file.h"
 
 namespace tensormill::ir {
@@ -22,14 +23,13 @@ struct ShapeCheck {
   std::vector<Shape> outputs;
 };
 
-/// A free dim that the model makes of others: the sum of `of` and a number, or it does not take them. A mask
-/// over what is there and what is new is as long as both.
+/// A free dim that the model makes of others, or it does not take them: a mask over what is there and what is
+/// new is as long as both, frames are as many as a wave has hops.
 struct DependentDim {
   size_t dim = 0;
-  std::vector<size_t> of;
-  int64_t offset = 0;
+  DimFormula value;
 };
-/// `dims`, the dependent ones as the others have it.
+/// `dims`, the dependent ones as the others have it; one that follows from others that do comes behind them.
 std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents);
 
 struct Variants {

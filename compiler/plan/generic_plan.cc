@@ -6,6 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
+#include "compiler/plan/dim_algebra.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
@@ -42,11 +43,11 @@ void check_same_graph(const ir::Graph& graph, const ir::Graph& first) {
 
 /// What the fitter is to see of the samples' dims: a dim that is 0 in all of them has no formula.
 std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples,
-                                          const std::vector<size_t>& dependents) {
+                                          const std::vector<ir::DependentDim>& dependents) {
   std::vector<std::vector<int64_t>> dims;
   for (const GraphForm& sample : samples) {
     dims.push_back(sample.dims);
-    for (const size_t dim : dependents) dims.back()[dim] = 0;
+    for (const ir::DependentDim& each : dependents) dims.back()[each.dim] = 0;
   }
   return dims;
 }
@@ -101,13 +102,22 @@ private:
   const ir::Graph& first() const { return first_; }
   package::ExecPlan& plan() { return result_.plan.plan; }
 
-  /// What follows from free dims may come before them among the inputs.
-  void know_dims(const std::vector<size_t>& dependents) {
-    for (size_t d = 0; d < samples_[0].dims.size(); ++d) {
-      if (std::find(dependents.begin(), dependents.end(), d) != dependents.end()) continue;
+  /// What follows from free dims may come before them among the inputs, and before the extents it is made of.
+  void know_dims(const std::vector<ir::DependentDim>& dependents) {
+    const auto know = [&](const DimTerm& term) {
       std::vector<int64_t> values;
-      for (const GraphForm& sample : samples_) values.push_back(sample.dims[d]);
+      for (const GraphForm& sample : samples_) values.push_back(evaluate(term, sample.dims));
       fitter_.fit(values);
+    };
+    for (size_t d = 0; d < samples_[0].dims.size(); ++d) {
+      if (std::none_of(dependents.begin(), dependents.end(),
+                       [&](const ir::DependentDim& each) { return each.dim == d; }))
+        know(identity(d));
+    }
+    for (const ir::DependentDim& each : dependents) {
+      for (const DimProduct& product : each.value.products) {
+        for (const DimTerm& term : product.factors) know(term);
+      }
     }
   }
 

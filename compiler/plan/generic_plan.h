@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/variants.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/plan_builder.h"
@@ -57,8 +58,8 @@ struct ExtentFacts {
     std::vector<int64_t> up, down;
     size_t extents = 0;  ///< so many of the extents come before it
   };
-  std::vector<Ratio> ratios;       ///< which the model divides: one value a sample
-  std::vector<size_t> dependents;  ///< free dims that follow from others: no formula is over them
+  std::vector<Ratio> ratios;                 ///< which the model divides: one value a sample
+  std::vector<ir::DependentDim> dependents;  ///< free dims that follow from others: no formula is over them
 };
 /// `samples`: the imported graphs. Extents are listed where there is a factor or a ratio; `all`: everywhere,
 /// and the integers that the model computes from shapes.

@@ -129,16 +129,17 @@ void GraphExecutor::check_set() const {
 }
 
 void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
+  const auto buffer = [&]() -> const package::Buffer& {
+    return plan().buffers[static_cast<size_t>(inputs()[index].buffer)];
+  };
+  const bool binds = package_->package().plans().is_dynamic() && tensor.shape != buffer().shape;
+  if (binds && !bind_shape(index, tensor)) return;
+  // A stranger's plan may hold an extent that it names.
   const package::Port& port = inputs()[index];
-  const package::Buffer& buffer = plan().buffers[static_cast<size_t>(port.buffer)];
-  if (package_->package().plans().is_dynamic() && tensor.shape != buffer.shape) {
-    if (bind_shape(index, tensor)) set_fitted(index, tensor);
-    return;
-  }
-  if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer.shape) {
+  if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer().shape) {
     throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
                                                type_text(tensor.dtype, tensor.shape) + ", expected " +
-                                               type_text(port.dtype, buffer.shape));
+                                               type_text(port.dtype, buffer().shape));
   }
   waiting_.erase(index);
   const std::span<std::byte> target = input_bytes(index);

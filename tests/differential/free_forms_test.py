@@ -3,6 +3,7 @@
 import tempfile
 import unittest
 
+import free_dependents  # noqa: F401
 import free_exports  # noqa: F401
 import sweep
 from free_forms import MODELS, FreeBuilder

@@ -171,6 +171,23 @@ TEST(Loops, RunAgainWithMoreRoom) {
   }
 }
 
+TEST(FreeDims, RefuseShapesThatAPlanNamesAndDoesNotHave) {
+  Archive archive = counting_archive();
+  archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());
+  PlanSet plans;
+  plans.free_dims = {"D"};
+  for (const Port& port : archive.plan.inputs) plans.input_shapes.push_back(port.shape);
+  plans.input_shapes[1].front() = "D";
+  plans.variants = {{{1}, archive.plan}};
+  plans.generic = GenericPlan{{1}, {1}, {1}, archive.plan, {}, {}, {}, {}};
+  archive.plans = std::move(plans);
+  exec::GraphExecutor executor(load_archive(archive.bytes()));
+  const std::vector<float> x(24, 1.0f);
+  expect_error(ErrorCode::kInvalidTensor, "expected float32 [1,8]", [&] {
+    executor.set_input("x", {DType::kFloat32, {3, 8}, x.data()});
+  });
+}
+
 TEST(Loops, NameTheirNodeWhereMoreRoomIsNotAllowed) {
   parallel::ThreadPool pool(1);
   exec::GraphExecutor executor(load_archive(roomy_archive().bytes()), {.memory_budget = 100 * 1024});

@@ -131,6 +131,31 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   return results;
 }
 
+ImportStop GraphBuilder::stop_at(int64_t node) const {
+  ImportStop stop{node, converted_, {}};
+  const auto add = [&](const std::vector<int64_t>& numbers) {
+    stop.numbers.insert(stop.numbers.end(), numbers.begin(), numbers.end());
+    int64_t product = 1;
+    for (const int64_t number : numbers) {
+      // -1 stands for what is left.
+      if (number >= 0 && __builtin_mul_overflow(product, number, &product)) return;
+    }
+    if (numbers.size() > 1) stop.numbers.push_back(product);
+  };
+  constexpr int64_t kFewIntegers = 8;
+  for (const ir::ValueId id : operands_) {
+    if (id == ir::kAbsent) continue;
+    const ir::Value& value = graph_.value(id);
+    add(value.type.shape);
+    if (!value.known || is_float(value.type.dtype) || value.known->num_elements() > kFewIntegers) continue;
+    std::vector<int64_t> integers;
+    for (int64_t i = 0; i < value.known->num_elements(); ++i)
+      integers.push_back(value.known->element_as_int(i));
+    add(integers);
+  }
+  return stop;
+}
+
 void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bool renamed) {
   const std::string label = node_label(node, index);
   std::vector<Binding> inputs;
@@ -142,6 +167,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     inputs.push_back(found == nullptr ? Binding() : *found);
     tensors.push_back(inputs.back().tensor);
   }
+  ++converted_;
+  operands_ = tensors;
   NodeProto own = node;
   for (std::string& output : own.outputs) {
     if (renamed && !output.empty()) output = fresh_name(output);

@@ -65,6 +65,8 @@ public:
   /// The outputs of a subgraph for `arguments`, or nothing when a node in it could not be converted.
   std::optional<std::vector<Binding>> run_body(const GraphProto& body, const Scope& outer,
                                                const std::vector<Binding>& arguments);
+  /// What the last node is made of whose conversion has begun.
+  ImportStop stop_at(int64_t node) const;
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
@@ -118,6 +120,8 @@ private:
   std::set<std::string> reserved_;
   bool is_sample_;
   std::optional<int64_t> loop_room_;
+  int64_t converted_ = 0;              ///< nodes whose conversion has begun
+  std::vector<ir::ValueId> operands_;  ///< of the last one
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;

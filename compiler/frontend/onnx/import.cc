@@ -141,15 +141,21 @@ public:
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.is_sample, options.loop_room) {}
 
-  ir::Graph run() {
+  ir::Graph run(ImportStop* stop) {
     const std::vector<ErrorDetail> missing = find_unsupported(model_);
     if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
     graph_.set_name(model_.graph.name);
     add_inputs();
     for (const TensorProto& tensor : model_.graph.initializers)
       bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
-    for (size_t i = 0; i < model_.graph.nodes.size(); ++i)
-      builder_.convert(model_.graph.nodes[i], i, scope_, false);
+    for (size_t i = 0; i < model_.graph.nodes.size(); ++i) {
+      try {
+        builder_.convert(model_.graph.nodes[i], i, scope_, false);
+      } catch (const Error&) {
+        if (stop != nullptr) *stop = builder_.stop_at(static_cast<int64_t>(i));
+        throw;
+      }
+    }
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
     set_outputs();
@@ -378,8 +384,9 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
   return find_unsupported(checked_model(source));
 }
 
-ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops) {
-  return Importer(source, options, ops).run();
+ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
+                       ImportStop* stop) {
+  return Importer(source, options, ops).run(stop);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -89,6 +89,15 @@ struct ImportOptions {
   /// grows in such a loop is refused.
   std::optional<int64_t> loop_room;
 };
-ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);
+/// At which node an import ended that threw, and what it is made of. Of two shapes of one model the import of
+/// the one that ends later got farther.
+struct ImportStop {
+  int64_t node = -1;             ///< of the model's graph; -1: none
+  int64_t converted = 0;         ///< nodes so far, those of subgraphs and functions too
+  std::vector<int64_t> numbers;  ///< operands' extents, their products, the integers of short known ones
+};
+/// `stop`: set where a node's conversion throws.
+ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
+                       ImportStop* stop = nullptr);
 
 }  // namespace tensormill::frontend::onnx

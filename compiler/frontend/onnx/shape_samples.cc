@@ -40,7 +40,8 @@ Form form_of(const ir::Graph& graph) {
 
 class Sampler {
 public:
-  Sampler(const ImportAt& import, ir::Variants& variants) : import_(import), variants_(variants) {}
+  Sampler(const ImportAt& import, const StopAt& stop_at, ir::Variants& variants)
+      : import_(import), stop_at_(stop_at), variants_(variants) {}
 
   void run(const Dims& anchor) {
     if (!find_base(anchor)) return;
@@ -80,45 +81,15 @@ private:
   }
 
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
-  bool is_dependent(size_t dim) const { return !dependents_.empty() && dependents_[0].dim == dim; }
-
-  /// A dim that is another one, or the sum of some, and a number: that of the anchor, or a small one. The
-  /// last dims are tried first.
-  bool find_dependent(const Dims& anchor) {
-    constexpr size_t kMostDims = 6;
-    const size_t count = anchor.size();
-    if (count < 2 || count > kMostDims) return false;
-    for (size_t d = count; d-- > 0;) {
-      for (size_t chosen = 1; chosen < (size_t{1} << count); ++chosen) {
-        std::vector<size_t> parts;
-        bool is_given = anchor[d] != 0;
-        for (size_t part = 0; part < count; ++part) {
-          if ((chosen >> part & 1) == 0) continue;
-          parts.push_back(part);
-          is_given = is_given && anchor[part] != 0;
-        }
-        if ((chosen >> d & 1) != 0 || parts.size() > 3) continue;
-        int64_t given = anchor[d];
-        for (const size_t part : parts) given -= anchor[part];
-        for (const int64_t offset : is_given ? std::vector<int64_t>{given} : std::vector<int64_t>{0, 1, -1}) {
-          dependents_ = {{d, parts, offset}};
-          if (takes_dependent(anchor)) return true;
-        }
-      }
-    }
-    dependents_.clear();
-    return false;
+  bool is_dependent(size_t dim) const {
+    return std::any_of(dependents_.begin(), dependents_.end(),
+                       [&](const ir::DependentDim& each) { return each.dim == dim; });
   }
 
-  /// At two points that tell the dims apart.
-  bool takes_dependent(const Dims& anchor) const {
-    Dims near = anchor, far = anchor;
-    for (size_t d = 0; d < anchor.size(); ++d) {
-      const auto number = static_cast<int64_t>(d);
-      if (near[d] == 0) near[d] = 8 + number;
-      far[d] = near[d] + 5 + 2 * number;
-    }
-    return import_(settled(far)) && import_(settled(near));
+  bool find_dependent(const Dims& anchor) {
+    if (anchor.size() < 2) return false;
+    dependents_ = find_dependents(stop_at_, anchor);
+    return !dependents_.empty();
   }
 
   /// Until no extent that grows with a dim is 1 or 2: the net's deepest maps are no smaller than its windows.
@@ -307,8 +278,9 @@ private:
   }
 
   const ImportAt& import_;
+  const StopAt& stop_at_;
   ir::Variants& variants_;
-  std::vector<ir::DependentDim> dependents_;  ///< one at most
+  std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
   Form base_form_;
   std::vector<size_t> classes_;  ///< by extent
@@ -317,8 +289,9 @@ private:
 
 }  // namespace
 
-void sample_shapes(const ImportAt& import, const std::vector<int64_t>& anchor, ir::Variants& variants) {
-  Sampler(import, variants).run(anchor);
+void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
+                   ir::Variants& variants) {
+  Sampler(import, stop_at, variants).run(anchor);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/frontend/onnx/dependent_dims.h"
 #include "compiler/ir/variants.h"
 
 namespace tensormill::frontend::onnx {
@@ -14,8 +15,8 @@ namespace tensormill::frontend::onnx {
 /// The model for values of its free dims; nothing when it does not take them.
 using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_t>&)>;
 
-/// Fills samples, small, checks and multiples of `variants`. `anchor`: an extent of each dim around which
-/// samples lie, 0 where any will do.
+/// Fills samples, small, checks, multiples and dependents of `variants`. `anchor`: an extent of each dim
+/// around which samples lie, 0 where any will do.
 ///
 /// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
 /// growth of an extent follows exactly for every divisor of kFarStep, and, for each extent or attribute in
@@ -23,7 +24,8 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// bisection: with the growth they tell the phase of a quotient, and with the last such change, of what grows
 /// more slowly than the dim, its period. Extents that a model does not take are left
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
-void sample_shapes(const ImportAt& import, const std::vector<int64_t>& anchor, ir::Variants& variants);
+void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
+                   ir::Variants& variants);
 
 /// Strides, hops and patches that divide it are found: 2^7·3·5.
 inline constexpr int64_t kFarStep = 1920;

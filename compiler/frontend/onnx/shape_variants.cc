@@ -168,11 +168,12 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
   for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
-  const ImportAt import_at = [&](const std::vector<int64_t>& dims) -> std::optional<ir::Graph> {
+  const auto try_import = [&](const std::vector<int64_t>& dims,
+                              ImportStop* stop) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
       sample.is_sample = true;
-      return import_model(source, sample, ops);
+      return import_model(source, sample, ops, stop);
     } catch (const Error& error) {
       // The model does not take these extents; another sample may show it.
       bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
@@ -185,7 +186,14 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
       return std::nullopt;
     }
   };
-  sample_shapes(import_at, anchor, variants);
+  const ImportAt import_at = [&](const std::vector<int64_t>& dims) { return try_import(dims, nullptr); };
+  const StopAt stop_at = [&](const std::vector<int64_t>& dims) {
+    ImportStop stop;
+    // What fails elsewhere than at a node got nowhere.
+    if (!try_import(dims, &stop) && stop.node == -1) stop.node = 0;
+    return stop;
+  };
+  sample_shapes(import_at, stop_at, anchor, variants);
   for (const ir::DependentDim& each : variants.dependents) {
     if (extents[each.dim].empty()) extents[each.dim] = {0};
   }

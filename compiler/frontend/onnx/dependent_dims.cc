@@ -1,0 +1,295 @@
+#include "compiler/frontend/onnx/dependent_dims.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+/// Where to look: `scale` times small primes, and `far` from there.
+struct Reach {
+  int64_t scale = 0, far = 0;
+};
+/// A far step of many divisors, as strides and patches have them, else one that stays in short tables.
+constexpr std::array<Reach, 9> kReaches = {
+    {{8, 1920}, {1, 1920}, {64, 1920}, {512, 1920}, {4096, 1920}, {1, 8}, {1, 1}, {8, 8}, {64, 64}}};
+/// The longest hop of which both ends are looked for.
+constexpr int64_t kLongestHop = int64_t{1} << 14;
+
+/// value(x) = offset + scale × floor((x + add) / div), for one dim.
+struct Line {
+  int64_t offset = 0, scale = 0, add = 0, div = 1;
+  int64_t quotient(int64_t x) const {
+    const int64_t up = x + add, whole = up / div;
+    return up % div < 0 ? whole - 1 : whole;
+  }
+  int64_t at(int64_t x) const { return offset + scale * quotient(x); }
+};
+
+/// Two of a node's numbers that are to be equal, solved for one dim.
+class Equation {
+public:
+  Equation(const StopAt& stop_at, const std::vector<ir::DependentDim>& known, ImportStop stop, Dims base,
+           size_t first, size_t second, size_t dim, int64_t slope, int64_t far)
+      : stop_at_(stop_at),
+        known_(known),
+        stop_(std::move(stop)),
+        base_(std::move(base)),
+        first_(first),
+        second_(second),
+        dim_(dim),
+        slope_(slope),
+        far_(far) {}
+
+  /// The dim's value at values of the others; nothing where the import ends elsewhere, whichever the dim is.
+  std::optional<int64_t> solve(const Dims& some) const {
+    constexpr int64_t kMany = 16;
+    for (const int64_t more : {int64_t{0}, kMany * far_}) {
+      Dims dims = some;
+      dims[dim_] += more;
+      if (const std::optional<int64_t> value = solve_at(dims)) return value;
+    }
+    return std::nullopt;
+  }
+
+  /// How the dim follows from all others; nothing where there is no formula.
+  std::optional<DimFormula> formula(const std::vector<bool>& is_known) const {
+    const std::optional<int64_t> here = solve(base_);
+    if (!here) return std::nullopt;
+    std::vector<std::pair<size_t, Line>> lines;
+    for (size_t other = 0; other < base_.size(); ++other) {
+      if (other == dim_ || is_known[other]) continue;
+      const std::optional<int64_t> far = along(other, far_);
+      if (!far) return std::nullopt;
+      if (*far == *here) continue;
+      const std::optional<Line> line = line_of(other, *here);
+      if (!line) return std::nullopt;
+      lines.emplace_back(other, *line);
+    }
+    for (const DimFormula& candidate : {sum_of(lines, *here), product_of(lines, *here)}) {
+      if (holds(candidate, lines)) return candidate;
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::optional<int64_t> solve_at(const Dims& some) const {
+    const Dims dims = ir::with_dependents(some, known_);
+    const ImportStop stop = stop_at_(dims);
+    if (stop.node == -1) return dims[dim_];
+    if (stop.node != stop_.node || stop.numbers.size() != stop_.numbers.size()) return std::nullopt;
+    // slope / far is what their difference grows by.
+    const int64_t lacks = (stop.numbers[second_] - stop.numbers[first_]) * far_;
+    if (lacks % slope_ != 0) return std::nullopt;
+    return dims[dim_] + lacks / slope_;
+  }
+
+  std::optional<int64_t> along(size_t other, int64_t more) const {
+    Dims dims = base_;
+    dims[other] += more;
+    return solve(dims);
+  }
+
+  /// Both ends of one hop: where the value changes for the first time and for the second.
+  std::optional<Line> line_of(size_t other, int64_t here) const {
+    // The model may take multiples alone.
+    int64_t step = 1;
+    while (step <= 128 && !along(other, step)) step *= 2;
+    int64_t begin = 0, value = here;
+    std::array<int64_t, 2> ends{}, values{};
+    for (size_t i = 0; i < ends.size(); ++i) {
+      int64_t low = begin / step, high = low + 1;
+      std::optional<int64_t> found;
+      while ((found = along(other, high * step)) == value && (high - low) * step < kLongestHop)
+        high += high - begin / step;
+      if (!found || *found == value) return std::nullopt;
+      while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        const std::optional<int64_t> at = along(other, middle * step);
+        if (!at) return std::nullopt;
+        (*at == value ? low : high) = middle;
+      }
+      found = along(other, high * step);
+      if (!found) return std::nullopt;
+      begin = ends[i] = high * step;
+      value = values[i] = *found;
+    }
+    Line line;
+    line.div = ends[1] - ends[0];
+    line.scale = values[1] - values[0];
+    if (line.scale % line.div == 0) {
+      line.scale /= line.div;
+      line.div = 1;
+    } else {
+      const int64_t rest = (base_[other] + ends[0]) % line.div;
+      line.add = rest == 0 ? 0 : line.div - rest;
+    }
+    line.offset = here - line.scale * line.quotient(base_[other]);
+    for (const int64_t more : {int64_t{0}, ends[0], ends[1], 3 * step, 7 * step, far_}) {
+      if (along(other, more) != line.at(base_[other] + more)) return std::nullopt;
+    }
+    return line;
+  }
+
+  static DimTerm term_of(size_t other, const Line& line) {
+    return {static_cast<int32_t>(other), 1, line.add, line.div};
+  }
+
+  DimFormula sum_of(const std::vector<std::pair<size_t, Line>>& lines, int64_t here) const {
+    DimFormula sum{here, {}};
+    for (const auto& [other, line] : lines) {
+      sum.products.push_back({line.scale, {term_of(other, line)}});
+      sum.offset -= line.scale * line.quotient(base_[other]);
+    }
+    return sum;
+  }
+
+  /// What each line adds is one product at the base; the rest is the same for all.
+  DimFormula product_of(const std::vector<std::pair<size_t, Line>>& lines, int64_t here) const {
+    DimFormula product{here, {}};
+    if (lines.size() < 2) return product;
+    int64_t factors = 1;
+    product.products.emplace_back();
+    for (const auto& [other, line] : lines) {
+      const int64_t quotient = line.quotient(base_[other]);
+      if (quotient == 0 || __builtin_mul_overflow(factors, quotient, &factors)) return {here, {}};
+      product.products[0].factors.push_back(term_of(other, line));
+    }
+    const int64_t part = here - lines[0].second.offset;
+    if (part % factors != 0) return {here, {}};
+    product.products[0].scale = part / factors;
+    product.offset = lines[0].second.offset;
+    return product;
+  }
+
+  /// Also where several dims are other ones.
+  bool holds(const DimFormula& formula, const std::vector<std::pair<size_t, Line>>& lines) const {
+    for (const int64_t count : {0, 1, 3}) {
+      Dims dims = base_;
+      int64_t number = count;
+      for (const auto& [other, line] : lines) dims[other] += far_ * std::exchange(number, 2 * number);
+      if (solve(dims) != evaluate(formula, dims)) return false;
+    }
+    return true;
+  }
+
+  const StopAt& stop_at_;
+  const std::vector<ir::DependentDim>& known_;
+  const ImportStop stop_;
+  const Dims base_;
+  const size_t first_, second_, dim_;
+  const int64_t slope_, far_;
+};
+
+class Finder {
+public:
+  Finder(const StopAt& stop_at, const Dims& anchor) : stop_at_(stop_at), anchor_(anchor) {}
+
+  /// From a shape of which no two dims are multiples or sums of each other.
+  bool run(const Reach& reach) {
+    far_ = reach.far;
+    constexpr std::array<int64_t, 8> kPrimes = {3, 5, 7, 11, 13, 17, 19, 23};
+    if (anchor_.size() > kPrimes.size()) return false;
+    dependents_.clear();
+    is_known_.assign(anchor_.size(), false);
+    base_.clear();
+    for (size_t d = 0; d < anchor_.size(); ++d) base_.push_back(reach.scale * kPrimes[d]);
+    while (dependents_.size() < anchor_.size()) {
+      const ImportStop stop = stop_at_(settled(base_));
+      if (stop.node == -1) return !dependents_.empty();
+      if (!find_next(stop)) return false;
+    }
+    return false;
+  }
+
+  std::vector<ir::DependentDim> take() { return std::move(dependents_); }
+
+private:
+  Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
+
+  static bool is_farther(const ImportStop& stop, const ImportStop& than) {
+    return stop.node == -1 || std::pair(stop.node, stop.converted) > std::pair(than.node, than.converted);
+  }
+
+  /// What follows is best a dim for which there is no extent to have kernels of, of which there is one for
+  /// each value of the others; the last ones first.
+  bool find_next(const ImportStop& stop) {
+    std::vector<ImportStop> larger(base_.size());
+    for (size_t d = 0; d < base_.size(); ++d) {
+      Dims dims = base_;
+      dims[d] += far_;
+      if (!is_known_[d]) larger[d] = stop_at_(settled(dims));
+    }
+    for (const bool is_whole : {true, false}) {
+      for (const bool is_open : {true, false}) {
+        for (size_t d = base_.size(); d-- > 0;) {
+          const bool is_same = larger[d].node == stop.node && larger[d].numbers.size() == stop.numbers.size();
+          if (is_known_[d] || !is_same || (anchor_[d] == 0) != is_open) continue;
+          if (solve_for(d, stop, larger[d], is_whole)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  bool solve_for(size_t d, const ImportStop& stop, const ImportStop& larger, bool is_whole) {
+    std::set<std::pair<int64_t, int64_t>> tried;  // slope, difference
+    for (size_t i = 0; i < stop.numbers.size(); ++i) {
+      for (size_t k = i + 1; k < stop.numbers.size(); ++k) {
+        const int64_t apart = stop.numbers[i] - stop.numbers[k];
+        const int64_t slope = larger.numbers[i] - larger.numbers[k] - apart;
+        if (slope == 0 || apart == 0 || (slope == far_ || slope == -far_) != is_whole) continue;
+        if (-apart * far_ % slope != 0 || !tried.emplace(slope, apart).second) continue;
+        if (take(Equation(stop_at_, dependents_, stop, base_, i, k, d, slope, far_), d, stop)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The import gets farther where the equation holds, also elsewhere.
+  bool take(const Equation& equation, size_t d, const ImportStop& stop) {
+    Dims dims = base_;
+    const std::optional<int64_t> value = equation.solve(base_);
+    if (!value || *value < 1) return false;
+    dims[d] = *value;
+    if (!is_farther(stop_at_(settled(dims)), stop)) return false;
+    const std::optional<DimFormula> formula = equation.formula(is_known_);
+    // An extent of 1 broadcasts: a number says nothing of what else the dim may be.
+    if (!formula || formula->products.empty()) return false;
+    // Before those that follow from it.
+    dependents_.insert(dependents_.begin(), {d, *formula});
+    is_known_[d] = true;
+    Dims larger = base_;
+    for (size_t i = 0; i < larger.size(); ++i) larger[i] += far_ * static_cast<int64_t>(i + 1);
+    if (is_farther(stop_at_(settled(base_)), stop) && is_farther(stop_at_(settled(larger)), stop))
+      return true;
+    dependents_.erase(dependents_.begin());
+    is_known_[d] = false;
+    return false;
+  }
+
+  const StopAt& stop_at_;
+  const Dims& anchor_;
+  int64_t far_ = 0;
+  Dims base_;
+  std::vector<bool> is_known_;
+  std::vector<ir::DependentDim> dependents_;
+};
+
+}  // namespace
+
+std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor) {
+  Finder finder(stop_at, anchor);
+  for (const Reach& reach : kReaches) {
+    if (finder.run(reach)) return finder.take();
+  }
+  return {};
+}
+
+}  // namespace tensormill::frontend::onnx
