@@ -20,7 +20,11 @@ namespace {
 struct Caches {
   int64_t l1d = 0;
   int64_t l2 = 0;
+  bool are_known() const { return l1d > 0 && l2 > 0; }
 };
+
+/// A hypervisor may hide what says them to all but the C library, which knows the processor's older words.
+Caches caches_from_libc() { return {::sysconf(_SC_LEVEL1_DCACHE_SIZE), ::sysconf(_SC_LEVEL2_CACHE_SIZE)}; }
 
 std::string read_line(const std::string& path) {
   std::ifstream file(path);
@@ -141,8 +145,9 @@ FeatureSet host_features(std::string_view arch) {
 }
 
 Caches fallback_caches() {
-  const Caches caches = caches_from_cpuid(4);
-  return caches.l1d > 0 ? caches : caches_from_cpuid(0x8000001d);
+  Caches caches = caches_from_cpuid(4);
+  if (!caches.are_known()) caches = caches_from_cpuid(0x8000001d);
+  return caches.are_known() ? caches : caches_from_libc();
 }
 
 constexpr const char* kHostArch = "x86_64";
@@ -161,7 +166,7 @@ FeatureSet host_features(std::string_view arch) {
   return set;
 }
 
-Caches fallback_caches() { return {}; }
+Caches fallback_caches() { return caches_from_libc(); }
 
 constexpr const char* kHostArch = "aarch64";
 
@@ -212,8 +217,8 @@ Target host_target() {
   derive_rates(cpu, target.facts);
   target.facts.num_cores = count_cores();
   Caches caches = caches_from_sys();
-  if (caches.l1d <= 0 || caches.l2 <= 0) caches = fallback_caches();
-  if (caches.l1d <= 0 || caches.l2 <= 0) {
+  if (!caches.are_known()) caches = fallback_caches();
+  if (!caches.are_known()) {
     caches = {int64_t{cpu.l1d_kib} * 1024, int64_t{cpu.l2_kib} * 1024};
     target.warnings.push_back("the cache sizes of this machine are unknown, taken from the row of " +
                               target.cpu);

@@ -14,8 +14,9 @@ namespace tensormill {
 using ShapeBuckets = std::map<std::string, std::vector<int64_t>>;
 
 inline constexpr int64_t kMaxBucketExtents = 64;
-/// The name of the free dim that no input has: for how many iterations there is room in a loop of which
-/// nothing else bounds the number. A run that needs more starts again with more.
+/// The name of the free dim that no input has: for how many iterations of a loop there is room, and for how
+/// many elements along an axis whose extent data decides, where nothing else bounds the number. A run that
+/// needs more starts again with more.
 inline constexpr std::string_view kLoopRoom = "loop_room";
 
 /// Extents of one bucket: "1,8" or "32..640:32" (first..last:step, both inclusive), or both, ascending.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+
+#include "runtime/base/no_room.h"
 
 namespace tensormill::exec {
 
@@ -69,7 +72,11 @@ size_t LoopRunner::end() {
 
 size_t LoopRunner::next_iteration(bool goes_on) {
   if (!goes_on || trip_ >= limit_) return leave();
-  if (trip_ >= stacked_extent_) throw NoLoopRoom(stacked_extent_);
+  if (trip_ >= stacked_extent_) {
+    throw NoRoom(
+        "the loop has more than " + std::to_string(stacked_extent_) + " iterations, for which there is room",
+        stacked_extent_, std::nullopt);
+  }
   *iteration_ = trip_;
   const auto trip = static_cast<size_t>(trip_);
   for (const Row& row : rows_) move_bytes(row.row, row.whole + trip * row.bytes, row.bytes);

@@ -3,21 +3,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "runtime/base/error.h"
 #include "runtime/package/loops.h"
 
 namespace tensormill::exec {
-
-/// There are more iterations than a loop's stacked values have parts.
-class NoLoopRoom : public Error {
-public:
-  explicit NoLoopRoom(int64_t room)
-      : Error(ErrorCode::kTensorData,
-              "the loop has more than " + std::to_string(room) + " iterations, for which there is room") {}
-};
 
 /// One loop over buffers that have their addresses. Nothing is checked but how many parts there is room for:
 /// validate_plan has checked the rest.
@@ -31,7 +21,7 @@ public:
 
   const package::Loop& loop() const { return loop_; }
   int64_t trip() const { return trip_; }  ///< of the iteration that runs, from 0
-  /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoLoopRoom.
+  /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoRoom.
   size_t begin();
   size_t end();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/error.h"
+#include "runtime/base/no_room.h"
 #include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/select.h"
 
@@ -147,6 +147,14 @@ void take_first(const HostCall& call) {
   expect(call, 2, 2);
   const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
   const int64_t count = count_of(call, 1, rows.extent);
+  if (Attributes(call).has("grows")) {
+    const int64_t wanted = *static_cast<const int64_t*>(call.inputs[1].data);
+    if (wanted > count) {
+      throw NoRoom("an axis has " + std::to_string(wanted) + " elements, and there is room for " +
+                       std::to_string(count),
+                   count, wanted);
+    }
+  }
   const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
   const size_t all = rows.extent * rows.bytes, kept = static_cast<size_t>(count) * rows.bytes;

@@ -69,12 +69,13 @@ struct PlanSet {
 /// would read what has no elements.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
 
-/// Which of the free dims is the loops' room, if there is one.
-std::optional<size_t> loop_room_dim(const PlanSet& set);
-/// `dims` with the least room above `room` that the set has a plan for: a variant's, else four times as much
-/// in the generic plan. Nothing where there is none.
+/// Which of the free dims is the room (kLoopRoom), if there is one.
+std::optional<size_t> room_dim(const PlanSet& set);
+/// `dims` with the least room above `room`, and of at least `wanted`, that the set has a plan for: a
+/// variant's that is not much larger than what is wanted, else of the generic plan as much, or four times the
+/// room. Nothing where there is none.
 std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, std::vector<int64_t> dims,
-                                                   int64_t room);
+                                                   int64_t room, int64_t wanted);
 /// `dims` where those that the inputs show and the generic plan makes of others have their values.
 std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims);
 

@@ -173,8 +173,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   for (std::string& output : own.outputs) {
     if (renamed && !output.empty()) output = fresh_name(output);
   }
-  NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_,
-                      is_sample_, guard_);
+  NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_, form_,
+                      guard_);
   const std::string where = "op " + node.op_type + ", opset " + std::to_string(opset_) + ", attribute ";
   std::vector<Binding> outputs;
   try {

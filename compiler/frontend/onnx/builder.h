@@ -49,15 +49,14 @@ private:
 class GraphBuilder {
 public:
   GraphBuilder(ir::Graph& graph, const ModelSource& source, const ModelProto& model, int64_t opset,
-               std::set<std::string> reserved_names, bool is_sample, std::optional<int64_t> loop_room)
+               std::set<std::string> reserved_names, const ImportForm& form)
       : graph_(graph),
         extents_(graph),
         source_(source),
         model_(model),
         opset_(opset),
         reserved_(std::move(reserved_names)),
-        is_sample_(is_sample),
-        loop_room_(loop_room) {}
+        form_(form) {}
 
   /// Converts `node` and binds its outputs; a node that cannot be converted is noted, and those behind it are
   /// left out. `renamed`: the graph's values get new names, since the node may be converted more than once.
@@ -70,8 +69,6 @@ public:
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
-  /// ImportOptions::loop_room.
-  std::optional<int64_t> loop_room() const { return loop_room_; }
   /// A number that no other loop of the graph has.
   int64_t next_loop() { return next_loop_++; }
   /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be
@@ -118,8 +115,7 @@ private:
   const ModelProto& model_;
   int64_t opset_;
   std::set<std::string> reserved_;
-  bool is_sample_;
-  std::optional<int64_t> loop_room_;
+  const ImportForm& form_;
   int64_t converted_ = 0;              ///< nodes whose conversion has begun
   std::vector<ir::ValueId> operands_;  ///< of the last one
   size_t next_name_ = 0;

@@ -33,14 +33,15 @@ class NodeContext {
 public:
   NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
               std::vector<ir::ValueId> inputs, const ModelSource& source,
-              const std::set<std::string>& reserved_names, bool is_sample, ir::ValueId guard);
+              const std::set<std::string>& reserved_names, const ImportForm& form, ir::ValueId guard);
 
   const NodeProto& node() const { return node_; }
   const std::string& label() const { return label_; }  ///< the node's name, or a made one
   int64_t opset() const { return opset_; }
   ir::Graph& graph() { return graph_; }
-  const Digest& source_digest() const;           ///< of the model
-  bool is_sample() const { return is_sample_; }  ///< ImportOptions::is_sample
+  const Digest& source_digest() const;                        ///< of the model
+  bool is_sample() const { return form_.is_sample; }          ///< ImportForm::is_sample
+  std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room
 
   ir::ValueId guard() const { return guard_; }  ///< GraphBuilder::guard
 
@@ -61,7 +62,8 @@ public:
   /// One of one element; throws Error(kInvalidModel) for another number of them.
   const Tensor& known_scalar(size_t index, const char* what) const;
   const Tensor& known_value(ir::ValueId value, const char* what) const;
-  bool is_known(size_t index) const;
+  bool is_known(size_t index) const { return is_computable(input(index)); }
+  bool is_computable(ir::ValueId value) const;  ///< whether known_value knows it
   /// Throws ValueRequired when an extent of the operand may depend on data.
   void require_fixed_shape(size_t index) const;
   /// What data decides about a value's extents.
@@ -121,7 +123,7 @@ private:
   std::vector<ir::ValueId> inputs_;
   const ModelSource& source_;
   const std::set<std::string>& reserved_;
-  bool is_sample_;
+  const ImportForm& form_;
   ir::ValueId guard_;
   ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;

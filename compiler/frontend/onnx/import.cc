@@ -139,7 +139,7 @@ public:
         model_(checked_model(source)),
         graph_(ops),
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
-                 options.is_sample, options.loop_room) {}
+                 options.form) {}
 
   ir::Graph run(ImportStop* stop) {
     const std::vector<ErrorDetail> missing = find_unsupported(model_);
@@ -271,7 +271,7 @@ private:
     const NodeProto none;
     const std::set<std::string> reserved;
     DataExtents extents(graph_);
-    const NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample,
+    const NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.form,
                            ir::kAbsent);
     const std::string what = "whether the optional sequence \"" + name + "\", an output, holds one";
     std::vector<ErrorDetail> details;
@@ -313,7 +313,7 @@ private:
     const NodeProto none;
     const std::set<std::string> reserved = top_level_names(model_.graph);
     DataExtents extents(graph_);
-    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.is_sample,
+    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.form,
                      ir::kAbsent);
     const StructureContext context{builder_, node, scope_, {}};
     if (node.data_shape(all.tensor).extents.empty()) {

@@ -64,6 +64,16 @@ ModelFacts read_facts(const ModelSource& source);
 /// The nodes that cannot be imported, all of them; empty when none. read_facts must have succeeded.
 std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source);
 
+/// Of what form the graph is to be.
+struct ImportForm {
+  /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
+  /// the same form in every sample, where else it would be listed in constants.
+  bool is_sample = false;
+  /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent
+  /// data decides, where nothing else bounds the number; nothing: what would need it is refused.
+  std::optional<int64_t> room;
+};
+
 struct ImportOptions {
   /// Shape per input name; -1 or a name as given; missing inputs keep the model's own shape. Free dims must
   /// be bound by one of them: else kShapeRequired naming input and dim. Strings may be given one extent more:
@@ -82,12 +92,7 @@ struct ImportOptions {
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;
-  /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
-  /// the same form in every sample, where else it would be listed in constants.
-  bool is_sample = false;
-  /// For how many iterations of a loop there is room of which nothing else bounds the number; nothing: what
-  /// grows in such a loop is refused.
-  std::optional<int64_t> loop_room;
+  ImportForm form;
 };
 /// At which node an import ended that threw, and what it is made of. Of two shapes of one model the import of
 /// the one that ends later got farther.

@@ -75,7 +75,8 @@ const AttributeProto* find_attribute(const NodeProto& node, const char* name, At
 
 NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label,
                          int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
-                         const std::set<std::string>& reserved_names, bool is_sample, ir::ValueId guard)
+                         const std::set<std::string>& reserved_names, const ImportForm& form,
+                         ir::ValueId guard)
     : graph_(graph),
       extents_(extents),
       node_(node),
@@ -84,7 +85,7 @@ NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto
       inputs_(std::move(inputs)),
       source_(source),
       reserved_(reserved_names),
-      is_sample_(is_sample),
+      form_(form),
       guard_(guard),
       first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
@@ -126,9 +127,9 @@ const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
   return evaluated_.emplace(id, evaluate_constant(graph_, values)).first->second;
 }
 
-bool NodeContext::is_known(size_t index) const {
-  const ir::Value& value = graph_.value(input(index));
-  return value.known || value.constant || graph_inputs(graph_, ancestors(graph_, input(index))).empty();
+bool NodeContext::is_computable(ir::ValueId id) const {
+  const ir::Value& value = graph_.value(id);
+  return value.known || value.constant || graph_inputs(graph_, ancestors(graph_, id)).empty();
 }
 
 void NodeContext::require_fixed_shape(size_t index) const {
@@ -280,7 +281,7 @@ std::vector<ir::ValueId> NodeContext::results_of(const OpRow* row, const std::ve
   for (size_t i = 0; i < own.outputs.size(); ++i) {
     if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
   }
-  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, is_sample_, guard_);
+  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, form_, guard_);
   row->convert(inner);
   return inner.outputs();
 }

@@ -15,7 +15,7 @@ namespace {
 /// Which dim of which input is free, under which name.
 class Signature {
 public:
-  /// `wants_room`: for loops' iterations, as the last free dim.
+  /// `wants_room`: for what nothing bounds, as the last free dim.
   Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets,
             bool wants_room) {
     for (const SignatureValue& input : facts.inputs) learn_names(input, options);
@@ -93,7 +93,7 @@ private:
 ImportOptions bound(const ImportOptions& options, const Signature& signature,
                     const std::vector<int64_t>& dims) {
   ImportOptions result = options;
-  if (signature.has_room) result.loop_room = dims.back();
+  if (signature.has_room) result.form.room = dims.back();
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;
@@ -128,15 +128,15 @@ std::vector<std::vector<int64_t>> combinations(const std::vector<std::vector<int
   return result;
 }
 
-/// Whether a loop of which nothing bounds the iterations may be what is refused.
+/// Whether a loop or an extent of which nothing bounds the number may be what is refused.
 bool may_want_room(const Error& error, const ModelFacts& facts) {
+  if (error.code() == ErrorCode::kShapeRequired) return true;
   const bool is_refused = error.code() == ErrorCode::kOperatorNotImplemented ||
-                          error.code() == ErrorCode::kOperatorAttributeNotImplemented ||
-                          error.code() == ErrorCode::kShapeRequired;
+                          error.code() == ErrorCode::kOperatorAttributeNotImplemented;
   return is_refused && facts.ops.count("Loop") != 0;
 }
 
-/// The extents that the dims have kernels of their own for. Loops' rooms are few, since each has all of them.
+/// The extents that the dims have kernels of their own for. Rooms are few, since each has all of them.
 std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const ShapeBuckets& buckets) {
   constexpr int64_t kFirstRoom = 64, kSecondRoom = 512;
   constexpr size_t kFewShapes = 8;
@@ -172,7 +172,7 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
                               ImportStop* stop) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
-      sample.is_sample = true;
+      sample.form.is_sample = true;
       return import_model(source, sample, ops, stop);
     } catch (const Error& error) {
       // The model does not take these extents; another sample may show it.

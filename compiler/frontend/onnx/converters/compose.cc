@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 
+#include "compiler/frontend/onnx/converters/converters.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
@@ -24,7 +25,7 @@ ir::ValueId Compose::clip(V x, double low, double high) {
 
 ir::ValueId Compose::reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims) {
   if (axes.empty()) return x;
-  return context_.add(op, {x}, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
+  return reduced(context_, op, x, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
 }
 
 ir::ValueId Compose::reduce_spatial(const char* op, V x) {

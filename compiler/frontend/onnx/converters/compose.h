@@ -32,6 +32,7 @@ public:
   V cast(V x, DType to);
   V number(V like, double value) { return context_.scalar_like(like, value); }
   V clip(V x, double low, double high);
+  /// Of what is there along axes whose extent data decides.
   V reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims);
   /// Over all axes of x [N,C,spatial...] behind the channels, which become 1.
   V reduce_spatial(const char* op, V x);

@@ -71,7 +71,8 @@ void bound_trips(StructureContext& context, LoopForm& form) {
     form.is_exact = true;
   } else {
     try {
-      form.most_trips = bounded_int(context.node, 0, "M").most;
+      const BoundedInt most = bounded_int(context.node, 0, "M");
+      if (!most.grows) form.most_trips = most.most;
     } catch (const ValueRequired&) {
       form.most_trips.reset();
     }

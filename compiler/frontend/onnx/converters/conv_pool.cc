@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/converters/window_taps.h"
 #include "compiler/frontend/onnx/converters/windows.h"
 
@@ -204,16 +205,18 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
     context.invalid("kernel_shape is " + to_string(context.ints_attr("kernel_shape", {})) +
                     ", the weights have " + to_string(kernel));
   }
-  Windows windows = read_windows(context, context.type(x).shape, kernel);
-  x = padded_for(context, x, windows, 0);
-  std::vector<ir::ValueId> inputs{x, w};
-  if (bias != ir::kAbsent) inputs.push_back(bias);
-  ir::Attrs attrs{{"strides", windows.strides},
-                  {"dilations", windows.dilations},
-                  {"pads", windows.pads},
-                  {"group", context.int_attr("group", 1)}};
-  if (exact) attrs.set("exact", int64_t{1});
-  return context.add("conv", std::move(inputs), attrs);
+  const Windows windows = read_windows(context, context.type(x).shape, kernel);
+  return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
+    Windows own = windows;
+    std::vector<ir::ValueId> inputs{padded_for(context, whole, own, 0), w};
+    if (bias != ir::kAbsent) inputs.push_back(bias);
+    ir::Attrs attrs{{"strides", own.strides},
+                    {"dilations", own.dilations},
+                    {"pads", own.pads},
+                    {"group", context.int_attr("group", 1)}};
+    if (exact) attrs.set("exact", int64_t{1});
+    return context.add("conv", std::move(inputs), attrs);
+  });
 }
 
 void convert_conv(NodeContext& context) {
@@ -226,8 +229,13 @@ void convert_max_pool(NodeContext& context) {
   const bool has_indices = context.num_outputs() > 1 && !context.node().outputs[1].empty();
   const bool padded = !has_indices && is_float(context.type(context.input(0)).dtype);
   const double lowest = -std::numeric_limits<double>::infinity();
-  const ir::ValueId x = padded ? padded_for(context, context.input(0), windows, lowest) : context.input(0);
-  const ir::ValueId pooled = context.add("max_pool", {x}, pool_attrs(context, windows));
+  const auto pool = [&](ir::ValueId x) {
+    if (padded) x = padded_for(context, x, windows, lowest);
+    return context.add("max_pool", {x}, pool_attrs(context, windows));
+  };
+  const bool is_plain = !has_indices && context.int_attr("ceil_mode", 0) == 0;
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId pooled = is_plain ? over_windows(context, x, Windows(windows), "lowest", pool) : pool(x);
   context.set_output(0, pooled);
   if (has_indices) context.set_output(1, pool_indices(context, windows, context.type(pooled).shape));
 }
@@ -239,12 +247,22 @@ void convert_average_pool(NodeContext& context) {
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   const Shape shape = context.type(x).shape;
   const Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
+  const bool is_counted = has_counted_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
   const int64_t includes = context.int_attr("count_include_pad", 0);
   const auto pool = [&](ir::ValueId value, const Windows& own) {
     ir::Attrs attrs = pool_attrs(context, own);
-    attrs.set("count_include_pad", includes);
+    attrs.set("count_include_pad", is_counted ? int64_t{1} : includes);
     return context.add("avg_pool", {value}, attrs);
   };
+  if (is_counted) {
+    Compose c(context);
+    const auto over = [&](ir::ValueId value) {
+      return over_windows(context, value, windows, "zero",
+                          [&](ir::ValueId whole) { return pool(whole, windows); });
+    };
+    if (includes != 0) return over(x);
+    return c.div(over(x), over(c.where(c.binary("equal", x, x), c.number(x, 1), c.number(x, 1))));
+  }
   if (!windows.same || !context.is_sample()) return pool(x, windows);
   const auto pool_padded = [&](ir::ValueId value) {
     Windows own = windows;

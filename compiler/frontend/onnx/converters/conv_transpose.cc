@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/converters/windows.h"
 
 namespace tensormill::frontend::onnx {
@@ -76,14 +77,20 @@ void convert_conv_transpose(NodeContext& context) {
     windows.pads[d] = auto_pad == "SAME_UPPER" ? pads / 2 : pads - pads / 2;
     windows.pads[d + rank] = pads - windows.pads[d];
   }
-  std::vector<ir::ValueId> inputs{context.input(0), context.input(1)};
-  if (context.has_input(2)) inputs.push_back(context.input(2));
-  context.set_output(0, context.add("conv_transpose", std::move(inputs),
-                                    {{"strides", windows.strides},
-                                     {"dilations", windows.dilations},
-                                     {"pads", windows.pads},
-                                     {"output_padding", extra},
-                                     {"group", context.int_attr("group", 1)}}));
+  const auto transposed = [&](ir::ValueId whole) {
+    std::vector<ir::ValueId> inputs{whole, context.input(1)};
+    if (context.has_input(2)) inputs.push_back(context.input(2));
+    return context.add("conv_transpose", std::move(inputs),
+                       {{"strides", windows.strides},
+                        {"dilations", windows.dilations},
+                        {"pads", windows.pads},
+                        {"output_padding", extra},
+                        {"group", context.int_attr("group", 1)}});
+  };
+  // A shape that is given is one for one extent.
+  const bool is_fixed = context.has_attr("output_shape");
+  context.set_output(0, is_fixed ? transposed(context.input(0))
+                                 : from_windows(context, context.input(0), windows, extra, transposed));
 }
 
 }  // namespace tensormill::frontend::onnx

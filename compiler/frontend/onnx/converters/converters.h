@@ -15,6 +15,8 @@ namespace tensormill::frontend::onnx {
 ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias,
                         bool exact = false);
 
+/// The reduction `op` of x, whose axes may be as long as data says; attributes axes and keepdims.
+ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, const ir::Attrs& attrs);
 /// AveragePool's value for `x` and the attributes of the context's node.
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x);
 /// Gemm's value for the operands and attributes of the context's node.

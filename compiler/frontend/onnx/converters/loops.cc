@@ -24,7 +24,7 @@ public:
         body_(context.body("body")),
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
-        most_trips_(form.most_trips ? form.most_trips : context.builder.loop_room()),
+        most_trips_(form.most_trips ? form.most_trips : context.node.room()),
         carried_(context, form.initial, most_trips_) {}
 
   std::optional<std::vector<Binding>> run() {

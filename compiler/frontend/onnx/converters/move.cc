@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/error.h"
 
@@ -338,6 +339,8 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
 }  // namespace
 
 void convert_slice(NodeContext& context) {
+  const bool is_one = num_elements(context.type(context.input(1)).shape) == 1;
+  if (!context.is_known(1) || (!context.is_known(2) && !is_one)) return slice_as_run(context);
   if (const std::optional<ir::ValueId> counted = counted_slice(context)) {
     context.set_output(0, *counted);
     return;
@@ -371,72 +374,13 @@ void convert_gather(NodeContext& context) {
   context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 
-// Extents that the run works out are the value's own, or those that it is repeated for.
-void convert_expand(NodeContext& context) {
-  Compose c(context);
-  const ir::ValueId x = context.input(0);
-  BoundedShape shape = bounded_shape(context, 1);
-  std::vector<std::pair<size_t, BoundedInt>> repeated;
-  for (const auto& [open, number] : shape.open) {
-    const int64_t own =
-        static_cast<int64_t>(open) - static_cast<int64_t>(shape.extents.size()) + context.rank(x);
-    const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
-    if (own >= 0 && is_count_of(context, number, x, own)) {
-      shape.extents[open] = extent;
-      continue;
-    }
-    if (extent != 1) static_cast<void>(context.known_ints(1, "shape"));
-    repeated.emplace_back(open, number);
-  }
-  ir::ValueId result = context.add("expand", {x}, {{"shape", shape.extents}});
-  for (const auto& [open, number] : repeated)
-    result = take_first(context, result, as_count(context, number), static_cast<int64_t>(open));
-  context.set_output(0, result);
-}
-
-namespace {
-
-/// `times` copies of x along an axis, whose extent may be as data says.
-ir::ValueId tiled(NodeContext& context, ir::ValueId x, const std::vector<int64_t>& repeats) {
-  Compose c(context);
-  std::vector<int64_t> rest = repeats;
-  for (const DataExtent& extent : context.data_shape(x).extents) {
-    if (extent.axis >= rest.size() || rest[extent.axis] == 1) continue;
-    const int64_t times = std::exchange(rest[extent.axis], 1);
-    const auto axis = static_cast<int64_t>(extent.axis);
-    const int64_t most = context.product(c.shape(x)[extent.axis], times);
-    const ir::ValueId count = c.binary("max", extent.count, c.ints({1}, {1}));
-    const ir::ValueId from =
-        context.add("mod", {c.ints(c.count_to(most), {most}), count}, {{"fmod", int64_t{0}}});
-    x = take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
-                   c.mul(extent.count, c.ints({times}, {1})), axis);
-  }
-  return context.add("tile", {x}, {{"repeats", rest}});
-}
-
-}  // namespace
-
-void convert_tile(NodeContext& context) {
-  context.set_output(0, tiled(context, context.input(0), context.known_ints(1, "repeats")));
-}
-
-// Before opset 6: a number of copies along one axis.
-void convert_tile_axis(NodeContext& context) {
-  const ir::ValueId x = context.input(0);
-  std::vector<int64_t> repeats(context.type(x).shape.size(), 1);
-  const int64_t axis = context.normalize_axis(
-      static_cast<int64_t>(context.known_scalar(2, "axis").element_as_double(0)), context.rank(x));
-  repeats[static_cast<size_t>(axis)] =
-      static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
-  context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
-}
-
 void convert_pad_attrs(NodeContext& context) {
   add_pad(context, context.required_ints(context.opset() < 2 ? "paddings" : "pads"), ir::kAbsent,
           context.float_attr("value", 0));
 }
 
 void convert_pad(NodeContext& context) {
+  if (!context.is_known(1)) return pad_as_run(context);
   const std::vector<int64_t> given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> pads = given;

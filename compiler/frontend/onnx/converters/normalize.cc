@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
@@ -66,9 +67,29 @@ void convert_batch_norm(NodeContext& context) {
                                    : normalized_by_element(context, inputs, epsilon));
 }
 
+namespace {
+
+/// The same where data decides how far the channels go.
+ir::ValueId instance_normalized(NodeContext& context, double epsilon) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  Shape channels(c.shape(x).size(), 1);
+  channels[1] = c.shape(x)[1];
+  const ir::ValueId centered = c.sub(x, c.reduce_spatial("reduce_mean", x));
+  const ir::ValueId variance = c.reduce_spatial("reduce_mean", c.mul(centered, centered));
+  const ir::ValueId scaled = c.mul(c.div(centered, c.unary("sqrt", c.plus(variance, epsilon))),
+                                   c.reshape(context.input(1), channels));
+  return c.add(scaled, c.reshape(context.input(2), channels));
+}
+
+}  // namespace
+
 void convert_instance_norm(NodeContext& context) {
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  if (has_counted_windows(context, context.input(0)))
+    return context.set_output(0, instance_normalized(context, epsilon));
   context.set_output(0, context.add("instance_norm", {context.input(0), context.input(1), context.input(2)},
-                                    {{"epsilon", context.float_attr("epsilon", 1e-5)}}));
+                                    {{"epsilon", epsilon}}));
 }
 
 // Two passes over the normalized axes: mean, then the mean of squared differences.

@@ -1,6 +1,7 @@
 // Operators that draw random numbers. The numbers are constants of the package, a function of attribute seed,
-// or else of the model and the node: each run gives the same.
+// or else of the model and the node: each run gives the same. Of free extents they come from tables.
 #include <bit>
+#include <cmath>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -30,15 +31,47 @@ RandomSequence sequence_of(const NodeContext& context) {
   return RandomSequence(key);
 }
 
+double number_of(const RandomSequence& sequence, Draw draw, int64_t position) {
+  return draw == Draw::kUniform ? sequence.uniform(position) : sequence.normal(position);
+}
+
+/// As many as free extents make: sums of two draws, from tables that repeat after two primes, so that a pair
+/// comes again after their product. The sum of two normal numbers is normal, the fraction of the sum of two
+/// uniform ones uniform.
+ir::ValueId drawn_from_tables(NodeContext& context, const Shape& shape, Draw draw) {
+  constexpr int64_t kFirst = 4093, kSecond = 4099;
+  Compose c(context);
+  ir::ValueId place = c.ints({0}, Shape(shape.size(), 1));
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    Shape along(shape.size(), 1);
+    along[axis] = shape[axis];
+    place = c.add(c.mul(place, c.ints({shape[axis]}, {})), c.ints(c.count_to(shape[axis]), along));
+  }
+  const RandomSequence sequence = sequence_of(context);
+  const auto from_table = [&](int64_t start, int64_t size) {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < size; ++i) numbers.push_back(number_of(sequence, draw, start + i));
+    const ir::ValueId at = context.add("mod", {place, c.ints({size}, {})}, {{"fmod", int64_t{0}}});
+    return c.gather(c.doubles(DType::kFloat32, numbers, {size}), at, 0);
+  };
+  const ir::ValueId sum = c.add(from_table(0, kFirst), from_table(kFirst, kSecond));
+  if (draw == Draw::kNormal) return c.times(sum, std::sqrt(0.5));
+  return c.where(c.binary("less", sum, c.number(sum, 1)), sum, c.minus(sum, 1));
+}
+
 ir::ValueId drawn(NodeContext& context, DType dtype, const Shape& shape, Draw draw, double base,
                   double span) {
   if (!is_float(dtype)) context.invalid("dtype is " + std::string(dtype_name(dtype)) + ", expected a float");
   if (num_elements(shape) > kMaxDraws)
     context.unsupported("shape", "more than " + std::to_string(kMaxDraws) + " random numbers");
+  if (context.is_sample() && !shape.empty()) {
+    Compose c(context);
+    return c.cast(c.plus(c.times(drawn_from_tables(context, shape, draw), span), base), dtype);
+  }
   const RandomSequence sequence = sequence_of(context);
   Tensor values(dtype, shape);
   for (int64_t i = 0; i < values.num_elements(); ++i)
-    values.set_element(i, base + span * (draw == Draw::kUniform ? sequence.uniform(i) : sequence.normal(i)));
+    values.set_element(i, base + span * number_of(sequence, draw, i));
   return context.constant(std::move(values));
 }
 

@@ -69,7 +69,8 @@ ir::ValueId mean_of_counted(NodeContext& context, ir::ValueId filled, const Data
   return context.add("div", {context.add("reduce_sum", {filled}, attrs), context.reshape(count, {})});
 }
 
-/// The reduction of x, whose axes may be as long as data says.
+}  // namespace
+
 ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, const ir::Attrs& attrs) {
   const DataShape shape = context.data_shape(x);
   ir::ValueId filled = x;
@@ -78,8 +79,6 @@ ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, 
   return op == "reduce_mean" && filled != x ? mean_of_counted(context, filled, shape, attrs)
                                             : context.add(op, {filled}, attrs);
 }
-
-}  // namespace
 
 // Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
 void convert_reduce(NodeContext& context) {

@@ -116,11 +116,27 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
 }  // namespace
 
 void convert_one_hot(NodeContext& context) {
-  const int64_t depth = context.known_scalar(1, "depth").element_as_int(0);
   const int64_t rank = context.rank(context.input(0)) + 1;
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank);
-  context.set_output(
-      0, context.add("one_hot", {context.input(0), context.input(2)}, {{"axis", axis}, {"depth", depth}}));
+  const auto one_hot = [&](ir::ValueId indices, int64_t depth) {
+    return context.add("one_hot", {indices, context.input(2)}, {{"axis", axis}, {"depth", depth}});
+  };
+  if (context.is_known(1) || is_float(context.type(context.input(1)).dtype)) {
+    const int64_t depth = context.known_scalar(1, "depth").element_as_int(0);
+    context.set_output(0, one_hot(context.input(0), depth));
+    return;
+  }
+  Compose c(context);
+  const BoundedInt depth = bounded_int(context, 1, "depth");
+  const ir::ValueId count = as_count(context, depth), given = c.cast(context.input(0), DType::kInt64);
+  const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
+  const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
+  // What is below 0 still is of no class.
+  const int64_t classes = std::max<int64_t>(depth.most, 0);
+  const ir::ValueId none = c.number(given, static_cast<double>(classes));
+  const ir::ValueId hot =
+      one_hot(c.where(c.binary("less", indices, c.number(given, 0)), none, indices), classes);
+  context.set_output(0, take_first(context, hot, count, axis));
 }
 
 void convert_eye_like(NodeContext& context) {

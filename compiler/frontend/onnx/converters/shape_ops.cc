@@ -89,23 +89,54 @@ void convert_constant_of_shape(NodeContext& context) {
 
 namespace {
 
-/// 0, 1 ... up to what a run works out.
-std::optional<ir::ValueId> counted_range(NodeContext& context) {
-  if (context.is_known(1) || context.type(context.input(1)).dtype != DType::kInt64) return std::nullopt;
-  if (context.known_scalar(0, "start").element_as_int(0) != 0 ||
-      context.known_scalar(2, "delta").element_as_int(0) != 1)
-    return std::nullopt;
-  const BoundedInt limit = bounded_int(context, 1, "limit");
+/// The integer that a number was cast from, or the number.
+ir::ValueId integer_behind(NodeContext& context, ir::ValueId number) {
+  const ir::Graph& graph = context.graph();
+  for (ir::ValueId id = number; graph.value(id).producer != ir::kAbsent;) {
+    const ir::Node& node = graph.node(graph.value(id).producer);
+    if (node.op != "cast" && node.op != "identity" && node.op != "reshape") break;
+    id = node.inputs[0];
+    if (is_integer(context.type(id).dtype)) return id;
+  }
+  return number;
+}
+
+/// How many elements a range has, as i64 [1]: the most of 0 and ceil((limit - start) / delta). Counts of
+/// `is_count` start at 0 and go by one.
+ir::ValueId range_count(NodeContext& context, bool is_count, bool has_unit_step) {
   Compose c(context);
-  const int64_t most = std::max<int64_t>(limit.most, 0);
-  return take_first(context, c.ints(c.count_to(most), {most}), as_count(context, limit), 0);
+  const ir::ValueId start = context.input(0), delta = context.input(2);
+  const ir::ValueId limit = is_count ? integer_behind(context, context.input(1)) : context.input(1);
+  if (is_count && !is_float(c.dtype(limit))) return c.reshape(c.cast(limit, DType::kInt64), {1});
+  if (has_unit_step && !is_float(c.dtype(start)))
+    return c.reshape(c.sub(c.cast(limit, DType::kInt64), c.cast(start, DType::kInt64)), {1});
+  const auto wide = [&](ir::ValueId x) { return c.cast(x, DType::kFloat64); };
+  const ir::ValueId steps = c.unary("ceil", c.div(c.sub(wide(limit), wide(start)), wide(delta)));
+  return c.reshape(c.cast(c.binary("max", steps, c.number(steps, 0)), DType::kInt64), {1});
+}
+
+/// From numbers that a run works out.
+ir::ValueId counted_range(NodeContext& context) {
+  Compose c(context);
+  const auto is_known_to_be = [&](size_t index, double value) {
+    return context.is_known(index) && context.known_scalar(index, "operand").element_as_double(0) == value;
+  };
+  const DType dtype = context.type(context.input(0)).dtype;
+  const bool has_unit_step = is_known_to_be(2, 1);
+  const bool is_count = has_unit_step && is_known_to_be(0, 0);
+  const BoundedInt count = bounded_value(context, range_count(context, is_count, has_unit_step), "limit");
+  const int64_t most = std::max<int64_t>(count.most, 0);
+  ir::ValueId values = c.cast(c.ints(c.count_to(most), {most}), dtype);
+  if (!has_unit_step) values = c.mul(values, c.reshape(context.input(2), {1}));
+  if (!is_known_to_be(0, 0)) values = c.add(values, c.reshape(context.input(0), {1}));
+  return take_first(context, values, as_count(context, count), 0);
 }
 
 }  // namespace
 
 void convert_range(NodeContext& context) {
-  if (const std::optional<ir::ValueId> counted = counted_range(context)) {
-    context.set_output(0, *counted);
+  if (!context.is_known(0) || !context.is_known(1) || !context.is_known(2)) {
+    context.set_output(0, counted_range(context));
     return;
   }
   const Tensor& start = context.known_scalar(0, "start");

@@ -1,0 +1,421 @@
+#include "compiler/frontend/onnx/bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/host_steps.h"
+#include "runtime/base/narrow.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+/// Bounds of the integers of small values, by the nodes that they come from.
+class Bounds {
+public:
+  using Numbers = BoundedInts;
+
+  /// In a sample, of two bounds the number, since the less of them is no formula of a free extent. `room`:
+  /// what an integer is bound by of which nothing else is known.
+  Bounds(NodeContext& context, std::optional<int64_t> room)
+      : context_(context), graph_(context.graph()), is_sample_(context.is_sample()), room_(room) {}
+
+  Numbers of(V id) {
+    const auto seen = seen_.find(id);
+    if (seen != seen_.end()) return seen->second;
+    if (depth_ == kDeepest) return std::nullopt;
+    ++depth_;
+    Numbers found = look_at(id);
+    --depth_;
+    return seen_.emplace(id, std::move(found)).first->second;
+  }
+
+private:
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
+                           kMost = std::numeric_limits<int64_t>::max();
+  static constexpr double kExact = 0x1p53;  ///< integers up to it are floats
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
+  struct Interval {
+    int64_t least = kLeast, most = kMost;
+    bool is_number = false;  ///< `most` is one of the model's
+    bool grows = false;      ///< `most` is made of the room
+    bool is_bounded() const { return least != kLeast && most != kMost; }
+  };
+  struct FloatRange {
+    double least = -kInfinity, most = kInfinity;
+    bool grows = false;
+    bool is_bounded() const { return least >= -kExact && most <= kExact; }
+  };
+
+  Numbers look_at(V id) {
+    const ir::ValueType& type = graph_.value(id).type;
+    if (is_float(type.dtype) || type.dtype == DType::kBool || type.shape.size() > 1) return std::nullopt;
+    if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
+    if (const Tensor* known = known_of(id)) return listed(*known);
+    if (const Numbers found = by_producer(id)) return found;
+    return room_ ? by_room(id) : std::nullopt;
+  }
+
+  Numbers by_producer(V id) {
+    if (graph_.value(id).producer == ir::kAbsent) return std::nullopt;
+    const ir::Node& node = graph_.node(graph_.value(id).producer);
+    if (const Numbers counts = count_of(node, id)) return counts;
+    if (node.op == "cast" && is_float(graph_.value(node.inputs[0]).type.dtype)) return rounded(node, id);
+    if (const Numbers moved = moved_by(node)) return moved;
+    if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
+    const Interval found = interval_of(node);
+    if (found.most == kMost) return std::nullopt;
+    if (found.least == found.most) return Numbers({{found.most, ir::kAbsent, found.most}});
+    return Numbers({{found.most, id, found.least, 0, found.grows}});
+  }
+
+  /// What nothing else bounds.
+  Numbers by_room(V id) {
+    if (context_.is_computable(id)) return listed(context_.known_value(id, "an extent"));
+    std::vector<BoundedInt> numbers;
+    for (int64_t i = 0; i < num_elements(graph_.value(id).type.shape); ++i)
+      numbers.push_back({*room_, id, 0, i, true});
+    return numbers;
+  }
+
+  /// An integer of one element that a float, held between two numbers, is cast to.
+  Numbers rounded(const ir::Node& node, V id) {
+    if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
+    const FloatRange range = float_range(node.inputs[0]);
+    if (!range.is_bounded()) return std::nullopt;
+    return Numbers(
+        {{static_cast<int64_t>(range.most), id, static_cast<int64_t>(range.least), 0, range.grows}});
+  }
+
+  /// Between which numbers a float of one element is held: by a clip, or as what is computed from an integer
+  /// and numbers of the model.
+  FloatRange float_range(V id) {
+    constexpr std::array<std::string_view, 2> kMoves = {"identity", "reshape"};
+    constexpr std::array<std::string_view, 3> kRoundings = {"floor", "ceil", "round"};
+    const V producer = graph_.value(id).producer;
+    if (producer == ir::kAbsent || depth_ == kDeepest) return {};
+    const ir::Node& node = graph_.node(producer);
+    const auto is_any_of = [&](const auto& ops) {
+      return std::find(ops.begin(), ops.end(), node.op) != ops.end();
+    };
+    ++depth_;
+    FloatRange range;
+    if (is_any_of(kMoves)) {
+      range = float_range(node.inputs[0]);
+    } else if (is_any_of(kRoundings)) {
+      range = float_range(node.inputs[0]);
+      range = {std::floor(range.least), std::ceil(range.most), range.grows};
+    } else if (node.op == "clip") {
+      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity)), false};
+    } else if (node.op == "cast") {
+      range = cast_range(node.inputs[0]);
+    } else if (node.op == "mul" || node.op == "div" || node.op == "add" || node.op == "sub") {
+      range = scaled_range(node);
+    }
+    --depth_;
+    return range;
+  }
+
+  FloatRange cast_range(V from) {
+    if (is_float(graph_.value(from).type.dtype)) return float_range(from);
+    const Interval range = operand(from, false);
+    if (!range.is_bounded()) return {};
+    return {static_cast<double>(range.least), static_cast<double>(range.most), range.grows};
+  }
+
+  /// Of a bounded float and one of the model's numbers.
+  FloatRange scaled_range(const ir::Node& node) {
+    const double by = number(node, 1, kInfinity);
+    FloatRange range = float_range(node.inputs[0]);
+    if (!range.is_bounded() || !(std::abs(by) <= kExact)) return {};
+    if (node.op == "add") return {range.least + by, range.most + by, range.grows};
+    if (node.op == "sub") return {range.least - by, range.most - by, range.grows};
+    if (!(by > 0)) return {};
+    if (node.op == "mul") return {range.least * by, range.most * by, range.grows};
+    return {range.least / by, range.most / by, range.grows};
+  }
+
+  /// The operand where it is a number of the model.
+  double number(const ir::Node& node, size_t input, double otherwise) const {
+    if (input >= node.inputs.size() || node.inputs[input] == ir::kAbsent) return otherwise;
+    const ir::Value& value = graph_.value(node.inputs[input]);
+    const std::optional<Tensor>& number = value.known ? value.known : value.constant;
+    return number && number->num_elements() == 1 ? number->element_as_double(0) : otherwise;
+  }
+
+  const Tensor* known_of(V id) const {
+    const std::optional<Tensor>& known = graph_.value(id).known;
+    return known ? &*known : nullptr;
+  }
+
+  static Numbers listed(const Tensor& tensor) {
+    std::vector<BoundedInt> numbers;
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      const int64_t number = tensor.element_as_int(i);
+      numbers.push_back({number, ir::kAbsent, number});
+    }
+    return numbers;
+  }
+
+  /// What the last output of a node counts.
+  Numbers count_of(const ir::Node& node, V id) {
+    const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
+    if (axes.empty() || id != node.outputs.back()) return std::nullopt;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (!axes[i]) continue;
+      const int64_t most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+      const int64_t least = node.op == "take_first" ? operand(node.inputs[1], false).least : 0;
+      const bool grows = room_ && node.op == "take_first" && node.attrs.has("grows");
+      return Numbers({{most, id, std::clamp<int64_t>(least, 0, most), 0, grows}});
+    }
+    return std::nullopt;
+  }
+
+  /// Nodes whose elements are elements of their operands.
+  Numbers moved_by(const ir::Node& node) {
+    if (node.op == "concat") {
+      std::vector<BoundedInt> all;
+      for (const V part : node.inputs) {
+        const Numbers own = of(part);
+        if (!own) return std::nullopt;
+        all.insert(all.end(), own->begin(), own->end());
+      }
+      return all;
+    }
+    const bool same = node.op == "identity" || node.op == "cast" || node.op == "reshape";
+    if (same) return of(node.inputs[0]);
+    if (node.op != "gather" && node.op != "slice") return std::nullopt;
+    const Numbers from = of(node.inputs[0]);
+    if (!from) return std::nullopt;
+    std::vector<BoundedInt> chosen;
+    for (const int64_t at : positions(node, static_cast<int64_t>(from->size()))) {
+      if (at < 0 || at >= static_cast<int64_t>(from->size())) return std::nullopt;
+      chosen.push_back((*from)[static_cast<size_t>(at)]);
+    }
+    return chosen;
+  }
+
+  /// Which elements a gather or slice of a vector takes; one that is not there where that is not known.
+  std::vector<int64_t> positions(const ir::Node& node, int64_t extent) const {
+    std::vector<int64_t> result;
+    if (node.op == "gather") {
+      const Tensor* indices = known_of(node.inputs[1]);
+      if (indices == nullptr) return {-1};
+      for (int64_t i = 0; i < indices->num_elements(); ++i) {
+        const int64_t at = indices->element_as_int(i);
+        result.push_back(at < 0 ? at + extent : at);
+      }
+      return result;
+    }
+    for (int64_t i = 0; i < node.attrs.ints_of("extents")[0]; ++i)
+      result.push_back(node.attrs.ints_of("starts")[0] + i * node.attrs.ints_of("steps")[0]);
+    return result;
+  }
+
+  /// What a node of one element can be.
+  Interval interval_of(const ir::Node& node) {
+    std::vector<Interval> in;
+    for (const V input : node.inputs) in.push_back(operand(input, node.op == "reduce_min"));
+    if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
+    if (node.op == "where") return either(in[1], in[2]);
+    if (node.op == "max")
+      return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most), false,
+              in[0].grows || in[1].grows};
+    if (node.op == "min") return lesser(in[0], in[1]);
+    Interval result;
+    bool is_over = !std::all_of(in.begin(), in.end(), [](const Interval& each) { return each.is_bounded(); });
+    for (const Interval& each : in) result.grows = result.grows || each.grows;
+    if (is_over) return {};
+    if (node.op == "add") {
+      is_over = __builtin_add_overflow(in[0].least, in[1].least, &result.least) ||
+                __builtin_add_overflow(in[0].most, in[1].most, &result.most);
+    } else if (node.op == "sub") {
+      // What grows may be less than 0.
+      is_over = in[1].grows || __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
+                __builtin_sub_overflow(in[0].most, in[1].least, &result.most);
+    } else if (node.op == "mul" && in[0].least >= 0 && in[1].least >= 0) {
+      is_over = __builtin_mul_overflow(in[0].least, in[1].least, &result.least) ||
+                __builtin_mul_overflow(in[0].most, in[1].most, &result.most);
+    } else if (node.op == "div" && in[0].least >= 0 && in[1].least > 0 && in[1].least == in[1].most) {
+      result.least = in[0].least / in[1].most;
+      result.most = in[0].most / in[1].most;
+    } else {
+      is_over = true;
+    }
+    return is_over ? Interval{} : result;
+  }
+
+  static Interval either(const Interval& a, const Interval& b) {
+    return {std::min(a.least, b.least), std::max(a.most, b.most), false, a.grows || b.grows};
+  }
+
+  /// What the larger of a number that is not known and one that is cannot be below.
+  int64_t least_known(V id) const {
+    const V producer = id == ir::kAbsent ? ir::kAbsent : graph_.value(id).producer;
+    if (producer == ir::kAbsent || graph_.node(producer).op != "max") return kLeast;
+    int64_t least = kLeast;
+    for (const V input : graph_.node(producer).inputs) {
+      const Tensor* known = known_of(input);
+      if (known != nullptr && !is_float(known->dtype()) && known->num_elements() == 1)
+        least = std::max(least, known->element_as_int(0));
+    }
+    return least;
+  }
+
+  /// The less of two; of a bound and one that grows the bound.
+  Interval lesser(const Interval& a, const Interval& b) const {
+    const bool by_number = is_sample_ && a.is_number != b.is_number;
+    const bool by_bound = a.grows != b.grows && a.most != kMost && b.most != kMost;
+    const Interval& least = a.most < b.most ? a : b;
+    const Interval& bound = by_bound ? (a.grows ? b : a) : by_number ? (a.is_number ? a : b) : least;
+    return {std::min(a.least, b.least), bound.most, bound.is_number, bound.grows};
+  }
+
+  /// Of all elements of an operand, or of their least.
+  Interval operand(V id, bool of_least) {
+    const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
+    if (!numbers) {
+      const bool has_room = room_ && id != ir::kAbsent && graph_.value(id).type.dtype == DType::kInt64;
+      return has_room ? Interval{0, *room_, false, true} : Interval{least_known(id), kMost};
+    }
+    if (numbers->empty()) return {};
+    std::optional<Interval> all;
+    for (const BoundedInt& each : *numbers) {
+      const Interval one{each.least, each.most, each.is_known() && each.most <= kMaxPadded, each.grows};
+      if (!all) {
+        all = one;
+      } else if (of_least) {
+        all = lesser(*all, one);
+      } else {
+        all = either(*all, one);
+      }
+    }
+    return *all;
+  }
+
+  NodeContext& context_;
+  const ir::Graph& graph_;
+  bool is_sample_;
+  std::optional<int64_t> room_;
+  std::map<V, Numbers> seen_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+BoundedInts bounds_of(NodeContext& context, V value, std::optional<int64_t> room) {
+  return Bounds(context, room).of(value);
+}
+
+namespace {
+
+std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what) {
+  if (const BoundedInts found = bounds_of(context, value, std::nullopt)) return *found;
+  if (context.room() && !context.is_computable(value)) {
+    if (const BoundedInts found = bounds_of(context, value, context.room())) return *found;
+  }
+  const Tensor& known = context.known_value(value, what);
+  if (is_float(known.dtype())) context.invalid(std::string(what) + " is no integer");
+  std::vector<BoundedInt> numbers;
+  for (int64_t i = 0; i < known.num_elements(); ++i) {
+    const int64_t number = known.element_as_int(i);
+    numbers.push_back({number, ir::kAbsent, number});
+  }
+  return numbers;
+}
+
+}  // namespace
+
+BoundedInt bounded_value(NodeContext& context, V value, const char* what) {
+  return bounded_values(context, value, what).at(0);
+}
+
+std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {
+  const ir::ValueType& type = context.type(context.input(index));
+  if (type.dtype == kString) context.invalid(std::string(what) + " is " + ir::to_string(type));
+  return bounded_values(context, context.input(index), what);
+}
+
+BoundedInt bounded_int(NodeContext& context, size_t index, const char* what) {
+  const std::vector<BoundedInt> numbers = bounded_ints(context, index, what);
+  if (numbers.size() != 1)
+    context.invalid(std::string(what) + " has " + std::to_string(numbers.size()) + " elements, expected 1");
+  return numbers[0];
+}
+
+namespace {
+
+/// The known numbers of which a known value is the least, by the nodes that it comes from, of which a few are
+/// looked at.
+std::vector<int64_t> least_of(const ir::Graph& graph, V id) {
+  constexpr int kMostNodes = 64;
+  constexpr std::array<std::string_view, 6> kMoves = {"identity", "cast",       "reshape",
+                                                      "min",      "reduce_min", "concat"};
+  std::vector<int64_t> numbers;
+  std::vector<V> open{id};
+  for (int visited = 0; !open.empty(); ++visited) {
+    const ir::Value& value = graph.value(open.back());
+    open.pop_back();
+    const ir::Node* node = value.producer == ir::kAbsent ? nullptr : &graph.node(value.producer);
+    const bool is_move = node != nullptr && std::find(kMoves.begin(), kMoves.end(), node->op) != kMoves.end();
+    if (is_move && visited < kMostNodes) {
+      open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    } else if (value.known && !is_float(value.type.dtype)) {
+      for (int64_t i = 0; i < value.known->num_elements(); ++i)
+        numbers.push_back(value.known->element_as_int(i));
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent) {
+  const V value = context.input(index);
+  const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
+  if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))
+    return {extent, value, 0};
+  const BoundedInt number = bounded_int(context, index, what);
+  if (!context.is_sample() || !number.is_known()) return number;
+  std::vector<int64_t> numbers = least_of(context.graph(), context.input(index));
+  if (numbers.size() < 2 || std::find(numbers.begin(), numbers.end(), extent) == numbers.end()) return number;
+  std::erase(numbers, extent);
+  // A number that is the extent by chance is no other than that.
+  const int64_t cap = numbers.empty() ? extent : *std::min_element(numbers.begin(), numbers.end());
+  if (cap < 0 || cap > kMaxPadded) return number;
+  return {cap, context.input(index), 0};
+}
+
+BoundedShape bounded_shape(NodeContext& context, size_t index) {
+  BoundedShape shape;
+  for (const BoundedInt& extent : bounded_ints(context, index, "shape")) {
+    if (!extent.is_known()) shape.open.emplace_back(shape.extents.size(), extent);
+    shape.extents.push_back(extent.most);
+  }
+  return shape;
+}
+
+bool is_count_of(NodeContext& context, const BoundedInt& number, V x, int64_t axis) {
+  const DataShape shape = context.data_shape(x);
+  const DataExtent* data = shape.along(axis);
+  return data != nullptr && context.same_count(data->count, as_count(context, number));
+}
+
+V as_count(NodeContext& context, const BoundedInt& number) {
+  if (number.is_known()) return context.int64_constant({number.most});
+  Compose c(context);
+  V count = number.count;
+  if (num_elements(c.shape(count)) != 1) count = c.slice(count, 0, number.element, 1);
+  return c.reshape(c.cast(count, DType::kInt64), {1});
+}
+
+}  // namespace tensormill::frontend::onnx

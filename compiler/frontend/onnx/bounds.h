@@ -1,0 +1,53 @@
+/// Integers that say how large something is, and that a run works out: known ones, those that the graph
+/// bounds, and those for which there is room (ImportForm::room). Thread-safety: as the context.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "compiler/frontend/onnx/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+/// In a sample, whose extents stand for any, a result of up to so many elements is stored at this extent, its
+/// operand made longer: the less of it and a free extent would be no formula.
+inline constexpr int64_t kMaxPadded = int64_t{1} << 16;
+
+/// An integer that says how large something is: `most`, or what a run works out within [least, most].
+struct BoundedInt {
+  int64_t most = 0;
+  ir::ValueId count = ir::kAbsent;  ///< an integer tensor, or kAbsent: it is `most`
+  int64_t least = 0;
+  int64_t element = 0;  ///< of the count, which has one, or is a vector
+  bool grows = false;   ///< `most` is what there is room for: a run that needs more starts again
+  bool is_known() const { return count == ir::kAbsent; }
+};
+using BoundedInts = std::optional<std::vector<BoundedInt>>;
+/// The integers of a small value, by the nodes that they come from; nothing where one is not bounded. What
+/// nothing else bounds is bounded by `room`, if there is one.
+BoundedInts bounds_of(NodeContext& context, ir::ValueId value, std::optional<int64_t> room);
+/// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
+/// no room (ImportForm::room).
+std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
+/// The same of a value of one element.
+BoundedInt bounded_value(NodeContext& context, ir::ValueId value, const char* what);
+/// The same of an operand of one element; throws Error(kInvalidModel) for another number of them.
+BoundedInt bounded_int(NodeContext& context, size_t index, const char* what);
+/// bounded_int, of which no more counts than `extent`: what nothing else bounds is bounded by that. The model
+/// may say it as the lesser of a number and the extent: in a sample, whose extents stand for any, a run works
+/// it out within [0, that number].
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent);
+/// A shape of which the run may work out some extents: `extents` at their largest.
+struct BoundedShape {
+  Shape extents;
+  std::vector<std::pair<size_t, BoundedInt>> open;  ///< by axis
+};
+/// Operand `index` as a shape; throws ValueRequired where an extent is not bounded.
+BoundedShape bounded_shape(NodeContext& context, size_t index);
+/// Whether a number is the count of axis `axis` of x.
+bool is_count_of(NodeContext& context, const BoundedInt& number, ir::ValueId x, int64_t axis);
+/// As i64 [1].
+ir::ValueId as_count(NodeContext& context, const BoundedInt& number);
+
+}  // namespace tensormill::frontend::onnx
