@@ -50,6 +50,9 @@ class Worker(LineProgram):
         self.bound["all" if bound and bound == given else "some" if bound else "none"] += 1
         with np.load(outputs) as archive:
             actual = [archive[str(i)] for i in range(len(archive.files))]
+        if len(actual) == 2 and len(actual) < len(expected) == len(actual[1]):
+            # A list whose length the run worked out: all of it, and the extents of each.
+            actual = [each[tuple(map(slice, extents))] for each, extents in zip(*actual)]
         if len(actual) != len(expected):
             return f"{len(actual)} outputs, expected {len(expected)}"
         for array, (name, wanted) in zip(actual, expected.items()):

@@ -79,7 +79,7 @@ def mirrored_ends():
 
 
 def filtered():
-    """Windows of what is found: no element for itself."""
+    """Windows of what is found."""
     b = Builder([("x", [4])])
     places = b.add("Unsqueeze", [found_places(b), b.ints(0)])
     return model(b, [(b.add("Conv", [places, np.ones((1, 1, 2), np.float32)]), TensorProto.FLOAT)])
@@ -139,11 +139,17 @@ class DataExtents(unittest.TestCase):
         for x in ([0, 1, 0, 2], [1, 1, 1, 1], [3, 0, 0, 1]):
             self.check(mirrored_ends(), {"x": np.asarray(x, np.float32)}, f"data.mirrored.{x[0]}")
 
+    def test_windows_of_what_is_found(self):
+        for x in ([0, 1, 0, 2], [1, 1, 1, 1], [3, 0, 2, 1]):
+            self.check(filtered(), {"x": np.asarray(x, np.float32)}, f"data.filtered.{x[0]}")
+
     def test_what_is_no_element_for_itself_is_refused(self):
-        self.path.write_bytes(filtered())
+        b = Builder([("x", [4])])
+        places = b.add("Unsqueeze", [found_places(b), b.ints(0)])
+        self.path.write_bytes(model(b, [(b.add("MaxPool", [places], kernel_shape=[2], ceil_mode=1), TensorProto.FLOAT)]))
         done = mill.run_program("compile", self.path, "-o", self.package)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("conv", done.stderr.lower())
+        self.assertIn("maxpool", done.stderr.lower())
 
 
 if __name__ == "__main__":

@@ -87,10 +87,11 @@ def shapes():
     net = Net(shape=(INT64, [3]), x=(FLOAT, [1, 3, 1]), n=(INT64, [1]))
     filled = net.add("ConstantOfShape", "shape", value=numpy_helper.from_array(np.asarray([2], np.int32)))
     wide = net.add("Expand", "x", "shape")
+    last = net.add("Expand", "x", net.add("Concat", net.ints(3), "n", axis=0))
     twice = net.add("Mul", "n", net.ints(2))
     longer = net.add("ConstantOfShape", twice)
     doubled = net.add("Concat", net.add("ConstantOfShape", "n"), net.add("ConstantOfShape", "n"), axis=0)
-    return net.model(filled, wide, net.add("Add", longer, doubled))
+    return net.model(filled, wide, net.add("Add", longer, doubled), last)
 
 
 def parts(rows=6):

@@ -74,8 +74,17 @@ private:
     if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
     const Interval found = interval_of(node);
     if (found.most == kMost) return std::nullopt;
-    if (found.least == found.most) return Numbers({{found.most, ir::kAbsent, found.most}});
+    // The least of several is a number at some extents alone.
+    const bool is_sum = node.op == "add" || node.op == "sub" || node.op == "mul" || node.op == "div";
+    if (is_sum && are_known(node)) return Numbers({{found.most, ir::kAbsent, found.most}});
     return Numbers({{found.most, id, found.least, 0, found.grows}});
+  }
+
+  bool are_known(const ir::Node& node) {
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](V input) {
+      const Numbers numbers = of(input);
+      return numbers && numbers->size() == 1 && numbers->front().is_known();
+    });
   }
 
   /// What nothing else bounds.

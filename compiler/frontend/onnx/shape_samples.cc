@@ -17,6 +17,9 @@ struct Form {
   std::vector<int64_t> values;
   size_t extents = 0;  ///< the first values are extents
   int64_t constant_bytes = 0;
+  bool is_like(const Form& other) const {
+    return values.size() == other.values.size() && extents == other.extents;
+  }
 };
 
 Form form_of(const ir::Graph& graph) {
@@ -231,7 +234,7 @@ private:
       check.outputs.push_back(graph->value(output).type.shape);
     variants_.checks.push_back(std::move(check));
     const Form form = form_of(*graph);
-    if (form.values.size() != base_form_.values.size()) return;
+    if (!form.is_like(base_form_)) return;
     if (is_below(dims)) {
       variants_.small.push_back({dims, std::move(*graph)});
     } else if (is_above(dims) && is_small(form) && tells_apart(form)) {

@@ -156,6 +156,17 @@ std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const S
   return extents;
 }
 
+/// Elements that a value of a variant may have whose room nobody asked for.
+constexpr int64_t kMostOfRoom = int64_t{1} << 24;
+
+int64_t largest_of(const ir::Graph& graph) {
+  int64_t largest = 0;
+  for (const ir::Value& value : graph.values()) {
+    if (!value.constant) largest = std::max(largest, num_elements(value.type.shape));
+  }
+  return largest;
+}
+
 ir::Variants import_signature(const ModelSource& source, const ImportOptions& options,
                               const Signature& signature, const ShapeBuckets& buckets,
                               const ir::OpRegistry& ops) {
@@ -203,8 +214,18 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   if (std::none_of(extents.begin(), extents.end(), is_open)) {
     for (const std::vector<int64_t>& choice : combinations(extents)) {
       const std::vector<int64_t> dims = ir::with_dependents(choice, variants.dependents);
-      if (made.insert(dims).second)
-        variants.graphs.push_back({dims, import_model(source, bound(options, signature, dims), ops)});
+      if (!made.insert(dims).second) continue;
+      const bool is_given = !signature.has_room || buckets.count(std::string(kLoopRoom)) != 0;
+      std::optional<ir::Graph> graph;
+      try {
+        graph = import_model(source, bound(options, signature, dims), ops);
+      } catch (const Error&) {
+        // Several extents have the same room, whose product may be more than there can be.
+        if (is_given || variants.samples.empty()) throw;
+        continue;
+      }
+      if (is_given || variants.samples.empty() || largest_of(*graph) <= kMostOfRoom)
+        variants.graphs.push_back({dims, std::move(*graph)});
     }
   }
   if (variants.graphs.empty() && variants.samples.empty()) {

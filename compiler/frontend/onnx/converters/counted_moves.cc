@@ -33,9 +33,11 @@ void convert_expand(NodeContext& context) {
     x = value_if(context, x, c.binary("or", is_own, c.binary("equal", wanted, c.ints({1}, {1}))));
     shape.extents[open] = extent;
   }
+  // A shape of fewer extents is one of the last ones.
+  const int64_t missing = std::max<int64_t>(context.rank(x) - static_cast<int64_t>(shape.extents.size()), 0);
   ir::ValueId result = context.add("expand", {x}, {{"shape", shape.extents}});
   for (const auto& [open, number] : repeated)
-    result = take_first(context, result, as_count(context, number), static_cast<int64_t>(open));
+    result = take_first(context, result, as_count(context, number), static_cast<int64_t>(open) + missing);
   context.set_output(0, result);
 }
 
@@ -153,7 +155,9 @@ void slice_as_run(NodeContext& context) {
     return context.has_input(index) ? context.known_ints(index, what) : std::vector<int64_t>();
   };
   std::vector<int64_t> axes = list(3, "axes"), steps = list(4, "steps");
-  for (int64_t i = 0; axes.empty() && i < std::min(number, rank); ++i) axes.push_back(i);
+  if (!context.has_input(3)) {
+    for (int64_t axis = 0; axis < std::min(number, rank); ++axis) axes.push_back(axis);
+  }
   if (steps.empty()) steps.assign(static_cast<size_t>(number), 1);
   const auto given = static_cast<size_t>(number);
   if (axes.size() != given || steps.size() != given ||
