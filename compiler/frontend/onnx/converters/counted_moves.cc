@@ -10,11 +10,19 @@
 
 namespace tensormill::frontend::onnx {
 
+namespace {
+
+/// Throws where data decides about extents of operand 0 in a way that cannot be told.
+void require_told_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
+
+}  // namespace
+
 // Extents that the run works out are the value's own, or those that it is repeated for.
 void convert_expand(NodeContext& context) {
   Compose c(context);
   ir::ValueId x = context.input(0);
   BoundedShape shape = bounded_shape(context, 1);
+  if (!shape.open.empty()) require_told_extents(context);
   std::vector<std::pair<size_t, BoundedInt>> repeated;
   for (const auto& [open, number] : shape.open) {
     const int64_t own =
@@ -29,7 +37,7 @@ void convert_expand(NodeContext& context) {
       continue;
     }
     const ir::ValueId wanted = as_count(context, number);
-    const ir::ValueId is_own = c.binary("equal", wanted, *count_along(context, x, own));
+    const ir::ValueId is_own = c.binary("equal", wanted, *count_along(context, context.input(0), own));
     x = value_if(context, x, c.binary("or", is_own, c.binary("equal", wanted, c.ints({1}, {1}))));
     shape.extents[open] = extent;
   }
@@ -78,6 +86,7 @@ ir::ValueId tiled(NodeContext& context, ir::ValueId x, const std::vector<int64_t
 
 void convert_tile(NodeContext& context) {
   BoundedShape repeats = bounded_shape(context, 1);
+  if (!repeats.open.empty()) require_told_extents(context);
   for (const auto& [axis, times] : repeats.open) repeats.extents[axis] = 1;
   ir::ValueId result = tiled(context, context.input(0), repeats.extents);
   for (const auto& [axis, times] : repeats.open)
@@ -149,6 +158,7 @@ V padded_as_run(NodeContext& context, V x, int64_t axis, const BoundedInt& befor
 }  // namespace
 
 void slice_as_run(NodeContext& context) {
+  require_told_extents(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
   const auto list = [&](size_t index, const char* what) {
@@ -175,6 +185,7 @@ void slice_as_run(NodeContext& context) {
 }
 
 void pad_as_run(NodeContext& context) {
+  require_told_extents(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x);
   std::vector<int64_t> axes;
