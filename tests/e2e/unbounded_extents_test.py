@@ -67,7 +67,10 @@ def regulated(rows=5, width=4):
     weights = np.random.default_rng(3).standard_normal((6, width, 5)).astype(np.float32)
     image = net.add("Transpose", net.add("Unsqueeze", spread, net.ints(0)), perm=[0, 2, 1])
     mel = net.add("Conv", image, weights, pads=[2, 2])
-    return net.model(spread, net.add("Tanh", mel), net.add("Softmax", mel, axis=2))
+    # Of the same shape that says how long it is, the channels are known.
+    channels = net.add("Gather", net.add("Shape", mel), net.ints(1), axis=0)
+    upper = net.add("Slice", mel, net.add("Div", channels, net.ints(2)), channels, net.ints(1))
+    return net.model(spread, net.add("Tanh", mel), net.add("Softmax", mel, axis=2), upper)
 
 
 def masks():

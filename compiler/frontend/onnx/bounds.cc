@@ -25,7 +25,7 @@ public:
 
   /// In a sample, of two bounds the number, since the less of them is no formula of a free extent. `room`:
   /// what an integer is bound by of which nothing else is known.
-  Bounds(NodeContext& context, std::optional<int64_t> room)
+  Bounds(const NodeContext& context, std::optional<int64_t> room)
       : context_(context), graph_(context.graph()), is_sample_(context.is_sample()), room_(room) {}
 
   Numbers of(V id) {
@@ -311,7 +311,7 @@ private:
     return *all;
   }
 
-  NodeContext& context_;
+  const NodeContext& context_;
   const ir::Graph& graph_;
   bool is_sample_;
   std::optional<int64_t> room_;
@@ -321,8 +321,19 @@ private:
 
 }  // namespace
 
-BoundedInts bounds_of(NodeContext& context, V value, std::optional<int64_t> room) {
+BoundedInts bounds_of(const NodeContext& context, V value, std::optional<int64_t> room) {
   return Bounds(context, room).of(value);
+}
+
+std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, V value) {
+  const BoundedInts bounds = bounds_of(context, value, std::nullopt);
+  if (!bounds) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const BoundedInt& each : *bounds) {
+    if (!each.is_known()) return std::nullopt;
+    numbers.push_back(each.most);
+  }
+  return numbers;
 }
 
 namespace {

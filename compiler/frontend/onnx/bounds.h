@@ -26,7 +26,10 @@ struct BoundedInt {
 using BoundedInts = std::optional<std::vector<BoundedInt>>;
 /// The integers of a small value, by the nodes that they come from; nothing where one is not bounded. What
 /// nothing else bounds is bounded by `room`, if there is one.
-BoundedInts bounds_of(NodeContext& context, ir::ValueId value, std::optional<int64_t> room);
+BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, std::optional<int64_t> room);
+/// The integers of a small value where each follows from what is known: of a shape, say, of which data decides
+/// other extents. Nothing where one does not.
+std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, ir::ValueId value);
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
 /// no room (ImportForm::room).
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);

@@ -39,6 +39,7 @@ public:
   const std::string& label() const { return label_; }  ///< the node's name, or a made one
   int64_t opset() const { return opset_; }
   ir::Graph& graph() { return graph_; }
+  const ir::Graph& graph() const { return graph_; }
   const Digest& source_digest() const;                        ///< of the model
   bool is_sample() const { return form_.is_sample; }          ///< ImportForm::is_sample
   std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room

@@ -1,3 +1,4 @@
+#include "compiler/frontend/onnx/bounds.h"
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/run_checks.h"
@@ -146,6 +147,9 @@ DataShape NodeContext::data_shape_of(size_t index) const {
 }
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
+  if (!is_known(index)) {
+    if (std::optional<std::vector<int64_t>> told = told_ints(*this, input(index))) return *std::move(told);
+  }
   const Tensor& tensor = known(index, what);
   if (is_float(tensor.dtype()) || tensor.dtype() == kString)
     invalid(std::string(what) + " has type " + std::string(dtype_name(tensor.dtype())));

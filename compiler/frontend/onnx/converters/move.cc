@@ -340,7 +340,10 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
 
 void convert_slice(NodeContext& context) {
   const bool is_one = num_elements(context.type(context.input(1)).shape) == 1;
-  if (!context.is_known(1) || (!context.is_known(2) && !is_one)) return slice_as_run(context);
+  const auto is_told = [&](size_t index) {
+    return context.is_known(index) || told_ints(context, context.input(index));
+  };
+  if (!is_told(1) || (!is_told(2) && !is_one)) return slice_as_run(context);
   if (const std::optional<ir::ValueId> counted = counted_slice(context)) {
     context.set_output(0, *counted);
     return;
@@ -380,7 +383,7 @@ void convert_pad_attrs(NodeContext& context) {
 }
 
 void convert_pad(NodeContext& context) {
-  if (!context.is_known(1)) return pad_as_run(context);
+  if (!context.is_known(1) && !told_ints(context, context.input(1))) return pad_as_run(context);
   const std::vector<int64_t> given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> pads = given;
