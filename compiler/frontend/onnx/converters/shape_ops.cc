@@ -59,8 +59,10 @@ void convert_constant(NodeContext& context) {
 
 namespace {
 
-ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Shape& shape) {
-  if (num_elements(shape) > kMaxFilledElements)
+/// `is_open`: the run works out some of the extents.
+ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Shape& shape, bool is_open) {
+  // In a sample of the same form whatever the room is.
+  if (num_elements(shape) > kMaxFilledElements || (is_open && context.is_sample()))
     return context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}});
   Tensor filled(value.dtype(), shape);
   for (int64_t i = 0; i < filled.num_elements(); ++i) {
@@ -81,7 +83,7 @@ void convert_constant_of_shape(NodeContext& context) {
   if (context.has_attr("value")) value = context.tensor_attr("value");
   if (value.num_elements() != 1)
     context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
-  ir::ValueId result = filled_constant(context, value, shape.extents);
+  ir::ValueId result = filled_constant(context, value, shape.extents, !shape.open.empty());
   for (const auto& [axis, extent] : shape.open)
     result = take_first(context, result, as_count(context, extent), static_cast<int64_t>(axis));
   context.set_output(0, result);
