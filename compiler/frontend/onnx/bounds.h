@@ -27,8 +27,8 @@ using BoundedInts = std::optional<std::vector<BoundedInt>>;
 /// The integers of a small value, by the nodes that they come from; nothing where one is not bounded. What
 /// nothing else bounds is bounded by `room`, if there is one.
 BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, std::optional<int64_t> room);
-/// The integers of a small value where each follows from what is known: of a shape, say, of which data decides
-/// other extents. Nothing where one does not.
+/// The integers of a small value where each follows from what is known: of a shape, say, of which data
+/// decides other extents. Nothing where one does not.
 std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, ir::ValueId value);
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
 /// no room (ImportForm::room).
