@@ -10,18 +10,13 @@ namespace tensormill::plan {
 
 namespace {
 
-/// Whether a move changes nothing; of a pad, on which sides it adds or cuts; of a concat, which parts have
-/// elements.
-std::vector<int> effect_of(const ir::Graph& graph, const ir::Node& node) {
+/// Whether a move changes nothing; of a pad, how much it adds or cuts, since what cuts in all samples may add
+/// at other extents; of a concat, which parts have elements.
+std::vector<int64_t> effect_of(const ir::Graph& graph, const ir::Node& node) {
   constexpr std::array<std::string_view, 4> kMoves = {"expand", "reshape", "slice", "tile"};
-  if (node.op == "pad") {
-    std::vector<int> sides;
-    for (const int64_t amount : node.attrs.ints_of("pads"))
-      sides.push_back(amount > 0 ? 1 : amount < 0 ? -1 : 0);
-    return sides;
-  }
+  if (node.op == "pad") return node.attrs.ints_of("pads");
   if (node.op == "concat") {
-    std::vector<int> parts;
+    std::vector<int64_t> parts;
     for (const ir::ValueId part : node.inputs)
       parts.push_back(num_elements(graph.value(part).type.shape) != 0 ? 1 : 0);
     return parts;

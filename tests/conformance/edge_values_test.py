@@ -59,6 +59,38 @@ class EdgeValues(OneNode):
 
         self.run_model(graph, 11, {"x": x}, expect)
 
+    def test_places_in_a_map_of_another_size(self):
+        """The standard's example: places are those of the map that the windows make, zeros go on behind it, whatever its
+        extents are. (The peer takes places in the output.)"""
+        x = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2)
+        places = np.array([5, 7, 13, 15]).reshape(1, 1, 2, 2)
+        free = dict(enumerate("NCHW"))
+        for extents in ((5, 5), (4, 7), (3, 4)):
+            whole = np.zeros((1, 1, 8, 8), np.float32)
+            whole[0, 0, 1:4:2, 1:4:2] = x
+            for buckets in ("", "N=2;C=2;H=3;W=3"):
+                self.check("MaxUnpool", 11, [x, places, np.array([1, 1, *extents])], [whole[:, :, :extents[0], :extents[1]]],
+                           constants=(2,), free={0: free, 1: free}, buckets=buckets, kernel_shape=[2, 2], strides=[2, 2])
+
+    def test_a_graph_that_an_extent_decides_about(self):
+        """Slopes are of the channels or of the last axis: kernels for the buckets alone."""
+        x, slope = np.ones((3, 4, 5), np.float32), np.ones(4, np.float32)
+        graph = helper.make_graph(
+            [helper.make_node("PRelu", ["x", "slope"], ["y"])], "slopes",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["A", "B", "C"]),
+             helper.make_tensor_value_info("slope", TensorProto.FLOAT, ["D"])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+        self.run_model(graph, 16, {"x": x, "slope": slope}, lambda answer, _: self.assertTrue(answer.startswith("ok "), answer),
+                       buckets="A=3;B=4;C=5;D=4")
+        self.run_model(graph, 16, {"x": x[:2], "slope": slope}, lambda answer, _: self.assertIn("the graph itself depends", answer),
+                       buckets="A=3;B=4;C=5;D=4")
+
+    def test_a_negative_celu(self):
+        x = np.array([-2, -0.5, 0, 0.5, 3], np.float32)
+        for alpha in (-1.5, 2.0):
+            wanted = np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha))
+            self.check("Celu", 12, [x], [wanted.astype(np.float32)], alpha=alpha)
+
     def test_inverses_of_what_has_no_square(self):
         for dtype, large in ((np.float32, 3e38), (np.float64, 1e300), (np.float16, 6e4)):
             x = np.array([large, 300, 99, 101, 1.5, 1e3], dtype)

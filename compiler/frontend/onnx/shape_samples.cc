@@ -243,7 +243,7 @@ private:
     }
   }
 
-  /// Numbers the extents that are equal in all samples alike.
+  /// Numbers the extents that are equal in all samples alike. The form is like the base's.
   void add_to_classes(const Form& form) {
     std::map<std::pair<size_t, int64_t>, size_t> numbers;
     for (size_t i = 0; i < form.extents; ++i)
@@ -254,7 +254,10 @@ private:
   bool tells_apart(const Form& form) {
     if (classes_.empty()) {
       classes_.resize(base_form_.extents, 0);
-      for (const ir::ShapedGraph& sample : variants_.samples) add_to_classes(form_of(sample.graph));
+      for (const ir::ShapedGraph& sample : variants_.samples) {
+        const Form own = form_of(sample.graph);
+        if (own.is_like(base_form_)) add_to_classes(own);
+      }
     }
     std::map<size_t, int64_t> values;
     for (size_t i = 0; i < form.extents; ++i) {

@@ -14,10 +14,11 @@ void convert_celu(NodeContext& context) {
   Compose c(context);
   const double alpha = context.float_attr("alpha", 1.0);
   const ir::ValueId x = context.input(0);
-  // max(0, x) + min(0, alpha * (e^(x/alpha) - 1)): the part below 0 is alpha * elu(x / alpha), which would
-  // overflow above.
-  const ir::ValueId below = c.binary("min", x, c.number(x, 0));
-  const ir::ValueId unit = context.add("elu", {c.div(below, c.number(x, alpha))}, {{"alpha", 1.0}});
+  // max(0, x) + min(0, alpha * (e^(x/alpha) - 1)): of what is below 0, since the power would overflow above.
+  const ir::ValueId below = c.div(c.binary("min", x, c.number(x, 0)), c.number(x, alpha));
+  // elu(x) is e^x - 1 where x is not above 0, as it is unless alpha is negative.
+  const ir::ValueId unit =
+      alpha < 0 ? c.minus(c.unary("exp", below), 1) : context.add("elu", {below}, {{"alpha", 1.0}});
   context.set_output(0, c.add(c.unary("relu", x), c.times(unit, alpha)));
 }
 

@@ -168,9 +168,10 @@ void slice_as_run(NodeContext& context) {
   if (!context.has_input(3)) {
     for (int64_t axis = 0; axis < std::min(number, rank); ++axis) axes.push_back(axis);
   }
-  if (steps.empty()) steps.assign(static_cast<size_t>(number), 1);
-  const auto given = static_cast<size_t>(number);
-  if (axes.size() != given || steps.size() != given ||
+  // There are no more axes than fit, whatever the number of starts is.
+  const size_t given = axes.size();
+  if (steps.empty()) steps.assign(given, 1);
+  if (number != static_cast<int64_t>(given) || steps.size() != given ||
       num_elements(context.type(context.input(2)).shape) != number)
     context.invalid("starts, ends, axes and steps have different lengths");
   constexpr int64_t kMostStep = int64_t{1} << 31;

@@ -368,6 +368,8 @@ void convert_max_unpool(NodeContext& context) {
   for (size_t d = 0; d < spatial; ++d)
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
   const Shape out = context.has_input(2) ? Shape(context.known_ints(2, "output_shape")) : inferred;
+  if (out.size() != x.size())
+    context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
   if (out == pooled_shape(context, context.input(1))) inferred = out;
   const ir::ValueId zeros = c.filled(c.dtype(context.input(0)), {num_elements(inferred)}, 0);
   const ir::ValueId flat = c.reshape(context.input(0), {num_elements(x)});
