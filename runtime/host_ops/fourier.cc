@@ -118,8 +118,8 @@ void FourierPlan::run_real(std::span<const double> x, std::span<Complex> y) {
 
 namespace {
 
-/// Lines of `parts` numbers an element.
-struct Lines {
+/// Signals one behind the other, of `parts` numbers an element.
+struct Signals {
   size_t count = 1, extent = 0, parts = 0;
 };
 
@@ -129,9 +129,10 @@ struct Form {
 
 /// A line of complex numbers, times the window: behind its last are zeros, or the conjugates of those before.
 template <typename T>
-void read_line(const T* x, const Lines& lines, const T* window, const Form& form, std::span<Complex> line) {
+void read_line(const T* x, const Signals& signals, const T* window, const Form& form,
+               std::span<Complex> line) {
   const size_t length = line.size();
-  const size_t given = std::min(lines.extent, form.hermitian ? length / 2 + 1 : length);
+  const size_t given = std::min(signals.extent, form.hermitian ? length / 2 + 1 : length);
   for (size_t n = 0; n < length; ++n) {
     const T* element = x + 2 * n;
     line[n] =
@@ -142,21 +143,21 @@ void read_line(const T* x, const Lines& lines, const T* window, const Form& form
 }
 
 template <typename T>
-void run_lines(const Tensor& x, const Lines& lines, const Tensor& window, const Form& form, T* y) {
+void run_signals(const Tensor& x, const Signals& signals, const Tensor& window, const Form& form, T* y) {
   const auto length = static_cast<size_t>(window.num_elements());
   FourierPlan plan(length, form.inverse);
-  const bool is_real = lines.parts == 1;
+  const bool is_real = signals.parts == 1;
   std::vector<Complex> line(is_real ? 0 : length), result(length);
   std::vector<double> numbers(is_real ? length : 0);
   const T *in = static_cast<const T*>(x.data()), *weights = static_cast<const T*>(window.data());
   const double scale = form.inverse ? 1.0 / static_cast<double>(length) : 1.0;
-  for (size_t i = 0; i < lines.count; ++i, in += lines.extent * lines.parts) {
+  for (size_t i = 0; i < signals.count; ++i, in += signals.extent * signals.parts) {
     if (is_real) {
-      for (size_t n = 0; n < std::min(length, lines.extent); ++n)
+      for (size_t n = 0; n < std::min(length, signals.extent); ++n)
         numbers[n] = static_cast<double>(in[n]) * static_cast<double>(weights[n]);
       plan.run_real(numbers, result);
     } else {
-      read_line(in, lines, weights, form, line);
+      read_line(in, signals, weights, form, line);
       plan.run(line, result);
     }
     for (const Complex& each : result) {
@@ -178,18 +179,18 @@ void fourier(const HostCall& call) {
                     window.dtype() == x.dtype() && window.shape().size() == 1 && shape.size() >= 2 &&
                     (shape.back() == 2 || (shape.back() == 1 && !form.hermitian));
   if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step transforms what are no lines of numbers");
-  Lines lines;
-  for (size_t d = 0; d + 2 < shape.size(); ++d) lines.count *= static_cast<size_t>(shape[d]);
-  lines.extent = static_cast<size_t>(shape[shape.size() - 2]);
-  lines.parts = static_cast<size_t>(shape.back());
+  Signals signals;
+  for (size_t d = 0; d + 2 < shape.size(); ++d) signals.count *= static_cast<size_t>(shape[d]);
+  signals.extent = static_cast<size_t>(shape[shape.size() - 2]);
+  signals.parts = static_cast<size_t>(shape.back());
   const auto length = static_cast<size_t>(window.num_elements());
-  const size_t elements = lines.count * length * (form.hermitian ? 1 : 2);
+  const size_t elements = signals.count * length * (form.hermitian ? 1 : 2);
   void* target = storage(call, 0, elements, dtype_bytes(x.dtype()));
   if (elements == 0) return;
   if (x.dtype() == DType::kFloat32) {
-    run_lines(x, lines, window, form, static_cast<float*>(target));
+    run_signals(x, signals, window, form, static_cast<float*>(target));
   } else {
-    run_lines(x, lines, window, form, static_cast<double*>(target));
+    run_signals(x, signals, window, form, static_cast<double*>(target));
   }
 }
 

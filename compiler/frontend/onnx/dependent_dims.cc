@@ -17,8 +17,15 @@ struct Reach {
   int64_t scale = 0, far = 0;
 };
 /// A far step of many divisors, as strides and patches have them, else one that stays in short tables.
-constexpr std::array<Reach, 9> kReaches = {
-    {{8, 1920}, {1, 1920}, {64, 1920}, {512, 1920}, {4096, 1920}, {1, 8}, {1, 1}, {8, 8}, {64, 64}}};
+constexpr std::array<Reach, 9> kReaches = {{{8, kFarStep},
+                                            {1, kFarStep},
+                                            {64, kFarStep},
+                                            {512, kFarStep},
+                                            {4096, kFarStep},
+                                            {1, 8},
+                                            {1, 1},
+                                            {8, 8},
+                                            {64, 64}}};
 /// The longest hop of which both ends are looked for.
 constexpr int64_t kLongestHop = int64_t{1} << 14;
 

@@ -11,6 +11,9 @@
 
 namespace tensormill::frontend::onnx {
 
+/// How far apart extents are looked at: strides, hops and patches that divide it are found, 2^7·3·5.
+inline constexpr int64_t kFarStep = 1920;
+
 /// Imports the model for values of its free dims and says where that ended; its node is -1 where the model
 /// takes them.
 using StopAt = std::function<ImportStop(const std::vector<int64_t>&)>;

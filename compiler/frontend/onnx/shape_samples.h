@@ -27,7 +27,4 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    ir::Variants& variants);
 
-/// Strides, hops and patches that divide it are found: 2^7·3·5.
-inline constexpr int64_t kFarStep = 1920;
-
 }  // namespace tensormill::frontend::onnx

@@ -11,6 +11,18 @@ namespace {
 using V = ir::ValueId;
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
+/// Keys and values of fewer heads than the queries have serve several of them.
+V repeat_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape[1] == heads) return x;
+  if (shape[1] < 1 || heads % shape[1] != 0)
+    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
+                    std::to_string(shape[1]) + " of keys");
+  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
+  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
+}
+
 }  // namespace
 
 V split_heads(NodeContext& context, V x, int64_t heads) {
@@ -26,17 +38,6 @@ V merge_heads(NodeContext& context, V x) {
   Compose c(context);
   const Shape shape = c.shape(x);
   return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
-}
-
-V repeat_heads(NodeContext& context, V x, int64_t heads) {
-  Compose c(context);
-  const Shape shape = c.shape(x);
-  if (shape[1] == heads) return x;
-  if (shape[1] < 1 || heads % shape[1] != 0)
-    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
-                    std::to_string(shape[1]) + " of keys");
-  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
-  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
 }
 
 V appended(NodeContext& context, V past, V present) {

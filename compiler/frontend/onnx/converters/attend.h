@@ -11,8 +11,6 @@ namespace tensormill::frontend::onnx {
 ir::ValueId split_heads(NodeContext& context, ir::ValueId x, int64_t heads);
 /// [B,heads,S,D] as [B,S,heads*D].
 ir::ValueId merge_heads(NodeContext& context, ir::ValueId x);
-/// Keys and values of fewer heads than the queries have serve several of them.
-ir::ValueId repeat_heads(NodeContext& context, ir::ValueId x, int64_t heads);
 /// `past` and `present` along the axis of the sequence.
 ir::ValueId appended(NodeContext& context, ir::ValueId past, ir::ValueId present);
 /// 0 where `allowed`, minus infinity elsewhere, in the type of `like`.

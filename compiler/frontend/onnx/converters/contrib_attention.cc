@@ -63,9 +63,20 @@ V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
   return c.where(seen, c.number(like, 0), c.number(like, context.float_attr("mask_filter_value", -10000)));
 }
 
-}  // namespace
-
-namespace {
+/// Attention of queries, keys and values under `mask` (filter_addend) and `bias`, either of which may be
+/// kAbsent, as [B,S,heads*D].
+V attended(NodeContext& context, AttentionOperands operands, V mask, V bias) {
+  Compose c(context);
+  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
+  if (mask != ir::kAbsent) operands.addend = filter_addend(context, mask, keys, operands.q);
+  operands.addend = added(c, operands.addend, bias);
+  if (context.int_attr("unidirectional", 0) != 0)
+    operands.addend =
+        added(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
+  operands.scale = context.float_attr("scale", 0);
+  operands.precision = c.dtype(operands.q);
+  return merge_heads(context, attend(context, operands));
+}
 
 /// Part `index` of x [B,S,heads,parts,D] as [B,heads,S,D].
 V packed_part(NodeContext& context, V x, int64_t index) {
@@ -121,15 +132,7 @@ void convert_multi_head_attention(NodeContext& context) {
   operands.q = parts[0];
   operands.k = appended(context, context.optional_input(6), parts[1]);
   operands.v = appended(context, context.optional_input(7), parts[2]);
-  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
-  if (context.has_input(4)) operands.addend = filter_addend(context, context.input(4), keys, operands.q);
-  operands.addend = added(c, operands.addend, context.optional_input(5));
-  if (context.int_attr("unidirectional", 0) != 0)
-    operands.addend =
-        added(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
-  operands.scale = context.float_attr("scale", 0);
-  operands.precision = c.dtype(operands.q);
-  context.set_output(0, merge_heads(context, attend(context, operands)));
+  context.set_output(0, attended(context, operands, context.optional_input(4), context.optional_input(5)));
   context.set_output(1, operands.k);
   context.set_output(2, operands.v);
 }
@@ -271,15 +274,7 @@ void attend_packed(NodeContext& context, V all, V mask, V past, V bias) {
     operands.k = appended(context, c.squeeze(c.slice(past, 0, 0, 1), 0), operands.k);
     operands.v = appended(context, c.squeeze(c.slice(past, 0, 1, 1), 0), operands.v);
   }
-  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
-  if (mask != ir::kAbsent) operands.addend = filter_addend(context, mask, keys, operands.q);
-  operands.addend = added(c, operands.addend, bias);
-  if (context.int_attr("unidirectional", 0) != 0)
-    operands.addend =
-        added(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
-  operands.scale = context.float_attr("scale", 0);
-  operands.precision = c.dtype(operands.q);
-  context.set_output(0, merge_heads(context, attend(context, operands)));
+  context.set_output(0, attended(context, operands, mask, bias));
   if (widths[1] == widths[2])
     context.set_output(1, c.concat({c.unsqueeze(operands.k, 0), c.unsqueeze(operands.v, 0)}, 0));
 }
