@@ -85,6 +85,24 @@ class EdgeValues(OneNode):
         self.run_model(graph, 16, {"x": x[:2], "slope": slope}, lambda answer, _: self.assertIn("the graph itself depends", answer),
                        buckets="A=3;B=4;C=5;D=4")
 
+    def test_channels_that_a_number_of_the_run_chooses(self):
+        """As many as the weights take where the number is bound, more where it is not: it is asked for."""
+        x, weights = np.ones((1, 6, 4), np.float32), np.ones((2, 4, 1), np.float32)
+        graph = helper.make_graph(
+            [helper.make_node("Slice", ["x", "from", "to", "axes"], ["part"]), helper.make_node("Conv", ["part", "w"], ["y"])],
+            "chosen",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape),
+             helper.make_tensor_value_info("from", TensorProto.INT64, [1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(array, name) for name, array in
+             (("to", np.array([6])), ("axes", np.array([1])), ("w", weights))])
+
+        def expect(answer, outputs):
+            self.assertTrue(answer.startswith("ok 1 "), answer)
+            np.testing.assert_array_equal(outputs["0"], np.full((1, 2, 4), 4, np.float32))
+
+        self.run_model(graph, 13, {"x": x, "from": np.array([2])}, expect)
+
     def test_a_negative_celu(self):
         x = np.array([-2, -0.5, 0, 0.5, 3], np.float32)
         for alpha in (-1.5, 2.0):

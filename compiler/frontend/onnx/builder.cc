@@ -187,6 +187,13 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     unsupported_.push_back({label, where + form.attribute + ": " + form.reason});
     return;
   } catch (Error& error) {
+    // An operand at its largest may not fit where the one that numbers of a run choose does.
+    const bool may_fit = error.code() == ErrorCode::kInvalidModel && !form_.is_sample;
+    const std::vector<std::string> numbers =
+        may_fit ? context.deciding_numbers() : std::vector<std::string>();
+    for (const std::string& input : numbers)
+      required_.emplace(input, "extents of operands of node \"" + label + "\": " + error.message());
+    if (!numbers.empty()) return;
     error.add_context("node \"" + label + "\" (" + node.op_type + ")");
     // Shapes that overflow come from the model's own numbers.
     if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());

@@ -71,6 +71,8 @@ public:
   DataShape data_shape(ir::ValueId value) const { return extents_.shape_of(value); }
   /// The same of the operand; throws ValueRequired when that cannot be told.
   DataShape data_shape_of(size_t index) const;
+  /// The graph's inputs of a few integers that decide about extents of operands, if nothing else does.
+  std::vector<std::string> deciding_numbers() const;
   bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }  ///< in each run
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }

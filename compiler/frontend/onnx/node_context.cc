@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "compiler/frontend/onnx/bounds.h"
 #include "compiler/frontend/onnx/converter.h"
 #include "compiler/frontend/onnx/data_extents.h"
@@ -13,7 +15,7 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 /// The values that `value` is computed from, itself included, in the graph's order.
-std::vector<ir::ValueId> ancestors(const ir::Graph& graph, ir::ValueId value) {
+std::vector<ir::ValueId> ancestors(const ir::Graph& graph, ir::ValueId value, bool is_number = false) {
   std::set<ir::ValueId> seen;
   std::vector<ir::ValueId> open{value};
   while (!open.empty()) {
@@ -22,8 +24,12 @@ std::vector<ir::ValueId> ancestors(const ir::Graph& graph, ir::ValueId value) {
     if (id == ir::kAbsent || !seen.insert(id).second) continue;
     const ir::Value& current = graph.value(id);
     if (current.producer == ir::kAbsent || current.known) continue;
-    const std::vector<ir::ValueId>& inputs = graph.node(current.producer).inputs;
-    open.insert(open.end(), inputs.begin(), inputs.end());
+    const ir::Node& producer = graph.node(current.producer);
+    if (is_number && producer.op == "take_first" && id == producer.outputs[1]) {
+      open.push_back(producer.inputs[1]);
+    } else {
+      open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
+    }
   }
   return {seen.begin(), seen.end()};
 }
@@ -144,6 +150,26 @@ DataShape NodeContext::data_shape_of(size_t index) const {
   DataShape shape = data_shape(input(index));
   if (!shape.is_known) require_fixed_shape(index);
   return shape;
+}
+
+std::vector<std::string> NodeContext::deciding_numbers() const {
+  constexpr int64_t kFewNumbers = 8;
+  std::vector<std::string> names;
+  for (const ir::ValueId operand : inputs_) {
+    if (operand == ir::kAbsent) continue;
+    for (const DataExtent& extent : data_shape(operand).extents) {
+      const std::vector<std::string> own = graph_inputs(graph_, ancestors(graph_, extent.count, true));
+      names.insert(names.end(), own.begin(), own.end());
+    }
+  }
+  const bool are_numbers = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::any_of(graph_.inputs().begin(), graph_.inputs().end(), [&](ir::ValueId id) {
+      const ir::Value& input = graph_.value(id);
+      return input.name == name && is_integer(input.type.dtype) &&
+             num_elements(input.type.shape) <= kFewNumbers;
+    });
+  });
+  return are_numbers ? names : std::vector<std::string>();
 }
 
 std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {

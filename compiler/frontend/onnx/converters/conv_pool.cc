@@ -77,18 +77,20 @@ ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
           {"ceil_mode", context.int_attr("ceil_mode", 0)}};
 }
 
-/// Pads the end so that the last windows, which the input fills in part, count; none starts in the padding.
-void add_partial_windows(Windows& windows, const Shape& shape) {
+/// Windows along each axis, those that the input fills in part too; none starts in the padding behind it. The
+/// end is padded for them.
+Shape with_partial_windows(Windows& windows, const Shape& shape) {
   const size_t rank = windows.kernel.size();
+  Shape counts(rank);
   for (size_t d = 0; d < rank; ++d) {
     const int64_t begin = shape[d + 2] + windows.pads[d];
     const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
     const int64_t room = begin + windows.pads[d + rank] - reach;
-    if (room < 0) continue;
-    int64_t last = (room + stride - 1) / stride * stride;
-    if (last >= begin) last -= stride;
-    windows.pads[d + rank] = std::max(windows.pads[d + rank], last + reach - begin);
+    windows.pads[d + rank] += stride - 1;
+    counts[d] = room + stride <= 0 ? 0 : (room + stride - 1) / stride + 1;
+    if (counts[d] > 0 && (counts[d] - 1) * stride >= begin) --counts[d];
   }
+  return counts;
 }
 
 /// Position of output `at` (spatial index) moved by tap number `tap`, in the padded input.
@@ -293,20 +295,30 @@ void convert_lp_pool(NodeContext& context) {
   const Shape shape = c.shape(x);
   const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
   Windows windows = read_windows(context, shape, kernel);
-  if (context.int_attr("ceil_mode", 0) != 0) add_partial_windows(windows, shape);
+  const bool is_partial = context.int_attr("ceil_mode", 0) != 0;
+  const Shape counts = is_partial ? with_partial_windows(windows, shape) : Shape();
   const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
   Shape planes(shape), ones{1, 1};
   planes[0] = context.product(shape[0], shape[1]);
   planes[1] = 1;
   ones.insert(ones.end(), kernel.begin(), kernel.end());
-  const ir::ValueId powers = c.binary("pow", c.unary("abs", x), c.number(x, p));
+  ir::ValueId powers = c.reshape(c.binary("pow", c.unary("abs", x), c.number(x, p)), planes);
+  powers = padded_for(context, powers, windows, 0);
   const ir::Attrs attrs{{"strides", windows.strides},
                         {"dilations", windows.dilations},
                         {"pads", windows.pads},
                         {"group", int64_t{1}}};
-  const ir::ValueId sums =
-      context.add("conv", {c.reshape(powers, planes), c.filled(c.dtype(x), ones, 1)}, attrs);
+  ir::ValueId sums = context.add("conv", {powers, c.filled(c.dtype(x), ones, 1)}, attrs);
+  if (is_partial) {
+    Shape extents = c.shape(sums);
+    std::copy(counts.begin(), counts.end(), extents.begin() + 2);
+    // In a sample there may be as many by chance.
+    if (context.is_sample() || extents != c.shape(sums))
+      sums = context.add(
+          "slice", {sums},
+          {{"starts", Shape(extents.size(), 0)}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}});
+  }
   Shape out = c.shape(sums);
   out[0] = shape[0];
   out[1] = shape[1];
