@@ -183,6 +183,8 @@ class NarrowTypes(OneNode):
         for kind in (E5M2, E8M0, E2M1, UINT4):
             y = self.run_nodes(nodes, {"x": (kind, x)}, {"y": kind}, constants)["y"]
             np.testing.assert_array_equal(bits_of(y), expected)
+        dropped = self.run_nodes([helper.make_node("Dropout", ["x"], ["y"])], {"x": (E5M2, x)}, {"y": E5M2}, opset=22)["y"]
+        np.testing.assert_array_equal(bits_of(dropped), x)
 
     def test_constants(self):
         packed = bytes([0x21, 0xF8, 0x07])

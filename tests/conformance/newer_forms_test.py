@@ -162,6 +162,33 @@ class Sampling(OneNode):
                             self.check("GridSample", 20, [x, at], [grid_sample(x, at, mode, padding, align)], digits=4,
                                        mode=mode, padding_mode=padding, align_corners=align)
 
+    def test_grids_past_infinities(self):
+        x = np.full((1, 2, 3, 3), np.inf, np.float32)
+        x[0, 0] = np.arange(9).reshape(3, 3)
+        x[0, 1, 1, 1] = 10
+        at = np.array([[[[-2.5, -2.5], [0, 0], [3, 3], [-2.5, 0]]]], np.float32)
+        self.check("GridSample", 22, [x, at], [np.array([[[[0, 4, 0, 0]], [[0, 10, 0, 0]]]], np.float32)], mode="nearest")
+        x[0, 1, 1, 2] = x[0, 1, 2, 1:] = 10
+        self.check("GridSample", 22, [x, at], [np.array([[[[0, 4, 0, 0]], [[0, 10, 0, 0]]]], np.float32)], mode="linear")
+
+    def test_offsets_past_infinities(self):
+        x, offsets = np.full((1, 1, 3, 3), np.inf, np.float32), np.zeros((1, 2, 3, 3), np.float32)
+        offsets[0, 0] = [[-4, 4, 9]] * 3
+        self.check("DeformConv", 19, [x, np.ones((1, 1, 1, 1), np.float32), offsets], [np.zeros((1, 1, 3, 3), np.float32)])
+
+    def test_grids_on_integers(self):
+        at = np.array([[[[0, 0], [-0.5, -0.5], [3, 0]]]], np.float32)
+        for dtype in (np.uint8, np.int16, np.int32, np.uint64):
+            x = RANDOM.integers(1, 100, (1, 1, 2, 2)).astype(dtype)
+            weights = np.array([np.full((2, 2), 0.25), [[0.5625, 0.1875], [0.1875, 0.0625]], np.zeros((2, 2))])
+            right = np.trunc((weights * x[0, 0]).sum((1, 2))).astype(dtype).reshape(1, 1, 1, 3)
+            self.check("GridSample", 22, [x, at], [right], mode="linear", align_corners=1)
+        corners = np.array([[[[-1, -1], [1, 1], [1, -1], [3, 0]]]], np.float32)
+        x = np.array([[[[2**63 - 1, 5], [7, -9]]]], np.int64)
+        right = np.array([[[[2**63 - 1, -9, 5, 0]]]], np.int64)
+        self.check("GridSample", 22, [x, corners], [right], mode="nearest", align_corners=1)
+        self.check("GridSample", 22, [x == 5, corners], [right == 5], mode="nearest", align_corners=1)
+
     def test_affine_grids(self):
         for spatial in ((4, 5), (2, 3, 4)):
             rank = len(spatial)
@@ -269,6 +296,10 @@ class Moves(OneNode):
                                                                itertools.product(range(3), range(2))):
             image[0, channel, row + i, column + j] += x[0, channel * 4 + i * 2 + j, row * 2 + column]
         self.check("Col2Im", 18, [x, np.array([4, 3], np.int64), np.array([2, 2], np.int64)], [image])
+        for dtype in (np.int8, np.uint16):
+            narrow = RANDOM.integers(0, 120, (1, 2, 3)).astype(dtype)
+            sums = np.array([[[narrow[0, 0, 0], narrow[0, 0, 1] + narrow[0, 1, 0], narrow[0, 0, 2] + narrow[0, 1, 1], narrow[0, 1, 2]]]])
+            self.check("Col2Im", 18, [narrow, np.array([1, 4], np.int64), np.array([1, 2], np.int64)], [sums[None]])
 
     def test_elements_by_order(self):
         for x in (floats(3, 700), RANDOM.integers(0, 99, (3, 500)).astype(np.uint64), RANDOM.integers(-9, 9, (2, 40)).astype(np.int32)):
@@ -327,6 +358,8 @@ class Elements(OneNode):
                 self.check(op, 14, [a, b], [function(a, b)])
             self.check("Div", 14, [a, b], [a // b])
             self.check("Greater", 13, [a, b], [a > b])
+            self.check("Einsum", 12, [a, b], [(a @ b.T)], equation="ik,jk->ij")
+            self.check("Einsum", 12, [a, b], [(a * b).sum(0, dtype=dtype)], equation="ij,ij->j")
         a, b = np.array([-7, 7, -8, 9], np.int32), np.array([2, -2, 3, 4], np.int32)
         self.check("Div", 14, [a, b], [np.trunc(a / b).astype(np.int32)])
         self.check("Mod", 13, [a, b], [np.mod(a, b)])

@@ -19,6 +19,12 @@ ir::ValueId Compose::cast(V x, DType to) {
   return dtype(x) == to ? x : context_.add("cast", {x}, {{"to", to}});
 }
 
+ir::ValueId Compose::summable(V x) {
+  const DTypeInfo& info = dtype_info(dtype(x));
+  if (info.is_float || info.bits >= 32) return x;
+  return cast(x, info.is_signed ? DType::kInt32 : DType::kUInt32);
+}
+
 ir::ValueId Compose::clip(V x, double low, double high) {
   return context_.add("clip", {x, number(x, low), number(x, high)});
 }

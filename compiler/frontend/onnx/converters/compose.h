@@ -30,6 +30,9 @@ public:
   V where(V condition, V a, V b) { return context_.add("where", {condition, a, b}); }
   V matmul(V a, V b, bool transpose_b = false);
   V cast(V x, DType to);
+  /// What can be summed: integers below 32 bits and bools as wider integers, whose sums cast back agree
+  /// modulo 2^bits.
+  V summable(V x);
   V number(V like, double value) { return context_.scalar_like(like, value); }
   V clip(V x, double low, double high);
   /// Of what is there along axes whose extent data decides.

@@ -383,12 +383,13 @@ void convert_col2im(NodeContext& context) {
     from = c.ints(listed, {plane, taps});
   }
   const int64_t channels = x[1] / taps;
-  const ir::ValueId rows = c.reshape(context.input(0), {x[0], channels, taps * points});
+  const ir::ValueId rows = c.reshape(c.summable(context.input(0)), {x[0], channels, taps * points});
   const ir::ValueId wide = c.concat({rows, c.filled(c.dtype(rows), {x[0], channels, 1}, 0)}, 2);
   const ir::ValueId parts = c.gather(wide, from, 2);
   Shape result{x[0], channels};
   result.insert(result.end(), image.begin(), image.end());
-  context.set_output(0, c.reshape(c.reduce("reduce_sum", parts, {3}, false), result));
+  const ir::ValueId sums = c.reduce("reduce_sum", parts, {3}, false);
+  context.set_output(0, c.reshape(c.cast(sums, c.dtype(context.input(0))), result));
 }
 
 void convert_global_pool(NodeContext& context) {

@@ -167,7 +167,7 @@ void convert_einsum(NodeContext& context) {
     if (static_cast<int64_t>(named.size()) != rank)
       context.invalid("operand " + std::to_string(i) + " has rank " + std::to_string(rank) + ", \"" +
                       letters[i] + "\" has other letters");
-    operands.push_back(without_repeats(context, {context.input(i), named}));
+    operands.push_back(without_repeats(context, {c.summable(context.input(i)), named}));
   }
   const std::string output = named_ellipsis(
       context, arrow == std::string::npos ? implied_output(inputs) : equation.substr(arrow + 2), -1, longest);
@@ -181,7 +181,7 @@ void convert_einsum(NodeContext& context) {
   for (char letter : output) {
     if (!has(result.letters, letter)) context.invalid("no operand has the output's letter");
   }
-  context.set_output(0, arranged(c, result, output));
+  context.set_output(0, c.cast(arranged(c, result, output), c.dtype(context.input(0))));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -146,7 +146,7 @@ void convert_dropout(NodeContext& context) {
     kept = c.binary("greater_equal", draws, c.number(draws, ratio));
     context.set_output(0, c.where(kept, c.times(x, 1 / (1 - ratio)), c.number(x, 0)));
   } else {
-    context.set_output(0, context.add("identity", {x}));
+    convert_identity(context);
   }
   if (context.num_outputs() < 2 || context.node().outputs[1].empty()) return;
   context.set_output(1, kept != ir::kAbsent ? kept : c.filled(DType::kBool, c.shape(x), 1));

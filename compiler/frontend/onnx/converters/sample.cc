@@ -132,7 +132,13 @@ void convert_grid_sample(NodeContext& context) {
   const int64_t points = num_elements(Shape(grid.begin() + 1, grid.end() - 1));
   const int64_t plane = num_elements(Shape(x.begin() + 2, x.end()));
   const V rows = c.cast(c.reshape(context.input(1), {x[0], points, grid.back()}), DType::kFloat32);
-  const V data = c.reshape(context.input(0), {x[0], x[1], plane});
+  // Integers are weighed as floats; what is taken as it is keeps its type.
+  const bool weighed = options.mode != "nearest";
+  const DType dtype = c.dtype(context.input(0));
+  const DType taken = !weighed || is_float(dtype) ? dtype
+                      : dtype_bytes(dtype) < 4    ? DType::kFloat32
+                                                  : DType::kFloat64;
+  const V data = c.cast(c.reshape(context.input(0), {x[0], x[1], plane}), taken);
   std::vector<Tap> taps{{ir::kAbsent, ir::kAbsent, ir::kAbsent}};
   for (size_t d = 0; d < rank; ++d) {
     const int64_t extent = x[d + 2];
@@ -156,14 +162,16 @@ void convert_grid_sample(NodeContext& context) {
   }
   V sum = ir::kAbsent;
   for (const Tap& tap : taps) {
-    const V weight = c.where(tap.inside, tap.weight, c.number(tap.weight, 0));
     const V index = c.expand(c.unsqueeze(tap.index, 1), {x[0], x[1], points});
-    const V part = c.mul(c.gather_elements(data, index, 2), c.cast(c.unsqueeze(weight, 1), c.dtype(data)));
+    V part = c.gather_elements(data, index, 2);
+    if (weighed) part = c.mul(part, c.cast(c.unsqueeze(tap.weight, 1), taken));
+    // Not a weight of 0, which makes NaN of an infinity at the edge.
+    part = c.where(c.unsqueeze(tap.inside, 1), part, c.number(part, 0));
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
   }
   Shape out{x[0], x[1]};
   out.insert(out.end(), grid.begin() + 1, grid.end() - 1);
-  context.set_output(0, c.reshape(sum, out));
+  context.set_output(0, c.reshape(c.cast(sum, dtype), out));
 }
 
 // Opset 19: a convolution whose taps are moved by offsets [N,groups*taps*2,H',W'] and weighed by a mask.
@@ -217,12 +225,13 @@ void convert_deform_conv(NodeContext& context) {
   for (const Tap& row : axes[0]) {
     for (const Tap& column : axes[1]) {
       const V index = c.add(c.mul(row.index, c.ints({in[3]}, {})), column.index);
-      const V weight = c.where(c.binary("and", row.inside, column.inside), c.mul(row.weight, column.weight),
-                               c.number(row.weight, 0));
+      const V inside = c.reshape(c.binary("and", row.inside, column.inside), {in[0], parts, 1, samples});
+      const V weight = c.reshape(c.mul(row.weight, column.weight), {in[0], parts, 1, samples});
       const V flat =
           c.expand(c.reshape(index, {in[0], parts, 1, samples}), {in[0], parts, channels, samples});
-      const V part = c.mul(c.gather_elements(data, flat, 3),
-                           c.cast(c.reshape(weight, {in[0], parts, 1, samples}), c.dtype(x)));
+      const V weighed = c.mul(c.gather_elements(data, flat, 3), c.cast(weight, c.dtype(x)));
+      // Not a weight of 0, which makes NaN of an infinity at the edge.
+      const V part = c.where(inside, weighed, c.number(weighed, 0));
       columns = columns == ir::kAbsent ? part : c.add(columns, part);
     }
   }
