@@ -16,12 +16,14 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from glob import glob
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3"
-PROGRAM_LIMIT_S = 40 * 60
+PROGRAM_LIMIT_S = 20 * 60
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -45,9 +47,14 @@ class Totals:
         self.skips += skips
 
 
-def run_program(command, env=None):
-    """Runs one program with its output shown as it comes; returns (exit code or the words for a time-out, output)."""
-    print(f"-- {' '.join(str(c) for c in command)}", flush=True)
+def say(line):
+    print(line, flush=True)
+
+
+def run_program(command, env=None, show=say):
+    """Runs one program, with each line that matters given to `show`; returns (exit code or the words for a time-out,
+    output)."""
+    show(f"-- {' '.join(str(c) for c in command)}")
     started, lines, timed_out = time.monotonic(), [], []
 
     def stop():
@@ -63,11 +70,10 @@ def run_program(command, env=None):
             lines.append(line)
             # Passing tests are one line each in their thousands: only what matters is shown.
             if not line.startswith(("[ RUN      ]", "[       OK ]")):
-                sys.stdout.write(line)
-                sys.stdout.flush()
+                show(line.rstrip("\n"))
         code = process.wait()
         timer.cancel()
-    print(f"   {time.monotonic() - started:.1f} s", flush=True)
+    show(f"   {time.monotonic() - started:.1f} s")
     return f"a time-out after {PROGRAM_LIMIT_S} s" if timed_out else code, "".join(lines)
 
 
@@ -88,14 +94,15 @@ def with_exit_check(name, code, output, failures):
         failures.append((name, f"said: {line.strip()}"))
 
 
-def run_gtest(program, totals, test_filter=None, env=None, label=""):
+def run_gtest(program, show, test_filter=None, env=None, label=""):
+    """One GoogleTest program: (passed, failures, skips)."""
     name = f"{label}{program.name}"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [program, f"--gtest_output=json:{report}", "--gtest_brief=0"]
         if test_filter:
             command.append(f"--gtest_filter=*{test_filter}*")
-        code, output = run_program(command, env)
+        code, output = run_program(command, env, show)
         counts = json.loads(report.read_text()) if report.exists() else {"testsuites": []}
     passed, failures, skips = 0, [], []
     for suite in counts["testsuites"]:
@@ -111,7 +118,7 @@ def run_gtest(program, totals, test_filter=None, env=None, label=""):
             else:
                 skips.append((full, "disabled in the source"))
     with_exit_check(name, code, output, failures)
-    totals.add(passed, failures, [s for s in skips if not (test_filter and s[1] == "disabled in the source")])
+    return passed, failures, [s for s in skips if not (test_filter and s[1] == "disabled in the source")]
 
 
 def skip_reason(output, suite, test):
@@ -123,23 +130,40 @@ def skip_reason(output, suite, test):
     return " ".join(lines) if start >= 0 and lines else "no reason given"
 
 
-def run_python(path, totals, pattern=None):
+def run_python(path, show, pattern=None):
+    """One file of Python tests: (passed, failures, skips)."""
     name = path.relative_to(ROOT).as_posix()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [PYTHON, "-u", "tests/tools/run_py.py", "--json", report, name]
         if pattern:
             command[-1:-1] = ["-k", pattern]
-        code, output = run_program(command)
+        code, output = run_program(command, show=show)
         counts = json.loads(report.read_text()) if report.exists() else None
     if counts is None:
-        totals.add(0, [(name, end_of(code, output))], [])
-        return
+        return 0, [(name, end_of(code, output))], []
     failures = [(f"{name}: {test}", text.splitlines()[0]) for test, text in counts["failures"][:counts["failed"]]]
     for test, text in counts["failures"][counts["failed"]:]:
-        print(f"   subtest {test}: {text}")
+        show(f"   subtest {test}: {text}")
     with_exit_check(name, code, output, failures)
-    totals.add(counts["passed"], failures, [(f"{name}: {test}", why) for test, why in counts["skips"]])
+    return counts["passed"], failures, [(f"{name}: {test}", why) for test, why in counts["skips"]]
+
+
+def run_all(programs, totals):
+    """Runs programs (functions of `show`) on all cores: most use one. What each prints stands together, when it ends;
+    their counts are in the order of the programs."""
+    printing = threading.Lock()
+
+    def run(program):
+        lines = []
+        counts = program(lines.append)
+        with printing:
+            say("\n".join(lines))
+        return counts
+
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        for counts in pool.map(run, programs):
+            totals.add(*counts)
 
 
 def build(preset, folder, totals, *targets):
@@ -170,8 +194,8 @@ def run_sanitizers(totals):
         folder = f"build-{preset}"
         if build(preset, folder, totals, "sanitize_tests"):
             listed = (ROOT / folder / "sanitize_tests.txt").read_text(encoding="utf-8").split()
-            for program in sorted(ROOT / folder / "bin/tests" / name for name in listed):
-                run_gtest(program, totals, env=SANITIZER_ENV, label=f"{preset} ")
+            run_all([partial(run_gtest, ROOT / folder / "bin/tests" / name, env=SANITIZER_ENV, label=f"{preset} ")
+                     for name in sorted(listed)], totals)
 
 
 # Group -> the folders under tests/ whose *_test.py it runs. `unit` also runs the GoogleTest programs.
@@ -192,11 +216,9 @@ def run_group(group, totals):
         return build("release", "build", totals)
     if group == "sanitizers":
         run_sanitizers(totals)
-    if group == "unit":
-        for program in gtest_programs("build"):
-            run_gtest(program, totals)
-    for path in python_files(*PYTHON_GROUPS.get(group, [])):
-        run_python(path, totals)
+    programs = [partial(run_gtest, program) for program in gtest_programs("build")] if group == "unit" else []
+    programs += [partial(run_python, path) for path in python_files(*PYTHON_GROUPS.get(group, []))]
+    run_all(programs, totals)
     return True
 
 
@@ -206,10 +228,9 @@ def run_pattern(pattern, totals):
     files = python_files(*(folder for folders in PYTHON_GROUPS.values() for folder in folders if folder != "mutants"))
     named = [p for p in programs if pattern in p.name], [f for f in files if pattern in f.name]
     whole = any(named)
-    for program in named[0] if whole else programs:
-        run_gtest(program, totals, None if whole else pattern)
-    for path in named[1] if whole else files:
-        run_python(path, totals, None if whole else pattern)
+    test_filter = None if whole else pattern
+    run_all([partial(run_gtest, program, test_filter=test_filter) for program in (named[0] if whole else programs)]
+            + [partial(run_python, path, pattern=test_filter) for path in (named[1] if whole else files)], totals)
 
 
 def timed(label, action, *args):
