@@ -1,5 +1,7 @@
 """What the end-to-end tests share: the program, generated models, and the reference's answers."""
 
+import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -46,13 +48,23 @@ def newest(paths):
     return max(os.stat(p).st_mtime for p in paths)
 
 
+@contextlib.contextmanager
+def kept_files(stem):
+    """Files of CACHE under that name are this program's alone: test programs run side by side. Not reentrant."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f"{stem}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def generated(name, external=False):
     """The path of a generated model; written when missing or older than its generators."""
     folder = CACHE / ("external" if external else "onnx")
     path = folder / f"{name}.onnx"
-    if not path.exists() or path.stat().st_mtime < newest(GENERATORS.glob("*.py")):
-        command = ["/usr/bin/python3", str(GENERATORS / "generate.py"), str(folder), name]
-        subprocess.run(command + (["--external"] if external else []), check=True, stdout=subprocess.DEVNULL)
+    with kept_files(f"{folder.name}-{name}"):
+        if not path.exists() or path.stat().st_mtime < newest(GENERATORS.glob("*.py")):
+            command = ["/usr/bin/python3", str(GENERATORS / "generate.py"), str(folder), name]
+            subprocess.run(command + (["--external"] if external else []), check=True, stdout=subprocess.DEVNULL)
     return path
 
 
@@ -68,15 +80,15 @@ def load_npz(path):
 
 def reference(model_path, inputs, stem):
     """Writes `inputs` to CACHE/STEM.in.npz; returns that path and ONNX Runtime's outputs, kept between runs."""
-    CACHE.mkdir(parents=True, exist_ok=True)
     feed, answer = CACHE / f"{stem}.in.npz", CACHE / f"{stem}.ref.npz"
     runner = ROOT / "tests/peer/ort_run.js"
-    known = feed.exists() and not compare.compare_sets(load_npz(feed), inputs, 0)
-    if not known:
-        np.savez(feed, **inputs)
-    if not known or not answer.exists() or answer.stat().st_mtime < newest([model_path, runner, feed]):
-        alive.ort_run(str(model_path), str(feed), str(answer))
-    return feed, load_npz(answer)
+    with kept_files(stem):
+        known = feed.exists() and not compare.compare_sets(load_npz(feed), inputs, 0)
+        if not known:
+            np.savez(feed, **inputs)
+        if not known or not answer.exists() or answer.stat().st_mtime < newest([model_path, runner, feed]):
+            alive.ort_run(str(model_path), str(feed), str(answer))
+        return feed, load_npz(answer)
 
 
 def compile_model(test, model, package, level, inputs, *options):

@@ -12,14 +12,15 @@ def resized(name, side=SIDE):
     """The path of a generated picture network whose input is side × side."""
     path = mill.CACHE / f"small/{name}.{side}.onnx"
     source = mill.generated(name)
-    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
-        model = mill.alive.onnx.load(str(source))
-        del model.graph.value_info[:]
-        shape = next(v for v in model.graph.input if v.name == picture_input(model)).type.tensor_type.shape
-        for dim in shape.dim[2:]:
-            dim.dim_value = side
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(model.SerializeToString())
+    with mill.kept_files(f"small-{name}.{side}"):
+        if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
+            model = mill.alive.onnx.load(str(source))
+            del model.graph.value_info[:]
+            shape = next(v for v in model.graph.input if v.name == picture_input(model)).type.tensor_type.shape
+            for dim in shape.dim[2:]:
+                dim.dim_value = side
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(model.SerializeToString())
     return path
 
 
