@@ -56,11 +56,11 @@ std::vector<ir::ValueType> infer_compress(const ir::InferContext& context) {
 std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
   const Shape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
   const Shape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
-  const bool fits = boxes.size() == 3 && scores.size() == 3 && boxes[2] == 4 && boxes[0] == scores[0] &&
-                    boxes[1] == scores[2];
-  if (!fits)
-    fail("boxes are " + to_string(boxes) + ", scores " + to_string(scores) +
-         "; expected [batch,n,4] and [batch,classes,n]");
+  const std::string found = "boxes are " + to_string(boxes) + ", scores " + to_string(scores);
+  if (boxes.size() != 3 || scores.size() != 3) fail(found + "; expected [batch,n,4] and [batch,classes,n]");
+  if (boxes[2] != 4) fail(found + "; expected 4 sides of a box");
+  if (boxes[0] != scores[0]) fail(found + "; expected pictures for pictures");
+  if (boxes[1] != scores[2]) fail(found + "; expected a score for each box");
   static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
   static_cast<void>(attr_int(context.attrs, "center_form"));
   const int64_t most = attr_int(context.attrs, "max_per_class");

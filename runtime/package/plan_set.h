@@ -16,7 +16,7 @@
 namespace tensormill::package {
 
 inline constexpr int64_t kPlanSetFormatVersion = 3;
-inline constexpr int64_t kMaxFreeDims = 16;
+inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;

@@ -1,5 +1,6 @@
 """Models that make some of their free dims of others: they take no shape in which those have other values."""
 
+import numpy as np
 from free_exports import cat, conv
 from free_forms import form
 
@@ -71,3 +72,46 @@ def several_that_follow(b):
     half = b.node("Slice", [y, b.i(0), b.i(1), b.i(0)])
     b.node("Add", [b.node("Reshape", [b.node("Concat", [half, half], axis=1), b.i(-1, 4)]), rows])
     b.node("Reshape", [y, cat(b, -1, 4)])
+
+
+@form({"B": 2, "S": 5, "C": 2, "R": 5, "M": 2, "K": 5}, [(3, 4, 3, 4, 3, 4), (1, 9, 1, 9, 1, 9)])
+def inputs_with_names_of_their_own(b):
+    """Tokens, their types and their mask: an exporter names the axes of each input apart."""
+    b.atol = 1e-4
+    ids, types, mask = b.input("ids", ["B", "S"], "i8"), b.input("types", ["C", "R"], "i8"), b.input("mask", ["M", "K"])
+    b.feed["ids"], b.feed["types"] = abs(b.feed["ids"]) % 7, abs(b.feed["types"]) % 2
+    x = b.node("Add", [b.node("Gather", [b.weights(7, 8), ids]), b.node("Gather", [b.weights(2, 8), types])])
+    scores = b.node("MatMul", [x, b.node("Transpose", [x], perm=[0, 2, 1])])
+    scores = b.node("Add", [scores, b.node("Unsqueeze", [mask, b.i(1)])])
+    b.node("MatMul", [b.node("Softmax", [scores], axis=-1), x])
+
+
+@form({"N": 1, "C": 3, "H": 8, "W": 8, "M": 1, "D": 4, "P": 4, "Q": 4}, [(2, 3, 9, 14, 2, 4, 5, 7)])
+def maps_of_half_the_size(b):
+    """Channels are those of the weights; a second map is as large as what the strides leave of the first."""
+    b.atol = 1e-4
+    x, low = b.input("x", ["N", "C", "H", "W"]), b.input("low", ["M", "D", "P", "Q"])
+    b.node("Add", [b.node("Conv", [x, b.weights(4, 3, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1]), low])
+
+
+@form({"T": 4, "B": 2, "I": 5, "D": 1, "E": 2, "H": 6, "F": 1, "G": 2, "K": 6}, [(7, 3, 5, 1, 3, 6, 1, 3, 6)])
+def states_of_a_recurrent_layer(b):
+    x, h, c = b.input("x", ["T", "B", "I"]), b.input("h", ["D", "E", "H"]), b.input("c", ["F", "G", "K"])
+    b.node("LSTM", [x, b.weights(1, 24, 5), b.weights(1, 24, 6), "", "", h, c], 3, hidden_size=6)
+
+
+@form({"N": 1, "C": 6, "M": 1, "D": 2}, [(3, 6, 3, 2)])
+def parts_and_what_they_are_joined_to(b):
+    x, y = b.input("x", ["N", "C"]), b.input("y", ["M", "D"])
+    first, second = b.node("Split", [x, b.i(2, 4)], 2, axis=1)
+    b.node("Mul", [first, y])
+    b.node("Neg", [second])
+
+
+@form({"M": 3, "D": 4, "K": 3, "N": 2, "P": 2, "R": 2}, [(5, 4, 5, 3, 3, 2)], r=lambda rng, shape: rng.uniform(0, 9, shape),
+      k=lambda rng, shape: np.zeros(shape), g=lambda rng, shape: rng.uniform(-1.2, 1.2, shape))
+def sides_and_coordinates(b):
+    """A box has four sides and a picture, a point of a map two coordinates."""
+    x, boxes, pictures = b.input("x", [1, 2, 9, 9]), b.input("r", ["M", "D"]), b.input("k", ["K"], "i8")
+    b.node("RoiAlign", [x, boxes, pictures], output_height=2, output_width=2, sampling_ratio=2)
+    b.node("GridSample", [b.input("y", ["N", 2, 5, 6]), b.input("g", ["P", 3, 4, "R"])])

@@ -32,7 +32,7 @@ ir::Graph net(int64_t n, int64_t h) {
 /// For nets that are parsed, whose imports have no nodes to end at.
 frontend::onnx::StopAt stops_of(const frontend::onnx::ImportAt& import) {
   return [import](const std::vector<int64_t>& dims) {
-    return frontend::onnx::ImportStop{import(dims) ? -1 : 0, 0, {}};
+    return frontend::onnx::ImportStop{import(dims) ? -1 : 0};
   };
 }
 

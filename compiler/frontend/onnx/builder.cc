@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "compiler/frontend/onnx/check_model.h"
@@ -131,8 +132,11 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   return results;
 }
 
-ImportStop GraphBuilder::stop_at(int64_t node) const {
-  ImportStop stop{node, converted_, {}};
+ImportStop GraphBuilder::stop_at(int64_t node, const std::string& message) const {
+  ImportStop stop{node, converted_};
+  stop.attributes = attributes_;
+  std::copy_if(message.begin(), message.end(), std::back_inserter(stop.reason),
+               [](char letter) { return letter < '0' || letter > '9'; });
   const auto add = [&](const std::vector<int64_t>& numbers) {
     stop.numbers.insert(stop.numbers.end(), numbers.begin(), numbers.end());
     int64_t product = 1;
@@ -146,12 +150,19 @@ ImportStop GraphBuilder::stop_at(int64_t node) const {
   for (const ir::ValueId id : operands_) {
     if (id == ir::kAbsent) continue;
     const ir::Value& value = graph_.value(id);
+    stop.operands.push_back({stop.numbers.size(), value.type.shape.size()});
     add(value.type.shape);
     if (!value.known || is_float(value.type.dtype) || value.known->num_elements() > kFewIntegers) continue;
     std::vector<int64_t> integers;
     for (int64_t i = 0; i < value.known->num_elements(); ++i)
       integers.push_back(value.known->element_as_int(i));
     add(integers);
+    // Parts that an axis is split into.
+    int64_t sum = 0;
+    const bool fits = std::none_of(integers.begin(), integers.end(), [&](int64_t integer) {
+      return __builtin_add_overflow(sum, integer, &sum);
+    });
+    if (fits && integers.size() > 1) stop.numbers.push_back(sum);
   }
   return stop;
 }
@@ -169,6 +180,11 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   }
   ++converted_;
   operands_ = tensors;
+  attributes_.clear();
+  for (const AttributeProto& attribute : node.attributes) {
+    if (attribute.type == AttributeType::kInt) attributes_.push_back(attribute.i);
+    attributes_.insert(attributes_.end(), attribute.ints.begin(), attribute.ints.end());
+  }
   NodeProto own = node;
   for (std::string& output : own.outputs) {
     if (renamed && !output.empty()) output = fresh_name(output);

@@ -64,8 +64,8 @@ public:
   /// The outputs of a subgraph for `arguments`, or nothing when a node in it could not be converted.
   std::optional<std::vector<Binding>> run_body(const GraphProto& body, const Scope& outer,
                                                const std::vector<Binding>& arguments);
-  /// What the last node is made of whose conversion has begun.
-  ImportStop stop_at(int64_t node) const;
+  /// What the last node is made of whose conversion has begun. `message`: of the error that ended it.
+  ImportStop stop_at(int64_t node, const std::string& message) const;
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
@@ -118,6 +118,7 @@ private:
   const ImportForm& form_;
   int64_t converted_ = 0;              ///< nodes whose conversion has begun
   std::vector<ir::ValueId> operands_;  ///< of the last one
+  std::vector<int64_t> attributes_;    ///< its integers
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;

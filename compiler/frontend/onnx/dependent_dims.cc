@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "compiler/frontend/onnx/tied_dims.h"
+
 namespace tensormill::frontend::onnx {
 
 namespace {
@@ -26,6 +28,8 @@ constexpr std::array<Reach, 9> kReaches = {{{8, kFarStep},
                                             {1, 1},
                                             {8, 8},
                                             {64, 64}}};
+/// Imports for what is searched for without a sign of where it is.
+constexpr int64_t kMostTries = 2000;
 /// The longest hop of which both ends are looked for.
 constexpr int64_t kLongestHop = int64_t{1} << 14;
 
@@ -198,21 +202,20 @@ class Finder {
 public:
   Finder(const StopAt& stop_at, const Dims& anchor) : stop_at_(stop_at), anchor_(anchor) {}
 
-  /// From a shape of which no two dims are multiples or sums of each other.
+  /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums.
   bool run(const Reach& reach) {
     far_ = reach.far;
-    constexpr std::array<int64_t, 8> kPrimes = {3, 5, 7, 11, 13, 17, 19, 23};
-    if (anchor_.size() > kPrimes.size()) return false;
     dependents_.clear();
     is_known_.assign(anchor_.size(), false);
     base_.clear();
-    for (size_t d = 0; d < anchor_.size(); ++d) base_.push_back(reach.scale * kPrimes[d]);
-    while (dependents_.size() < anchor_.size()) {
+    for (int64_t number = 3; base_.size() < anchor_.size(); number += 2) {
+      if (is_prime(number)) base_.push_back(reach.scale * number);
+    }
+    while (true) {
       const ImportStop stop = stop_at_(settled(base_));
       if (stop.node == -1) return !dependents_.empty();
-      if (!find_next(stop)) return false;
+      if (dependents_.size() == anchor_.size() || !find_next(stop)) return false;
     }
-    return false;
   }
 
   std::vector<ir::DependentDim> take() { return std::move(dependents_); }
@@ -220,13 +223,25 @@ public:
 private:
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
 
-  static bool is_farther(const ImportStop& stop, const ImportStop& than) {
-    return stop.node == -1 || std::pair(stop.node, stop.converted) > std::pair(than.node, than.converted);
+  static bool is_prime(int64_t number) {
+    for (int64_t factor = 2; factor * factor <= number; ++factor) {
+      if (number % factor == 0) return false;
+    }
+    return true;
+  }
+
+  /// What a node asks for is most often that extents are equal, all of them at once.
+  bool find_next(const ImportStop& stop) {
+    const std::function<ImportStop(const Dims&)> settled_stop = [this](const Dims& dims) {
+      return stop_at_(settled(dims));
+    };
+    const TiedNode node{settled_stop, stop, base_, is_known_, anchor_, tries_left_};
+    return take_all(find_equal_dims(node), stop) || find_one(stop) || take_all(find_tied_dims(node), stop);
   }
 
   /// What follows is best a dim for which there is no extent to have kernels of, of which there is one for
   /// each value of the others; the last ones first.
-  bool find_next(const ImportStop& stop) {
+  bool find_one(const ImportStop& stop) {
     std::vector<ImportStop> larger(base_.size());
     for (size_t d = 0; d < base_.size(); ++d) {
       Dims dims = base_;
@@ -269,21 +284,64 @@ private:
     const std::optional<DimFormula> formula = equation.formula(is_known_);
     // An extent of 1 broadcasts: a number says nothing of what else the dim may be.
     if (!formula || formula->products.empty()) return false;
-    // Before those that follow from it.
-    dependents_.insert(dependents_.begin(), {d, *formula});
-    is_known_[d] = true;
+    return add({{d, *formula}}, stop);
+  }
+
+  /// Several equations of one node.
+  bool take_all(const std::vector<Tie>& ties, const ImportStop& stop) {
+    std::vector<ir::DependentDim> more;
+    for (const Tie& tie : ties) {
+      std::optional<DimFormula> formula;
+      if (tie.same) {
+        formula = DimFormula{0, {{1, {{static_cast<int32_t>(*tie.same), 1, 0, 1}}}}};
+      } else {
+        formula = formula_of(tie, stop);
+      }
+      if (!formula) return false;
+      more.push_back({tie.dim, *std::move(formula)});
+    }
+    return !more.empty() && add(more, stop);
+  }
+
+  /// What the number is of the free dims, which is most often none of them.
+  std::optional<DimFormula> formula_of(const Tie& tie, const ImportStop& stop) const {
+    bool is_constant = !tie.number;
+    if (!is_constant) {
+      const ImportStop other = stop_at_(settled(all_larger()));
+      const bool is_same = other.node == stop.node && other.numbers.size() == stop.numbers.size();
+      is_constant = is_same && other.numbers[*tie.number] == tie.value;
+    }
+    if (is_constant) {
+      const bool is_other = anchor_[tie.dim] != 0 && anchor_[tie.dim] != tie.value;
+      return is_other ? std::nullopt : std::optional(DimFormula{tie.value, {}});
+    }
+    return Equation(stop_at_, dependents_, stop, base_, tie.at, *tie.number, tie.dim, far_, far_)
+        .formula(is_known_);
+  }
+
+  Dims all_larger() const {
+    constexpr size_t kFewSteps = 8;
     Dims larger = base_;
-    for (size_t i = 0; i < larger.size(); ++i) larger[i] += far_ * static_cast<int64_t>(i + 1);
-    if (is_farther(stop_at_(settled(base_)), stop) && is_farther(stop_at_(settled(larger)), stop))
+    for (size_t i = 0; i < larger.size(); ++i) larger[i] += far_ * static_cast<int64_t>(i % kFewSteps + 1);
+    return larger;
+  }
+
+  /// They are right if the import gets farther, also elsewhere. They come before those that follow from them.
+  bool add(const std::vector<ir::DependentDim>& more, const ImportStop& stop) {
+    const std::vector<ir::DependentDim> before = dependents_;
+    dependents_.insert(dependents_.begin(), more.begin(), more.end());
+    for (const ir::DependentDim& each : more) is_known_[each.dim] = true;
+    if (is_farther(stop_at_(settled(base_)), stop) && is_farther(stop_at_(settled(all_larger())), stop))
       return true;
-    dependents_.erase(dependents_.begin());
-    is_known_[d] = false;
+    dependents_ = before;
+    for (const ir::DependentDim& each : more) is_known_[each.dim] = false;
     return false;
   }
 
   const StopAt& stop_at_;
   const Dims& anchor_;
   int64_t far_ = 0;
+  int64_t tries_left_ = kMostTries;
   Dims base_;
   std::vector<bool> is_known_;
   std::vector<ir::DependentDim> dependents_;

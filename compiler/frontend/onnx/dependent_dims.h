@@ -18,12 +18,14 @@ inline constexpr int64_t kFarStep = 1920;
 /// takes them.
 using StopAt = std::function<ImportStop(const std::vector<int64_t>&)>;
 
-/// At a shape of which each dim has a value of its own, an import ends at a node of which two numbers are to
-/// be equal and are not: an equation, from which one dim follows. It is right if the import then gets
-/// farther; so on, until the model takes the shape. What a dim is of each other is read off where the
-/// equation is solved at other values of that one: a line, or a quotient, by the places where it changes; of
-/// several, a sum or a product. `anchor`: an extent of each dim that is asked for, 0 where any will do. Empty
-/// where that finds nothing.
+/// At a shape of which each dim has a value of its own, an import ends at a node of which numbers are to be
+/// equal and are not: dims that are to be other ones, several at once (tied_dims.h), or an equation, from
+/// which one dim follows. It is right if the import then gets farther; so on, until the model takes the
+/// shape. What a dim is of each other is read off where the equation is solved at other values of that one: a
+/// line, or a quotient, by the places where it changes; of several, a sum or a product. A dim may also be a
+/// number: one of a weight's extents, or an attribute. `anchor`: an extent of each dim that is asked for, 0
+/// where any will do. Empty where that finds nothing; the imports without a sign of what to look for are
+/// bounded in all.
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor);
 
 }  // namespace tensormill::frontend::onnx

@@ -151,8 +151,8 @@ public:
     for (size_t i = 0; i < model_.graph.nodes.size(); ++i) {
       try {
         builder_.convert(model_.graph.nodes[i], i, scope_, false);
-      } catch (const Error&) {
-        if (stop != nullptr) *stop = builder_.stop_at(static_cast<int64_t>(i));
+      } catch (const Error& error) {
+        if (stop != nullptr) *stop = builder_.stop_at(static_cast<int64_t>(i), error.message());
         throw;
       }
     }

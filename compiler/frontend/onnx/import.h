@@ -97,9 +97,17 @@ struct ImportOptions {
 /// At which node an import ended that threw, and what it is made of. Of two shapes of one model the import of
 /// the one that ends later got farther.
 struct ImportStop {
-  int64_t node = -1;             ///< of the model's graph; -1: none
-  int64_t converted = 0;         ///< nodes so far, those of subgraphs and functions too
-  std::vector<int64_t> numbers;  ///< operands' extents, their products, the integers of short known ones
+  int64_t node = -1;        ///< of the model's graph; -1: none
+  int64_t converted = 0;    ///< nodes so far, those of subgraphs and functions too
+  std::string reason = {};  ///< the error without its digits: which of the node's checks it was
+  /// Operands' extents and their products; the integers of short known ones, their product and sum.
+  std::vector<int64_t> numbers = {};
+  /// Where each operand's extents lie in `numbers`.
+  struct Extents {
+    size_t begin = 0, count = 0;
+  };
+  std::vector<Extents> operands = {};
+  std::vector<int64_t> attributes = {};  ///< the node's integers
 };
 /// `stop`: set where a node's conversion throws.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

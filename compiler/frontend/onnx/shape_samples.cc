@@ -76,11 +76,18 @@ private:
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
       base_ = settled(base_);
       if (!import_(base_)) continue;
-      steps_.clear();
-      for (size_t d = 0; d < base_.size(); ++d) steps_.push_back(is_dependent(d) ? 1 : find_step(d));
-      if (std::find(steps_.begin(), steps_.end(), 0) == steps_.end()) return true;
+      if (find_steps()) return true;
     }
     return false;
+  }
+
+  bool find_steps() {
+    steps_.clear();
+    for (size_t d = 0; d < base_.size(); ++d) {
+      steps_.push_back(is_dependent(d) ? 1 : find_step(d));
+      if (steps_.back() == 0) return false;
+    }
+    return true;
   }
 
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
@@ -90,7 +97,6 @@ private:
   }
 
   bool find_dependent(const Dims& anchor) {
-    if (anchor.size() < 2) return false;
     dependents_ = find_dependents(stop_at_, anchor);
     return !dependents_.empty();
   }

@@ -257,6 +257,20 @@ V direction_of(Compose& c, V x, int64_t index) {
   return x == ir::kAbsent ? x : c.squeeze(c.slice(x, 0, index, 1), 0);
 }
 
+void check_initial(NodeContext& context, const Layer& layer, size_t operand) {
+  const Shape shape = context.type(context.input(operand)).shape;
+  const std::string found =
+      std::string(operand == 5 ? "initial_h" : "initial_c") + " has shape " + to_string(shape);
+  if (shape.size() != 3) context.invalid(found + ", expected rank 3");
+  const size_t batch = layer.batchwise ? 0 : 1;
+  if (shape[1 - batch] != layer.directions)
+    context.invalid(found + ", the layer " + std::to_string(layer.directions) + " directions");
+  if (shape[batch] != layer.batch)
+    context.invalid(found + ", X has a batch of " + std::to_string(layer.batch));
+  if (shape[2] != layer.hidden)
+    context.invalid(found + ", the layer a hidden size of " + std::to_string(layer.hidden));
+}
+
 Direction read_direction(NodeContext& context, const Layer& layer, int64_t index,
                          const std::vector<Activation>& activations, size_t per_direction) {
   Compose c(context);
@@ -274,6 +288,7 @@ Direction read_direction(NodeContext& context, const Layer& layer, int64_t index
   }
   const auto initial = [&](size_t operand) {
     if (!context.has_input(operand)) return c.filled(c.dtype(layer.x), {layer.batch, layer.hidden}, 0);
+    check_initial(context, layer, operand);
     const V all = layer.batchwise ? c.transpose(context.input(operand), {1, 0, 2}) : context.input(operand);
     return direction_of(c, all, index);
   };

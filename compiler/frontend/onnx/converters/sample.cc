@@ -125,8 +125,15 @@ void convert_grid_sample(NodeContext& context) {
   const GridOptions options = grid_options(context);
   const Shape x = c.shape(context.input(0)), grid = c.shape(context.input(1));
   const size_t rank = x.size() - std::min<size_t>(2, x.size());
-  if (rank == 0 || grid.size() != x.size() || grid.back() != static_cast<int64_t>(rank) || grid[0] != x[0])
+  if (rank == 0 || grid.size() != x.size())
     context.invalid("a grid of shape " + to_string(grid) + " does not fit X of shape " + to_string(x));
+  if (grid.back() != static_cast<int64_t>(rank))
+    context.invalid("the points of a grid of shape " + to_string(grid) + " have " +
+                    std::to_string(grid.back()) + " coordinates, X has " + std::to_string(rank) +
+                    " spatial axes");
+  if (grid[0] != x[0])
+    context.invalid("a grid of shape " + to_string(grid) + " is for " + std::to_string(grid[0]) +
+                    " pictures, X has " + std::to_string(x[0]));
   if (options.mode == "cubic" && rank > 3)
     context.unsupported("mode", "cubic of more than 3 dims is not implemented");
   const int64_t points = num_elements(Shape(grid.begin() + 1, grid.end() - 1));
@@ -278,6 +285,13 @@ void convert_roi_align(NodeContext& context) {
   const Shape shape = c.shape(x), boxes = c.shape(context.input(1));
   if (shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4)
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
+  const Shape pictures_of = c.shape(context.input(2));
+  // Of boxes that data chooses there are as many as there is room for.
+  const bool is_counted = !context.data_shape(context.input(1)).extents.empty() ||
+                          !context.data_shape(context.input(2)).extents.empty();
+  if (pictures_of != Shape{boxes[0]} && !is_counted)
+    context.invalid("batch_indices have shape " + to_string(pictures_of) + ", of " +
+                    std::to_string(boxes[0]) + " boxes");
   const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
   const int64_t samples = context.int_attr("sampling_ratio", 0);
   const bool is_max = context.string_attr("mode", "avg") == "max";
