@@ -214,6 +214,19 @@ class Recurrent(OneNode):
             with self.subTest(kind=kind, buckets=buckets):
                 self.run_model(graph, 14, {"found": found, "x": x}, expect, buckets=buckets)
 
+    def test_operands_of_another_size_are_named(self):
+        right = {"X": [4, 2, 3], "W": [1, 20, 3], "R": [1, 20, 5], "B": [1, 40], "l": [2], "h": [1, 2, 5], "c": [1, 2, 5], "P": [1, 15]}
+        for name, shape, by in (("W", [1, 20, 4], "[1,20,3] by the columns of X"), ("R", [1, 20, 6], "[1,20,5] by hidden_size"),
+                                ("B", [1, 41], "[1,40] by two for each gate"), ("h", [1, 1, 5], "[1,2,5] by the batch"),
+                                ("c", [2, 2, 5], "[1,2,5] by directions"), ("P", [1, 16], "[1,15] by three gates")):
+            feed = {each: np.zeros(shape if each == name else extents, np.int32 if each == "l" else np.float32)
+                    for each, extents in right.items()}
+            graph = helper.make_graph([helper.make_node("LSTM", list(right), ["y"], hidden_size=5)], "one",
+                                      [helper.make_tensor_value_info(each, 6 if each == "l" else 1, array.shape)
+                                       for each, array in feed.items()], [helper.make_tensor_value_info("y", 1, None)])
+            with self.subTest(name):
+                self.run_model(graph, 14, feed, lambda answer, _, by=by: self.assertIn(by, answer))
+
     def test_no_steps_at_all(self):
         for kind in GATES:
             self.compare(Layer(kind), 0, 2)

@@ -115,3 +115,17 @@ def sides_and_coordinates(b):
     x, boxes, pictures = b.input("x", [1, 2, 9, 9]), b.input("r", ["M", "D"]), b.input("k", ["K"], "i8")
     b.node("RoiAlign", [x, boxes, pictures], output_height=2, output_width=2, sampling_ratio=2)
     b.node("GridSample", [b.input("y", ["N", 2, 5, 6]), b.input("g", ["P", 3, 4, "R"])])
+
+
+@form({"T": 4, "B": 2, "I": 3, "D": 1, "G": 8, "J": 3, "E": 1, "F": 8, "H": 2, "P": 1, "Q": 16}, [(7, 3, 5, 1, 8, 5, 1, 8, 2, 1, 16)])
+def weights_of_free_extents(b):
+    """Rows, gates and directions follow from attributes."""
+    x, w, r, both = b.input("x", ["T", "B", "I"]), b.input("w", ["D", "G", "J"]), b.input("r", ["E", "F", "H"]), b.input("b", ["P", "Q"])
+    b.node("LSTM", [x, w, r, both], 3, hidden_size=2)
+
+
+@form({"N": 1, "C": 2, "W": 9, "M": 4, "D": 2, "K": 3, "L": 2}, [(3, 5, 7, 4, 5, 3, 2)])
+def windows_of_free_extents(b):
+    b.atol = 1e-4
+    x, w = b.input("x", ["N", "C", 8, "W"]), b.input("w", ["M", "D", "K", "L"])
+    b.node("Conv", [x, w], kernel_shape=[3, 2], strides=[2, 1])

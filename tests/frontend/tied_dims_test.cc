@@ -15,6 +15,7 @@ using Check = std::function<std::string(const std::vector<Dims>&)>;
 struct Node {
   std::function<std::vector<Dims>(const Dims&)> operands;  ///< their extents for values of the free dims
   Check check;
+  std::vector<Dims> attributes = {};
 };
 
 class Model {
@@ -38,6 +39,7 @@ private:
       const std::vector<Dims> operands = nodes_[i].operands(dims);
       ImportStop stop{static_cast<int64_t>(i), static_cast<int64_t>(i), nodes_[i].check(operands)};
       if (stop.reason.empty()) continue;
+      stop.attributes = nodes_[i].attributes;
       for (const Dims& extents : operands) {
         stop.operands.push_back({stop.numbers.size(), extents.size()});
         stop.numbers.insert(stop.numbers.end(), extents.begin(), extents.end());
@@ -144,6 +146,19 @@ TEST(TiedDims, ChecksThatAreMetOneAfterTheOther) {
     return operands;
   };
   EXPECT_EQ(Model({{with_hidden, checks}}).settled({7, 3, 0, 0, 0, 0}), (Dims{7, 3, 5, 1, 3, 6}));
+}
+
+TEST(TiedDims, WindowsThatAttributesFix) {
+  const auto window = [](const std::vector<Dims>& operands) {
+    return fits(operands[1][2] == 3 && operands[1][3] == 5 && operands[0][1] == operands[1][1]);
+  };
+  Model model({{in_order({4, 4}), window, {{3, 5}, {2, 2}}}});
+  EXPECT_EQ(model.settled({2, 4, 7, 9, 6, 0, 0, 0}), (Dims{2, 4, 7, 9, 6, 4, 3, 5}));
+  const auto fixed_height = [](const Dims& dims) {
+    return std::vector<Dims>{{dims[0], dims[1], 8, dims[2]}, {dims[3], dims[4], dims[5], dims[6]}};
+  };
+  Model other({{fixed_height, window, {{3, 5}}}});
+  EXPECT_EQ(other.settled({2, 4, 9, 6, 0, 0, 0}), (Dims{2, 4, 9, 6, 4, 3, 5}));
 }
 
 TEST(TiedDims, ExtentsThatFollowFromOthersTwoAtATime) {

@@ -182,8 +182,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   operands_ = tensors;
   attributes_.clear();
   for (const AttributeProto& attribute : node.attributes) {
-    if (attribute.type == AttributeType::kInt) attributes_.push_back(attribute.i);
-    attributes_.insert(attributes_.end(), attribute.ints.begin(), attribute.ints.end());
+    if (attribute.type == AttributeType::kInt) attributes_.push_back({attribute.i});
+    if (!attribute.ints.empty()) attributes_.push_back(attribute.ints);
   }
   NodeProto own = node;
   for (std::string& output : own.outputs) {

@@ -116,9 +116,9 @@ private:
   int64_t opset_;
   std::set<std::string> reserved_;
   const ImportForm& form_;
-  int64_t converted_ = 0;              ///< nodes whose conversion has begun
-  std::vector<ir::ValueId> operands_;  ///< of the last one
-  std::vector<int64_t> attributes_;    ///< its integers
+  int64_t converted_ = 0;                         ///< nodes whose conversion has begun
+  std::vector<ir::ValueId> operands_;             ///< of the last one
+  std::vector<std::vector<int64_t>> attributes_;  ///< its integers
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;

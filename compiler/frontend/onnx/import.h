@@ -107,7 +107,7 @@ struct ImportStop {
     size_t begin = 0, count = 0;
   };
   std::vector<Extents> operands = {};
-  std::vector<int64_t> attributes = {};  ///< the node's integers
+  std::vector<std::vector<int64_t>> attributes = {};  ///< the node's integers and lists of them
 };
 /// `stop`: set where a node's conversion throws.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

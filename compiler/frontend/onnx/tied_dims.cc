@@ -62,12 +62,18 @@ std::optional<Classes> classes_of(const Joins& joins) {
 
 class TieFinder {
 public:
-  explicit TieFinder(const TiedNode& node) : node_(node), stop_(node.stop) {
-    for (const ImportStop::Extents& operand : stop_.operands) {
+  explicit TieFinder(const TiedNode& node)
+      : node_(node), stop_(node.stop), numbers_(stop_.numbers), operands_(stop_.operands) {
+    for (const ImportStop::Extents& operand : operands_) {
       for (size_t i = operand.begin; i < operand.begin + operand.count; ++i) {
         const std::optional<size_t> dim = dim_at(i);
         if (dim) place_.emplace(*dim, i);
       }
+    }
+    // A window's sides are given by attributes, too.
+    for (const std::vector<int64_t>& list : stop_.attributes) {
+      operands_.push_back({numbers_.size(), list.size()});
+      numbers_.insert(numbers_.end(), list.begin(), list.end());
     }
     // What follows is best a dim for which there is no extent to have kernels of, the last ones first.
     for (const bool is_open : {true, false}) {
@@ -91,11 +97,17 @@ public:
 
   std::vector<Tie> tied_dims() {
     if (dims_.empty()) return {};
-    for (const bool from_right : {true, false}) {
-      const std::optional<Classes> classes = classes_of(aligned(from_right, true));
-      if (classes->empty() || !passes(*classes)) continue;
-      const Classes few = fewest(*classes);
-      if (are_needed(few)) return ties_of(few);
+    // Where two numbers are at one place, the operands' and then the attributes'.
+    for (int order = 0; order < 2; ++order) {
+      for (const bool from_right : {true, false}) {
+        const std::optional<Classes> classes = classes_of(aligned(from_right, true));
+        if (classes->empty() || !passes(*classes)) continue;
+        const Classes few = fewest(*classes);
+        if (are_needed(few)) return ties_of(few);
+      }
+      if (stop_.attributes.empty()) break;
+      const auto attributes = static_cast<std::ptrdiff_t>(stop_.operands.size());
+      std::rotate(operands_.begin(), operands_.begin() + attributes, operands_.end());
     }
     reasons_.insert(stop_.reason);
     return search({}, kDeepest);
@@ -104,11 +116,14 @@ public:
 private:
   /// Checks of one node that are met one after the other.
   static constexpr int kDeepest = 12;
+  /// Larger attributes are no extents.
+  static constexpr int64_t kMostScaled = int64_t{1} << 32;
 
-  /// The dim that a number of the stop is.
+  /// The dim that a number is, if it is none of the attributes.
   std::optional<size_t> dim_at(size_t number) const {
     for (size_t d = 0; d < node_.base.size(); ++d) {
-      if (!node_.is_known[d] && node_.base[d] == stop_.numbers[number]) return d;
+      const bool is_extent = number < stop_.numbers.size() && node_.base[d] == numbers_[number];
+      if (!node_.is_known[d] && is_extent) return d;
     }
     return std::nullopt;
   }
@@ -116,9 +131,9 @@ private:
   /// What operands have at the same place, counted from one end; each is joined to those of other operands.
   Joins aligned(bool from_right, bool with_numbers) const {
     Joins joins;
-    for (size_t a = 0; a < stop_.operands.size(); ++a) {
-      for (size_t b = a + 1; b < stop_.operands.size(); ++b) {
-        const ImportStop::Extents &one = stop_.operands[a], &other = stop_.operands[b];
+    for (size_t a = 0; a < operands_.size(); ++a) {
+      for (size_t b = a + 1; b < operands_.size(); ++b) {
+        const ImportStop::Extents &one = operands_[a], &other = operands_[b];
         for (size_t i = 0; i < std::min(one.count, other.count); ++i) {
           const size_t p = one.begin + (from_right ? one.count - 1 - i : i),
                        q = other.begin + (from_right ? other.count - 1 - i : i);
@@ -137,7 +152,7 @@ private:
       if (*one == *other) return;
       more.push_back({std::min(*one, *other), std::max(*one, *other)});
     } else if (with_numbers && (one || other)) {
-      const int64_t value = stop_.numbers[one ? q : p];
+      const int64_t value = numbers_[one ? q : p];
       if (value < 2) return;
       more.push_back({one ? *one : *other, std::nullopt, value});
     } else {
@@ -250,7 +265,12 @@ private:
     for (size_t i = 0; i < stop_.numbers.size(); ++i) {
       if (!dim_at(i)) add(stop_.numbers[i]);
     }
-    for (const int64_t number : stop_.attributes) add(number);
+    // Gates have as many rows each as a hidden size says.
+    for (const int64_t times : {1, 2, 3, 4, 6, 8}) {
+      for (size_t i = stop_.numbers.size(); i < numbers_.size(); ++i) {
+        if (numbers_[i] < kMostScaled) add(times * numbers_[i]);
+      }
+    }
     // Points, sides of a box, real and imaginary parts.
     for (const int64_t number : {2, 3, 4}) add(number);
     numbers.push_back(1);
@@ -320,6 +340,8 @@ private:
 
   const TiedNode& node_;
   const ImportStop& stop_;
+  std::vector<int64_t> numbers_;  ///< the stop's and, behind them, the attributes
+  std::vector<ImportStop::Extents> operands_;
   std::map<size_t, size_t> place_;  ///< of each dim that is an extent: where in the stop's numbers
   std::vector<size_t> dims_;
   std::set<std::string> reasons_;  ///< checks that were met

@@ -23,6 +23,27 @@ struct Activation {
   double beta;
 };
 
+/// An extent that an operand is to have, and what says so.
+struct Extent {
+  int64_t value;
+  const char* by;
+};
+
+/// The first axis that has another extent is named, each by a message of its own.
+void check_operand(NodeContext& context, size_t operand, const char* name,
+                   const std::vector<Extent>& extents) {
+  if (!context.has_input(operand)) return;
+  const Shape shape = context.type(context.input(operand)).shape;
+  Shape expected;
+  for (const Extent& extent : extents) expected.push_back(extent.value);
+  const std::string found =
+      std::string(name) + " has shape " + to_string(shape) + ", expected " + to_string(expected);
+  if (shape.size() != extents.size()) context.invalid(found);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != expected[i]) context.invalid(found + " by " + extents[i].by);
+  }
+}
+
 /// The node's sizes and operands; X is [steps, batch, input].
 struct Layer {
   std::string kind;  ///< attribute of the host step
@@ -257,20 +278,6 @@ V direction_of(Compose& c, V x, int64_t index) {
   return x == ir::kAbsent ? x : c.squeeze(c.slice(x, 0, index, 1), 0);
 }
 
-void check_initial(NodeContext& context, const Layer& layer, size_t operand) {
-  const Shape shape = context.type(context.input(operand)).shape;
-  const std::string found =
-      std::string(operand == 5 ? "initial_h" : "initial_c") + " has shape " + to_string(shape);
-  if (shape.size() != 3) context.invalid(found + ", expected rank 3");
-  const size_t batch = layer.batchwise ? 0 : 1;
-  if (shape[1 - batch] != layer.directions)
-    context.invalid(found + ", the layer " + std::to_string(layer.directions) + " directions");
-  if (shape[batch] != layer.batch)
-    context.invalid(found + ", X has a batch of " + std::to_string(layer.batch));
-  if (shape[2] != layer.hidden)
-    context.invalid(found + ", the layer a hidden size of " + std::to_string(layer.hidden));
-}
-
 Direction read_direction(NodeContext& context, const Layer& layer, int64_t index,
                          const std::vector<Activation>& activations, size_t per_direction) {
   Compose c(context);
@@ -288,7 +295,11 @@ Direction read_direction(NodeContext& context, const Layer& layer, int64_t index
   }
   const auto initial = [&](size_t operand) {
     if (!context.has_input(operand)) return c.filled(c.dtype(layer.x), {layer.batch, layer.hidden}, 0);
-    check_initial(context, layer, operand);
+    const Extent directions{layer.directions, "directions"}, batch{layer.batch, "the batch"};
+    check_operand(context, operand, operand == 5 ? "initial_h" : "initial_c",
+                  {layer.batchwise ? batch : directions,
+                   layer.batchwise ? directions : batch,
+                   {layer.hidden, "hidden_size"}});
     const V all = layer.batchwise ? c.transpose(context.input(operand), {1, 0, 2}) : context.input(operand);
     return direction_of(c, all, index);
   };
@@ -315,14 +326,17 @@ Layer read_layer(NodeContext& context, int64_t gates) {
     context.invalid("X has shape " + to_string(x) + ", R " + to_string(r) + ", expected rank 3");
   layer.steps = x[0];
   layer.batch = x[1];
-  layer.hidden = r[2];
+  layer.hidden = context.int_attr("hidden_size", r[2]);
   const std::string direction = context.string_attr("direction", "forward");
   layer.directions = direction == "bidirectional" ? 2 : 1;
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     context.invalid("direction is \"" + direction + "\"");
-  if (r[0] != layer.directions || r[1] != gates * layer.hidden)
-    context.invalid("R has shape " + to_string(r) + ", expected [" + std::to_string(layer.directions) + "," +
-                    std::to_string(gates * layer.hidden) + "," + std::to_string(layer.hidden) + "]");
+  const Extent directions{layer.directions, "directions"}, hidden{layer.hidden, "hidden_size"},
+      rows{gates * layer.hidden, "gates of hidden_size"};
+  check_operand(context, 2, "R", {directions, rows, hidden});
+  check_operand(context, 1, "W", {directions, rows, {x[2], "the columns of X"}});
+  check_operand(context, 3, "B", {directions, {2 * rows.value, "two for each gate"}});
+  if (gates == 4) check_operand(context, 7, "P", {directions, {3 * layer.hidden, "three gates"}});
   if (context.has_input(4))
     layer.lengths = c.reshape(c.cast(context.input(4), DType::kInt64), {layer.batch, 1});
   return layer;
