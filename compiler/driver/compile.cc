@@ -465,6 +465,11 @@ CompileResult compile(const ir::Variants& variants, const CompileOptions& option
     throw Error(ErrorCode::kInvalidArgument,
                 "opt level is " + std::to_string(options.opt_level) + ", expected 0 to 4");
   }
+  if (static_cast<int64_t>(variants.free_dims.size()) > package::kMaxFreeDims) {
+    throw Error(ErrorCode::kInvalidArgument, std::to_string(variants.free_dims.size()) +
+                                                 " free dims, a package has at most " +
+                                                 std::to_string(package::kMaxFreeDims));
+  }
   return Job(variants, options, hooks).run();
 }
 

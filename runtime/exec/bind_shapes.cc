@@ -29,6 +29,18 @@ std::optional<size_t> free_dim(const package::PlanSet& plans, const Dim& declare
   return static_cast<size_t>(found - plans.free_dims.begin());
 }
 
+/// Which free dims are not what follows from other inputs.
+std::string differing_dims(const DimShape& declared, const Shape& given, const Shape& taken) {
+  std::string text;
+  for (size_t d = 0; d < std::min({declared.size(), given.size(), taken.size()}); ++d) {
+    const std::string* name = std::get_if<std::string>(&declared[d]);
+    if (name == nullptr || given[d] == taken[d]) continue;
+    text += (text.empty() ? ": \"" : ", \"") + *name + "\" is " + std::to_string(given[d]) +
+            " and follows from them as " + std::to_string(taken[d]);
+  }
+  return text;
+}
+
 }  // namespace
 
 Tensor GraphExecutor::input_copy(size_t index) const {
@@ -119,10 +131,11 @@ void GraphExecutor::check_set() const {
   for (size_t i = 0; i < input_set_.size(); ++i) {
     const package::Port& port = inputs()[i];
     if (const auto waiting = waiting_.find(i); waiting != waiting_.end()) {
-      throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
-                                                 type_text(port.dtype, waiting->second.shape()) +
-                                                 ", beside the other inputs the model takes " +
-                                                 type_text(port.dtype, concrete_shape(port.shape)));
+      const Shape &given = waiting->second.shape(), taken = concrete_shape(port.shape);
+      throw Error(ErrorCode::kInvalidTensor,
+                  "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
+                      ", beside the other inputs the model takes " + type_text(port.dtype, taken) +
+                      differing_dims(package_->package().plans().input_shapes[i], given, taken));
     }
     if (!input_set_[i]) throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not set");
   }

@@ -114,6 +114,17 @@ TEST(Dynamic, ShapesThatTheModelDoesNotTake) {
   EXPECT_EQ(executor.dims(), (std::vector<int64_t>{1, 8}));
 }
 
+TEST(Dynamic, MoreFreeDimsThanAPackageHas) {
+  ir::Variants many = variants();
+  for (int i = 0; i < 200; ++i) many.free_dims.push_back("d" + std::to_string(i));
+  try {
+    driver::compile(many, host_options(0));
+    FAIL() << "compiled";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("202 free dims, a package has at most 128"));
+  }
+}
+
 TEST(Dynamic, WithoutAGenericPlanOtherShapesAreRefused) {
   ir::Variants exact = variants();
   exact.samples.clear();

@@ -95,7 +95,8 @@ class Dynamic(unittest.TestCase):
                     np.testing.assert_array_equal(archive[archive.files[0]], whole * given["m"][:, None])
         _, done = run(7, 3, 9)
         self.assertEqual(done.returncode, 3)
-        self.assertIn('input "m" is float32 [9], beside the other inputs the model takes float32 [10]', done.stderr)
+        self.assertIn('input "m" is float32 [9], beside the other inputs the model takes float32 [10]: '
+                      '"S" is 9 and follows from them as 10', done.stderr)
 
     def test_mistakes_on_the_command_line(self):
         path = mill.generated("mlp")
