@@ -174,11 +174,46 @@ KV_DECODE = """g (int64[1,P] prompt, int64 limit) => (int64[1,L] ids) {
 }"""
 
 
+# A step of a language model as exporters for com.microsoft write it: its lengths come from the mask alone.
+LANGUAGE_MODEL = """g (int64[B,S] ids, int64[B,T] mask, float[B,2,P,16] past_k, float[B,2,P,16] past_v)
+    => (float[B,S,11] logits, float[B,2,T,16] present_k, float[B,2,T,16] present_v) {
+ ax = Constant<value = int64[1] {1}>()
+ i1 = Constant<value = int64 {1}>()
+ kept = ReduceSum<keepdims=0>(mask, ax)
+ less = Sub(kept, i1)
+ lens = Cast<to=6>(less)
+ sh = Shape(mask)
+ t = Gather<axis=0>(sh, i1)
+ total = Cast<to=6>(t)
+ e = Gather<axis=0>(E, ids)
+ q = MatMul(e, Wq)
+ k = MatMul(e, Wk)
+ v = MatMul(e, Wv)
+ a, present_k, present_v = com.microsoft.GroupQueryAttention<num_heads=4, kv_num_heads=2, do_rotary=1>
+    (q, k, v, past_k, past_v, lens, total, cosines, sines)
+ o = MatMul(a, Wo)
+ r = Add(o, e)
+ logits = MatMul(r, Wl)
+}"""
+ANGLES = np.arange(64)[:, None] / 100.0 ** np.arange(0, 1, 0.125)
+
+
+def step(batch, tokens, past, total=None):
+    """Inputs of a step of the language model; `total`: valid keys, of a cache that is longer."""
+    return dict(ids=RNG.integers(0, 11, (batch, tokens)), mask=np.ones((batch, total or tokens + past), np.int64),
+                past_k=weights(batch, 2, past, 16), past_v=weights(batch, 2, past, 16))
+
+
 def model(text, constants):
-    made = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]>\n' + text)
+    opsets = '"": 17, "com.microsoft": 1'
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: [{opsets}]>\n' + text)
     made.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
     return made.SerializeToString()
 
+
+LANGUAGE_MODEL_WEIGHTS = {"E": weights(11, 64), "Wq": weights(64, 64) / 8, "Wk": weights(64, 32) / 8, "Wv": weights(64, 32),
+    "Wo": weights(64, 64), "Wl": weights(64, 11), "cosines": np.cos(ANGLES).astype(np.float32),
+    "sines": np.sin(ANGLES).astype(np.float32)}
 
 # Text, weights, --input-shapes, feeds.
 DECODERS = {
@@ -193,4 +228,10 @@ DECODERS = {
     "kv_decode": (KV_DECODE, {"E": weights(11, 8), "Wk": weights(8, 8), "Wv": weights(8, 8), "Wq": weights(8, 8), "Wo": weights(8, 11)},
         "prompt:[1,P]",
         [dict(prompt=RNG.integers(0, 11, (1, n)), limit=np.int64(m)) for n, m in ((1, 5), (3, 40), (9, 90))]),
+    "language_model": (LANGUAGE_MODEL, LANGUAGE_MODEL_WEIGHTS, "ids:[B,S] mask:[B,T] past_k:[B,2,P,16] past_v:[B,2,P,16]",
+        [step(1, 7, 0), step(1, 1, 7), step(3, 1, 12), step(2, 5, 0), step(1, 4, 9)]),
+    "language_model_tokens": (LANGUAGE_MODEL, LANGUAGE_MODEL_WEIGHTS, "ids:[B,1] mask:[B,T] past_k:[B,2,P,16] past_v:[B,2,P,16]",
+        [step(1, 1, 7), step(3, 1, 12)]),
+    "language_model_full_cache": (LANGUAGE_MODEL, LANGUAGE_MODEL_WEIGHTS, "ids:[B,S] mask:[B,T] past_k:[B,2,24,16] past_v:[B,2,24,16]",
+        [step(1, 7, 24, 24), step(2, 1, 24, 24)]),
 }

@@ -22,6 +22,18 @@ class Decoders(unittest.TestCase):
                 actual = mill.run_package(self, package, feed, out)
                 self.assertEqual(mill.compare.compare_sets(actual, mill.load_npz(expected), 1e-4), [], (name, i))
 
+    def refuses(self, name, inputs, text):
+        """Whether a run of the model with these inputs fails and says `text`."""
+        source, constants, shapes, _ = decoder_models.DECODERS[name]
+        with tempfile.TemporaryDirectory() as folder:
+            model, package, feed = (Path(folder) / file for file in ("m.onnx", "m.tar", "in.npz"))
+            model.write_bytes(decoder_models.model(source, constants))
+            mill.check_program(self, "compile", model, "-o", package, "--input-shapes", shapes)
+            np.savez(feed, **inputs)
+            done = mill.run_program("run", package, "-i", feed)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(text, done.stderr)
+
     def test_greedy_until_the_last_token(self):
         self.check("greedy_eos")
 
@@ -36,6 +48,18 @@ class Decoders(unittest.TestCase):
 
     def test_caches_of_keys_and_values(self):
         self.check("kv_decode")
+
+    def test_language_models(self):
+        self.check("language_model")
+        self.check("language_model_tokens")
+
+    def test_language_models_with_caches_of_a_fixed_length(self):
+        self.check("language_model_full_cache")
+        self.refuses("language_model_full_cache", decoder_models.step(1, 1, 24, 30), "GroupQueryAttention")
+
+    def test_a_mask_of_another_length_is_refused(self):
+        inputs = decoder_models.step(1, 4, 9)
+        self.refuses("language_model", inputs | {"mask": inputs["mask"][:, 1:]}, '"mask" is int64 [1,12]')
 
 
 if __name__ == "__main__":

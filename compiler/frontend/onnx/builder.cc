@@ -132,6 +132,24 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   return results;
 }
 
+namespace {
+
+/// The integers that a text names, those of many digits left out.
+std::vector<int64_t> numbers_in(const std::string& text) {
+  constexpr size_t kMostDigits = 15;
+  std::vector<int64_t> numbers;
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  for (auto begin = text.begin(); (begin = std::find_if(begin, text.end(), is_digit)) != text.end();) {
+    const auto end = std::find_if_not(begin, text.end(), is_digit);
+    if (static_cast<size_t>(end - begin) <= kMostDigits)
+      numbers.push_back(std::stoll(std::string(begin, end)));
+    begin = end;
+  }
+  return numbers;
+}
+
+}  // namespace
+
 ImportStop GraphBuilder::stop_at(int64_t node, const std::string& message) const {
   ImportStop stop{node, converted_};
   stop.attributes = attributes_;
@@ -164,6 +182,7 @@ ImportStop GraphBuilder::stop_at(int64_t node, const std::string& message) const
     });
     if (fits && integers.size() > 1) stop.numbers.push_back(sum);
   }
+  for (const int64_t number : numbers_in(message)) stop.numbers.push_back(number);
   return stop;
 }
 

@@ -43,6 +43,9 @@ public:
   const Digest& source_digest() const;                        ///< of the model
   bool is_sample() const { return form_.is_sample; }          ///< ImportForm::is_sample
   std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room
+  /// Whether the extent is the same in all samples of the free dims: of a constant, and of an input's axis
+  /// that is not free.
+  bool is_fixed_axis(ir::ValueId value, size_t axis) const;
 
   ir::ValueId guard() const { return guard_; }  ///< GraphBuilder::guard
 

@@ -239,8 +239,9 @@ private:
     return take_all(find_equal_dims(node), stop) || find_one(stop) || take_all(find_tied_dims(node), stop);
   }
 
-  /// What follows is best a dim for which there is no extent to have kernels of, of which there is one for
-  /// each value of the others; the last ones first.
+  /// What follows is best a dim that there is for all values of the others, as a sum is and a difference is
+  /// not; then one for which there is no extent to have kernels of, and of which there is one for each value
+  /// of the others; the last ones first.
   bool find_one(const ImportStop& stop) {
     std::vector<ImportStop> larger(base_.size());
     for (size_t d = 0; d < base_.size(); ++d) {
@@ -248,19 +249,22 @@ private:
       dims[d] += far_;
       if (!is_known_[d]) larger[d] = stop_at_(settled(dims));
     }
-    for (const bool is_whole : {true, false}) {
-      for (const bool is_open : {true, false}) {
-        for (size_t d = base_.size(); d-- > 0;) {
-          const bool is_same = larger[d].node == stop.node && larger[d].numbers.size() == stop.numbers.size();
-          if (is_known_[d] || !is_same || (anchor_[d] == 0) != is_open) continue;
-          if (solve_for(d, stop, larger[d], is_whole)) return true;
+    for (const bool is_sum : {true, false}) {
+      for (const bool is_whole : {true, false}) {
+        for (const bool is_open : {true, false}) {
+          for (size_t d = base_.size(); d-- > 0;) {
+            const bool is_same =
+                larger[d].node == stop.node && larger[d].numbers.size() == stop.numbers.size();
+            if (is_known_[d] || !is_same || (anchor_[d] == 0) != is_open) continue;
+            if (solve_for(d, stop, larger[d], is_whole, is_sum)) return true;
+          }
         }
       }
     }
     return false;
   }
 
-  bool solve_for(size_t d, const ImportStop& stop, const ImportStop& larger, bool is_whole) {
+  bool solve_for(size_t d, const ImportStop& stop, const ImportStop& larger, bool is_whole, bool is_sum) {
     std::set<std::pair<int64_t, int64_t>> tried;  // slope, difference
     for (size_t i = 0; i < stop.numbers.size(); ++i) {
       for (size_t k = i + 1; k < stop.numbers.size(); ++k) {
@@ -268,14 +272,15 @@ private:
         const int64_t slope = larger.numbers[i] - larger.numbers[k] - apart;
         if (slope == 0 || apart == 0 || (slope == far_ || slope == -far_) != is_whole) continue;
         if (-apart * far_ % slope != 0 || !tried.emplace(slope, apart).second) continue;
-        if (take(Equation(stop_at_, dependents_, stop, base_, i, k, d, slope, far_), d, stop)) return true;
+        const Equation equation(stop_at_, dependents_, stop, base_, i, k, d, slope, far_);
+        if (take(equation, d, stop, is_sum)) return true;
       }
     }
     return false;
   }
 
   /// The import gets farther where the equation holds, also elsewhere.
-  bool take(const Equation& equation, size_t d, const ImportStop& stop) {
+  bool take(const Equation& equation, size_t d, const ImportStop& stop, bool is_sum) {
     Dims dims = base_;
     const std::optional<int64_t> value = equation.solve(base_);
     if (!value || *value < 1) return false;
@@ -284,6 +289,9 @@ private:
     const std::optional<DimFormula> formula = equation.formula(is_known_);
     // An extent of 1 broadcasts: a number says nothing of what else the dim may be.
     if (!formula || formula->products.empty()) return false;
+    if (is_sum != std::all_of(formula->products.begin(), formula->products.end(),
+                              [](const DimProduct& product) { return product.scale > 0; }))
+      return false;
     return add({{d, *formula}}, stop);
   }
 
@@ -307,7 +315,7 @@ private:
   std::optional<DimFormula> formula_of(const Tie& tie, const ImportStop& stop) const {
     bool is_constant = !tie.number;
     if (!is_constant) {
-      const ImportStop other = stop_at_(settled(all_larger()));
+      const ImportStop other = stop_at_(settled(all_larger(far_)));
       const bool is_same = other.node == stop.node && other.numbers.size() == stop.numbers.size();
       is_constant = is_same && other.numbers[*tie.number] == tie.value;
     }
@@ -319,11 +327,22 @@ private:
         .formula(is_known_);
   }
 
-  Dims all_larger() const {
+  Dims all_larger(int64_t step) const {
     constexpr size_t kFewSteps = 8;
     Dims larger = base_;
-    for (size_t i = 0; i < larger.size(); ++i) larger[i] += far_ * static_cast<int64_t>(i % kFewSteps + 1);
+    for (size_t i = 0; i < larger.size(); ++i) larger[i] += step * static_cast<int64_t>(i % kFewSteps + 1);
     return larger;
+  }
+
+  /// Also where all dims are larger, less so where what they make is larger than a tensor may be.
+  bool gets_farther(const ImportStop& stop) const {
+    if (!is_farther(stop_at_(settled(base_)), stop)) return false;
+    constexpr int64_t kLargeEnough = 8;
+    for (int64_t step = far_;; step /= kLargeEnough) {
+      const ImportStop larger = stop_at_(settled(all_larger(step)));
+      if (is_farther(larger, stop)) return true;
+      if (larger.reason == stop.reason || step <= kLargeEnough) return false;
+    }
   }
 
   /// They are right if the import gets farther, also elsewhere. They come before those that follow from them.
@@ -331,8 +350,7 @@ private:
     const std::vector<ir::DependentDim> before = dependents_;
     dependents_.insert(dependents_.begin(), more.begin(), more.end());
     for (const ir::DependentDim& each : more) is_known_[each.dim] = true;
-    if (is_farther(stop_at_(settled(base_)), stop) && is_farther(stop_at_(settled(all_larger())), stop))
-      return true;
+    if (gets_farther(stop)) return true;
     dependents_ = before;
     for (const ir::DependentDim& each : more) is_known_[each.dim] = false;
     return false;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ struct ImportForm {
   /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
   /// the same form in every sample, where else it would be listed in constants.
   bool is_sample = false;
+  /// By input, the axes whose extents are free dims.
+  std::map<std::string, std::set<size_t>> free_axes = {};
   /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent
   /// data decides, where nothing else bounds the number; nothing: what would need it is refused.
   std::optional<int64_t> room;
@@ -100,7 +103,8 @@ struct ImportStop {
   int64_t node = -1;        ///< of the model's graph; -1: none
   int64_t converted = 0;    ///< nodes so far, those of subgraphs and functions too
   std::string reason = {};  ///< the error without its digits: which of the node's checks it was
-  /// Operands' extents and their products; the integers of short known ones, their product and sum.
+  /// Operands' extents and their products; the integers of short known ones, their product and sum; the ones
+  /// that the error names, as what a check of the node compares.
   std::vector<int64_t> numbers = {};
   /// Where each operand's extents lie in `numbers`.
   struct Extents {

@@ -97,12 +97,13 @@ ImportOptions bound(const ImportOptions& options, const Signature& signature,
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;
-    for (Dim& dim : target) {
-      const std::string* name = std::get_if<std::string>(&dim);
+    for (size_t axis = 0; axis < target.size(); ++axis) {
+      const std::string* name = std::get_if<std::string>(&target[axis]);
       if (name == nullptr) continue;
       const auto found = std::find(signature.free_dims.begin(), signature.free_dims.end(), *name);
-      if (found != signature.free_dims.end())
-        dim = dims[static_cast<size_t>(found - signature.free_dims.begin())];
+      if (found == signature.free_dims.end()) continue;
+      target[axis] = dims[static_cast<size_t>(found - signature.free_dims.begin())];
+      result.form.free_axes[input].insert(axis);
     }
   }
   return result;

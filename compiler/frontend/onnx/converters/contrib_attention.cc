@@ -5,6 +5,7 @@
 #include "compiler/frontend/onnx/converters/attend.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantize.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -147,7 +148,7 @@ V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
   const int64_t count = shape[2];
   shape[2] = length;
   V base = past;
-  if (base != ir::kAbsent && c.shape(base)[2] < length) {
+  if (base != ir::kAbsent && c.shape(base)[2] != length) {
     std::vector<int64_t> pads(8, 0);
     pads[6] = length - c.shape(base)[2];
     base = context.add("pad", {base}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
@@ -158,6 +159,12 @@ V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
                               c.binary("less", from, c.number(from, static_cast<double>(count))));
   const V index = c.expand(c.clip(from, 0, static_cast<double>(count - 1)), shape);
   return c.where(is_fresh, c.gather_elements(fresh, index, 2), base);
+}
+
+/// bool [1]: whether all numbers are at most `most`.
+V within(Compose& c, V numbers, int64_t most) {
+  const V largest = c.reshape(c.reduce("reduce_max", numbers, {0}, false), {1});
+  return c.binary("less_equal", largest, c.number(largest, static_cast<double>(most)));
 }
 
 }  // namespace
@@ -192,19 +199,29 @@ void convert_group_query_attention(NodeContext& context) {
   const int64_t total = context.known_scalar(6, "total_sequence_length").element_as_int(0);
   const V past = context.optional_input(3);
   const int64_t held = past == ir::kAbsent ? 0 : c.shape(past)[2];
-  if (total < queries || total > kMaxTensorBytes || queries < 1)
+  if (queries < 1 || total > kMaxTensorBytes || (total < queries && !context.is_sample()))
     context.invalid("total_sequence_length is " + std::to_string(total) + " for " + std::to_string(queries) +
                     " queries");
-  const V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
-  const V before = total == queries ? c.filled(DType::kInt64, {batch, 1, 1, 1}, 0)
-                                    : c.minus(valid, static_cast<double>(queries));
+  V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
+  if (context.is_sample() && past != ir::kAbsent) {
+    // The extents of all runs are made of the free dims in the same way: a cache of a fixed length holds all
+    // keys, another one grows by the new ones.
+    const bool is_fixed = context.is_fixed_axis(past, 2);
+    if (is_fixed ? total > held : total != held + queries)
+      context.invalid("total_sequence_length is " + std::to_string(total) + ", the cache's " +
+                      std::to_string(held) + " and the " + std::to_string(queries) + " new ones are " +
+                      std::to_string(held + queries));
+    if (is_fixed) valid = c.add(valid, zero_if(context, within(c, valid, held)));
+  }
+  // Of the first run, which has no past, all queries are new, those behind the valid ones too.
+  const V before = c.binary("max", c.minus(valid, static_cast<double>(queries)), c.number(valid, 0));
   if (context.int_attr("do_rotary", 0) != 0) {
     V rows = c.reshape(c.add(positions(c, queries, 3), before), {batch, queries});
     if (context.has_input(9)) {
       // Of the first run, whose keys are all its own, the first position alone counts.
       const V given = c.cast(context.input(9), DType::kInt64);
       const V first = c.reshape(c.slice(c.slice(given, 0, 0, 1), 1, 0, 1), {});
-      rows = total == queries ? c.add(rows, first) : given;
+      rows = c.where(c.reshape(within(c, valid, queries), {}), c.add(rows, first), given);
     }
     const V ids = c.clip(rows, 0, static_cast<double>(c.shape(context.input(7))[0] - 1));
     for (V* turned : {&operands.q, &operands.k}) {
