@@ -191,5 +191,21 @@ TEST(TiedDims, ManyInputsAreFoundInFewImports) {
   EXPECT_LT(model.imports(), 1000);
 }
 
+TEST(TiedDims, ManyOperandsOfOneNode) {
+  constexpr size_t kInputs = 16;
+  const auto rows = [](const std::vector<Dims>& operands) {
+    return fits(std::all_of(operands.begin(), operands.end(),
+                            [&](const Dims& each) { return each[0] == operands[0][0]; }));
+  };
+  Model model({{in_order(std::vector<size_t>(kInputs, 2)), rows}});
+  Dims dims, expected;
+  for (size_t i = 0; i < kInputs; ++i) {
+    dims.insert(dims.end(), {i == 0 ? 4 : 0, static_cast<int64_t>(i + 5)});
+    expected.insert(expected.end(), {4, static_cast<int64_t>(i + 5)});
+  }
+  EXPECT_EQ(model.settled(dims), expected);
+  EXPECT_LT(model.imports(), 1000);
+}
+
 }  // namespace
 }  // namespace tensormill::frontend::onnx

@@ -184,7 +184,9 @@ private:
   Classes fewest(Classes classes) {
     for (size_t i = 0; i < classes.size();) {
       // What is left of a class that was split is looked at again.
-      if (drop_number(classes, i) || drop_one(classes, i) || split(classes, i)) continue;
+      if (drop_number(classes, i)) continue;
+      drop_single(classes, i);
+      if (split(classes, i)) continue;
       ++i;
     }
     classes.erase(std::remove_if(classes.begin(), classes.end(),
@@ -202,24 +204,24 @@ private:
     return true;
   }
 
-  bool drop_one(Classes& classes, size_t at) {
-    if (classes[at].dims.size() < 2) return false;
-    for (const size_t dim : classes[at].dims) {
+  /// Each of a class that may be another one alone; what is left does not decide about that.
+  void drop_single(Classes& classes, size_t at) {
+    const std::set<size_t> dims = classes[at].dims;
+    for (const size_t dim : dims) {
+      if (classes[at].dims.size() < 2) return;
       Classes less = classes;
       less[at].dims.erase(dim);
-      if (!passes(less)) continue;
-      classes = std::move(less);
-      return true;
+      if (passes(less)) classes = std::move(less);
     }
-    return false;
   }
 
   /// Into two, the first of which has the first dim, the smaller ones first.
   bool split(Classes& classes, size_t at) {
     const std::vector<size_t> dims(classes[at].dims.begin(), classes[at].dims.end());
-    constexpr size_t kMostDims = 24;
-    if (dims.size() < 4 || dims.size() > kMostDims) return false;
+    // Of many dims the parts are small, or there are more than can be tried.
+    constexpr size_t kFewDims = 8, kSmallPart = 3;
     for (size_t count = 1; count + 2 < dims.size(); ++count) {
+      if (dims.size() > kFewDims && count >= kSmallPart) return false;
       // Which of the others are in the first part.
       std::vector<bool> chosen(dims.size() - 1, false);
       std::fill_n(chosen.begin(), count, true);
