@@ -44,7 +44,7 @@ ir::Variants variants() {
   const auto net_at = [](const std::vector<int64_t>& dims) {
     return dims[1] == 0 ? std::nullopt : std::optional(net(dims[0], dims[1]));
   };
-  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0, 8}, result);
+  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0, 8}, {}, result);
   return result;
 }
 
@@ -278,7 +278,7 @@ TEST(ShapeSamples, TellHopsAndStridesApart) {
   const auto net_at = [&](const std::vector<int64_t>& dims) {
     return dims[0] < 40 ? std::nullopt : std::optional(net_of(dims));
   };
-  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0}, made);
+  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0}, {}, made);
   ASSERT_GT(made.samples.size(), 8u);
   std::vector<std::vector<int64_t>> dims;
   for (const ir::ShapedGraph& sample : made.samples) dims.push_back(sample.dims);

@@ -23,10 +23,10 @@ public:
   explicit Model(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
 
   /// The dims that follow from others at `dims`; empty where none were found.
-  Dims settled(const Dims& dims, Dims anchor = {}) {
+  Dims settled(const Dims& dims, Dims anchor = {}, const std::vector<Dims>& asked = {}) {
     anchor.resize(dims.size());
     const StopAt stop_at = [this](const Dims& some) { return stop(some); };
-    const std::vector<ir::DependentDim> found = find_dependents(stop_at, anchor);
+    const std::vector<ir::DependentDim> found = find_dependents(stop_at, anchor, asked);
     return found.empty() ? Dims() : ir::with_dependents(dims, found);
   }
 
@@ -100,6 +100,20 @@ TEST(TiedDims, OneExtentOfManyOperands) {
 TEST(TiedDims, WhatIsAskedForStaysFree) {
   Model model({{in_order({2, 2}), same}});
   EXPECT_EQ(model.settled({0, 0, 7, 8}, {0, 0, 1, 1}), (Dims{7, 8, 7, 8}));
+}
+
+TEST(TiedDims, AShapeThatIsAskedForDecidesWhatIsEqual) {
+  const auto slopes = [](const std::vector<Dims>& operands) {
+    const Dims &x = operands[0], &slope = operands[1];
+    return fits(slope[0] == x[2] || slope[0] == x[1]);
+  };
+  Model model({{in_order({3, 1}), slopes}});
+  EXPECT_EQ(model.settled({3, 4, 5, 0}), (Dims{3, 4, 5, 5}));
+  EXPECT_EQ(model.settled({3, 4, 5, 0}, {3, 4, 5, 4}, {{3, 4, 5, 4}}), (Dims{3, 4, 5, 4}));
+  EXPECT_EQ(model.settled({3, 4, 5, 0}, {3, 4, 5, 5}, {{3, 4, 5, 5}}), (Dims{3, 4, 5, 5}));
+  EXPECT_EQ(model.settled({3, 4, 5, 0}, {3, 4, 5, 4}, {{3, 4, 5, 4}, {3, 4, 5, 5}}), Dims());
+  // The model does not take it.
+  EXPECT_EQ(model.settled({3, 4, 5, 0}, {3, 4, 5, 6}, {{3, 4, 5, 6}}), (Dims{3, 4, 5, 5}));
 }
 
 TEST(TiedDims, NumbersOfWeights) {

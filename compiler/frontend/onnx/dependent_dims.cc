@@ -200,7 +200,12 @@ private:
 
 class Finder {
 public:
-  Finder(const StopAt& stop_at, const Dims& anchor) : stop_at_(stop_at), anchor_(anchor) {}
+  Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& asked)
+      : stop_at_(stop_at), anchor_(anchor) {
+    for (const Dims& dims : asked) {
+      if (stop_at(dims).node == -1) taken_.push_back(dims);
+    }
+  }
 
   /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums.
   bool run(const Reach& reach) {
@@ -235,7 +240,7 @@ private:
     const std::function<ImportStop(const Dims&)> settled_stop = [this](const Dims& dims) {
       return stop_at_(settled(dims));
     };
-    const TiedNode node{settled_stop, stop, base_, is_known_, anchor_, tries_left_};
+    const TiedNode node{settled_stop, stop, base_, is_known_, anchor_, taken_, tries_left_};
     return take_all(find_equal_dims(node), stop) || find_one(stop) || take_all(find_tied_dims(node), stop);
   }
 
@@ -350,7 +355,9 @@ private:
     const std::vector<ir::DependentDim> before = dependents_;
     dependents_.insert(dependents_.begin(), more.begin(), more.end());
     for (const ir::DependentDim& each : more) is_known_[each.dim] = true;
-    if (gets_farther(stop)) return true;
+    const bool is_kept =
+        std::all_of(taken_.begin(), taken_.end(), [&](const Dims& dims) { return settled(dims) == dims; });
+    if (is_kept && gets_farther(stop)) return true;
     dependents_ = before;
     for (const ir::DependentDim& each : more) is_known_[each.dim] = false;
     return false;
@@ -358,6 +365,7 @@ private:
 
   const StopAt& stop_at_;
   const Dims& anchor_;
+  std::vector<Dims> taken_;
   int64_t far_ = 0;
   int64_t tries_left_ = kMostTries;
   Dims base_;
@@ -367,8 +375,9 @@ private:
 
 }  // namespace
 
-std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor) {
-  Finder finder(stop_at, anchor);
+std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
+                                              const std::vector<std::vector<int64_t>>& asked) {
+  Finder finder(stop_at, anchor, asked);
   for (const Reach& reach : kReaches) {
     if (finder.run(reach)) return finder.take();
   }

@@ -43,8 +43,9 @@ Form form_of(const ir::Graph& graph) {
 
 class Sampler {
 public:
-  Sampler(const ImportAt& import, const StopAt& stop_at, ir::Variants& variants)
-      : import_(import), stop_at_(stop_at), variants_(variants) {}
+  Sampler(const ImportAt& import, const StopAt& stop_at, const std::vector<Dims>& asked,
+          ir::Variants& variants)
+      : import_(import), stop_at_(stop_at), asked_(asked), variants_(variants) {}
 
   void run(const Dims& anchor) {
     if (!find_base(anchor)) return;
@@ -97,7 +98,7 @@ private:
   }
 
   bool find_dependent(const Dims& anchor) {
-    dependents_ = find_dependents(stop_at_, anchor);
+    dependents_ = find_dependents(stop_at_, anchor, asked_);
     return !dependents_.empty();
   }
 
@@ -291,6 +292,7 @@ private:
 
   const ImportAt& import_;
   const StopAt& stop_at_;
+  const std::vector<Dims>& asked_;
   ir::Variants& variants_;
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
@@ -302,8 +304,8 @@ private:
 }  // namespace
 
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                   ir::Variants& variants) {
-  Sampler(import, stop_at, variants).run(anchor);
+                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants) {
+  Sampler(import, stop_at, asked, variants).run(anchor);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -16,7 +16,7 @@ namespace tensormill::frontend::onnx {
 using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_t>&)>;
 
 /// Fills samples, small, checks, multiples and dependents of `variants`. `anchor`: an extent of each dim
-/// around which samples lie, 0 where any will do.
+/// around which samples lie, 0 where any will do. `asked`: shapes that get kernels of their own.
 ///
 /// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
 /// growth of an extent follows exactly for every divisor of kFarStep, and, for each extent or attribute in
@@ -25,6 +25,6 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// more slowly than the dim, its period. Extents that a model does not take are left
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                   ir::Variants& variants);
+                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants);
 
 }  // namespace tensormill::frontend::onnx

@@ -205,13 +205,15 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
     if (!try_import(dims, &stop) && stop.node == -1) stop.node = 0;
     return stop;
   };
-  sample_shapes(import_at, stop_at, anchor, variants);
+  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
+  const auto is_open = [](const std::vector<int64_t>& each) { return each.empty(); };
+  std::vector<std::vector<int64_t>> asked;
+  if (std::none_of(extents.begin(), extents.end(), is_open)) asked = combinations(extents);
+  sample_shapes(import_at, stop_at, anchor, asked, variants);
   for (const ir::DependentDim& each : variants.dependents) {
     if (extents[each.dim].empty()) extents[each.dim] = {0};
   }
-  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
   std::set<std::vector<int64_t>> made;
-  const auto is_open = [](const std::vector<int64_t>& each) { return each.empty(); };
   if (std::none_of(extents.begin(), extents.end(), is_open)) {
     for (const std::vector<int64_t>& choice : combinations(extents)) {
       const std::vector<int64_t> dims = ir::with_dependents(choice, variants.dependents);

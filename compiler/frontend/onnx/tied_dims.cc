@@ -86,7 +86,8 @@ public:
     if (dims_.size() < 2) return {};
     Joins all;
     for (const size_t dim : dims_) {
-      if (dim != dims_.front()) all.push_back({dim, dims_.front()});
+      const Join join{dim, dims_.front()};
+      if (dim != dims_.front() && is_allowed(join)) all.push_back(join);
     }
     for (const Joins& joins : {aligned(true, false), aligned(false, false), all}) {
       const std::optional<Classes> classes = classes_of(joins);
@@ -147,18 +148,26 @@ private:
   /// Adds what makes two numbers of the stop equal, unless that cannot be.
   void join(size_t p, size_t q, bool with_numbers, Joins& joins) const {
     const std::optional<size_t> one = dim_at(p), other = dim_at(q);
-    Joins more = joins;
+    Join join;
     if (one && other) {
       if (*one == *other) return;
-      more.push_back({std::min(*one, *other), std::max(*one, *other)});
+      join = {std::min(*one, *other), std::max(*one, *other)};
     } else if (with_numbers && (one || other)) {
-      const int64_t value = numbers_[one ? q : p];
-      if (value < 2) return;
-      more.push_back({one ? *one : *other, std::nullopt, value});
+      join = {one ? *one : *other, std::nullopt, numbers_[one ? q : p]};
+      if (join.value < 2) return;
     } else {
       return;
     }
-    if (classes_of(more)) joins = std::move(more);
+    Joins more = joins;
+    more.push_back(join);
+    if (is_allowed(join) && classes_of(more)) joins = std::move(more);
+  }
+
+  /// Whether two dims are equal in all shapes that are asked for and taken. A number may be another one
+  /// there.
+  bool is_allowed(const Join& join) const {
+    return !join.other || std::all_of(node_.taken.begin(), node_.taken.end(),
+                                      [&](const Dims& dims) { return dims[join.dim] == dims[*join.other]; });
   }
 
   ImportStop stop_with(const Classes& classes) {
@@ -291,6 +300,7 @@ private:
     }
     std::vector<std::pair<Joins, std::string>> steps;
     for (const Join& choice : choices) {
+      if (!is_allowed(choice)) continue;
       Joins more = joins;
       more.push_back(choice);
       const std::optional<Classes> classes = classes_of(more);

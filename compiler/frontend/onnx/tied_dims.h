@@ -29,7 +29,8 @@ struct TiedNode {
   const std::vector<int64_t>& base;    ///< where it ended there: an extent of each dim that no other one has
   const std::vector<bool>& is_known;   ///< dims that follow from others already
   const std::vector<int64_t>& anchor;  ///< an extent of each dim that is asked for, 0 where any will do
-  int64_t& tries_left;                 ///< imports; those that are sure to be few are made without, too
+  const std::vector<std::vector<int64_t>>& taken;  ///< shapes that the model takes, which a tie may not break
+  int64_t& tries_left;  ///< imports; those that are sure to be few are made without, too
 };
 
 /// Whether the import got farther; it did where it ended nowhere.
