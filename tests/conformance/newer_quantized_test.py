@@ -62,6 +62,19 @@ class Standard(OneNode):
                     right = quantized(sums * float(steps[0]) * float(steps[1]), float(steps[2]), zeros[2])
                     self.check("QLinearMatMul", 21, [a, steps[0], zeros[0], b, steps[1], zeros[1], steps[2], zeros[2]], [right])
 
+    def test_products_of_free_depth(self):
+        """Sums of few products are exact in float32, those of many are not: one kernel for all."""
+        for depth in (1, 5, 300):
+            a, b = bytes_of(4, depth), bytes_of(depth, 3)
+            sums = (a.astype(np.int64) - 113) @ (b.astype(np.int64) - 114)
+            zeros = [scalar(value, np.uint8) for value in (113, 114, 118)]
+            free = {"free": {0: {0: "M", 1: "K"}, 1: {0: "K", 1: "N"}}, "buckets": "M=2;K=8;N=2"}
+            self.check("MatMulInteger", 10, [a, b, *zeros[:2]], [sums.astype(np.int32)], **free)
+            free["free"] = {0: {0: "M", 1: "K"}, 3: {0: "K", 1: "N"}}
+            right = quantized(sums * 0.0066 * 0.00705, 0.107, zeros[2])
+            steps = [scalar(value) for value in (0.0066, 0.00705, 0.107)]
+            self.check("QLinearMatMul", 21, [a, steps[0], zeros[0], b, steps[1], zeros[1], steps[2], zeros[2]], [right], **free)
+
 
 class Microsoft(OneNode):
     def setUp(self):
