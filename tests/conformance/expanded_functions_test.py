@@ -159,6 +159,52 @@ class Functions(Expanded):
             right = x / np.sqrt((x.astype(np.float64) ** 2).mean(tuple(range(axis, 4)), keepdims=True) + 1e-5) * scale
             self.check_body(b, [y], 23, {"x": x, "scale": scale}, [right.astype(np.float32)])
 
+    def test_activations(self):
+        """Numbers are float32 constants, in the type of the data by CastLike."""
+        def number(b, value, by_attribute=False):
+            constant = b.add("Constant", value_float=float(value)) if by_attribute else b.constant(value, np.float32)
+            return b.add("CastLike", constant, "x")
+
+        def less(b, value, yes, no):
+            return b.add("Where", b.add("Less", "x", value), yes, no)
+
+        def elu(b):
+            return less(b, number(b, 0), b.add("Mul", number(b, 2, True), b.add("Sub", b.add("Exp", "x"), number(b, 1))), "x")
+
+        def selu(b):
+            alpha, gamma = number(b, 2, True), number(b, 3, True)
+            low = b.add("Mul", gamma, b.add("Sub", b.add("Mul", alpha, b.add("Exp", "x")), alpha))
+            return less(b, number(b, 0), low, b.add("Mul", gamma, "x"))
+
+        def hard_sigmoid(b):
+            line = b.add("Add", b.add("Mul", "x", number(b, 0.5, True)), number(b, 0.6, True))
+            return b.add("Max", b.add("Min", line, number(b, 1)), number(b, 0))
+
+        def shrink(b):
+            limit, bias = number(b, 0.75, True), number(b, 0.25, True)
+            high = b.add("Where", b.add("Less", limit, "x"), b.add("Sub", "x", bias), number(b, 0))
+            return less(b, b.add("Neg", limit), b.add("Add", "x", bias), high)
+
+        x = floats(3, 4, 5)
+        wide = x.astype(np.float64)
+        shrunk = np.where(wide < -0.75, wide + 0.25, np.where(wide > 0.75, wide - 0.25, 0))
+        for part, right in ((elu, np.where(wide < 0, 2 * np.expm1(wide), wide)), (selu, 3 * np.where(wide < 0, 2 * np.expm1(wide), wide)),
+                            (hard_sigmoid, np.clip(wide / 2 + 0.6, 0, 1)), (shrink, shrunk),
+                            (lambda b: b.add("Log", b.add("Add", b.add("Exp", "x"), number(b, 1))), np.log1p(np.exp(wide))),
+                            (lambda b: b.add("Div", "x", b.add("Add", number(b, 1), b.add("Abs", "x"))), wide / (1 + np.abs(wide)))):
+            for dtype, digits in ((np.float32, 5), (np.float16, 2)):
+                b = Body()
+                self.check_body(b, [part(b)], 18, {"x": x.astype(dtype)}, [right.astype(dtype)], digits)
+
+    def test_limits(self):
+        x, low, high = floats(3, 4), np.array(-0.5, np.float32), np.array(0.25, np.float32)
+        for dtype in (np.float32, np.int8):
+            feed = {name: (4 * array).astype(dtype) for name, array in (("x", x), ("low", low), ("high", high))}
+            b = Body()
+            raised = b.add("Where", b.add("Less", "x", "low"), "low", "x")
+            y = b.add("Where", b.add("Less", "high", raised), "high", raised)
+            self.check_body(b, [y], 13, feed, [np.clip(feed["x"], feed["low"], feed["high"])])
+
     def test_affine_grids(self):
         """The rank decides between branches of other shapes."""
         for spatial in ((4, 5), (2, 3, 4)):

@@ -1,9 +1,10 @@
-"""Opset 27: LinearAttention, CausalConvWithState and Range of float16: one node each, values by numpy from the standard's
+"""Opset 27: LinearAttention, CausalConvWithState and Range of float16 and bfloat16: one node each, values by numpy from the standard's
 text."""
 
 import unittest
 
 import numpy as np
+from onnx import TensorProto, helper
 
 from one_node import RANDOM, OneNode, floats
 
@@ -130,6 +131,12 @@ class StatefulOperators(OneNode):
         start, limit, delta = (np.array(value, np.float16) for value in (1000, 3000, 0.5))
         right = (1000 + np.arange(4000, dtype=np.float32) * np.float32(0.5)).astype(np.float16)
         self.check("Range", 27, [start, limit, delta], [right], constants=(0, 1, 2))
+        cast = {name: helper.make_node("Cast", [name], [f"{name}_b"], to=TensorProto.BFLOAT16) for name in "abc"}
+        nodes = [*cast.values(), helper.make_node("Range", ["a_b", "b_b", "c_b"], ["r"]), helper.make_node("Cast", ["r"], ["y"], to=1)]
+        feed = {name: np.array(value, np.float32) for name, value in zip("abc", (1, 5, 1.5))}
+        graph = helper.make_graph(nodes, "range", [helper.make_tensor_value_info(name, 1, []) for name in feed],
+                                  [helper.make_tensor_value_info("y", 1, None)])
+        self.run_model(graph, 27, feed, lambda answer, outputs: np.testing.assert_array_equal(outputs["0"], [1, 2.5, 4], answer))
 
 
 if __name__ == "__main__":

@@ -133,6 +133,19 @@ class NarrowTypes(OneNode):
                         expected = expected + 0.0
                     self.assert_values(values_of(kind)[codes], expected)
 
+    def test_the_type_of_another_value(self):
+        """Of which nothing but the type is read: it has no elements."""
+        x = np.array([0.47, 1e6, 1e-7, np.nan, np.inf, -np.inf, -1e-7, -1e6], np.float32)
+        for kind in FLOAT8:
+            for saturate in (1, 0):
+                node = helper.make_node("CastLike", ["x", "like"], ["y"], saturate=saturate)
+                y = self.run_nodes([node], {"x": (FLOAT, x), "like": (kind, np.zeros(0, np.uint8))}, {"y": kind})["y"]
+                np.testing.assert_array_equal(values_of(kind)[bits_of(y)], rounded(x, kind, bool(saturate)))
+        node = helper.make_node("CastLike", ["x", "like"], ["y"])
+        feed = {"x": (INT4, np.array([-8, 7], np.int8)), "like": (FLOAT16, np.zeros(0, np.float16))}
+        y = self.run_nodes([node], feed, {"y": FLOAT16})["y"]
+        np.testing.assert_array_equal(y, np.array([-8, 7], np.float16))
+
     def test_doubles_round_once(self):
         # Just above a midpoint, by less than float32 can say: through float32 it would round to even.
         x = np.array([1.0625 + 2.0**-40, 1.0625 - 2.0**-40, 1.1875 - 2.0**-40])

@@ -62,6 +62,13 @@ class Standard(OneNode):
                     right = quantized(sums * float(steps[0]) * float(steps[1]), float(steps[2]), zeros[2])
                     self.check("QLinearMatMul", 21, [a, steps[0], zeros[0], b, steps[1], zeros[1], steps[2], zeros[2]], [right])
 
+    def test_products_past_the_largest_value(self):
+        """They saturate."""
+        one = scalar(1)
+        for dtype, value, scale, right in ((np.uint8, 100, 0.2, 255), (np.int8, 100, 0.5, 127), (np.int8, -100, 0.5, -128)):
+            operands = [np.full((1, 1), value, dtype), one, scalar(0, dtype), np.full((1, 1), 100, dtype), one, scalar(0, dtype)]
+            self.check("QLinearMatMul", 21, [*operands, scalar(scale), scalar(0, dtype)], [np.full((1, 1), right, dtype)])
+
     def test_products_of_free_depth(self):
         """Sums of few products are exact in float32, those of many are not: one kernel for all."""
         for depth in (1, 5, 300):

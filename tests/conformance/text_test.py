@@ -158,6 +158,9 @@ class Operators(TextCase):
         self.check("StringSplit", [np.array([["  one  two three"], [""]])],
                    np.array([[["one", "two", "three"]], [["", "", ""]]]), np.array([[3], [0]]))
         self.check("StringSplit", [np.array(["x--y--"])], np.array([["x", "y", ""]]), np.array([3]), delimiter="--")
+        nothing = np.zeros(0, np.str_)
+        self.check("StringSplit", [nothing], np.zeros((0, 0), np.str_), np.zeros(0, np.int64))
+        self.check("StringConcat", [nothing, np.array(["!"])], nothing)
 
     def test_patterns(self):
         sites = np.array(["www.google.com", "www.facebook.com", "www.bbc.co.uk"])
@@ -165,6 +168,7 @@ class Operators(TextCase):
         mails = np.array([["account@gmail.com", "account@hotmail.com"], ["not email", "account@yahoo.com"]])
         self.check("RegexFullMatch", [mails], np.array([[True, False], [False, True]]),
                    pattern=r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)")
+        self.check("RegexFullMatch", [np.zeros((2, 0), np.str_)], np.zeros((2, 0), bool), pattern="a*")
         self.refused("RegexFullMatch", [sites], np.zeros(3, bool), "missing )", pattern="(a")
 
     def test_normalizer(self):
