@@ -15,7 +15,7 @@ def heads_of(x, heads):
     return x.astype(np.float64).reshape(batch, steps, heads, columns // heads).transpose(0, 2, 1, 3)
 
 
-def linear_attention(query, key, value, state, decay, beta, queries, heads, rule, scale=0.0):
+def linear_attention(query, key, value, state, decay, beta, queries, heads, rule, scale=0.0, erase=None):
     """The recurrence, head by head and step by step: the output and the last state."""
     q, k, v = heads_of(query, queries), heads_of(key, heads), heads_of(value, heads)
     batch, _, steps, keys = q.shape
@@ -32,7 +32,8 @@ def linear_attention(query, key, value, state, decay, beta, queries, heads, rule
                 added = v[b, h, t]
                 if "delta" in rule:
                     rate = beta[b, t, 0 if beta.shape[2] == 1 else h]
-                    added = rate * (added - kept.T @ k[b, h, t])
+                    asked = k[b, h, t] if erase is None else k[b, h, t] * heads_of(erase, heads)[b, h, t]
+                    added = rate * (added - kept.T @ asked)
                 kept = kept + np.outer(k[b, h, t], added)
                 for one in range(queries // heads):
                     at = h * (queries // heads) + one
@@ -52,17 +53,18 @@ def causal_conv(x, weight, bias, past, silu):
 
 
 class StatefulOperators(OneNode):
-    def attend(self, rule, batch, steps, queries, heads, keys, values, *, state=True, scalar=False, shared=False, dtype=np.float32,
-               free=None, buckets="", **attributes):
+    def attend(self, rule, batch, steps, queries, heads, keys, values, *, state=True, scalar=False, shared=False, erase=False,
+               dtype=np.float32, free=None, buckets="", **attributes):
         query, key, value = (floats(batch, steps, width).astype(dtype) for width in (queries * keys, heads * keys, heads * values))
         key = (key / np.sqrt(keys)).astype(dtype)
         past = floats(batch, heads, keys, values) if state else None
         decay = -np.abs(floats(batch, steps, heads if scalar else heads * keys)).astype(dtype) if "gated" in rule else None
         beta = RANDOM.random((batch, steps, 1 if shared else heads)).astype(dtype) if "delta" in rule else None
-        out, last = linear_attention(query, key, value, past, decay, beta, queries, heads, rule, attributes.get("scale", 0.0))
+        gate = RANDOM.random((batch, steps, heads * keys)).astype(dtype) if erase else None
+        out, last = linear_attention(query, key, value, past, decay, beta, queries, heads, rule, attributes.get("scale", 0.0), gate)
         digits = 2 if dtype == np.float16 else 4
         state_type = np.float32 if state else dtype
-        self.check("LinearAttention", 27, [query, key, value, past, decay, beta], [out.astype(dtype), last.astype(state_type)],
+        self.check("LinearAttention", 27, [query, key, value, past, decay, beta, gate], [out.astype(dtype), last.astype(state_type)],
                    digits=digits, free=free, buckets=buckets, q_num_heads=queries, kv_num_heads=heads, update_rule=rule, **attributes)
 
     def test_rules(self):
@@ -75,6 +77,11 @@ class StatefulOperators(OneNode):
         self.attend("gated_delta", 2, 4, 3, 3, 2, 5, shared=True, scale=0.5)
         self.attend("gated_delta", 1, 6, 2, 2, 4, 3, dtype=np.float16)
         self.attend("linear", 1, 3, 2, 2, 4, 3, dtype=np.float16, state=False)
+
+    def test_a_gate_of_what_is_erased(self):
+        self.attend("delta", 2, 5, 4, 2, 3, 7, erase=True)
+        self.attend("gated_delta", 2, 4, 3, 3, 2, 5, erase=True, shared=True)
+        self.attend("gated_delta", 1, 70, 2, 1, 4, 4, erase=True, dtype=np.float16)
 
     def test_many_steps(self):
         self.attend("gated_delta", 1, 400, 2, 1, 4, 4)
@@ -100,6 +107,10 @@ class StatefulOperators(OneNode):
             with self.assertRaises(AssertionError) as caught:
                 self.check("LinearAttention", 27, [x, x, x, None, decay, beta], [x, None], **gates)
             self.assertRegex(str(caught.exception), said)
+        for rule, gate, said in (("linear", x, "erase_gate belongs to the delta rules"), ("delta", x[:, :, :2], "erase_gate has shape")):
+            with self.assertRaises(AssertionError) as caught:
+                self.check("LinearAttention", 27, [x, x, x, None, None, x[:, :, :2], gate], [x, None], update_rule=rule, **gates)
+            self.assertIn(said, str(caught.exception))
         for weight in (np.array(1, np.float32), floats(3, 1, 2), floats(2, 2, 2), floats(2, 1, 0)):
             with self.assertRaises(AssertionError) as caught:
                 self.check("CausalConvWithState", 27, [x, weight], [x], constants=(1,))

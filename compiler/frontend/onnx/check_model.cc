@@ -118,12 +118,13 @@ void count_ops(const GraphProto& graph, ModelFacts& facts) {
 }
 
 std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t opset, std::string& attribute) {
-  if (!is_known_domain(node.domain)) return "domain " + node.domain + " is not implemented";
+  const bool is_structure = find_structure_op(node.domain, node.op_type, opset) != nullptr;
+  if (!is_structure && !is_known_domain(node.domain)) return "domain " + node.domain + " is not implemented";
   if (opset < kMinOpset || opset > kMaxOpset) {
     return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
            std::to_string(kMaxOpset);
   }
-  if (find_structure_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
+  if (is_structure) return std::nullopt;
   if (node.domain == "ai.onnx.ml" && (node.op_type == "CastMap" || node.op_type == "DictVectorizer"))
     return "reads a map, and maps are not implemented";
   const OpRow* row = find_op(node.domain, node.op_type, opset);

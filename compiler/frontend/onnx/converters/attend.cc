@@ -11,18 +11,6 @@ namespace {
 using V = ir::ValueId;
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-/// Keys and values of fewer heads than the queries have serve several of them.
-V repeat_heads(NodeContext& context, V x, int64_t heads) {
-  Compose c(context);
-  const Shape shape = c.shape(x);
-  if (shape[1] == heads) return x;
-  if (shape[1] < 1 || heads % shape[1] != 0)
-    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
-                    std::to_string(shape[1]) + " of keys");
-  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
-  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
-}
-
 }  // namespace
 
 V split_heads(NodeContext& context, V x, int64_t heads) {
@@ -38,6 +26,23 @@ V merge_heads(NodeContext& context, V x) {
   Compose c(context);
   const Shape shape = c.shape(x);
   return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
+}
+
+V repeat_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const Shape shape = c.shape(x);
+  if (shape[1] == heads) return x;
+  if (shape[1] < 1 || heads % shape[1] != 0)
+    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
+                    std::to_string(shape[1]) + " of keys");
+  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
+  return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
+}
+
+V scaled_products(NodeContext& context, V q, V k, double scale) {
+  Compose c(context);
+  const V factor = scale != 0 ? c.number(q, scale) : inverse_root(context, q, c.shape(q)[3]);
+  return c.mul(c.matmul(q, k, true), factor);
 }
 
 V appended(NodeContext& context, V past, V present) {
@@ -77,9 +82,7 @@ V attend(NodeContext& context, AttentionOperands& operands) {
   Compose c(context);
   const int64_t heads = c.shape(operands.q)[1];
   const V k = repeat_heads(context, operands.k, heads), v = repeat_heads(context, operands.v, heads);
-  const V scale = operands.scale != 0 ? c.number(operands.q, operands.scale)
-                                      : inverse_root(context, operands.q, c.shape(operands.q)[3]);
-  operands.products = c.mul(c.matmul(operands.q, k, true), scale);
+  operands.products = scaled_products(context, operands.q, k, operands.scale);
   operands.capped = operands.products;
   if (operands.softcap > 0)
     operands.capped =

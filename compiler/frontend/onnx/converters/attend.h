@@ -11,6 +11,10 @@ namespace tensormill::frontend::onnx {
 ir::ValueId split_heads(NodeContext& context, ir::ValueId x, int64_t heads);
 /// [B,heads,S,D] as [B,S,heads*D].
 ir::ValueId merge_heads(NodeContext& context, ir::ValueId x);
+/// x [B,a divisor of `heads`,T,D] with `heads` of them: each serves several queries.
+ir::ValueId repeat_heads(NodeContext& context, ir::ValueId x, int64_t heads);
+/// Q K^T of each head, times `scale`, or times 1/sqrt(D) where that is 0.
+ir::ValueId scaled_products(NodeContext& context, ir::ValueId q, ir::ValueId k, double scale);
 /// `past` and `present` along the axis of the sequence.
 ir::ValueId appended(NodeContext& context, ir::ValueId past, ir::ValueId present);
 /// 0 where `allowed`, minus infinity elsewhere, in the type of `like`.

@@ -38,11 +38,12 @@ V by_step(NodeContext& context, V x, const char* name, const Shape& each) {
 
 /// What one step reads, each with a first axis of steps; the state is [batch, heads, keys, values].
 struct LinearAttention {
-  V query;               ///< [batch, heads, queries of a head, keys], scaled
-  V key;                 ///< [batch, heads, keys, 1]
-  V value;               ///< [batch, heads, 1, values]
-  V kept = ir::kAbsent;  ///< [batch, heads, keys or 1, 1]: what is left of the state
-  V rate = ir::kAbsent;  ///< [batch, heads or 1, 1, 1]; set: only what the state does not know is added
+  V query;                ///< [batch, heads, queries of a head, keys], scaled
+  V key;                  ///< [batch, heads, keys, 1]
+  V asked = ir::kAbsent;  ///< the same: the key that the state is asked for, where that is another one
+  V value;                ///< [batch, heads, 1, values]
+  V kept = ir::kAbsent;   ///< [batch, heads, keys or 1, 1]: what is left of the state
+  V rate = ir::kAbsent;   ///< [batch, heads or 1, 1, 1]; set: only what the state does not know is added
   V state;
 };
 
@@ -77,6 +78,10 @@ LinearAttention read_operands(NodeContext& context) {
   if (is_delta) {
     const bool is_shared = has_columns(context, context.input(5), 1);
     all.rate = by_step(context, context.input(5), "beta", {is_shared ? 1 : heads, 1, 1});
+  }
+  if (context.has_input(6)) {
+    if (!is_delta) context.invalid("erase_gate belongs to the delta rules, not to \"" + rule + "\"");
+    all.asked = c.mul(all.key, by_step(context, context.input(6), "erase_gate", {heads, keys, 1}));
   }
   const Shape state{q[0], heads, keys, values};
   if (context.has_input(3) && c.shape(context.input(3)) != state)
@@ -130,7 +135,7 @@ AttributeProto ints_attribute(std::string name, std::vector<int64_t> values) {
   return attribute;
 }
 
-/// state' = kept * state + key (x) added, where added is value, or rate * (value - key^T (kept * state));
+/// state' = kept * state + key (x) added, where added is value, or rate * (value - asked^T (kept * state));
 /// output = query state'.
 std::shared_ptr<const GraphProto> step_body(const LinearAttention& all, const std::vector<std::string>& names,
                                             const Shape& state, const Shape& row) {
@@ -143,7 +148,8 @@ std::shared_ptr<const GraphProto> step_body(const LinearAttention& all, const st
   }
   if (all.rate != ir::kAbsent) {
     added = "added";
-    body.node("Transpose", {"key"}, "key_row", {ints_attribute("perm", {0, 1, 3, 2})});
+    body.node("Transpose", {all.asked != ir::kAbsent ? "asked" : "key"}, "key_row",
+              {ints_attribute("perm", {0, 1, 3, 2})});
     body.node("MatMul", {"key_row", kept}, "recalled");
     body.node("Sub", {"value", "recalled"}, "unknown");
     body.node("Mul", {"unknown", "rate"}, added);
@@ -177,7 +183,7 @@ NodeProto scan_node(const std::string& label, const std::vector<std::string>& na
 
 }  // namespace
 
-// query, key, value, past_state, decay, beta; the state is kept in float32 from step to step.
+// query, key, value, past_state, decay, beta, erase_gate; the state is kept in float32 from step to step.
 std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& context) {
   NodeContext& node = context.node;
   Compose c(node);
@@ -199,6 +205,7 @@ std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& c
   bind("value", all.value);
   bind("kept", all.kept);
   bind("rate", all.rate);
+  bind("asked", all.asked);
   const Shape state = c.shape(all.state), query = c.shape(all.query);
   const Shape row{query[1], query[2], query[3], state[3]};
   context.builder.convert(scan_node(node.label(), names, step_body(all, names, state, row)), 0, scope, true);
