@@ -54,8 +54,9 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
            std::to_string(h.offsets[i]) + " on do not fit");
     }
   }
-  if (has_input(context, 3) &&
-      broadcast_checked(input_like_first(context, 3).shape, h.scores()) != h.scores()) {
+  const bool masked = has_input(context, 3);
+  if (masked && context.inputs[3]->dtype != compute_dtype(q.dtype)) input_like_first(context, 3);
+  if (masked && broadcast_checked(context.inputs[3]->shape, h.scores()) != h.scores()) {
     fail("mask has shape " + to_string(context.inputs[3]->shape) + ", which does not broadcast to " +
          to_string(h.scores()));
   }

@@ -1,6 +1,6 @@
 // merge(softmax(split(Q) split(K)^T * scale + mask) split(V)) = attention(Q, K, V, mask), where split makes
 // [N,heads,S,width] of [N,S,heads*width] by a reshape and a transpose, and merge undoes it. Q, K and V that
-// are parts of one tensor, cut along its columns, are read from it.
+// are parts of one tensor, cut along its columns, are read from it. Narrow floats may be computed as float32.
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
@@ -50,8 +50,16 @@ private:
     return product.attrs.has(which) && product.attrs.int_of(which) != 0;
   }
 
+  /// What a cast makes wider, or `value` where none does.
+  ir::ValueId narrow_of(ir::ValueId value) const {
+    const ir::Node* cast = match(graph_, value, "cast");
+    if (cast == nullptr) return value;
+    const DType from = type(cast->inputs[0]).dtype;
+    return is_float(from) && dtype_bytes(from) < dtype_bytes(type(value).dtype) ? cast->inputs[0] : value;
+  }
+
   std::optional<HeadSource> match_heads(ir::ValueId value, const Perm& perm) const {
-    const ir::Node* transpose = match(graph_, value, "transpose");
+    const ir::Node* transpose = match(graph_, narrow_of(value), "transpose");
     if (transpose == nullptr || permutation_of(graph_, *transpose) != perm) return std::nullopt;
     const ir::Node* reshape = match(graph_, transpose->inputs[0], "reshape");
     if (reshape == nullptr) return std::nullopt;
@@ -112,7 +120,10 @@ private:
         transposes(*mix, "transpose_a") || transposes(*mix, "transpose_b") ||
         transposes(*scores->product, "transpose_a"))
       return;
-    const ir::Node* swap = only_reader(mix->outputs[0], "transpose");
+    // Narrow floats are computed as wide ones, and the result is narrow again.
+    const ir::Node* narrowed = only_reader(mix->outputs[0], "cast");
+    const ir::ValueId mixed = narrowed != nullptr ? narrowed->outputs[0] : mix->outputs[0];
+    const ir::Node* swap = only_reader(mixed, "transpose");
     if (swap == nullptr || permutation_of(graph_, *swap) != Perm{0, 2, 1, 3}) return;
     const ir::Node* merge = only_reader(swap->outputs[0], "reshape");
     const bool flipped = transposes(*scores->product, "transpose_b");
@@ -125,6 +136,10 @@ private:
         q->heads == k->heads && q->heads == v->heads && q->width == k->width && q->width == v->width;
     const Shape merged = {shape[0], shape[2], q->heads * q->width};
     if (!alike || type(merge->outputs[0]).shape != merged) return;
+    const auto has_type = [&](const HeadSource& source) {
+      return type(source.value).dtype == type(mixed).dtype;
+    };
+    if (!has_type(*q) || !has_type(*k) || !has_type(*v)) return;
     replace(softmax, *merge, *scores, {*q, *k, *v});
   }
 
@@ -136,7 +151,10 @@ private:
       inputs.push_back(source.value);
       offsets.push_back(source.offset);
     }
-    if (scores.mask != ir::kAbsent) inputs.push_back(scores.mask);
+    if (scores.mask != ir::kAbsent) {
+      const ir::ValueId narrow = narrow_of(scores.mask);
+      inputs.push_back(type(narrow).dtype == type(inputs[0]).dtype ? narrow : scores.mask);
+    }
     const ir::Attrs attrs{{"heads", sources[0].heads},
                           {"width", sources[0].width},
                           {"scale", scores.scale},

@@ -136,6 +136,23 @@ class AttentionForms(OneNode):
         self.check("Attention", 23, [q, k, v], [attention(q, k, v)[0].astype(np.float16)], digits=1.7)
         self.check("Attention", 23, [q, k, v], [attention(q, k, v)[0].astype(np.float16)], digits=1.7, softmax_precision=1)
 
+    def test_half_precision_of_large_products(self):
+        # Unscaled, the products are past float16's largest number; each of their roundings would be seen.
+        q, k, v = ((floats(2, 2, length, width) + near).astype(np.float16) for length, width, near in ((4, 128, 30), (6, 128, 30), (6, 16, 0)))
+        right = attention(q, k, v, scale=0.001)[0].astype(np.float16)
+        self.check("Attention", 24, [q, k, v], [right], digits=3, scale=0.001)
+        for mode in (1, 2, 3):
+            capped = attention(q, k, v, scale=0.001, softcap=20.0, mode=mode)
+            self.check("Attention", 24, [q, k, v], [capped[0].astype(np.float16), None, None, capped[3].astype(np.float16)], digits=3,
+                       scale=0.001, softcap=20.0, qk_matmul_output_mode=mode)
+        flat = [x.transpose(0, 2, 1, 3).reshape(2, x.shape[2], -1) for x in (q, k, v, right)]
+        self.check("Attention", 24, flat[:3], flat[3:], digits=3, scale=0.001, q_num_heads=2, kv_num_heads=2)
+        alike = [x[..., :16] for x in (q, k, v)]
+        for mask in (None, floats(4, 6).astype(np.float16)):
+            right = attention(*alike, mask, scale=0.01)[0].astype(np.float16)
+            flat = [x.transpose(0, 2, 1, 3).reshape(2, x.shape[2], -1) for x in (*alike, right)]
+            self.check("Attention", 24, [*flat[:3], mask], flat[3:], digits=3, scale=0.01, q_num_heads=2, kv_num_heads=2)
+
     def test_rotary_embedding(self):
         x = floats(2, 3, 4, 8)
         for turned in (0, 4):

@@ -32,21 +32,26 @@ ir::ValueId heads(Net& net, ir::ValueId x, Shape perm) {
   return net.add("transpose", {split}, {{"perm", std::move(perm)}});
 }
 
-/// Attention of three heads over parts of one tensor.
-ir::Graph attention_net(bool masked, bool scores_are_output) {
+ir::ValueId cast(Net& net, ir::ValueId x, DType to) {
+  return net.graph.value(x).type.dtype == to ? x : net.add("cast", {x}, {{"to", to}});
+}
+
+/// Attention of three heads over parts of one tensor, which is computed as float32.
+ir::Graph attention_net(bool masked, bool scores_are_output, DType dtype = DType::kFloat32) {
   Net net;
-  const ir::ValueId x = net.input({2, 5, 72});
+  const auto wide = [&net](ir::ValueId value) { return cast(net, value, DType::kFloat32); };
+  const ir::ValueId x = cast(net, net.input({2, 5, 72}), dtype);
   const std::vector<ir::ValueId> parts =
       net.graph.add_node("split", {x}, {{"axis", int64_t{2}}, {"sizes", Shape{24, 24, 24}}});
   const ir::ValueId q = heads(net, parts[0], {0, 2, 1, 3}), k = heads(net, parts[1], {0, 2, 3, 1}),
                     v = heads(net, parts[2], {0, 2, 1, 3});
-  const ir::ValueId product = net.add("matmul", {q, k}, {});
+  const ir::ValueId product = net.add("matmul", {wide(q), wide(k)}, {});
   ir::ValueId logits = net.add("div", {product, scalar(net, 2.5f)}, {});
   if (masked) logits = net.add("add", {logits, net.input({2, 1, 1, 5})}, {});
   const ir::ValueId shares = net.add("softmax", {logits}, {{"axis", int64_t{3}}});
-  const ir::ValueId mix = net.add("matmul", {shares, v}, {});
+  const ir::ValueId mix = cast(net, net.add("matmul", {shares, wide(v)}, {}), dtype);
   const ir::ValueId back = net.add("transpose", {mix}, {{"perm", Shape{0, 2, 1, 3}}});
-  const ir::ValueId out = net.add("reshape", {back}, {{"shape", Shape{2, 5, 24}}});
+  const ir::ValueId out = wide(net.add("reshape", {back}, {{"shape", Shape{2, 5, 24}}}));
   net.graph.set_outputs(scores_are_output ? std::vector<ir::ValueId>{out, shares}
                                           : std::vector<ir::ValueId>{out});
   return net.graph;
@@ -57,6 +62,16 @@ TEST(FuseAttention, TakesInHeadsSplitScaleAndMask) {
     const ir::Graph graph = rewritten(attention_net(masked, false), &passes::fuse_attention);
     EXPECT_EQ(count(graph, "attention"), 1);
     EXPECT_EQ(graph.nodes().size(), 1u);
+  }
+}
+
+TEST(FuseAttention, TakesInCastsOfNarrowFloats) {
+  for (const bool masked : {true, false}) {
+    const ir::Graph before = attention_net(masked, false, DType::kFloat16);
+    const ir::Graph graph = passes::fuse_attention(before, passes::PassContext());
+    small_nets::expect_same(before, graph, 1e-3);
+    EXPECT_EQ(count(graph, "attention"), 1);
+    EXPECT_EQ(graph.nodes().size(), 3u);
   }
 }
 

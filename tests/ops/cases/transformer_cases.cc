@@ -74,6 +74,8 @@ void add_attentions(std::vector<Case>& cases) {
   add("narrow heads", {1, 3, 5, 2, 3}, {1, 2, 3, 5}, 0);
   add("one of each", {1, 1, 1, 1, 1}, {}, 0);
   add("no queries", {1, 0, 3, 1, 2}, {}, 0);
+  add("mask of float32", {1, 3, 5, 2, 3}, {3, 5}, 0);
+  cases.back().operands.back().dtype = DType::kFloat32;
 }
 
 }  // namespace

@@ -78,27 +78,33 @@ V unseeing_queries(Compose& c, V addend) {
   return c.binary("equal", most, c.number(most, kMinusInfinity));
 }
 
+DType attended_as(DType dtype) { return dtype == DType::kFloat64 ? dtype : DType::kFloat32; }
+
 V attend(NodeContext& context, AttentionOperands& operands) {
   Compose c(context);
+  const DType dtype = c.dtype(operands.q), wide = attended_as(dtype);
   const int64_t heads = c.shape(operands.q)[1];
-  const V k = repeat_heads(context, operands.k, heads), v = repeat_heads(context, operands.v, heads);
-  operands.products = scaled_products(context, operands.q, k, operands.scale);
+  const V q = c.cast(operands.q, wide);
+  const V k = repeat_heads(context, c.cast(operands.k, wide), heads);
+  const V v = repeat_heads(context, c.cast(operands.v, wide), heads);
+  operands.products = scaled_products(context, q, k, operands.scale);
   operands.capped = operands.products;
   if (operands.softcap > 0)
     operands.capped =
         c.times(c.unary("tanh", c.times(operands.products, 1 / operands.softcap)), operands.softcap);
-  operands.masked = added(c, operands.capped, operands.addend);
-  const DType dtype = c.dtype(operands.q);
-  V scores = c.cast(operands.masked, operands.precision);
+  operands.masked = operands.addend == ir::kAbsent ? operands.capped
+                                                   : c.add(operands.capped, c.cast(operands.addend, wide));
+  const DType precision = operands.precision.value_or(wide);
+  V scores = c.cast(operands.masked, precision);
   const Shape shape = c.shape(scores);
   if (operands.sink != ir::kAbsent) {
-    const V sink = c.cast(operands.sink, operands.precision);
+    const V sink = c.cast(operands.sink, precision);
     scores = c.concat({scores, c.expand(sink, {shape[0], shape[1], shape[2], 1})}, 3);
   }
   V weights = context.add("softmax", {scores}, {{"axis", int64_t{3}}});
   if (operands.sink != ir::kAbsent) weights = c.slice(weights, 3, 0, shape[3]);
-  operands.weights = c.cast(weights, dtype);
-  return c.matmul(operands.weights, v);
+  operands.weights = c.cast(weights, wide);
+  return c.cast(c.matmul(operands.weights, v), dtype);
 }
 
 V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {

@@ -3,6 +3,8 @@
 /// B: batch, S: queries, T: keys, D: columns of a head. Thread-safety: as the context.
 #pragma once
 
+#include <optional>
+
 #include "compiler/frontend/onnx/converters/compose.h"
 
 namespace tensormill::frontend::onnx {
@@ -37,14 +39,17 @@ struct AttentionOperands {
   ir::ValueId sink = ir::kAbsent;    ///< [1,heads,1,1]: the score of a key that has no value
   double scale = 0;                  ///< of the products of queries and keys; 0 for 1/sqrt(D)
   double softcap = 0;
-  DType precision = DType::kFloat32;   ///< of the softmax
+  std::optional<DType> precision;      ///< of the softmax, where it is not that of the products
   ir::ValueId products = ir::kAbsent;  ///< set: scaled products
   ir::ValueId capped = ir::kAbsent;    ///< set: after the soft cap
   ir::ValueId masked = ir::kAbsent;    ///< set: after the addend
   ir::ValueId weights = ir::kAbsent;   ///< set: after the softmax
 };
 
-/// softmax(softcap(Q K^T * scale) + addend) V
+/// What attention computes in: products of narrow floats are past their largest where the scaled ones are
+/// not.
+DType attended_as(DType dtype);
+/// softmax(softcap(Q K^T * scale) + addend) V, of Q's dtype; what is set is of `attended_as` that.
 ir::ValueId attend(NodeContext& context, AttentionOperands& operands);
 /// What position ids choose from a cache: [B or 1,1,S,D/2].
 ir::ValueId chosen_angles(NodeContext& context, ir::ValueId cache, ir::ValueId position_ids, ir::ValueId x);

@@ -69,9 +69,9 @@ void convert_attention(NodeContext& context) {
   }
   operands.scale = context.float_attr("scale", 0);
   operands.softcap = context.float_attr("softcap", 0);
-  operands.precision =
-      context.has_attr("softmax_precision") ? context.dtype_attr("softmax_precision") : c.dtype(like);
-  if (!is_float(operands.precision)) context.invalid("softmax_precision is no float type");
+  if (context.has_attr("softmax_precision")) operands.precision = context.dtype_attr("softmax_precision");
+  if (operands.precision && !is_float(*operands.precision))
+    context.invalid("softmax_precision is no float type");
   V result = attend(context, operands);
   // Without a mask each query sees a key: the first, or those of the past.
   const V blind = context.has_input(3) || context.has_input(6) || window > 0
@@ -96,7 +96,7 @@ void convert_attention(NodeContext& context) {
   if (!tells) return;
   if (mode == 3) operands.weights = blinded(operands.weights, blind);
   const V stages[] = {operands.products, operands.capped, operands.masked, operands.weights};
-  context.set_output(3, stages[mode]);
+  context.set_output(3, c.cast(stages[mode], c.dtype(like)));
 }
 
 // Opset 23: X [B,heads,S,D] or [B,S,heads*D], caches [positions,D/2], or [B,S,D/2] without position ids.

@@ -75,7 +75,6 @@ V attended(NodeContext& context, AttentionOperands operands, V mask, V bias) {
     operands.addend =
         added(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
   operands.scale = context.float_attr("scale", 0);
-  operands.precision = c.dtype(operands.q);
   return merge_heads(context, attend(context, operands));
 }
 
@@ -257,7 +256,6 @@ void convert_group_query_attention(NodeContext& context) {
     operands.sink = c.filled(c.dtype(operands.q), {1, heads, 1, 1}, 0);
   operands.scale = context.float_attr("scale", 0);
   operands.softcap = context.float_attr("softcap", 0);
-  operands.precision = c.dtype(operands.q);
   context.set_output(0, merge_heads(context, attend(context, operands)));
   context.set_output(1, operands.k);
   context.set_output(2, operands.v);

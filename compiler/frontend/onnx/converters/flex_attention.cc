@@ -39,13 +39,13 @@ std::optional<V> changed(StructureContext& context, const char* attribute, V x) 
 
 }  // namespace
 
-// prob_mod(softmax(score_mod(Q K^T * scale))) V. Narrow floats are computed as float32.
+// prob_mod(softmax(score_mod(Q K^T * scale))) V
 std::optional<std::vector<Binding>> convert_flex_attention(StructureContext& context) {
   NodeContext& node = context.node;
   Compose c(node);
   const DType dtype = checked_operands(context);
   if (node.has_attr("mask_mod")) node.unsupported("mask_mod", "masks are written as score_mod");
-  const DType wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  const DType wide = attended_as(dtype);
   const DType precision = node.has_attr("softmax_precision") ? node.dtype_attr("softmax_precision") : wide;
   if (!is_float(precision)) node.invalid("softmax_precision is no float type");
   const V q = c.cast(node.input(0), wide);
