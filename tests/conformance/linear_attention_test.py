@@ -132,6 +132,11 @@ class StatefulOperators(OneNode):
         x, weight = floats(2, 4, 5).astype(np.float16), floats(4, 1, 3).astype(np.float16)
         y, last = causal_conv(x, weight, None, None, True)
         self.check("CausalConvWithState", 27, [x, weight], [y.astype(np.float16), last], digits=2, activation="silu")
+        # Far below zero the activation shows how its operand was rounded.
+        x, weight = -2 * RANDOM.random((2, 4, 40)).astype(np.float16), floats(4, 1, 4).astype(np.float16) ** 2
+        y, last = causal_conv(x, weight, None, None, False)
+        y = y.astype(np.float16).astype(np.float64)
+        self.check("CausalConvWithState", 27, [x, weight], [(y / (1 + np.exp(-y))).astype(np.float16), last], digits=6, activation="silu")
         for steps in (1, 9, 70):
             x, weight, state = floats(1, 4, steps), floats(4, 1, 4), floats(1, 4, 3)
             y, last = causal_conv(x, weight, None, state, False)

@@ -245,13 +245,18 @@ void convert_causal_conv(NodeContext& context) {
   const auto wide = [&](V value) { return c.cast(value, DType::kFloat32); };
   std::vector<V> operands{wide(all), wide(context.input(1))};
   if (context.has_input(2)) operands.push_back(wide(context.input(2)));
-  V result = context.add("conv", std::move(operands),
-                         {{"strides", std::vector<int64_t>{1}},
-                          {"dilations", std::vector<int64_t>{1}},
-                          {"pads", std::vector<int64_t>{0, 0}},
-                          {"group", x[1]}});
-  if (is_silu) result = c.mul(result, c.unary("sigmoid", result));
-  context.set_output(0, c.cast(result, c.dtype(input)));
+  const V sums = context.add("conv", std::move(operands),
+                             {{"strides", std::vector<int64_t>{1}},
+                              {"dilations", std::vector<int64_t>{1}},
+                              {"pads", std::vector<int64_t>{0, 0}},
+                              {"group", x[1]}});
+  // The activation is of the convolution's result as the model's type has it.
+  V result = c.cast(sums, c.dtype(input));
+  if (is_silu) {
+    const V rounded = wide(result);
+    result = c.cast(c.mul(rounded, c.unary("sigmoid", rounded)), c.dtype(input));
+  }
+  context.set_output(0, result);
   context.set_output(1, c.slice(all, 2, x[2], w[2] - 1));
 }
 
