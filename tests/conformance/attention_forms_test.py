@@ -153,6 +153,24 @@ class AttentionForms(OneNode):
             flat = [x.transpose(0, 2, 1, 3).reshape(2, x.shape[2], -1) for x in (*alike, right)]
             self.check("Attention", 24, [*flat[:3], mask], flat[3:], digits=3, scale=0.01, q_num_heads=2, kv_num_heads=2)
 
+    def check_free(self, batch, new, past, length, buckets, dtype=np.float32):
+        """A decoder whose lengths are all named; the mask is `length` long."""
+        q, k, v = (floats(batch, heads, new, 16).astype(dtype) for heads in (4, 2, 2))
+        kept = [floats(batch, 2, past, 16).astype(dtype) for _ in range(2)]
+        mask = floats(batch, 1, new, length).astype(dtype)
+        right = [array.astype(dtype) for array in attention(q, k, v, mask, kept, causal=True)[:3]]
+        free = {i: {0: "B", 2: "S"} for i in range(3)} | {3: {0: "B", 2: "S", 3: "T"}} | {i: {0: "B", 2: "P"} for i in (4, 5)}
+        self.check("Attention", 24, [q, k, v, mask, *kept], right, digits=3, is_causal=1, free=free, buckets=buckets)
+
+    def test_free_lengths(self):
+        for dtype in (np.float32, np.float16):
+            for batch, new, past in ((1, 4, 8), (2, 3, 7), (1, 1, 40), (1, 5, 0)):
+                self.check_free(batch, new, past, new + past, "B=1;S=4;P=8;T=12", dtype)
+
+    def test_free_masks_that_are_shorter(self):
+        for new, past, length in ((4, 64, 3), (6, 70, 9), (2, 33, 4)):
+            self.check_free(1, new, past, length, "B=1;S=4;P=64;T=3")
+
     def test_rotary_embedding(self):
         x = floats(2, 3, 4, 8)
         for turned in (0, 4):

@@ -40,8 +40,9 @@ public:
   int64_t opset() const { return opset_; }
   ir::Graph& graph() { return graph_; }
   const ir::Graph& graph() const { return graph_; }
-  const Digest& source_digest() const;                        ///< of the model
-  bool is_sample() const { return form_.is_sample; }          ///< ImportForm::is_sample
+  const Digest& source_digest() const;                ///< of the model
+  bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
+  bool takes_meant_alone() const { return form_.takes_meant_alone; }
   std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room
   /// Whether the extent is the same in all samples of the free dims: of a constant, and of an input's axis
   /// that is not free.

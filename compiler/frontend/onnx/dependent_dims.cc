@@ -200,12 +200,8 @@ private:
 
 class Finder {
 public:
-  Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& asked)
-      : stop_at_(stop_at), anchor_(anchor) {
-    for (const Dims& dims : asked) {
-      if (stop_at(dims).node == -1) taken_.push_back(dims);
-    }
-  }
+  Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& taken)
+      : stop_at_(stop_at), anchor_(anchor), taken_(taken) {}
 
   /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums.
   bool run(const Reach& reach) {
@@ -365,7 +361,7 @@ private:
 
   const StopAt& stop_at_;
   const Dims& anchor_;
-  std::vector<Dims> taken_;
+  const std::vector<Dims>& taken_;
   int64_t far_ = 0;
   int64_t tries_left_ = kMostTries;
   Dims base_;
@@ -376,8 +372,8 @@ private:
 }  // namespace
 
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                                              const std::vector<std::vector<int64_t>>& asked) {
-  Finder finder(stop_at, anchor, asked);
+                                              const std::vector<std::vector<int64_t>>& taken) {
+  Finder finder(stop_at, anchor, taken);
   for (const Reach& reach : kReaches) {
     if (finder.run(reach)) return finder.take();
   }

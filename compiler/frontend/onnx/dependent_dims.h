@@ -24,10 +24,10 @@ using StopAt = std::function<ImportStop(const std::vector<int64_t>&)>;
 /// shape. What a dim is of each other is read off where the equation is solved at other values of that one: a
 /// line, or a quotient, by the places where it changes; of several, a sum or a product. A dim may also be a
 /// number: one of a weight's extents, or an attribute. `anchor`: an extent of each dim that is asked for, 0
-/// where any will do. `asked`: whole shapes; a dim follows from others only as it does in those of them that
-/// the model takes. Empty where that finds nothing; the imports without a sign of what to look for are
-/// bounded in all.
+/// where any will do. `taken`: shapes that are asked for and that the model takes; a dim follows from
+/// others only as it does there. Empty where that finds nothing; the imports without a sign of what to look
+/// for are bounded in all.
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                                              const std::vector<std::vector<int64_t>>& asked);
+                                              const std::vector<std::vector<int64_t>>& taken);
 
 }  // namespace tensormill::frontend::onnx

@@ -70,6 +70,8 @@ struct ImportForm {
   /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
   /// the same form in every sample, where else it would be listed in constants.
   bool is_sample = false;
+  /// Where a node takes a range of extents, only the one that is most often meant is right.
+  bool takes_meant_alone = false;
   /// By input, the axes whose extents are free dims.
   std::map<std::string, std::set<size_t>> free_axes = {};
   /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent

@@ -43,9 +43,9 @@ Form form_of(const ir::Graph& graph) {
 
 class Sampler {
 public:
-  Sampler(const ImportAt& import, const StopAt& stop_at, const std::vector<Dims>& asked,
-          ir::Variants& variants)
-      : import_(import), stop_at_(stop_at), asked_(asked), variants_(variants) {}
+  Sampler(const ImportAt& import, const StopAt& stop_at, const StopAt& meant_at,
+          const std::vector<Dims>& asked, ir::Variants& variants)
+      : import_(import), stop_at_(stop_at), meant_at_(meant_at), asked_(asked), variants_(variants) {}
 
   void run(const Dims& anchor) {
     if (!find_base(anchor)) return;
@@ -98,7 +98,11 @@ private:
   }
 
   bool find_dependent(const Dims& anchor) {
-    dependents_ = find_dependents(stop_at_, anchor, asked_);
+    std::vector<Dims> taken;
+    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(taken),
+                 [this](const Dims& dims) { return import_(dims).has_value(); });
+    if (meant_at_) dependents_ = find_dependents(meant_at_, anchor, taken);
+    if (dependents_.empty()) dependents_ = find_dependents(stop_at_, anchor, taken);
     return !dependents_.empty();
   }
 
@@ -292,6 +296,7 @@ private:
 
   const ImportAt& import_;
   const StopAt& stop_at_;
+  const StopAt& meant_at_;
   const std::vector<Dims>& asked_;
   ir::Variants& variants_;
   std::vector<ir::DependentDim> dependents_;
@@ -304,8 +309,9 @@ private:
 }  // namespace
 
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants) {
-  Sampler(import, stop_at, asked, variants).run(anchor);
+                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants,
+                   const StopAt& meant_at) {
+  Sampler(import, stop_at, meant_at, asked, variants).run(anchor);
 }
 
 }  // namespace tensormill::frontend::onnx

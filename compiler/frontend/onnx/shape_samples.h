@@ -24,7 +24,11 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// bisection: with the growth they tell the phase of a quotient, and with the last such change, of what grows
 /// more slowly than the dim, its period. Extents that a model does not take are left
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
+///
+/// `meant_at`: the stops where nodes take no range of extents, for dims that follow from others in what such
+/// a node is most often given.
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants);
+                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants,
+                   const StopAt& meant_at = {});
 
 }  // namespace tensormill::frontend::onnx

@@ -180,11 +180,12 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
   for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
-  const auto try_import = [&](const std::vector<int64_t>& dims,
-                              ImportStop* stop) -> std::optional<ir::Graph> {
+  const auto try_import = [&](const std::vector<int64_t>& dims, ImportStop* stop,
+                              bool meant_alone = false) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
       sample.form.is_sample = true;
+      sample.form.takes_meant_alone = meant_alone;
       return import_model(source, sample, ops, stop);
     } catch (const Error& error) {
       // The model does not take these extents; another sample may show it.
@@ -199,17 +200,19 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
     }
   };
   const ImportAt import_at = [&](const std::vector<int64_t>& dims) { return try_import(dims, nullptr); };
-  const StopAt stop_at = [&](const std::vector<int64_t>& dims) {
-    ImportStop stop;
-    // What fails elsewhere than at a node got nowhere.
-    if (!try_import(dims, &stop) && stop.node == -1) stop.node = 0;
-    return stop;
+  const auto stops = [&](bool meant_alone) -> StopAt {
+    return [&, meant_alone](const std::vector<int64_t>& dims) {
+      ImportStop stop;
+      // What fails elsewhere than at a node got nowhere.
+      if (!try_import(dims, &stop, meant_alone) && stop.node == -1) stop.node = 0;
+      return stop;
+    };
   };
   // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
   const auto is_open = [](const std::vector<int64_t>& each) { return each.empty(); };
   std::vector<std::vector<int64_t>> asked;
   if (std::none_of(extents.begin(), extents.end(), is_open)) asked = combinations(extents);
-  sample_shapes(import_at, stop_at, anchor, asked, variants);
+  sample_shapes(import_at, stops(false), anchor, asked, variants, stops(true));
   for (const ir::DependentDim& each : variants.dependents) {
     if (extents[each.dim].empty()) extents[each.dim] = {0};
   }

@@ -16,7 +16,8 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 V mask_addend(NodeContext& context, V mask, int64_t keys, V like) {
   Compose c(context);
   Shape shape = c.shape(mask);
-  if (shape.empty() || shape.back() > keys || shape.size() > 4)
+  const bool is_meant = !context.takes_meant_alone() || shape.empty() || shape.back() == keys;
+  if (shape.empty() || shape.back() > keys || shape.size() > 4 || !is_meant)
     context.invalid("attn_mask has shape " + to_string(shape) + " for " + std::to_string(keys) + " keys");
   const bool is_bool = c.dtype(mask) == DType::kBool;
   if (shape.back() < keys) {
