@@ -85,9 +85,12 @@ public:
   std::vector<Tie> equal_dims() {
     if (dims_.size() < 2) return {};
     Joins all;
-    for (const size_t dim : dims_) {
-      const Join join{dim, dims_.front()};
-      if (dim != dims_.front() && is_allowed(join)) all.push_back(join);
+    for (size_t i = 1; i < dims_.size(); ++i) {
+      const auto end = dims_.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto first = std::find_if(dims_.begin(), end, [&](size_t dim) {
+        return is_allowed({dims_[i], dim});
+      });
+      if (first != end) all.push_back({dims_[i], *first});
     }
     for (const Joins& joins : {aligned(true, false), aligned(false, false), all}) {
       const std::optional<Classes> classes = classes_of(joins);
