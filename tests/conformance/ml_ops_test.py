@@ -63,6 +63,10 @@ class MlOps(PeerCase):
             self.check_ml("LinearClassifier", [x], 2, coefficients=weights[:3], intercepts=[0.1], classlabels_ints=[0, 1],
                           post_transform=transform)
 
+    def test_probit(self):
+        chances = np.linspace(0.02, 0.98, 25, dtype=np.float32)[:, None]
+        self.check_ml("LinearRegressor", [chances], coefficients=[1.0], intercepts=[0.0], targets=1, post_transform="PROBIT")
+
     def test_support_vectors(self):
         x, vectors = floats(5, 3), floats(4, 3).ravel().tolist()
         for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):

@@ -38,17 +38,21 @@ class OneNode(unittest.TestCase):
         """Calls expect(answer, outputs) with the program's answer and its outputs by position. `buckets`: those of the dims
         that the graph names, which stay free."""
         imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(name, version) for name, version in domains]
-        model = helper.make_model(graph, opset_imports=imports)
+        answer = self.answer(helper.make_model(graph, opset_imports=imports), feed, buckets)
+        outputs = Path(self.folder.name) / "out.npz"
+        if not outputs.exists():
+            return expect(answer, {})
+        with np.load(outputs) as archive:
+            return expect(answer, {name: archive[name] for name in archive.files})
+
+    def answer(self, model, feed, buckets=""):
+        """What the program says of the model; its outputs, if any, are in out.npz."""
         folder = Path(self.folder.name)
         path, outputs = folder / "model.onnx", folder / "out.npz"
         outputs.unlink(missing_ok=True)
         path.write_bytes(model.SerializeToString())
         cases.save(folder / "in.npz", feed)
-        answer = self.worker.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
-        if not outputs.exists():
-            return expect(answer, {})
-        with np.load(outputs) as archive:
-            return expect(answer, {name: archive[name] for name in archive.files})
+        return self.worker.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
 
     def check(self, op, opset, inputs, expected, /, domains=(), digits=5, free=None, buckets="", constants=(), **attributes):
         """`inputs`: arrays or None; `expected`: arrays, or None for an output that the node does not name. Values that

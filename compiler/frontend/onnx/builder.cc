@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/error.h"
@@ -61,10 +62,6 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
   } else {
     const OpRow* row = find_op(node.domain, node.op_type, opset_);
     if (row == nullptr) context.unsupported("opset", "the operator is not implemented at this opset");
-    // Attributes of a function's nodes are known only now.
-    if (row->check != nullptr) {
-      if (std::optional<UnsupportedForm> form = row->check(node, opset_)) throw UnsupportedForm(*form);
-    }
     const bool has_text = std::any_of(inputs.begin(), inputs.end(), [&](const Binding& input) {
       return input.tensor != ir::kAbsent && graph_.value(input.tensor).type.dtype == kString;
     });
@@ -197,6 +194,13 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     inputs.push_back(found == nullptr ? Binding() : *found);
     tensors.push_back(inputs.back().tensor);
   }
+  // Attributes of a function's nodes may be known only now.
+  if (call_depth_ > 0) {
+    const std::vector<UnsupportedForm> forms = unsupported_forms(node, opset_);
+    for (const UnsupportedForm& form : forms)
+      unsupported_.push_back({label, form_detail(node, opset_, form)});
+    if (!forms.empty()) return;
+  }
   ++converted_;
   operands_ = tensors;
   attributes_.clear();
@@ -210,7 +214,6 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   }
   NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_, form_,
                       guard_);
-  const std::string where = "op " + node.op_type + ", opset " + std::to_string(opset_) + ", attribute ";
   std::vector<Binding> outputs;
   try {
     if (!convert_parts(node, context, scope, std::move(inputs), outputs)) return;
@@ -219,7 +222,7 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
       required_.emplace(input, required.what + " of node \"" + label + "\"");
     return;
   } catch (const UnsupportedForm& form) {
-    unsupported_.push_back({label, where + form.attribute + ": " + form.reason});
+    unsupported_.push_back({label, form_detail(node, opset_, form)});
     return;
   } catch (Error& error) {
     // An operand at its largest may not fit where the one that numbers of a run choose does.
@@ -239,7 +242,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     const bool is_made =
         i < outputs.size() && (outputs[i].kind != Binding::Kind::kTensor || outputs[i].tensor != ir::kAbsent);
     if (!is_made) {
-      unsupported_.push_back({label, where + "output " + std::to_string(i) + ": is not implemented"});
+      unsupported_.push_back(
+          {label, form_detail(node, opset_, {"output " + std::to_string(i), "is not implemented"})});
       return;
     }
     scope.bind(node.outputs[i], outputs[i]);

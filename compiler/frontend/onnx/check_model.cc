@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/frontend/onnx/builder.h"
+#include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/json.h"
@@ -117,7 +118,8 @@ void count_ops(const GraphProto& graph, ModelFacts& facts) {
   }
 }
 
-std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t opset, std::string& attribute) {
+/// Why the operator is not implemented, whatever its attributes are.
+std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t opset) {
   const bool is_structure = find_structure_op(node.domain, node.op_type, opset) != nullptr;
   if (!is_structure && !is_known_domain(node.domain)) return "domain " + node.domain + " is not implemented";
   if (opset < kMinOpset || opset > kMaxOpset) {
@@ -127,56 +129,73 @@ std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t ops
   if (is_structure) return std::nullopt;
   if (node.domain == "ai.onnx.ml" && (node.op_type == "CastMap" || node.op_type == "DictVectorizer"))
     return "reads a map, and maps are not implemented";
-  const OpRow* row = find_op(node.domain, node.op_type, opset);
-  if (row == nullptr)
-    return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
-  for (const AttributeProto& candidate : node.attributes) {
-    if (candidate.t && !dtype_of(candidate.t->data_type)) {
-      attribute = candidate.name;
-      return "element type " + data_type_name(candidate.t->data_type) + " is not implemented";
-    }
-  }
-  if (row->check == nullptr) return std::nullopt;
-  if (std::optional<UnsupportedForm> form = row->check(node, opset)) {
-    attribute = form->attribute;
-    return form->reason;
-  }
-  return std::nullopt;
+  if (find_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
+  return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
 }
 
-/// Collects the unsupported nodes of the graph, of its subgraphs and, once each, of the functions that it
-/// calls.
+/// Collects what is not implemented of the graph, of its subgraphs and of the functions that it calls: of a
+/// function once for each set of attributes that it is called with, up to a number of calls.
 class UnsupportedNodes {
 public:
   explicit UnsupportedNodes(const ModelProto& model) : model_(model) {}
 
-  void add(const GraphProto& graph, int64_t opset, const std::string& path, bool in_function = false) {
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const NodeProto unbound = in_function ? without_references(graph.nodes[i]) : NodeProto();
-      const NodeProto& node = in_function ? unbound : graph.nodes[i];
-      if (const FunctionProto* function = find_function(model_.functions, node)) {
-        if (seen_.insert(function).second)
-          add(function->body, function_opset(*function, opset), function->name + "/", true);
-        continue;
-      }
-      std::string attribute;
-      if (const std::optional<std::string> reason = unsupported_reason(node, opset, attribute)) {
-        const std::string op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-        details_.push_back({path + node_label(node, i),
-                            "op " + op + ", opset " + std::to_string(opset) +
-                                (attribute.empty() ? "" : ", attribute " + attribute) + ": " + *reason});
-        continue;
-      }
-      for (const AttributeProto& each : node.attributes) {
-        for (const auto& inner : each.graphs) add(*inner, opset, path, in_function);
-      }
+  /// `path`: functions and nodes around the graph, each with a slash behind it.
+  void add(const GraphProto& graph, int64_t opset, const std::string& path) {
+    for (const TensorProto& tensor : graph.initializers) {
+      if (!dtype_of(tensor.data_type))
+        add(path + tensor.name,
+            "initializer, element type " + data_type_name(tensor.data_type) + " is not implemented");
     }
+    add(graph.nodes, opset, path);
   }
   const std::vector<ErrorDetail>& details() const { return details_; }
 
 private:
+  static constexpr int kMostCalls = 1000;
+
+  void add(const std::vector<NodeProto>& nodes, int64_t opset, const std::string& path) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (const FunctionProto* function = find_function(model_.functions, nodes[i])) {
+        add_function(*function, nodes[i], opset);
+      } else {
+        add_node(nodes[i], opset, path + node_label(nodes[i], i));
+      }
+    }
+  }
+
+  void add_node(const NodeProto& node, int64_t opset, const std::string& label) {
+    if (const std::optional<std::string> reason = unsupported_reason(node, opset))
+      return add(label, operator_label(node, opset) + ": " + *reason);
+    for (const UnsupportedForm& form : unsupported_forms(node, opset))
+      add(label, form_detail(node, opset, form));
+    for (const AttributeProto& each : node.attributes) {
+      for (const auto& inner : each.graphs) add(*inner, opset, label + "/");
+    }
+  }
+
+  void add_function(const FunctionProto& function, const NodeProto& call, int64_t opset) {
+    const bool is_first = seen_.insert(&function).second;
+    const bool takes_attributes = !function.attributes.empty() || !function.defaults.empty();
+    const bool is_complete = std::all_of(function.attributes.begin(), function.attributes.end(),
+                                         [&](const std::string& name) { return call.find(name) != nullptr; });
+    if (!is_first && (!takes_attributes || !is_complete || ++calls_ > kMostCalls)) return;
+    std::vector<NodeProto> nodes;
+    if (is_complete) {
+      nodes = function_nodes(function, call);
+    } else {
+      for (const NodeProto& node : function.body.nodes) nodes.push_back(without_references(node));
+    }
+    add(nodes, function_opset(function, opset), function.name + "/");
+  }
+
+  void add(const std::string& pointer, const std::string& detail) {
+    if (known_.insert(pointer + "\n" + detail).second) details_.push_back({pointer, detail});
+  }
+
   const ModelProto& model_;
   std::set<const FunctionProto*> seen_;
+  int calls_ = 0;
+  std::set<std::string> known_;
   std::vector<ErrorDetail> details_;
 };
 
@@ -281,12 +300,6 @@ ModelProto checked_model(const ModelSource& source) {
 std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
   const int64_t opset = standard_opset(model);
   std::vector<ErrorDetail> details;
-  for (const TensorProto& tensor : model.graph.initializers) {
-    if (!dtype_of(tensor.data_type)) {
-      details.push_back({tensor.name, "initializer, element type " + data_type_name(tensor.data_type) +
-                                          " is not implemented"});
-    }
-  }
   const auto check_values = [&](const std::vector<ValueInfoProto>& values, const char* kind) {
     for (const ValueInfoProto& value : values) {
       const bool supported = value.kind != ValueKind::kOther && dtype_of(value.elem_type);

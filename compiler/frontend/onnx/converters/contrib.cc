@@ -26,8 +26,6 @@ void convert_cdist(NodeContext& context) {
   Compose c(context);
   const V a = context.input(0), b = context.input(1);
   const std::string metric = context.string_attr("metric", "sqeuclidean");
-  if (metric != "euclidean" && metric != "sqeuclidean")
-    context.unsupported("metric", "value \"" + metric + "\" is not implemented");
   if (context.rank(a) != 2 || context.rank(b) != 2 || c.shape(a)[1] != c.shape(b)[1])
     context.invalid("the operands have shapes " + to_string(c.shape(a)) + " and " + to_string(c.shape(b)));
   const V apart = c.sub(c.unsqueeze(a, 1), c.unsqueeze(b, 0));
@@ -73,8 +71,6 @@ V group_normalized(NodeContext& context, V x) {
   if (groups < 1 || channels % groups != 0 || shape.size() != 4)
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
-  if (activation != 0 && activation != 1)
-    context.unsupported("activation", "value " + std::to_string(activation) + " is not implemented");
   const Shape split = is_last ? Shape{shape[0], shape[1], shape[2], groups, channels / groups}
                               : Shape{shape[0], groups, channels / groups, shape[2], shape[3]};
   const std::vector<int64_t> axes = is_last ? std::vector<int64_t>{1, 2, 4} : std::vector<int64_t>{2, 3, 4};

@@ -18,8 +18,6 @@ using V = ir::ValueId;
 // com.microsoft: position ids [B,S], or [1] for the first one of a run.
 void convert_rotary_embedding_of_positions(NodeContext& context) {
   Compose c(context);
-  if (context.int_attr("is_packed_batching", 0) != 0)
-    context.unsupported("is_packed_batching", "packed batches are not implemented");
   const bool flat = context.rank(context.input(0)) == 3;
   V x = context.input(0);
   const int64_t pairs = c.shape(context.input(2)).back();
@@ -111,10 +109,6 @@ std::array<V, 3> read_heads(NodeContext& context, int64_t heads) {
 // past_value. Keys and values of a cross attention come as [B,heads,T,D], and have no bias then.
 void convert_multi_head_attention(NodeContext& context) {
   Compose c(context);
-  for (size_t i = 8; i < context.num_inputs(); ++i) {
-    if (context.has_input(i))
-      context.unsupported("inputs", "operand " + std::to_string(i) + " is not implemented");
-  }
   const int64_t heads = context.required_int("num_heads");
   std::array<V, 3> parts = read_heads(context, heads);
   int64_t offset = 0;
@@ -173,10 +167,6 @@ V within(Compose& c, V numbers, int64_t most) {
 // attention_bias [1 or B,1 or heads,S,T], head_sink [heads].
 void convert_group_query_attention(NodeContext& context) {
   Compose c(context);
-  for (size_t i = 12; i < context.num_inputs(); ++i) {
-    if (context.has_input(i))
-      context.unsupported("inputs", "operand " + std::to_string(i) + " is not implemented");
-  }
   const int64_t heads = context.required_int("num_heads"), kv_heads = context.required_int("kv_num_heads");
   AttentionOperands operands;
   if (context.has_input(1) != context.has_input(2)) context.invalid("key and value come together");
@@ -267,7 +257,6 @@ namespace {
 /// [2,B,heads,P,D]) and `bias` may be kAbsent.
 void attend_packed(NodeContext& context, V all, V mask, V past, V bias) {
   Compose c(context);
-  if (context.int_attr("do_rotary", 0) != 0) context.unsupported("do_rotary", "is not implemented");
   const int64_t heads = context.required_int("num_heads");
   const int64_t columns = c.shape(all).back();
   const std::vector<int64_t> widths =

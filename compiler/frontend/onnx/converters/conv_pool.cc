@@ -54,21 +54,6 @@ ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, do
   return x;
 }
 
-std::optional<UnsupportedForm> check_auto_pad(const NodeProto& node) {
-  const AttributeProto* attribute = node.find("auto_pad");
-  if (attribute == nullptr) return std::nullopt;
-  for (std::string_view known : {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}) {
-    if (attribute->s == known) return std::nullopt;
-  }
-  return UnsupportedForm{"auto_pad", "value \"" + std::string(attribute->s) + "\" is not implemented"};
-}
-
-std::optional<UnsupportedForm> check_rank(const NodeProto& node) {
-  const AttributeProto* kernel = node.find("kernel_shape");
-  if (kernel == nullptr || kernel->ints.size() <= 3) return std::nullopt;
-  return UnsupportedForm{"kernel_shape", "more than 3 spatial dims are not implemented"};
-}
-
 ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
   return {{"kernel", windows.kernel},
           {"strides", windows.strides},
@@ -185,17 +170,10 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape poo
 
 }  // namespace
 
-std::optional<UnsupportedForm> check_conv(const NodeProto& node, int64_t) {
-  if (std::optional<UnsupportedForm> form = check_auto_pad(node)) return form;
-  return check_rank(node);
-}
-
-std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset) {
-  return check_conv(node, opset);
-}
-
-std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset) {
-  return check_pool(node, opset);
+std::optional<UnsupportedForm> check_windows(const NodeProto& node, int64_t) {
+  const AttributeProto* kernel = node.find("kernel_shape");
+  if (kernel == nullptr || kernel->ints.size() <= 3) return std::nullopt;
+  return UnsupportedForm{"kernel_shape", "more than 3 spatial dims are not implemented"};
 }
 
 ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias, bool exact) {

@@ -33,10 +33,7 @@ LayerNorm layer_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scal
 ir::ValueId rms_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, std::vector<int64_t> axes,
                            double epsilon);
 
-std::optional<UnsupportedForm> check_pool(const NodeProto& node, int64_t opset);
-std::optional<UnsupportedForm> check_max_pool(const NodeProto& node, int64_t opset);
+std::optional<UnsupportedForm> check_windows(const NodeProto& node, int64_t opset);
 std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t opset);
-std::optional<UnsupportedForm> check_conv(const NodeProto& node, int64_t opset);
-std::optional<UnsupportedForm> check_pad(const NodeProto& node, int64_t opset);
 
 }  // namespace tensormill::frontend::onnx

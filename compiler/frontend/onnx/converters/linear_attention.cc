@@ -223,11 +223,6 @@ std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& c
 // [channels, 1, k]; the last k-1 columns are the next state.
 void convert_causal_conv(NodeContext& context) {
   Compose c(context);
-  if (context.int_attr("ndim", 1) != 1)
-    context.unsupported("ndim",
-                        "value " + std::to_string(context.int_attr("ndim", 1)) + " is not implemented");
-  if (context.int_attr("state_window", 0) != 0)
-    context.unsupported("state_window", "states of more than the last step are not implemented");
   const std::string activation = context.string_attr("activation", "none");
   const bool is_silu = activation == "silu" || activation == "swish";
   if (!is_silu && activation != "none") context.invalid("activation is \"" + activation + "\"");

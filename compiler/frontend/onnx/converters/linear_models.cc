@@ -62,7 +62,14 @@ V transformed(NodeContext& context, V scores, const std::string& name) {
     const V sum = c.reduce("reduce_sum", powers, {1}, true);
     return c.where(is_zero, zero, c.div(powers, sum));
   }
-  context.unsupported("post_transform", "value \"" + name + "\" is not implemented");
+  // PROBIT: sqrt(2) * erfinv(2 * score - 1), by Winitzki's form of the inverse.
+  constexpr double kWinitzki = 0.147, kPi = 3.14159265358979323846;
+  const V y = c.minus(c.times(scores, 2), 1),
+          log = c.unary("log", c.mul(c.sub(c.number(y, 1), y), c.plus(y, 1)));
+  const V half = c.plus(c.times(log, 0.5), 2 / (kPi * kWinitzki));
+  const V inner = c.sub(c.unary("sqrt", c.sub(c.mul(half, half), c.times(log, 1 / kWinitzki))), half);
+  const V size = c.times(c.unary("sqrt", inner), 1.4142135623730951);
+  return c.where(c.binary("less", y, c.number(y, 0)), c.unary("neg", size), size);
 }
 
 void set_class_outputs(NodeContext& context, V scores, const ClassLabels& labels) {

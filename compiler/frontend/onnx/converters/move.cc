@@ -161,15 +161,6 @@ void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value,
 
 }  // namespace
 
-std::optional<UnsupportedForm> check_pad(const NodeProto& node, int64_t) {
-  const AttributeProto* mode = node.find("mode");
-  if (mode == nullptr) return std::nullopt;
-  for (std::string_view known : {"constant", "reflect", "edge", "wrap"}) {
-    if (mode->s == known) return std::nullopt;
-  }
-  return UnsupportedForm{"mode", "value \"" + std::string(mode->s) + "\" is not implemented"};
-}
-
 void convert_transpose(NodeContext& context) {
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> reversed;

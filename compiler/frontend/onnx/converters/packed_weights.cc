@@ -33,8 +33,6 @@ Blocks blocks_of(const NodeContext& context) {
   blocks.columns = context.required_int("K");
   blocks.size = context.required_int("block_size");
   blocks.bits = context.int_attr("bits", 4);
-  if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8)
-    context.unsupported("bits", std::to_string(blocks.bits) + " bits are not implemented");
   const bool is_power = blocks.size >= 16 && (blocks.size & (blocks.size - 1)) == 0;
   if (blocks.rows < 1 || blocks.columns < 1 || !is_power || blocks.size > (int64_t{1} << 20) ||
       context.product(blocks.rows, blocks.columns) > kMaxTensorBytes / 8)
@@ -141,7 +139,6 @@ void convert_matmul_bnb4(NodeContext& context) {
   const int64_t rows = context.required_int("N"), columns = context.required_int("K");
   const int64_t size = context.required_int("block_size"), kind = context.required_int("quant_type");
   if (kind != 0 && kind != 1) context.invalid("quant_type is " + std::to_string(kind));
-  if (context.int_attr("transB", 1) == 0) context.unsupported("transB", "value 0 is not implemented");
   if (rows < 1 || columns < 1 || size < 1 || context.product(rows, columns) > kMaxTensorBytes / 8)
     context.invalid("N " + std::to_string(rows) + ", K " + std::to_string(columns) + " and block_size " +
                     std::to_string(size) + " do not fit");
@@ -181,8 +178,6 @@ void convert_gather_block_quantized(NodeContext& context) {
   const bool is_bytes = c.dtype(data) == DType::kUInt8;
   const int64_t bits = is_bytes ? context.int_attr("bits", 4) : 4, rank = context.rank(data);
   const int64_t size = context.int_attr("block_size", 128);
-  if (is_bytes && bits != 4 && bits != 8)
-    context.unsupported("bits", std::to_string(bits) + " bits are not implemented");
   const int64_t axis = context.normalize_axis(context.int_attr("quantize_axis", 1), rank);
   const int64_t taken = context.normalize_axis(context.int_attr("gather_axis", 0), rank);
   if (size < 1 || axis == taken || context.rank(scales) != rank ||

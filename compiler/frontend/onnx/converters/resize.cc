@@ -315,10 +315,6 @@ void set_sizes(const NodeContext& context, std::vector<ResizeAxis>& axes, const 
   }
 }
 
-bool is_one_of(const std::string& text, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), text) != names.end();
-}
-
 ResizeOptions options_of(const NodeContext& context) {
   ResizeOptions options;
   options.mode = context.string_attr("mode", "nearest");
@@ -328,15 +324,6 @@ ResizeOptions options_of(const NodeContext& context) {
   options.exclude_outside = context.int_attr("exclude_outside", 0) != 0;
   options.antialias = context.int_attr("antialias", 0) != 0;
   options.extrapolation = context.float_attr("extrapolation_value", 0);
-  if (!is_one_of(options.mode, {"nearest", "linear", "cubic"}))
-    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
-  if (!is_one_of(options.coordinates,
-                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                  "tf_half_pixel_for_nn", "tf_crop_and_resize"}))
-    context.unsupported("coordinate_transformation_mode",
-                        "value \"" + options.coordinates + "\" is not implemented");
-  if (!is_one_of(options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
-    context.unsupported("nearest_mode", "value \"" + options.nearest + "\" is not implemented");
   return options;
 }
 
@@ -377,8 +364,6 @@ void convert_upsample(NodeContext& context) {
   ResizeOptions options;
   options.mode = context.string_attr("mode", "nearest");
   if (options.mode == "bilinear") options.mode = "linear";
-  if (!is_one_of(options.mode, {"nearest", "linear"}))
-    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
   options.coordinates = "asymmetric";
   options.nearest = kNearestByScale;
   std::vector<size_t> all;

@@ -110,10 +110,6 @@ GridOptions grid_options(const NodeContext& context) {
   options.align = context.int_attr("align_corners", 0) != 0;
   if (options.mode == "bilinear") options.mode = "linear";
   if (options.mode == "bicubic") options.mode = "cubic";
-  if (options.mode != "linear" && options.mode != "cubic" && options.mode != "nearest")
-    context.unsupported("mode", "value \"" + options.mode + "\" is not implemented");
-  if (options.padding != "zeros" && options.padding != "border" && options.padding != "reflection")
-    context.unsupported("padding_mode", "value \"" + options.padding + "\" is not implemented");
   return options;
 }
 

@@ -1,0 +1,92 @@
+"""What is not implemented is named before any work: all nodes, operators, opsets and attributes at once, wherever in the model
+they stand."""
+
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from one_node import OneNode, floats
+
+OWN = "test.functions"
+
+
+def value(name, kind=TensorProto.FLOAT, shape=(2,)):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+class Unsupported(OneNode):
+    def refusal(self, nodes, functions=(), outputs=("y",), constants=(), opset=17):
+        """The answer to a model of one input `x` [2]."""
+        graph = helper.make_graph(nodes, "strange", [value("x")], [helper.make_empty_tensor_value_info(name) for name in outputs],
+                                  list(constants))
+        imports = [helper.make_opsetid(name, version) for name, version in (("", opset), (OWN, 1), ("com.microsoft", 1), ("odd.domain", 1))]
+        model = helper.make_model(graph, opset_imports=imports, functions=list(functions))
+        model.ir_version = 9
+        return self.answer(model, {"x": floats(2)})
+
+    def named(self, answer, *parts):
+        self.assertTrue(answer.startswith("error "), answer)
+        self.assertIn(f"{len(parts)} nodes are not supported", answer)
+        for part in parts:
+            self.assertIn(part, answer)
+
+    def test_all_of_the_main_graph(self):
+        grid = helper.make_node("GridSample", ["x", "x"], ["c"], name="grid", mode="septic", padding_mode="mirror")
+        answer = self.refusal([
+            helper.make_node("Hammer", ["x"], ["a"], name="first"),
+            helper.make_node("Cast", ["a"], ["b"], name="second", to=TensorProto.COMPLEX64),
+            grid,
+            helper.make_node("CDist", ["x", "x"], ["d"], domain="com.microsoft", metric="cosine"),
+            helper.make_node("Anvil", ["d"], ["e"], domain="odd.domain"),
+            helper.make_node("MultiHeadAttention", ["x", "x", "x"] + [""] * 6 + ["e"], ["y"], domain="com.microsoft", num_heads=1),
+            helper.make_node("AveragePool", ["x"], [""], name="pool", auto_pad="ODD", kernel_shape=[1] * 4),
+        ])
+        self.named(answer, '"first" (op Hammer, opset 17: not implemented)',
+                   '"second" (op Cast, opset 17, attribute to: element type COMPLEX64 is not implemented)',
+                   '"grid" (op GridSample, opset 17, attribute mode: value "septic" is not implemented)',
+                   '"grid" (op GridSample, opset 17, attribute padding_mode: value "mirror" is not implemented)',
+                   '"CDist_3" (op com.microsoft.CDist, opset 17, attribute metric: value "cosine" is not implemented)',
+                   '"Anvil_4" (op odd.domain.Anvil, opset 17: domain odd.domain is not implemented)',
+                   '"MultiHeadAttention_5" (op com.microsoft.MultiHeadAttention, opset 17, attribute input 9: is not implemented)',
+                   '"pool" (op AveragePool, opset 17, attribute auto_pad: value "ODD" is not implemented)',
+                   '"pool" (op AveragePool, opset 17, attribute kernel_shape: more than 3 spatial dims are not implemented)')
+
+    def test_bodies(self):
+        complex_weight = helper.make_tensor("w", TensorProto.COMPLEX64, [1], [1j])
+        inner = helper.make_graph([helper.make_node("Screw", ["x"], ["i"]), helper.make_node("Identity", ["w"], ["j"])], "inner",
+                                  [], [helper.make_empty_tensor_value_info("i")], [complex_weight])
+        then = helper.make_graph([helper.make_node("If", ["c"], ["t"], name="deep", then_branch=inner, else_branch=inner)], "then", [],
+                                 [helper.make_empty_tensor_value_info("t")])
+        other = helper.make_graph([helper.make_node("Nail", ["x"], ["e"], name="nail")], "else", [],
+                                  [helper.make_empty_tensor_value_info("e")])
+        condition = numpy_helper.from_array(np.array(True), "c")
+        answer = self.refusal([helper.make_node("If", ["c"], ["y"], name="choice", then_branch=then, else_branch=other)],
+                              constants=[condition])
+        self.named(answer, '"choice/deep/Screw_0" (op Screw, opset 17: not implemented)',
+                   '"choice/deep/w" (initializer, element type COMPLEX64 is not implemented)',
+                   '"choice/nail" (op Nail, opset 17: not implemented)')
+
+    def test_functions_and_what_calls_give_them(self):
+        fill = helper.make_node("Pad", ["x", "p"], ["y"], name="fill")
+        fill.attribute.append(helper.make_attribute("mode", ""))
+        fill.attribute[0].Clear()
+        fill.attribute[0].name, fill.attribute[0].ref_attr_name, fill.attribute[0].type = "mode", "how", 3
+        pads = helper.make_node("Constant", [], ["p"], value=numpy_helper.from_array(np.array([0, 0]), "v"))
+        padded = helper.make_function(OWN, "Padded", ["x"], ["y"], [pads, fill], [helper.make_opsetid("", 18)], ["how"])
+        broken = helper.make_function(OWN, "Broken", ["x"], ["y"], [helper.make_node("Wrench", ["x"], ["y"], name="turn")],
+                                      [helper.make_opsetid("", 16)])
+        answer = self.refusal([
+            helper.make_node("Padded", ["x"], ["a"], domain=OWN, how="edge"),
+            helper.make_node("Padded", ["a"], ["b"], domain=OWN, how="mirror"),
+            helper.make_node("Broken", ["b"], ["d"], domain=OWN),
+            helper.make_node("Padded", ["d"], ["e"], domain=OWN, how="twist"),
+            helper.make_node("Broken", ["e"], ["y"], domain=OWN),
+        ], [padded, broken])
+        self.named(answer, '"Padded/fill" (op Pad, opset 18, attribute mode: value "mirror" is not implemented)',
+                   '"Padded/fill" (op Pad, opset 18, attribute mode: value "twist" is not implemented)',
+                   '"Broken/turn" (op Wrench, opset 16: not implemented)')
+
+
+if __name__ == "__main__":
+    unittest.main()
