@@ -25,6 +25,7 @@ constexpr std::string_view kCoordinates =
     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn "
     "tf_crop_and_resize";
 constexpr std::string_view kTransforms = "NONE LOGISTIC SOFTMAX SOFTMAX_ZERO PROBIT";
+constexpr std::string_view kExperts = "relu gelu silu swiglu identity";
 constexpr std::string_view kFused = "Relu Sigmoid Tanh LeakyRelu HardSigmoid Clip";
 
 constexpr AttributeValues kAttributeValues[] = {

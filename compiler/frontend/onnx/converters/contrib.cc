@@ -1,4 +1,5 @@
 // com.microsoft's operators that exporters and optimizers write beside those of fused.cc.
+#include "compiler/frontend/onnx/converters/channels.h"
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
@@ -35,11 +36,9 @@ void convert_cdist(NodeContext& context) {
 
 // Maximum of quantized pictures whose channels stand last.
 void convert_nhwc_max_pool(NodeContext& context) {
-  Compose c(context);
-  if (context.rank(context.input(0)) != 4)
-    context.invalid("the input has shape " + to_string(c.shape(context.input(0))));
-  const V x = c.transpose(context.input(0), {0, 3, 1, 2});
-  context.set_output(0, c.transpose(context.results_as("", "MaxPool", {x}).at(0), {0, 2, 3, 1}));
+  context.set_output(0, with_channels_first(context, context.input(0), [&](V x) {
+                       return context.results_as("", "MaxPool", {x}).at(0);
+                     }));
 }
 
 // X [N,S,C] + bias [C] + skip

@@ -1,5 +1,6 @@
 // Operators whose result has an extent that depends on data: evaluated where that data is known, else a host
 // step.
+#include <array>
 #include <limits>
 
 #include "compiler/frontend/onnx/converters/compose.h"
@@ -45,8 +46,11 @@ void convert_non_max_suppression(NodeContext& context) {
   context.set_output(0, context.constant(host_ops::select_boxes(boxes, scores, selection)));
 }
 
-// Without an axis, the elements in one row; of strings, the rows of a table.
-void convert_unique(NodeContext& context) {
+namespace {
+
+/// Distinct elements of operand 0, the place of each one's first, of each element among them, and how often
+/// each stands there.
+std::array<ir::ValueId, 4> distinct_elements(NodeContext& context, bool sorted) {
   Compose c(context);
   ir::ValueId x = context.input(0);
   const Shape shape = shown_shape(c.dtype(x), c.shape(x));
@@ -59,24 +63,36 @@ void convert_unique(NodeContext& context) {
   } else {
     axis = context.normalize_axis(context.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
   }
-  const int64_t sorted = context.int_attr("sorted", 1);
   if (context.is_known(0)) {
     host_ops::Distinct result =
-        host_ops::distinct(context.known_value(x, "X"), static_cast<size_t>(axis), sorted != 0);
-    context.set_output(0, context.constant(std::move(result.values)));
-    context.set_output(1, context.constant(std::move(result.first)));
-    context.set_output(2, context.constant(std::move(result.inverse)));
-    context.set_output(3, context.constant(std::move(result.counts)));
-    return;
+        host_ops::distinct(context.known_value(x, "X"), static_cast<size_t>(axis), sorted);
+    return {context.constant(std::move(result.values)), context.constant(std::move(result.first)),
+            context.constant(std::move(result.inverse)), context.constant(std::move(result.counts))};
   }
   const DataShape extents = context.data_shape(x);
   const DataExtent* data = extents.along(axis);
   std::vector<ir::ValueId> operands{x};
   if (data != nullptr) operands = {filled_along(context, x, axis, "zero"), data->count};
   std::vector<ir::ValueId> results =
-      context.add_many("distinct", operands, {{"axis", axis}, {"sorted", sorted}});
+      context.add_many("distinct", operands, {{"axis", axis}, {"sorted", int64_t{sorted}}});
   if (data != nullptr) results[2] = take_first(context, results[2], data->count, 0);
-  for (size_t i = 0; i < 4; ++i) context.set_output(i, results[i]);
+  return {results[0], results[1], results[2], results[3]};
+}
+
+}  // namespace
+
+// Without an axis, the elements in one row; of strings, the rows of a table.
+void convert_unique(NodeContext& context) {
+  const std::array<ir::ValueId, 4> results = distinct_elements(context, context.int_attr("sorted", 1) != 0);
+  for (size_t i = 0; i < results.size(); ++i) context.set_output(i, results[i]);
+}
+
+// com.microsoft: in the order of the elements, without the places of the first ones.
+void convert_contrib_unique(NodeContext& context) {
+  const std::array<ir::ValueId, 4> results = distinct_elements(context, false);
+  context.set_output(0, results[0]);
+  context.set_output(1, results[2]);
+  context.set_output(2, results[3]);
 }
 
 }  // namespace tensormill::frontend::onnx

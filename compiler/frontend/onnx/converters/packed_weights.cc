@@ -5,19 +5,13 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/packed.h"
 
 namespace tensormill::frontend::onnx {
 
 namespace {
 
 using V = ir::ValueId;
-
-/// Number `index` of a row of bytes that holds 8 / bits of them a byte, low bits first.
-int64_t unpacked(const Tensor& bytes, int64_t row_start, int64_t index, int64_t bits) {
-  const int64_t a_byte = 8 / bits;
-  const int64_t byte = bytes.element_as_int(row_start + index / a_byte);
-  return (byte >> (index % a_byte * bits)) & ((int64_t{1} << bits) - 1);
-}
 
 struct Blocks {
   int64_t rows = 0;     ///< N

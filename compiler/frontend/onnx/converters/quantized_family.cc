@@ -1,4 +1,5 @@
 // com.microsoft's QLinear operators: dequantize, compute in float32, quantize.
+#include "compiler/frontend/onnx/converters/channels.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantize.h"
 
@@ -26,17 +27,7 @@ void set_quantized(NodeContext& context, V x, size_t index, V like) {
 /// `pool` of x, whose channels stand last if attribute channels_last says so.
 template <typename Pool>
 V pooled(NodeContext& context, V x, Pool pool) {
-  if (context.int_attr("channels_last", 0) == 0) return pool(x);
-  Compose c(context);
-  const int64_t rank = context.rank(x);
-  std::vector<int64_t> to_first{0, rank - 1}, to_last{0};
-  for (int64_t axis = 1; axis + 1 < rank; ++axis) {
-    to_first.push_back(axis);
-    to_last.push_back(axis + 1);
-  }
-  to_last.push_back(1);
-  if (rank < 3) context.invalid("the input has rank " + std::to_string(rank));
-  return c.transpose(pool(c.transpose(x, to_first)), to_last);
+  return context.int_attr("channels_last", 0) == 0 ? pool(x) : with_channels_first(context, x, pool);
 }
 
 }  // namespace
