@@ -200,7 +200,7 @@ private:
     if (graph_.value(node.outputs[0]).type.dtype != DType::kFloat32 || !takes_blocks(node)) return;
     const std::optional<Dequantized> x = match_dequantized(graph_, node.inputs[0]);
     const std::optional<DequantizedWeights> w = x ? match_weights(graph_, node.inputs[1], 0) : std::nullopt;
-    if (!w) return;
+    if (!w || w->bytes.offset) return;
     const Tensor unit = unit_of(*x, w->scale);
     std::optional<DequantizedBias> bias;
     if (node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent) {
@@ -210,7 +210,7 @@ private:
     ir::Attrs attrs = node.attrs;
     attrs.set("x_zero", unsigned_zero(*x));
     const std::string& name = graph_.value(node.inputs[1]).name;
-    std::vector<ir::ValueId> inputs = {as_unsigned(x->q), patch_.add_constant(name + ".integer", w->w)};
+    std::vector<ir::ValueId> inputs = {as_unsigned(x->q), patch_.add_constant(name + ".integer", w->bytes.w)};
     if (bias && bias->integer) inputs.push_back(patch_.add_constant(name + ".bias", *bias->integer));
     const ir::ValueId sums = patch_.add_node("conv_integer", std::move(inputs), attrs, node.origins)[0];
     finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt,
@@ -239,12 +239,12 @@ private:
     std::optional<DequantizedBias> bias;
     if (tail.bias != ir::kAbsent) bias = match_bias(graph_, tail.bias, unit);
     Tensor shift(DType::kInt32, {columns});
-    const Tensor column_sums = sums_of_columns(w->w, transposed);
+    const Tensor column_sums = sums_of_columns(w->bytes, transposed);
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t own = bias && bias->integer ? bias->integer->element_as_int(j) : 0;
       shift.set_element_int(j, static_cast<int32_t>(own - unsigned_zero(*x) * column_sums.element_as_int(j)));
     }
-    const ir::ValueId sums = packed_product(node, as_unsigned(x->q), w->w, transposed, &shift);
+    const ir::ValueId sums = packed_product(node, as_unsigned(x->q), w->bytes, transposed, shift);
     finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt, tail,
            {columns});
   }
@@ -281,7 +281,8 @@ private:
     if (graph_.value(node.outputs[0]).type.dtype != DType::kInt32 || !takes_words(node)) return;
     const bool transposed = node.attrs.has("transpose_b") && node.attrs.int_of("transpose_b") != 0;
     const std::optional<Centered> x = match_centered(graph_, node.inputs[0]);
-    const std::optional<Tensor> w = x ? match_int8(graph_, node.inputs[1]) : std::nullopt;
+    const std::optional<OffsetBytes> w =
+        x ? match_bytes(graph_, node.inputs[1], transposed ? 0 : 1) : std::nullopt;
     if (!w) return;
     const Tensor column_sums = sums_of_columns(*w, transposed);
     const int64_t columns = column_sums.num_elements();
@@ -291,7 +292,7 @@ private:
       const int64_t zero = moved + x->known.value_or(0);
       shift.set_element_int(j, static_cast<int32_t>(-zero * column_sums.element_as_int(j)));
     }
-    ir::ValueId sums = packed_product(node, as_unsigned(x->q), *w, transposed, &shift);
+    ir::ValueId sums = packed_product(node, as_unsigned(x->q), *w, transposed, shift);
     if (!x->known) {
       const ir::ValueId all = patch_.add_constant(graph_.value(node.inputs[1]).name + ".sums", column_sums);
       const ir::ValueId zero = patch_.add_node("reshape", {x->zero}, {{"shape", Shape{1}}}, node.origins)[0];
@@ -301,11 +302,13 @@ private:
     patch_.replace(node.outputs[0], sums);
   }
 
-  static Tensor sums_of_columns(const Tensor& w, bool transposed) {
+  /// Of w - offset.
+  static Tensor sums_of_columns(const OffsetBytes& bytes, bool transposed) {
+    const Tensor& w = bytes.w;
     const int64_t depth = w.shape()[transposed ? 1 : 0], columns = w.shape()[transposed ? 0 : 1];
     Tensor sums = Tensor::zeros(DType::kInt32, {columns});
     for (int64_t j = 0; j < columns; ++j) {
-      int64_t sum = 0;
+      int64_t sum = bytes.offset ? -depth * bytes.offset->element_as_int(j) : 0;
       for (int64_t k = 0; k < depth; ++k)
         sum += w.element_as_int(transposed ? j * depth + k : k * columns + j);
       sums.set_element_int(j, sum);
@@ -313,17 +316,26 @@ private:
     return sums;
   }
 
-  /// Products of bytes with the columns of `w` in int32, plus `shift`.
-  ir::ValueId packed_product(const ir::Node& node, ir::ValueId bytes, const Tensor& w, bool transposed,
-                             const Tensor* shift) {
+  /// Products of the bytes q with the columns of w - offset in int32, plus `shift`: q w less the offset times
+  /// the sum of the row of q. What wraps on the way is in the sum again.
+  ir::ValueId packed_product(const ir::Node& node, ir::ValueId q, const OffsetBytes& bytes, bool transposed,
+                             const Tensor& shift) {
     const std::string& name = graph_.value(node.inputs[1]).name;
-    const int64_t columns = w.shape()[transposed ? 0 : 1];
-    const ir::ValueId words = patch_.add_node("bytes_to_words", {bytes}, {}, node.origins)[0];
-    std::vector<ir::ValueId> inputs = {
-        words, patch_.add_constant(name + ".words", pack_matrix_words(w, transposed, block_))};
-    if (shift != nullptr) inputs.push_back(patch_.add_constant(name + ".shift", *shift));
-    return patch_.add_node("matmul_packed", std::move(inputs), {{"columns", columns}, {"words", int64_t{1}}},
-                           node.origins)[0];
+    const int64_t columns = bytes.w.shape()[transposed ? 0 : 1];
+    const ir::ValueId words = patch_.add_node("bytes_to_words", {q}, {}, node.origins)[0];
+    const ir::ValueId packed =
+        patch_.add_constant(name + ".words", pack_matrix_words(bytes.w, transposed, block_));
+    const ir::ValueId product =
+        patch_.add_node("matmul_packed", {words, packed, patch_.add_constant(name + ".shift", shift)},
+                        {{"columns", columns}, {"words", int64_t{1}}}, node.origins)[0];
+    if (!bytes.offset) return product;
+    const ir::ValueId wide = patch_.add_node("cast", {q}, {{"to", DType::kInt32}}, node.origins)[0];
+    const std::vector<int64_t> last{static_cast<int64_t>(patch_.value(q).type.shape.size()) - 1};
+    const ir::ValueId rows =
+        patch_.add_node("reduce_sum", {wide}, {{"axes", last}, {"keepdims", int64_t{1}}}, node.origins)[0];
+    const ir::ValueId offset = patch_.add_constant(name + ".offset", *bytes.offset);
+    const ir::ValueId moved = patch_.add_node("mul", {rows, offset}, {}, node.origins)[0];
+    return patch_.add_node("sub", {product, moved}, {}, node.origins)[0];
   }
 
   /// (a sa + b sb) / s = a (sa / s) + b (sb / s), past what is monotone: a division by element less.

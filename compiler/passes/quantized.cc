@@ -62,6 +62,29 @@ std::optional<Tensor> as_int8(const Tensor& values) {
   return result;
 }
 
+/// The constant (q - zero) as bytes, with an offset for each index of `axis` where some do not fit.
+std::optional<OffsetBytes> as_bytes(const Tensor& values, size_t axis) {
+  if (std::optional<Tensor> fitting = as_int8(values)) return OffsetBytes{*std::move(fitting), std::nullopt};
+  const Shape& shape = values.shape();
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= shape[d];
+  const auto index_of = [&](int64_t i) { return static_cast<size_t>(i / inner % shape[axis]); };
+  std::vector<double> low(static_cast<size_t>(shape[axis]), 0);
+  for (int64_t i = 0; i < values.num_elements(); ++i)
+    low[index_of(i)] = std::min(low[index_of(i)], values.element_as_double(i));
+  Tensor offset(DType::kInt32, {shape[axis]}), moved(DType::kFloat32, shape);
+  for (int64_t i = 0; i < shape[axis]; ++i) {
+    const double least = low[static_cast<size_t>(i)];
+    if (!(least >= -255)) return std::nullopt;
+    offset.set_element_int(i, -128 - static_cast<int64_t>(least));
+  }
+  for (int64_t i = 0; i < values.num_elements(); ++i)
+    moved.set_element(
+        i, values.element_as_double(i) + offset.element_as_double(static_cast<int64_t>(index_of(i))));
+  std::optional<Tensor> w = as_int8(moved);
+  return w ? std::optional<OffsetBytes>({*std::move(w), std::move(offset)}) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Dequantized> match_dequantized(const ir::Graph& graph, ir::ValueId value) {
@@ -102,6 +125,12 @@ std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value) {
   return constant ? as_int8(*constant) : std::nullopt;
 }
 
+std::optional<OffsetBytes> match_bytes(const ir::Graph& graph, ir::ValueId value, size_t axis) {
+  const std::optional<Tensor> constant = constant_of(graph, value);
+  if (!constant || constant->shape().size() <= axis || constant->num_elements() == 0) return std::nullopt;
+  return as_bytes(*constant, axis);
+}
+
 std::optional<DequantizedWeights> match_weights(const ir::Graph& graph, ir::ValueId value, size_t axis) {
   const std::optional<ScaledValue> scaled = match_scaled(graph, value);
   if (!scaled) return std::nullopt;
@@ -109,14 +138,14 @@ std::optional<DequantizedWeights> match_weights(const ir::Graph& graph, ir::Valu
   if (match_widened(graph, sub == nullptr ? scaled->value : sub->inputs[0]) == nullptr) return std::nullopt;
   const std::optional<Tensor> centered = constant_of(graph, scaled->value);
   if (!centered || centered->shape().size() <= axis || centered->num_elements() == 0) return std::nullopt;
-  const std::optional<Tensor> w = as_int8(*centered);
+  std::optional<OffsetBytes> bytes = as_bytes(*centered, axis);
   const std::optional<Tensor> scale =
-      along_axis(scaled->scale, w ? w->shape().size() : 0, axis, centered->shape()[axis]);
-  if (!w || !scale) return std::nullopt;
+      along_axis(scaled->scale, centered->shape().size(), axis, centered->shape()[axis]);
+  if (!bytes || !scale) return std::nullopt;
   for (const float each : scale->values<float>()) {
     if (!(each > 0) || !std::isfinite(each)) return std::nullopt;
   }
-  return DequantizedWeights{*w, *scale};
+  return DequantizedWeights{*std::move(bytes), *scale};
 }
 
 std::optional<DequantizedBias> match_bias(const ir::Graph& graph, ir::ValueId value, const Tensor& unit) {

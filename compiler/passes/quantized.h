@@ -27,10 +27,19 @@ std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value
 /// Constant integers of any type as int8, where all fit.
 std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value);
 
-/// Constant weights as w * scale, the zero points taken off: w in int8, one scale or one for each index of
-/// `axis`. Nothing where w - zero does not fit int8.
-struct DequantizedWeights {
+/// Constant integers as w - offset[i], with w in int8 and one offset for each index i of an axis. Bytes less
+/// a zero point that is not their middle need one.
+struct OffsetBytes {
   Tensor w;
+  std::optional<Tensor> offset;  ///< int32 [extent of the axis]; nothing where all are 0
+};
+/// Nothing where the integers of an index are further than 255 apart.
+std::optional<OffsetBytes> match_bytes(const ir::Graph& graph, ir::ValueId value, size_t axis);
+
+/// Constant weights as (w - offset) * scale, the zero points taken off: one scale or one for each index of
+/// `axis`.
+struct DequantizedWeights {
+  OffsetBytes bytes;
   Tensor scale;  ///< float32 [extent of the axis]
 };
 std::optional<DequantizedWeights> match_weights(const ir::Graph& graph, ir::ValueId value, size_t axis);

@@ -2,6 +2,8 @@
 // of floats, and a quantization that undoes the dequantization goes away with it. ((q - z) s) / s is within
 // two roundings of the integer q - z, to which it rounds, so that both together change nothing.
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
@@ -30,7 +32,19 @@ private:
   /// Each element of the result is one of input 0, or of all inputs.
   bool moves(const ir::Node& node) const {
     if (node.op == "max_pool") return !reaches_padding_alone(node);
-    return node.op == "reshape" || node.op == "transpose" || node.op == "slice" || node.op == "concat";
+    if (node.op == "pad") return node.inputs.size() == 1 && (!fills(node) || fill_of(node) == 0);
+    static constexpr std::array<std::string_view, 9> kMoves = {
+        "concat",  "depth_to_space", "expand", "gather",   "gather_elements",
+        "reshape", "slice",          "tile",   "transpose"};
+    return std::find(kMoves.begin(), kMoves.end(), node.op) != kMoves.end();
+  }
+
+  /// Whether a pad's new elements are a constant.
+  static bool fills(const ir::Node& pad) {
+    return !pad.attrs.has("mode") || pad.attrs.string_of("mode") == "constant";
+  }
+  static double fill_of(const ir::Node& pad) {
+    return pad.attrs.has("value") ? pad.attrs.float_of("value") : 0;
   }
 
   /// A window without elements gives minus infinity, which no byte stands for.
@@ -54,11 +68,15 @@ private:
     for (size_t i = 0; i < count; ++i) {
       const std::optional<Dequantized> each = match_dequantized(graph_, inputs[i]);
       if (!each || each->zero != first->zero || each->scale != first->scale ||
-          graph_.value(each->q).type.dtype != dtype || graph_.value(each->q).constant)
+          graph_.value(each->q).type.dtype != dtype)
         return;
+      // Constants are folded whole, but for tables of which rows are taken.
+      if (graph_.value(each->q).constant && node.op != "gather") return;
       inputs[i] = each->q;
     }
-    const ir::ValueId moved = patch_.add_node(node.op, std::move(inputs), node.attrs, node.origins)[0];
+    ir::Attrs attrs = node.attrs;
+    if (node.op == "pad" && fills(node)) attrs.set("value", first->zero);
+    const ir::ValueId moved = patch_.add_node(node.op, std::move(inputs), attrs, node.origins)[0];
     ir::ValueId value = patch_.add_node("cast", {moved}, {{"to", DType::kFloat32}}, node.origins)[0];
     if (first->zero != 0)
       value = patch_.add_node("sub", {value, number(static_cast<float>(first->zero))}, {}, node.origins)[0];

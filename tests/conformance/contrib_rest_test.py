@@ -157,6 +157,25 @@ class ByNumpy(OneNode):
         self.check("NhwcFusedConv", 17, [x, w, bias, z], [np.maximum(result + z, 0)], [(MICROSOFT, 1)], digits=4, pads=[1, 1, 1, 1],
                    activation="Relu")
 
+    def test_means_round_as_exact_ones(self):
+        """Scales whose quotient brings sums of four close to the middle of two codes; the peer's float32 rounds some away."""
+        for dtype, low in ((np.uint8, 0), (np.int8, -128)):
+            x = RANDOM.integers(low, low + 256, (2, 5, 8, 8)).astype(dtype)
+            for scale, wanted in ((0.05, 0.05 * 1.3), (0.031, 0.031 * 1.7), (0.25, 0.125)):
+                scales = [scalar(scale), scalar(wanted)]
+                zeros = [scalar(low + 37, dtype), scalar(low + 90, dtype)]
+                sums = x.astype(np.longdouble).reshape(2, 5, 4, 2, 4, 2).sum((3, 5)) - 4 * (low + 37)
+
+                def code(mean):
+                    real = np.rint(mean * np.longdouble(scales[0]) / np.longdouble(scales[1])) + low + 90
+                    return np.clip(real, low, low + 255).astype(dtype)
+
+                operands = [x, scales[0], zeros[0], scales[1], zeros[1]]
+                domains = [(MICROSOFT, 1)]
+                self.check("QLinearAveragePool", 17, operands, [code(sums / 4)], domains, kernel_shape=[2, 2], strides=[2, 2])
+                whole = sums.sum((2, 3), keepdims=True) / 64
+                self.check("QLinearGlobalAveragePool", 17, operands, [code(whole)], domains)
+
     def test_gates_in_halves_and_beside(self):
         x, router = floats(3, 6), floats(3, 4)
         first, second, third = 0.3 * floats(4, 10, 6), 0.3 * floats(4, 6, 10), 0.3 * floats(4, 10, 6)

@@ -103,6 +103,39 @@ class QuantizedNets(PeerCase):
         self.assertGreater(sums.max(), 2**24)
         self.check_network(net, net.node("ConvInteger", ["x", w], sums.astype(np.int32), pads=[1, 1, 1, 1]))
 
+    def test_products_of_bytes_with_any_zero_points(self):
+        """Weights of uint8 as dynamic quantization writes them: one zero point, one a column, and one of a run for the data."""
+        x, zero = RANDOM.integers(0, 256, (2, 5, 64)).astype(np.uint8), np.array(77, np.uint8)
+        w = RANDOM.integers(0, 256, (64, 40)).astype(np.uint8)
+        for w_zero in (np.array(131, np.uint8), RANDOM.integers(0, 256, 40).astype(np.uint8)):
+            net = Network(x=x, zero=zero)
+            sums = (x.astype(np.int64) - 77) @ (w.astype(np.int64) - w_zero)
+            inputs = ["x", net.constant(w, UINT8), "zero", net.constant(w_zero, UINT8)]
+            self.check_network(net, net.node("MatMulInteger", inputs, sums.astype(np.int32)))
+        net = Network(x=x)
+        data, result = net.step(0.02, 77), net.step(30, 120)
+        weights = [net.constant(w, UINT8), *net.step(0.5, 131)]
+        sums = (x.astype(np.int64) - 77) @ (w.astype(np.int64) - 131)
+        real = sums * (float(np.float32(0.02)) * 0.5) / 30
+        self.check_network(net, net.node("QLinearMatMul", ["x", *data, *weights, *result], codes(real, 120)))
+
+    def test_moves_between_quantize_and_dequantize(self):
+        net = Network(x=RANDOM.integers(0, 256, (1, 16, 6, 5)).astype(np.uint8))
+        step = net.step(2**-3, 100)
+        value = net.dequantized("x", *step)
+        twice = net.value[value].repeat(2, axis=2).repeat(2, axis=3)
+        scales = net.constant(np.array([1, 1, 2, 2], np.float32), FLOAT)
+        value = net.node("Resize", [value, "", scales], twice, mode="nearest", coordinate_transformation_mode="asymmetric",
+                         nearest_mode="floor")
+        pads = net.constant(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int64), 7)
+        value = net.node("Pad", [value, pads], np.pad(twice, ((0, 0), (0, 0), (1, 0), (0, 2))))
+        quantized = net.quantized(value, *step)
+        value = net.dequantized(quantized, *step)
+        w = net.dequantized(*net.weights(16, 16, 3, powers_of_two=True), axis=0)
+        sums = convolved(net.value[value].astype(np.float64), net.value[w].astype(np.float64), 1)
+        value = net.node("Conv", [value, w], sums.astype(np.float32), pads=[1, 1, 1, 1])
+        self.check_network(net, net.quantized(value, *net.step(0.5, 128)))
+
     def test_residual_blocks_between_quantize_and_dequantize(self):
         net = Network(x=floats(1, 16, 12, 12))
         grid = net.step(2**-4, 128)

@@ -2,6 +2,7 @@
 /// one factor.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/ir/op_def.h"
@@ -162,6 +163,47 @@ TEST(IntegerProducts, MatrixProductsGiveTheSameValues) {
         EXPECT_EQ(actual.element_as_double(i), expected.element_as_double(i));
     }
   }
+}
+
+TEST(IntegerProducts, BytesLessAnyZeroPointAreMoved) {
+  for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
+    for (const bool transposed : {false, true}) {
+      ir::Graph graph(ops::standard_ops());
+      const ir::ValueId x = graph.add_input("x", {dtype, {2, 3, 20}});
+      const Shape shape = transposed ? Shape{21, 20} : Shape{20, 21};
+      const ir::ValueId w = dequantize(graph, graph.add_constant("w", bytes(DType::kUInt8, shape, 37)), 113);
+      graph.set_outputs(
+          graph.add_node("matmul", {dequantize(graph, x, 7), w}, {{"transpose_b", int64_t{transposed}}}));
+      const ir::Graph result = lowered(graph, true);
+      EXPECT_EQ(count(result, "matmul_packed"), 1);
+      const Tensor data = bytes(dtype, {2, 3, 20}, 101);
+      const Tensor expected = ir::evaluate_reference(graph, {data})[0];
+      const Tensor actual = ir::evaluate_reference(result, {data})[0];
+      for (int64_t i = 0; i < expected.num_elements(); ++i)
+        EXPECT_EQ(actual.element_as_double(i), expected.element_as_double(i));
+    }
+  }
+}
+
+TEST(SinkDequantized, FillsWithTheZeroPointAndTakesRowsOfTables) {
+  ir::Graph graph(ops::standard_ops());
+  const ir::ValueId at = graph.add_input("at", {DType::kInt64, {2, 3}});
+  const ir::ValueId table = dequantize(graph, graph.add_constant("t", bytes(DType::kUInt8, {5, 4}, 37)), 9);
+  const ir::ValueId rows = graph.add_node("gather", {table, at}, {{"axis", int64_t{0}}})[0];
+  graph.set_outputs(graph.add_node("pad", {rows}, {{"pads", std::vector<int64_t>{0, 1, 0, 0, 0, 2}}}));
+  const ir::Graph result = passes::sink_dequantized(graph, {});
+  ir::verify(result);
+  const auto made_by = [&](const char* op) {
+    return std::find_if(result.nodes().begin(), result.nodes().end(),
+                        [&](const ir::Node& node) { return node.op == op; });
+  };
+  for (const char* op : {"gather", "pad"})
+    EXPECT_EQ(result.value(made_by(op)->outputs[0]).type.dtype, DType::kUInt8) << op;
+  const Tensor data = Tensor::from<int64_t>({2, 3}, std::vector<int64_t>{0, 4, 2, 1, 1, 3});
+  const Tensor expected = ir::evaluate_reference(graph, {data})[0];
+  const Tensor actual = ir::evaluate_reference(result, {data})[0];
+  for (int64_t i = 0; i < expected.num_elements(); ++i)
+    EXPECT_EQ(actual.element_as_double(i), expected.element_as_double(i));
 }
 
 TEST(SinkDequantized, PoolsAndMovesBytesAndForgetsToQuantizeAgain) {

@@ -1,4 +1,5 @@
-// com.microsoft's QLinear operators: dequantize, compute in float32, quantize.
+// com.microsoft's QLinear operators: dequantize, compute in float32, quantize. Means are those of the
+// integers.
 #include "compiler/frontend/onnx/converters/channels.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantize.h"
@@ -20,8 +21,20 @@ void set_quantized(NodeContext& context, V x, size_t index, V like) {
   Compose c(context);
   const V zero = context.optional_input(index + 1);
   const DType to = zero == ir::kAbsent ? c.dtype(like) : c.dtype(zero);
-  context.set_output(0, quantized(context, x, c.reshape(context.input(index), {}),
-                                  zero == ir::kAbsent ? zero : c.reshape(zero, {}), to));
+  const V scale = c.cast(c.reshape(context.input(index), {}), c.dtype(x));
+  context.set_output(0, quantized(context, x, scale, zero == ir::kAbsent ? zero : c.reshape(zero, {}), to));
+}
+
+/// Quantizes what `mean` makes of operand 0 less its zero point, whose sums float32 holds; what is behind
+/// them in float64 rounds as the exact value does.
+template <typename Mean>
+void set_mean(NodeContext& context, Mean mean) {
+  Compose c(context);
+  V zero = context.optional_input(2);
+  if (zero != ir::kAbsent) zero = c.reshape(zero, {});
+  const V value = mean(centered(c, context.input(0), zero, DType::kFloat32));
+  const V scale = c.cast(c.reshape(context.input(1), {}), DType::kFloat64);
+  set_quantized(context, c.mul(c.cast(value, DType::kFloat64), scale), 3, context.input(0));
 }
 
 /// `pool` of x, whose channels stand last if attribute channels_last says so.
@@ -48,23 +61,24 @@ void convert_qlinear_unary(NodeContext& context) {
 }
 
 void convert_qlinear_average_pool(NodeContext& context) {
-  const V result = pooled(context, operand(context, 0), [&](V x) { return average_pool(context, x); });
-  set_quantized(context, result, 3, context.input(0));
+  set_mean(context, [&](V integers) {
+    return pooled(context, integers, [&](V x) { return average_pool(context, x); });
+  });
 }
 
 void convert_qlinear_global_average_pool(NodeContext& context) {
-  const V result = pooled(context, operand(context, 0),
-                          [&](V x) { return Compose(context).reduce_spatial("reduce_mean", x); });
-  set_quantized(context, result, 3, context.input(0));
+  set_mean(context, [&](V integers) {
+    return pooled(context, integers, [&](V x) { return Compose(context).reduce_spatial("reduce_mean", x); });
+  });
 }
 
 void convert_qlinear_reduce_mean(NodeContext& context) {
   Compose c(context);
-  const V x = operand(context, 0);
-  std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(context.rank(x)));
-  for (int64_t& axis : axes) axis = context.normalize_axis(axis, context.rank(x));
+  const int64_t rank = context.rank(context.input(0));
+  std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(rank));
+  for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
   const bool keepdims = context.int_attr("keepdims", 1) != 0;
-  set_quantized(context, c.reduce("reduce_mean", x, std::move(axes), keepdims), 3, context.input(0));
+  set_mean(context, [&](V x) { return c.reduce("reduce_mean", x, axes, keepdims); });
 }
 
 // Of one axis, or, by the opset that attribute opset names, of all from it on.
