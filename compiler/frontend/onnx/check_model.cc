@@ -6,6 +6,7 @@
 #include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
+#include "compiler/frontend/onnx/maps.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/json.h"
 
@@ -127,8 +128,6 @@ std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t ops
            std::to_string(kMaxOpset);
   }
   if (is_structure) return std::nullopt;
-  if (node.domain == "ai.onnx.ml" && (node.op_type == "CastMap" || node.op_type == "DictVectorizer"))
-    return "reads a map, and maps are not implemented";
   if (find_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
   return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
 }
@@ -294,6 +293,7 @@ ModelProto checked_model(const ModelSource& source) {
     ScopeChecker(source).check(function.body, {});
     recursion.check(function);
   }
+  split_maps(model.graph);
   return model;
 }
 
@@ -302,12 +302,11 @@ std::vector<ErrorDetail> find_unsupported(const ModelProto& model) {
   std::vector<ErrorDetail> details;
   const auto check_values = [&](const std::vector<ValueInfoProto>& values, const char* kind) {
     for (const ValueInfoProto& value : values) {
-      const bool supported = value.kind != ValueKind::kOther && dtype_of(value.elem_type);
-      if (!supported)
+      const bool is_value = value.kind != ValueKind::kOther && value.kind != ValueKind::kMap;
+      if (!is_value || !dtype_of(value.elem_type))
         details.push_back({value.name, std::string(kind) +
-                                           (value.kind != ValueKind::kOther
-                                                ? ", element type " + data_type_name(value.elem_type)
-                                                : ", a map, sparse tensor or nested sequence, which") +
+                                           (is_value ? ", element type " + data_type_name(value.elem_type)
+                                                     : ", a map, sparse tensor or nested sequence, which") +
                                            " is not implemented"});
     }
   };

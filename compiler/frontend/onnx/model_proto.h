@@ -76,7 +76,8 @@ struct ValueInfoProto {
   std::string name;
   bool is_tensor = false;
   ValueKind kind = ValueKind::kOther;
-  int32_t elem_type = 0;
+  int32_t elem_type = 0;  ///< of a map: of its values
+  int32_t key_type = 0;   ///< of a map
   bool has_shape = false;
   DimShape shape;
 };

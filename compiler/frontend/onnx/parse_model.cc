@@ -220,13 +220,33 @@ void parse_tensor_type(WireReader reader, ValueInfoProto& value) {
   }
 }
 
-/// TypeProto: tensor_type, sequence_type or optional_type; element types and shape of what is inside.
+ValueKind parse_type(WireReader type, ValueInfoProto& value);
+
+/// TypeProto.Map: key_type and value_type.
+ValueKind parse_map_type(WireReader map, ValueInfoProto& value) {
+  ValueKind inner = ValueKind::kOther;
+  while (map.next()) {
+    if (map.field() == 1) {
+      value.key_type = map.int32("key type");
+    } else if (map.field() == 2) {
+      inner = parse_type(map.message("value type"), value);
+    } else {
+      map.skip();
+    }
+  }
+  return inner == ValueKind::kTensor ? ValueKind::kMap : ValueKind::kOther;
+}
+
+/// TypeProto: tensor_type, sequence_type, map_type or optional_type; element types and shape of what is
+/// inside.
 ValueKind parse_type(WireReader type, ValueInfoProto& value) {
   ValueKind kind = ValueKind::kOther;
   while (type.next()) {
     if (type.field() == 1) {
       parse_tensor_type(type.message("tensor type"), value);
       kind = ValueKind::kTensor;
+    } else if (type.field() == 5) {
+      kind = parse_map_type(type.message("map type"), value);
     } else if (type.field() == 4 || type.field() == 9) {
       const bool is_sequence = type.field() == 4;
       WireReader holder = type.message("element type");

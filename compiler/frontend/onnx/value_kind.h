@@ -10,7 +10,8 @@ enum class ValueKind : uint8_t {
   kSequence,          ///< of tensors
   kOptional,          ///< a tensor or nothing
   kOptionalSequence,  ///< a sequence of tensors or nothing
-  kOther,             ///< maps, sparse tensors and nested sequences
+  kMap,               ///< from integers or strings to scalars
+  kOther,             ///< sparse tensors, nested sequences and sequences of maps
 };
 
 }  // namespace tensormill::frontend::onnx

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/map_parts.h"
 #include "compiler/frontend/onnx/converters/ml.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "runtime/base/text.h"
@@ -195,6 +196,27 @@ void convert_label_encoder(NodeContext& context) {
   }
   add_default(context, values);
   context.set_output(0, mapped(context, x, keys, values));
+}
+
+// A map, as its keys and values [n], becomes one row: the value of each key of the vocabulary, or 0.
+void convert_dict_vectorizer(NodeContext& context) {
+  Compose c(context);
+  const auto [given, values] = map_parts(context);
+  if (is_text(context, values)) context.unsupported("X", "maps to strings are not implemented");
+  Labels keys;
+  if (context.has_attr("string_vocabulary")) {
+    keys.dtype = kString;
+    keys.texts = text_values(context, "string_vocabulary");
+  } else {
+    keys.integers = context.required_ints("int64_vocabulary");
+  }
+  const int64_t count = keys.count();
+  if (count == 0) context.invalid("the vocabulary is empty");
+  // What is not in the vocabulary goes behind the row.
+  const V nothing = c.filled(c.dtype(values), {count + 1}, 0);
+  const V row = context.add("scatter", {nothing, positions_of(context, given, keys), values},
+                            {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
+  context.set_output(0, c.reshape(c.slice(row, 0, 0, count), {1, count}));
 }
 
 // Strings to integers or integers to strings.
