@@ -162,6 +162,52 @@ def appended_of(x, count, new_axis=0, from_list=False):
     return [v, joined, parts[-1], np.int64(len(parts))]
 
 
+def collected(trips=None):
+    """What iterations append along two axes and do not look at, beside what they hand on and a part of each."""
+    b = Builder([])
+    body = loop_body(("rows", FLOAT, [None, 2]), ("v", FLOAT, [2]), ("columns", FLOAT, [2, None, 1]))
+    after = body.add("Tanh", [body.add("Add", ["v", np.float32(0.1)])])
+    column = body.add("Unsqueeze", [after, body.ints(1, 2)])
+    rows = body.add("Concat", ["rows", body.add("Unsqueeze", ["v", body.ints(0)])], axis=0)
+    columns = body.add("Concat", ["columns", column, body.add("Neg", [column])], axis=-2)
+    total = body.add("ReduceSum", [after], keepdims=0)
+    graph = body.graph([(body.add("Less", [total, "bound"]), BOOL), (rows, FLOAT), (after, FLOAT), (columns, FLOAT), (total, FLOAT)])
+    results = many(b, "Loop", ["m" if trips is None else np.int64(trips), "", "r", "x", "c"], 4, body=graph)
+    inputs = [("r", FLOAT, ["R", 2]), ("x", FLOAT, [2]), ("c", FLOAT, [2, 1, 1]), ("bound", FLOAT, [])]
+    return model(b, [(name, FLOAT) for name in results], inputs + ([("m", INT64, [])] if trips is None else []))
+
+
+def collected_of(r, x, c, bound, m):
+    totals = []
+    for _ in range(int(m)):
+        r, x = np.concatenate([r, x[None]]), np.tanh(x + np.float32(0.1))
+        c = np.concatenate([c, x[:, None, None], -x[:, None, None]], -2)
+        totals.append(x.sum())
+        if not totals[-1] < bound:
+            break
+    return [r, x, c, np.array(totals, np.float32)]
+
+
+def collected_unevenly():
+    """As many elements are appended as data says."""
+    b = Builder([])
+    body = loop_body(("all", FLOAT, [None]), ("v", FLOAT, [4]))
+    after = body.add("Mul", ["v", np.float32(0.75)])
+    more = body.add("Compress", [after, body.add("Less", [after, np.float32(1)])], axis=0)
+    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (body.add("Concat", ["all", more], axis=0), FLOAT),
+                        (after, FLOAT)])
+    results = many(b, "Loop", [b.add("Min", ["m", np.int64(9)]), "", "x", "x"], 2, body=graph)
+    return model(b, [(name, FLOAT) for name in results], [("x", FLOAT, [4]), ("m", INT64, [])])
+
+
+def collected_unevenly_of(x, m):
+    all_, v = x, x
+    for _ in range(int(m)):
+        v = v * np.float32(0.75)
+        all_ = np.concatenate([all_, v[v < 1]])
+    return [all_, v]
+
+
 def queue():
     """A list that some iterations make longer and others shorter: at places that data says."""
     b = Builder([])

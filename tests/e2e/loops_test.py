@@ -119,6 +119,21 @@ class Loops(unittest.TestCase):
             for bound in (0, 0.7, 1, 1000):
                 self.check(growth_models.cached_of(**inputs, bound=bound), bound, **inputs, bound=np.float32(bound))
 
+    def test_what_is_only_appended_to(self):
+        r, x = np.array([[1, 2], [3, 4], [5, 6]], np.float32), np.array([0.5, -1], np.float32)
+        c = np.array([7, 8], np.float32).reshape(2, 1, 1)
+        for trips in (None, 100):
+            for options in (("--input-shapes", "r:[3,2]"), ("--shape-buckets", "R=1,8")):
+                self.compile(growth_models.collected(trips), *options)
+                for m, bound in ((0, 9), (1, 9), (6, 9), (40, 9), (30, 0.2)) if trips is None else ((100, 9), (100, 0.2)):
+                    inputs = {"r": r, "x": x, "c": c, "bound": np.float32(bound)}
+                    given = {"m": np.int64(m)} if trips is None else {}
+                    self.check(growth_models.collected_of(**inputs, m=m), (trips, options, m, bound), **inputs, **given)
+        self.compile(growth_models.collected_unevenly())
+        for m in (0, 3, 9):
+            x = np.array([0.5, 3, 7, -2], np.float32)
+            self.check(growth_models.collected_unevenly_of(x, m), m, x=x, m=np.int64(m))
+
     def test_tokens_are_appended(self):
         for options in (("--input-shapes", "prompt:[1,3]"), ("--shape-buckets", "N=3")):
             self.compile(growth_models.greedy(20), *options)

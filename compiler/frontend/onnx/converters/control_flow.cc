@@ -1,6 +1,7 @@
 // Loop: few known iterations are unrolled, others are a loop.
 #include <algorithm>
 
+#include "compiler/frontend/onnx/converters/appends.h"
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/loops.h"
 #include "compiler/frontend/onnx/converters/structure.h"
@@ -93,6 +94,12 @@ Bindings looped_loop(StructureContext& context) {
       !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));
   if (!always) form.condition = c.reshape(context.node.input(1), {1});
   for (size_t i = 2; i < context.inputs.size(); ++i) form.initial.push_back(context.input(i));
+  if (const std::optional<AppendedValues> appended =
+          find_appended(context.body("body"), form.initial.size())) {
+    if (Bindings results =
+            context.builder.attempt([&] { return convert_appending_loop(context, form, *appended); }))
+      return results;
+  }
   return convert_as_loop(context, form);
 }
 
