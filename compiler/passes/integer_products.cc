@@ -6,11 +6,14 @@
 // middle of two (as in Jacob et al., "Quantization and Training of Neural Networks for Efficient
 // Integer-Arithmetic-Only Inference", 2018, section 2.2, with a factor of float32).
 //
-// Data of int8 is moved to uint8, in the quantization that makes it where it comes from one.
+// Data of int8 is moved to uint8, in the quantization that makes it where it comes from one. Weights that do
+// not fit int8, bytes less a zero point that is not their middle, are moved too: that times the sum of the
+// data is taken off the result.
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "compiler/ir/patch.h"
 #include "compiler/passes/constant_value.h"
@@ -196,11 +199,45 @@ private:
     return groups == 1 ? x[1] >= block_ : x[1] / groups % block_ == 0 && w[0] / groups % block_ == 0;
   }
 
+  /// Whether what the weights are moved by can be taken off again, and is little beside the convolution: it
+  /// costs as much as one block of outputs does.
+  bool takes_offset(const ir::Node& node, const OffsetBytes& bytes) const {
+    constexpr int64_t kFewestBlocks = 4;
+    const bool is_whole = !node.attrs.has("group") || node.attrs.int_of("group") == 1;
+    return !bytes.offset || (is_whole && bytes.w.shape()[0] >= kFewestBlocks * block_);
+  }
+
+  /// The sums of q (w - offset) from those of q w: less the offset times the sum of q under the window, which
+  /// a convolution by ones gives. Each step has the whole picture as an operand, so that it is done where
+  /// that is made: sums - offset s = offset (sums - s) + (1 - offset) sums. What wraps on the way is in the
+  /// result again.
+  ir::ValueId less_offset(const ir::Node& node, ir::ValueId sums, ir::ValueId data, const ir::Attrs& attrs,
+                          const OffsetBytes& bytes) {
+    if (!bytes.offset) return sums;
+    const std::string& name = graph_.value(node.inputs[1]).name;
+    Shape window = bytes.w.shape();
+    const Shape along{std::exchange(window[0], 1), 1, 1};
+    Tensor ones(DType::kInt8, window), rest = bytes.offset->clone();
+    for (int64_t i = 0; i < ones.num_elements(); ++i) ones.set_element_int(i, 1);
+    for (int32_t& each : rest.values<int32_t>()) each = 1 - each;
+    const auto constant = [&](const char* what, const Tensor& tensor) {
+      return patch_.add_constant(name + what, tensor);
+    };
+    const auto pair = [&](const char* op, ir::ValueId a, ir::ValueId b) {
+      return patch_.add_node(op, {a, b}, {}, node.origins)[0];
+    };
+    const ir::ValueId seen =
+        patch_.add_node("conv_integer", {data, constant(".ones", ones)}, attrs, node.origins)[0];
+    const ir::ValueId moved =
+        pair("mul", pair("sub", sums, seen), constant(".offset", bytes.offset->reshaped(along)));
+    return pair("add", moved, pair("mul", sums, constant(".rest", rest.reshaped(along))));
+  }
+
   void visit_conv(const ir::Node& node) {
     if (graph_.value(node.outputs[0]).type.dtype != DType::kFloat32 || !takes_blocks(node)) return;
     const std::optional<Dequantized> x = match_dequantized(graph_, node.inputs[0]);
     const std::optional<DequantizedWeights> w = x ? match_weights(graph_, node.inputs[1], 0) : std::nullopt;
-    if (!w || w->bytes.offset) return;
+    if (!w || !takes_offset(node, w->bytes)) return;
     const Tensor unit = unit_of(*x, w->scale);
     std::optional<DequantizedBias> bias;
     if (node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent) {
@@ -212,7 +249,8 @@ private:
     const std::string& name = graph_.value(node.inputs[1]).name;
     std::vector<ir::ValueId> inputs = {as_unsigned(x->q), patch_.add_constant(name + ".integer", w->bytes.w)};
     if (bias && bias->integer) inputs.push_back(patch_.add_constant(name + ".bias", *bias->integer));
-    const ir::ValueId sums = patch_.add_node("conv_integer", std::move(inputs), attrs, node.origins)[0];
+    const ir::ValueId sums = less_offset(
+        node, patch_.add_node("conv_integer", inputs, attrs, node.origins)[0], inputs[0], attrs, w->bytes);
     finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt,
            tail_of(node.outputs[0], 0), {1, unit.num_elements(), 1, 1});
   }
@@ -261,16 +299,18 @@ private:
     const ir::Node* part = match(graph_, node.inputs[0], "slice");
     const std::optional<Centered> x =
         match_centered(graph_, part == nullptr ? node.inputs[0] : part->inputs[0]);
-    const std::optional<Tensor> w = x && x->known ? match_int8(graph_, node.inputs[1]) : std::nullopt;
-    if (!w) return;
+    const std::optional<OffsetBytes> w =
+        x && x->known ? match_bytes(graph_, node.inputs[1], 0) : std::nullopt;
+    if (!w || !takes_offset(node, *w)) return;
     const int64_t zero = *x->known + (graph_.value(x->q).type.dtype == DType::kInt8 ? kToUnsigned : 0);
     if (zero < 0 || zero > 255) return;
     ir::ValueId data = as_unsigned(x->q);
     if (part != nullptr) data = patch_.add_node("slice", {data}, part->attrs, part->origins)[0];
     ir::Attrs attrs = node.attrs;
     attrs.set("x_zero", zero);
-    const ir::ValueId weights = patch_.add_constant(graph_.value(node.inputs[1]).name + ".integer", *w);
-    const ir::ValueId sums = patch_.add_node("conv_integer", {data, weights}, attrs, node.origins)[0];
+    const ir::ValueId weights = patch_.add_constant(graph_.value(node.inputs[1]).name + ".integer", w->w);
+    const ir::ValueId sums = less_offset(
+        node, patch_.add_node("conv_integer", {data, weights}, attrs, node.origins)[0], data, attrs, *w);
     patch_.replace(
         node.outputs[0],
         patch_.add_node("cast", {sums}, {{"to", graph_.value(node.outputs[0]).type.dtype}}, node.origins)[0]);

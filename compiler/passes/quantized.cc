@@ -120,11 +120,6 @@ std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value
   return found;
 }
 
-std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value) {
-  const std::optional<Tensor> constant = constant_of(graph, value);
-  return constant ? as_int8(*constant) : std::nullopt;
-}
-
 std::optional<OffsetBytes> match_bytes(const ir::Graph& graph, ir::ValueId value, size_t axis) {
   const std::optional<Tensor> constant = constant_of(graph, value);
   if (!constant || constant->shape().size() <= axis || constant->num_elements() == 0) return std::nullopt;

@@ -24,9 +24,6 @@ struct Centered {
 };
 std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value);
 
-/// Constant integers of any type as int8, where all fit.
-std::optional<Tensor> match_int8(const ir::Graph& graph, ir::ValueId value);
-
 /// Constant integers as w - offset[i], with w in int8 and one offset for each index i of an axis. Bytes less
 /// a zero point that is not their middle need one.
 struct OffsetBytes {

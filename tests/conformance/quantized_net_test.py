@@ -53,11 +53,13 @@ class Network:
     def step(self, scale, zero):
         return [self.constant(np.float32(scale), FLOAT), self.constant(np.uint8(zero), UINT8)]
 
-    def weights(self, outputs, inputs, kernel, powers_of_two=False):
-        w = RANDOM.integers(-127, 128, (outputs, inputs, kernel, kernel)).astype(np.int8)
+    def weights(self, outputs, inputs, kernel, powers_of_two=False, kind=INT8):
+        low, dtype = (-127, np.int8) if kind == INT8 else (0, np.uint8)
+        w = RANDOM.integers(low, low + 255, (outputs, inputs, kernel, kernel)).astype(dtype)
         scales = 2.0 ** RANDOM.integers(-8, -5, outputs) if powers_of_two else 0.01 * RANDOM.uniform(0.5, 1.5, outputs)
         scales = scales.astype(np.float32)
-        return [self.constant(w, INT8), self.constant(scales, FLOAT), self.constant(np.zeros(outputs, np.int8), INT8)]
+        zeros = np.zeros(outputs, dtype) if kind == INT8 else RANDOM.integers(100, 150, outputs).astype(dtype)
+        return [self.constant(w, kind), self.constant(scales, FLOAT), self.constant(zeros, kind)]
 
     def quantized(self, x, scale, zero):
         return self.node("QuantizeLinear", [x, scale, zero], codes(self.value[x] / self.value[scale], self.value[zero]))
@@ -69,7 +71,8 @@ class Network:
     def qlinear_conv(self, x, step, weights, result, stride):
         (w, w_scale, w_zero), count = weights, self.value[weights[0]].shape[0]
         bias = self.constant(RANDOM.integers(-9999, 9999, count).astype(np.int32), INT32)
-        sums = convolved(self.value[x].astype(np.int64) - int(self.value[step[1]]), self.value[w].astype(np.int64), stride)
+        wide = self.value[w].astype(np.int64) - channels(self.value[w_zero].astype(np.int64))
+        sums = convolved(self.value[x].astype(np.int64) - int(self.value[step[1]]), wide, stride)
         sums = sums + self.value[bias].reshape(-1, 1, 1)
         scale = float(self.value[step[0]]) * self.value[w_scale].astype(np.float64).reshape(-1, 1, 1)
         real = sums * scale / float(self.value[result[0]])
@@ -94,6 +97,22 @@ class QuantizedNets(PeerCase):
             value = net.qlinear_conv(value, step, net.weights(48, inputs, kernel), result, stride)
             step, inputs = result, 48
         self.check_network(net, value)
+
+    def test_layers_of_bytes_with_any_zero_points(self):
+        net = Network(x=RANDOM.integers(0, 256, (1, 40, 9, 11)).astype(np.uint8))
+        value, step, inputs = "x", net.step(0.02, 3), 40
+        for stride, kernel in ((1, 3), (1, 1), (2, 3)):
+            result = net.step(0.5, 120)
+            value = net.qlinear_conv(value, step, net.weights(64, inputs, kernel, kind=UINT8), result, stride)
+            step, inputs = result, 64
+        self.check_network(net, value)
+        net = Network(x=floats(1, 16, 12, 12))
+        grid = net.step(2**-4, 128)
+        value = net.dequantized(net.quantized("x", *grid), *grid)
+        w = net.dequantized(*net.weights(64, 16, 3, powers_of_two=True, kind=UINT8), axis=0)
+        sums = convolved(net.value[value].astype(np.float64), net.value[w].astype(np.float64), 1)
+        value = net.node("Conv", [value, w], sums.astype(np.float32), pads=[1, 1, 1, 1])
+        self.check_network(net, net.quantized(value, *net.step(0.5, 128)))
 
     def test_sums_past_float32(self):
         # 512 channels of 3x3: the sums pass 2^24, and the channels are cut into parts.
