@@ -186,7 +186,9 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
   if (node.op == "find_nonzero") return {1, std::nullopt};
   if (node.op == "select_boxes") return {0, std::nullopt};
-  if (node.op == "compress" || node.op == "normalize_text" || node.op == "take_first")
+  if (node.op == "normalize_text" && node.attrs.has("keeps_all")) return {};
+  if (node.op == "compress" || node.op == "normalize_text" || node.op == "take_first" ||
+      node.op == "tokenize_text")
     return {axis(), std::nullopt};
   if (node.op == "split_text") return {axis(), std::nullopt, std::nullopt};
   if (node.op == "distinct") return {axis(), 0, std::nullopt, 0, std::nullopt};

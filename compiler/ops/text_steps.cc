@@ -95,6 +95,17 @@ std::vector<ir::ValueType> infer_normalize(const ir::InferContext& context) {
   return {text_type(shape, x.shape.back()), made_type(DType::kInt64, {1})};
 }
 
+std::vector<ir::ValueType> infer_tokenize(const ir::InferContext& context) {
+  const ir::ValueType& x = text_input(context, 0);
+  if (strings_shape(text_input(context, 1)).size() != 1) fail("patterns of another rank than 1");
+  Shape tokens = strings_shape(x);
+  tokens.push_back(host_ops::max_tokens(x.shape.back(), attr_int(context.attrs, "mark") != 0));
+  check_axis(context, tokens);
+  const auto pad = static_cast<int64_t>(attr_string(context.attrs, "pad", "").size());
+  static_cast<void>(attr_int(context.attrs, "least"));
+  return {text_type(tokens, std::max(x.shape.back(), pad)), made_type(DType::kInt64, {1})};
+}
+
 template <host_ops::HostFunction function>
 void reference(const ir::ReferenceContext& context) {
   run_host(function, context);
@@ -133,7 +144,11 @@ std::vector<ir::OpDef> text_step_ops() {
       text_op<&host_ops::normalize_text>(
           "normalize_text", 2, &infer_normalize,
           "the strings [c] or [1,c] that are no stop words [s], and their "
-          "count; attributes case (0: kept, 1: lower, 2: upper), case_sensitive")};
+          "count; attributes case (0: kept, 1: lower, 2: upper), case_sensitive"),
+      text_op<&host_ops::tokenize_text>(
+          "tokenize_text", 2, &infer_tokenize,
+          "tokens [...,most] of strings by patterns [p], and their largest count; attributes form "
+          "(expression, separators, letters), pad (string), least (letters of a token), mark (int)")};
 }
 
 }  // namespace tensormill::ops

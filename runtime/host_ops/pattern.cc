@@ -16,20 +16,22 @@ namespace {
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
-re2::RE2::Options silent() {
+re2::RE2::Options options_of(Pattern::Prefers prefers) {
   re2::RE2::Options options;
   options.set_log_errors(false);
+  options.set_longest_match(prefers == Pattern::Prefers::kLongest);
   return options;
 }
 
 }  // namespace
 
 struct Pattern::Compiled {
-  explicit Compiled(std::string_view pattern) : expression(piece(pattern), silent()) {}
+  Compiled(std::string_view pattern, Prefers prefers) : expression(piece(pattern), options_of(prefers)) {}
   re2::RE2 expression;
 };
 
-Pattern::Pattern(std::string_view pattern) : compiled_(std::make_unique<Compiled>(pattern)) {
+Pattern::Pattern(std::string_view pattern, Prefers prefers)
+    : compiled_(std::make_unique<Compiled>(pattern, prefers)) {
   if (compiled_->expression.ok()) return;
   throw Error(ErrorCode::kInvalidModel,
               "pattern \"" + std::string(pattern.substr(0, 200)) + "\": " + compiled_->expression.error());
@@ -39,15 +41,25 @@ bool Pattern::matches(std::string_view text) const {
   return re2::RE2::FullMatch(piece(text), compiled_->expression);
 }
 
+std::optional<std::string_view> Pattern::find(std::string_view text) const {
+  re2::StringPiece found;
+  if (!compiled_->expression.Match(piece(text), 0, text.size(), re2::RE2::UNANCHORED, &found, 1) ||
+      found.empty())
+    return std::nullopt;
+  return text.substr(static_cast<size_t>(found.data() - text.data()), found.size());
+}
+
 #else
 
 struct Pattern::Compiled {};
 
-Pattern::Pattern(std::string_view) {
+Pattern::Pattern(std::string_view, Prefers) {
   throw Error(ErrorCode::kNotSupported, "this runtime was built without regular expressions");
 }
 
 bool Pattern::matches(std::string_view) const { return false; }
+
+std::optional<std::string_view> Pattern::find(std::string_view) const { return std::nullopt; }
 
 #endif
 

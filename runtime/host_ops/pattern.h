@@ -2,21 +2,27 @@
 /// linear in the text's length, whatever the pattern. Thread-safety: immutable.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace tensormill::host_ops {
 
 class Pattern {
 public:
+  /// Which of several matches that begin at one place is found.
+  enum class Prefers : uint8_t { kFirst, kLongest };
   /// Throws Error(kInvalidModel) saying what is wrong with the pattern; Error(kNotSupported) in a runtime
   /// that was built without the library, as those for other machines are.
-  explicit Pattern(std::string_view pattern);
+  explicit Pattern(std::string_view pattern, Prefers prefers = Prefers::kFirst);
   ~Pattern();
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
   /// Whether all of `text`, UTF-8, matches.
   bool matches(std::string_view text) const;
+  /// The part of `text`, UTF-8, that matches and begins first; nothing where none does, or it is empty.
+  std::optional<std::string_view> find(std::string_view text) const;
 
 private:
   struct Compiled;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -224,6 +226,104 @@ void split_text(const HostCall& call) {
     for (int64_t k = 0; k < counts[i]; ++k) out.put(i * most + k, parts[static_cast<size_t>(k)]);
   }
   *storage<int64_t>(call, 2, 1) = largest;
+}
+
+int64_t max_tokens(int64_t width, bool marks) { return width + (marks ? 2 : 0); }
+
+namespace {
+
+using Tokens = std::vector<std::string_view>;
+
+/// Bytes of the UTF-8 letter at the start of `text`, which is not empty.
+size_t letter_bytes(std::string_view text) {
+  size_t bytes = 1;
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) ++bytes;
+  return bytes;
+}
+
+int64_t letters_of(std::string_view text) {
+  int64_t count = 0;
+  for (; !text.empty(); text.remove_prefix(letter_bytes(text))) ++count;
+  return count;
+}
+
+/// What is between the matches; a match of nothing ends the text.
+void split_by(const Pattern& separator, std::string_view text, Tokens& parts) {
+  while (const std::optional<std::string_view> found = separator.find(text)) {
+    const auto at = static_cast<size_t>(found->data() - text.data());
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + found->size());
+  }
+  parts.push_back(text);
+}
+
+class Tokenizer {
+public:
+  Tokenizer(const Attributes& attributes, const Texts& patterns)
+      : form_(attributes.text("form")), least_(attributes.integer("least")) {
+    require(form_ == "letters" || form_ == "separators" || (form_ == "expression" && patterns.count() == 1),
+            "no such form of tokens");
+    for (int64_t i = 0; i < patterns.count(); ++i)
+      patterns_.push_back(std::make_unique<Pattern>(patterns[i], Pattern::Prefers::kLongest));
+  }
+
+  Tokens operator()(std::string_view text) const {
+    Tokens parts;
+    if (form_ == "separators") {
+      parts = {text};
+      for (const std::unique_ptr<Pattern>& separator : patterns_) {
+        Tokens finer;
+        for (const std::string_view part : parts) split_by(*separator, part, finer);
+        parts = std::move(finer);
+      }
+    } else if (form_ == "letters") {
+      for (; !text.empty(); text.remove_prefix(letter_bytes(text)))
+        parts.push_back(text.substr(0, letter_bytes(text)));
+    } else {
+      while (const std::optional<std::string_view> found = patterns_[0]->find(text)) {
+        parts.push_back(*found);
+        text.remove_prefix(static_cast<size_t>(found->data() - text.data()) + found->size());
+      }
+    }
+    std::erase_if(parts, [&](std::string_view part) {
+      return part.empty() || (least_ > 1 && letters_of(part) < least_);
+    });
+    return parts;
+  }
+
+private:
+  std::string form_;
+  int64_t least_;
+  std::vector<std::unique_ptr<Pattern>> patterns_;
+};
+
+}  // namespace
+
+void tokenize_text(const HostCall& call) {
+  expect(call, 2, 2);
+  const Texts x = texts_of(call, 0), patterns = texts_of(call, 1);
+  const Attributes attributes(call);
+  const bool marks = attributes.flag("mark");
+  const std::string pad = attributes.text("pad");
+  const Tokenizer tokenize(attributes, patterns);
+  std::vector<Tokens> all;
+  size_t largest = 0;
+  for (int64_t i = 0; i < x.count(); ++i) {
+    all.push_back(tokenize(x[i]));
+    largest = std::max(largest, all.back().size());
+  }
+  const int64_t most = max_tokens(x.width(), marks);
+  const bool has_marks = marks && largest != 0;
+  TextWriter out(call, 0, x.count() * most);
+  for (size_t row = 0; row < all.size(); ++row) {
+    int64_t at = static_cast<int64_t>(row) * most;
+    const int64_t end = at + most;
+    if (has_marks) out.put(at++, "\x02");
+    for (const std::string_view token : all[row]) out.put(at++, token);
+    if (has_marks) out.put(at++, "\x03");
+    while (at < end) out.put(at++, pad);
+  }
+  *storage<int64_t>(call, 1, 1) = static_cast<int64_t>(largest) + (has_marks ? 2 : 0);
 }
 
 void normalize_text(const HostCall& call) {

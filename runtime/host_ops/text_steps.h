@@ -27,6 +27,13 @@ void join_text(const HostCall& call);
 /// x [...] -> its parts [..., most] with "" behind them, i64 [...] how many each has, and their count (i64
 /// [1]) as data_steps.h says. Attributes "delimiter" ("": runs of white space) and "maxsplit".
 void split_text(const HostCall& call);
+/// Tokens that a string of `width` bytes can have, those that mark its ends too.
+int64_t max_tokens(int64_t width, bool marks);
+/// x [...], patterns [p] -> tokens [..., most] and their largest number (i64 [1]), attribute "pad" behind
+/// those of each string. Attribute "form": "expression": what matches the only pattern; "separators": what is
+/// between matches of one after the other; "letters": each letter. Tokens shorter than "least" letters are
+/// left out; "mark": the bytes 2 and 3 stand around those of each string, if any string has a token.
+void tokenize_text(const HostCall& call);
 /// x [c] or [1,c], stop words [s] -> the strings that are no stop words, at least one, and their count.
 /// Attributes "case" (0: as it is, 1: lower, 2: upper) and "case_sensitive".
 void normalize_text(const HostCall& call);

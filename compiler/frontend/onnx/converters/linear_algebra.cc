@@ -4,6 +4,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -86,7 +87,14 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   // Behind each row there is what no n-gram has, so that all begin at any element, however far they reach.
   int64_t reach = 0;
   for (const Grams& grams : all) reach = std::max(reach, context.product(grams.length - 1, most));
-  const V row = c.reshape(c.cast(elements, DType::kInt64), {rows, extent});
+  V whole = c.cast(elements, DType::kInt64);
+  const int64_t last = static_cast<int64_t>(shape.size()) - 1;
+  if (context.data_shape(whole).along(last) != nullptr) {
+    // Behind what is there of a row, too.
+    const auto none = static_cast<double>(element_of_none(all));
+    whole = c.plus(filled_along(context, c.minus(whole, none), last, "zero"), none);
+  }
+  const V row = c.reshape(whole, {rows, extent});
   const V x =
       reach == 0 ? row : c.concat({row, c.expand(c.ints({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
   int64_t width = 0;

@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "runtime/base/text.h"
+#include "runtime/host_ops/pattern.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -222,13 +223,43 @@ void convert_string_normalizer(NodeContext& context) {
   const std::string change = context.string_attr("case_change_action", "NONE");
   if (change != "NONE" && change != "LOWER" && change != "UPPER")
     context.invalid("case_change_action is \"" + change + "\"");
-  const ir::Attrs attrs{{"case", int64_t{change == "NONE"    ? 0
-                                         : change == "LOWER" ? 1
-                                                             : 2}},
-                        {"case_sensitive", context.int_attr("is_case_sensitive", 0)},
-                        {"axis", context.rank(x) - 2}};
-  const V words = text_constant(context, text_values(context, "stopwords"));
+  const std::vector<std::string> stops = text_values(context, "stopwords");
+  ir::Attrs attrs{{"case", int64_t{change == "NONE"    ? 0
+                                   : change == "LOWER" ? 1
+                                                       : 2}},
+                  {"case_sensitive", context.int_attr("is_case_sensitive", 0)},
+                  {"axis", context.rank(x) - 2}};
+  // Without stop words all strings stay.
+  if (stops.empty() && context.type(x).shape[0] > 0) attrs.set("keeps_all", int64_t{1});
+  const V words = text_constant(context, stops);
   context.set_output(0, context.add_many("normalize_text", {x, words}, attrs)[0]);
+}
+
+// com.microsoft: the tokens of each string along a new last axis.
+void convert_tokenizer(NodeContext& context) {
+  const V x = context.input(0);
+  std::vector<std::string> patterns = text_values(context, "separators");
+  std::string form = "separators";
+  if (patterns.empty()) {
+    form = "expression";
+    patterns = {context.string_attr("tokenexp", "")};
+    if (patterns[0].empty()) context.invalid("has neither separators nor an expression");
+  } else if (patterns == std::vector<std::string>{""}) {
+    form = "letters";
+    patterns.clear();
+  }
+  const int64_t least = context.required_int("mincharnum");
+  if (least < 1) context.invalid("mincharnum is " + std::to_string(least));
+  // A pattern that is none is wrong in the model, not in a run.
+  for (const std::string& pattern : patterns) host_ops::Pattern{pattern};
+  const ir::Attrs attrs{{"form", form},
+                        {"pad", context.string_attr("pad_value", "")},
+                        {"least", least},
+                        {"mark", context.required_int("mark")},
+                        {"axis", context.rank(x) - 1}};
+  const V known =
+      patterns.empty() ? context.constant(Tensor::zeros(kString, {0, 1})) : text_constant(context, patterns);
+  context.set_output(0, context.add_many("tokenize_text", {x, known}, attrs)[0]);
 }
 
 }  // namespace tensormill::frontend::onnx
