@@ -188,6 +188,24 @@ def collected_of(r, x, c, bound, m):
     return [r, x, c, np.array(totals, np.float32)]
 
 
+def collected_of_another():
+    """To one value that is handed on the other is appended."""
+    b = Builder([])
+    body = loop_body(("a", FLOAT, [None]), ("all", FLOAT, [None]))
+    longer = body.add("Concat", ["a", body.add("Slice", ["w", body.ints(0), body.ints(1)])], axis=0)
+    graph = body.graph([(body.add("Identity", [body.inputs[1][0]]), BOOL), (longer, FLOAT),
+                        (body.add("Concat", ["all", "a"], axis=0), FLOAT)])
+    results = many(b, "Loop", [np.int64(5), "", "x", "w"], 2, body=graph)
+    return model(b, [(name, FLOAT) for name in results], [("x", FLOAT, [2]), ("w", FLOAT, [3])])
+
+
+def collected_of_another_of(x, w):
+    a, all_ = x, w
+    for _ in range(5):
+        a, all_ = np.concatenate([a, w[:1]]), np.concatenate([all_, a])
+    return [a, all_]
+
+
 def collected_unevenly():
     """As many elements are appended as data says."""
     b = Builder([])

@@ -129,6 +129,9 @@ class Loops(unittest.TestCase):
                     inputs = {"r": r, "x": x, "c": c, "bound": np.float32(bound)}
                     given = {"m": np.int64(m)} if trips is None else {}
                     self.check(growth_models.collected_of(**inputs, m=m), (trips, options, m, bound), **inputs, **given)
+        x, w = np.array([1, 2], np.float32), np.array([3, 4, 5], np.float32)
+        self.compile(growth_models.collected_of_another())
+        self.check(growth_models.collected_of_another_of(x, w), "of another", x=x, w=w)
         self.compile(growth_models.collected_unevenly())
         for m in (0, 3, 9):
             x = np.array([0.5, 3, 7, -2], np.float32)

@@ -56,13 +56,20 @@ std::string part_of(GraphProto& body, size_t at) {
 
 std::optional<AppendedValues> find_appended(const GraphProto& body, size_t carried) {
   constexpr size_t kFirstInput = 2, kFirstOutput = 1;  // behind the iteration and conditions
+  if (body.inputs.size() < kFirstInput + carried || body.outputs.size() < kFirstOutput + carried)
+    return std::nullopt;
+  const auto append_of = [&](const GraphProto& graph, size_t i) {
+    return find_append(graph, body.inputs[kFirstInput + i].name, body.outputs[kFirstOutput + i].name);
+  };
+  std::vector<size_t> chosen;  // told from the whole body: a part may be another value that is handed on
+  for (size_t i = 0; i < carried; ++i) {
+    if (append_of(body, i) != kNone) chosen.push_back(i);
+  }
+  if (chosen.empty()) return std::nullopt;
   AppendedValues found{{}, body};
   std::vector<ValueInfoProto> parts;
-  for (size_t i = carried; i-- > 0;) {
-    if (body.inputs.size() <= kFirstInput + i || body.outputs.size() <= kFirstOutput + i) return std::nullopt;
-    const size_t at =
-        find_append(found.body, body.inputs[kFirstInput + i].name, body.outputs[kFirstOutput + i].name);
-    if (at == kNone) continue;
+  for (size_t k = chosen.size(); k-- > 0;) {
+    const size_t i = chosen[k], at = append_of(found.body, i);
     found.values.insert(found.values.begin(), {i, found.body.nodes[at].find("axis")->i});
     ValueInfoProto part;
     part.name = part_of(found.body, at);
@@ -70,7 +77,6 @@ std::optional<AppendedValues> find_appended(const GraphProto& body, size_t carri
     found.body.inputs.erase(found.body.inputs.begin() + static_cast<std::ptrdiff_t>(kFirstInput + i));
     found.body.outputs.erase(found.body.outputs.begin() + static_cast<std::ptrdiff_t>(kFirstOutput + i));
   }
-  if (found.values.empty()) return std::nullopt;
   found.body.outputs.insert(found.body.outputs.end(), parts.begin(), parts.end());
   return found;
 }
