@@ -127,8 +127,7 @@ std::optional<std::string> unsupported_reason(const NodeProto& node, int64_t ops
     return "opset " + std::to_string(opset) + " is outside of " + std::to_string(kMinOpset) + " to " +
            std::to_string(kMaxOpset);
   }
-  if (is_structure) return std::nullopt;
-  if (find_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
+  if (is_structure || find_op(node.domain, node.op_type, opset) != nullptr) return std::nullopt;
   return is_known_op(node.domain, node.op_type) ? "not implemented at this opset" : "not implemented";
 }
 
