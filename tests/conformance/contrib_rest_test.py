@@ -84,6 +84,39 @@ class Experts(PeerRest):
         self.quantized(4, 16, zeros=False, bias=True, width=2, tokens=1)
 
 
+class DecoderAttention(PeerRest):
+    batch, heads, width, past, room = 4, 2, 8, 3, 6
+
+    def step(self, outputs=3, **operands):
+        """A step behind `past` ones, in a cache with more room."""
+        hidden = self.heads * self.width
+        caches = [floats(self.batch, self.heads, self.room, self.width) for _ in range(2)]
+        for cache in caches:
+            cache[:, :, self.past:] = 0
+        names = ("mask", "bias", "past_key", "past_value", "length", "beams", "indirection", "columns")
+        given = {"past_key": caches[0], "past_value": caches[1], "length": np.array([self.past], np.int32), **operands}
+        inputs = [floats(self.batch, 1, hidden) for _ in range(3)] + [given.get(name) for name in names]
+        while inputs[-1] is None:
+            inputs.pop()
+        self.check("DecoderMaskedMultiHeadAttention", inputs, outputs, num_heads=self.heads, past_present_share_buffer=1)
+
+    def test_steps(self):
+        self.step()
+        self.step(mask=RANDOM.integers(0, 2, (self.batch, self.past + 1)).astype(np.int32))
+        self.step(bias=floats(1, self.heads, 1, self.past + 1))
+        self.step(columns=floats(3 * self.heads * self.width))
+
+    def test_beams(self):
+        self.step(beams=np.array([2], np.int32), indirection=RANDOM.integers(0, 2, (2, 2, self.room)).astype(np.int32))
+
+    def test_keys_of_an_encoder(self):
+        keys, values = (floats(self.batch, self.heads, 5, self.width) for _ in range(2))
+        query = floats(self.batch, 1, self.heads * self.width)
+        self.check("DecoderMaskedMultiHeadAttention", [query, keys, values], num_heads=self.heads)
+        mask = np.array([[1, 1, 1, 0, 0]] * self.batch, np.int32)
+        self.check("DecoderMaskedMultiHeadAttention", [query, keys, values, mask], num_heads=self.heads, scale=0.5)
+
+
 class Rest(PeerRest):
     def test_inverse(self):
         for n in (1, 2, 3, 6):
