@@ -118,6 +118,17 @@ class DecoderAttention(PeerRest):
 
 
 class Rest(PeerRest):
+    def test_fused_activations(self):
+        operands = [floats(3, 4), floats(4, 5), floats(5)]
+        self.check("FusedGemm", operands, activation="Elu", activation_alpha=0.7)
+        self.check("FusedGemm", operands, activation="Selu", activation_alpha=1.5, activation_beta=0.0, activation_gamma=1.1)
+        self.check("FusedGemm", operands, activation="ThresholdedRelu", activation_alpha=0.4)
+        for activation in ("Softplus", "Softsign", "Sigmoid", "Tanh"):
+            self.check("FusedGemm", operands, activation=activation)
+        operands = [floats(1, 3, 5, 5), floats(4, 3, 3, 3)]
+        self.check("FusedConv", operands, activation="HardSwish", activation_params=[0.2, 0.4])
+        self.check("FusedConv", operands, activation="HardSigmoid", activation_params=[0.2, 0.4])
+
     def test_inverse(self):
         for n in (1, 2, 3, 6):
             self.check("Inverse", [(floats(2, n, n) + 3 * np.eye(n)).astype(np.float32)])

@@ -26,7 +26,9 @@ constexpr std::string_view kCoordinates =
     "tf_crop_and_resize";
 constexpr std::string_view kTransforms = "NONE LOGISTIC SOFTMAX SOFTMAX_ZERO PROBIT";
 constexpr std::string_view kExperts = "relu gelu silu swiglu identity";
-constexpr std::string_view kFused = "Relu Sigmoid Tanh LeakyRelu HardSigmoid Clip";
+constexpr std::string_view kFusedByConv = "Relu Sigmoid Tanh LeakyRelu HardSigmoid HardSwish Clip";
+constexpr std::string_view kFusedByGemm =
+    "Relu Sigmoid Tanh LeakyRelu HardSigmoid Elu Selu Softplus Softsign ThresholdedRelu";
 
 constexpr AttributeValues kAttributeValues[] = {
 #define TM_ATTRIBUTE_VALUES(domain, op, attribute, values) {domain, op, attribute, values},

@@ -25,7 +25,18 @@ V activated(NodeContext& context, V x, const std::vector<double>& params) {
   if (name == "HardSigmoid")
     return context.add("hard_sigmoid", {x},
                        {{"alpha", param(params, 0, 0.2)}, {"beta", param(params, 1, 0.5)}});
-  if (name == "Clip" && params.size() == 2) return Compose(context).clip(x, params[0], params[1]);
+  Compose c(context);
+  if (name == "HardSwish") return c.unary("hard_swish", x);
+  if (name == "Softplus") return c.unary("softplus", x);
+  if (name == "Softsign") return c.unary("softsign", x);
+  if (name == "Elu") return context.add("elu", {x}, {{"alpha", param(params, 0, 1)}});
+  if (name == "Selu")
+    return context.add(
+        "selu", {x},
+        {{"alpha", param(params, 0, 1.6732632423543772)}, {"gamma", param(params, 2, 1.0507009873554805)}});
+  if (name == "ThresholdedRelu")
+    return c.where(c.binary("greater", x, c.number(x, param(params, 0, 1))), x, c.number(x, 0));
+  if (name == "Clip" && params.size() == 2) return c.clip(x, params[0], params[1]);
   context.unsupported("activation", "value \"" + name + "\" is not implemented");
 }
 
@@ -39,8 +50,11 @@ void convert_fused_conv(NodeContext& context) {
 }
 
 void convert_fused_gemm(NodeContext& context) {
-  const std::vector<double> params = {context.float_attr("activation_alpha", 0.01),
-                                      context.float_attr("activation_beta", 0.5)};
+  std::vector<double> params;
+  for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"}) {
+    if (!context.has_attr(name)) break;
+    params.push_back(context.float_attr(name, 0));
+  }
   context.set_output(0, activated(context, gemm(context), params));
 }
 
