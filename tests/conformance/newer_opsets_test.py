@@ -178,7 +178,7 @@ class NewerOpsets(OneNode):
                                   [helper.make_tensor_value_info("z", TensorProto.FLOAT, [])])
 
         def expect(answer, _):
-            self.assertRegex(answer, '"If_0/inner".*op NoSuchThing, opset 21.*"outer".*op NorThis')
+            self.assertRegex(answer, '"If_0/then_branch/inner".*op NoSuchThing, opset 21.*"outer".*op NorThis')
 
         self.run_model(graph, 21, {"x": np.array(1, np.float32), "c": np.array(True)}, expect)
 

@@ -63,9 +63,11 @@ class Unsupported(OneNode):
         condition = numpy_helper.from_array(np.array(True), "c")
         answer = self.refusal([helper.make_node("If", ["c"], ["y"], name="choice", then_branch=then, else_branch=other)],
                               constants=[condition])
-        self.named(answer, '"choice/deep/Screw_0" (op Screw, opset 17: not implemented)',
-                   '"choice/deep/w" (initializer, element type COMPLEX64 is not implemented)',
-                   '"choice/nail" (op Nail, opset 17: not implemented)')
+        parts = []
+        for branch in ("then_branch", "else_branch"):
+            parts += [f'"choice/then_branch/deep/{branch}/Screw_0" (op Screw, opset 17: not implemented)',
+                      f'"choice/then_branch/deep/{branch}/w" (initializer, element type COMPLEX64 is not implemented)']
+        self.named(answer, *parts, '"choice/else_branch/nail" (op Nail, opset 17: not implemented)')
 
     def test_functions_and_what_calls_give_them(self):
         fill = helper.make_node("Pad", ["x", "p"], ["y"], name="fill")

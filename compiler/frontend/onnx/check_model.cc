@@ -137,7 +137,7 @@ class UnsupportedNodes {
 public:
   explicit UnsupportedNodes(const ModelProto& model) : model_(model) {}
 
-  /// `path`: functions and nodes around the graph, each with a slash behind it.
+  /// `path`: functions, nodes and their attributes around the graph, each with a slash behind it.
   void add(const GraphProto& graph, int64_t opset, const std::string& path) {
     for (const TensorProto& tensor : graph.initializers) {
       if (!dtype_of(tensor.data_type))
@@ -167,7 +167,7 @@ private:
     for (const UnsupportedForm& form : unsupported_forms(node, opset))
       add(label, form_detail(node, opset, form));
     for (const AttributeProto& each : node.attributes) {
-      for (const auto& inner : each.graphs) add(*inner, opset, label + "/");
+      for (const auto& inner : each.graphs) add(*inner, opset, label + "/" + each.name + "/");
     }
   }
 
