@@ -3,7 +3,6 @@
 import unittest
 
 import numpy as np
-import onnx
 from onnx import helper
 
 from contrib_ops_test import PeerCase, floats, info
@@ -139,18 +138,6 @@ class MlOps(PeerCase):
         label, scores = self.run_own(graph, {"x": x}, 17, domains=[ML])
         np.testing.assert_allclose(scores, x @ weights.T + 0.25, rtol=1e-5, atol=1e-5)
         np.testing.assert_array_equal(label, np.array([3, 5, 8])[(x @ weights.T).argmax(1)])
-
-    def test_maps_are_named(self):
-        value = onnx.ValueInfoProto(name="x")
-        value.type.map_type.key_type = onnx.TensorProto.INT64
-        value.type.map_type.value_type.tensor_type.elem_type = onnx.TensorProto.FLOAT
-        for op, options in (("CastMap", {"map_form": "DENSE"}), ("DictVectorizer", {"int64_vocabulary": [1, 5]})):
-            graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], domain=ML, name="reader", **options)], "maps", [value],
-                                      [helper.make_empty_tensor_value_info("y")])
-            with self.assertRaises(AssertionError) as refused:
-                self.run_own(graph, {}, 17, domains=[ML])
-            for words in (f'"reader" (op ai.onnx.ml.{op}, opset 17: reads a map, and maps are not implemented)', '"x" (input, a map'):
-                self.assertIn(words, str(refused.exception))
 
     def test_one_class_and_no_vectors(self):
         x, vectors = floats(20, 3), floats(4, 3)
