@@ -187,7 +187,7 @@ std::optional<DimFormula> DimFitter::fit_scaled(size_t dim, const std::vector<in
 void DimFitter::add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down) {
   const std::optional<DimFormula> of_up = fit(up), of_down = fit(down);
   const bool is_positive = std::all_of(down.begin(), down.end(), [](int64_t value) { return value > 0; });
-  if (of_up && of_down && is_positive && (varies(up) || varies(down))) ratios_.push_back({*of_up, *of_down});
+  if (of_up && of_down && is_positive) ratios_.push_back({*of_up, *of_down});
 }
 
 /// An extent times the quotient of another and itself: the other one, but where the product rounds down.
@@ -197,6 +197,26 @@ std::optional<DimFormula> DimFitter::fit_ratio(const std::vector<int64_t>& value
     DerivedExtent extent{ratio.down};
     extent.ratio = ratio;
     if (gives(extent, values)) return derive(dims.size() == 1 ? dims[0] : terms_.size(), extent, values);
+  }
+  return std::nullopt;
+}
+
+/// What has a quotient of its own, but keeps to that of another, the smallest or the largest of both: up to
+/// the size that its own makes, or down to it.
+std::optional<DimFormula> DimFitter::fit_other_ratio(const std::vector<int64_t>& values,
+                                                     const std::vector<size_t>& dims) {
+  for (const ExtentRatio& own : ratios_) {
+    if (!own.up.products.empty()) continue;
+    for (const ExtentRatio& other : ratios_) {
+      DerivedExtent smallest{own.down};
+      smallest.ratio = other;
+      smallest.rounds = true;
+      DerivedExtent largest = smallest;
+      smallest.most = largest.least = own.up.offset;
+      for (const DerivedExtent& extent : {smallest, largest}) {
+        if (gives(extent, values)) return derive(dims.size() == 1 ? dims[0] : terms_.size(), extent, values);
+      }
+    }
   }
   return std::nullopt;
 }
@@ -444,6 +464,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!varies(values)) return DimFormula{values[0], {}};
   const std::vector<size_t> dims = dims_of(values);
   std::optional<DimFormula> formula = fit_ratio(values, dims);
+  if (!formula) formula = fit_other_ratio(values, dims);
   if (formula) return formula;
   if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {

@@ -47,6 +47,8 @@ private:
   std::optional<DimFormula> fit_one_dim(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_scaled(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_ratio(const std::vector<int64_t>& values, const std::vector<size_t>& dims);
+  std::optional<DimFormula> fit_other_ratio(const std::vector<int64_t>& values,
+                                            const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_half(const std::vector<int64_t>& values, const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_bounded(size_t dim, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_within(size_t dim, const std::vector<int64_t>& values, int64_t least,

@@ -85,8 +85,7 @@ void add_ratios(const std::vector<const ir::Graph*>& samples, const ir::Node& no
   if (ups.empty() || downs.empty()) return;
   for (size_t k = 0; k < std::max(ups.size(), downs.size()); ++k) {
     const auto &up = ups[k % ups.size()], &down = downs[k % downs.size()];
-    if (facts.ratios.size() < kMaxFactors && (varies(up) || varies(down)))
-      facts.ratios.push_back({up, down, facts.extents.size()});
+    if (facts.ratios.size() < kMaxFactors) facts.ratios.push_back({up, down, facts.extents.size()});
   }
 }
 

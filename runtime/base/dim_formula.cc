@@ -30,6 +30,12 @@ int64_t add(int64_t a, int64_t b) {
   return checked(overflow, result);
 }
 
+/// Of a number that is whole.
+int64_t integer_of(double number) {
+  const bool fits = std::fabs(number) <= static_cast<double>(kLimit);
+  return checked(!fits, fits ? static_cast<int64_t>(number) : 0);
+}
+
 }  // namespace
 
 int64_t evaluate(const DimTerm& term, std::span<const int64_t> dims) {
@@ -51,9 +57,12 @@ int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims) {
 }
 
 int64_t scaled_extent(int64_t extent, float factor) {
-  const float product = std::floor(static_cast<float>(extent) * factor);
-  const bool fits = std::fabs(product) <= static_cast<float>(kLimit);
-  return checked(!fits, fits ? static_cast<int64_t>(product) : 0);
+  return integer_of(std::floor(static_cast<float>(extent) * factor));
+}
+
+int64_t rounded_extent(int64_t extent, int64_t up, int64_t down) {
+  return integer_of(
+      std::round(static_cast<double>(extent) * (static_cast<double>(up) / static_cast<double>(down))));
 }
 
 int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims) {
@@ -61,8 +70,10 @@ int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims) {
   float factor = extent.factor;
   if (extent.ratio) {
     // Without elements there is nothing to divide by, and nothing to multiply.
+    const int64_t up = evaluate(extent.ratio->up, dims);
     const int64_t down = std::max<int64_t>(evaluate(extent.ratio->down, dims), 1);
-    factor = static_cast<float>(evaluate(extent.ratio->up, dims)) / static_cast<float>(down);
+    factor = extent.rounds ? 1 : static_cast<float>(up) / static_cast<float>(down);
+    if (extent.rounds) value = rounded_extent(value, up, down);
   }
   if (factor != 1) value = scaled_extent(value, factor);
   return std::max(std::min(value, extent.most), extent.least);

@@ -55,6 +55,7 @@ Json derived_to_json(const std::vector<DerivedExtent>& derived) {
     if (extent.ratio)
       json["ratio"] = {{"up", formula_to_json(extent.ratio->up)},
                        {"down", formula_to_json(extent.ratio->down)}};
+    if (extent.rounds) json["rounds"] = 1;
     result.push_back(std::move(json));
   }
   return result;
@@ -131,6 +132,7 @@ std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) 
                          fields.integer("most", 0, kMaxFactor)};
     if (fields.has("least")) extent.least = fields.integer("least", -kMaxFactor, kMaxFactor);
     if (fields.has("ratio")) extent.ratio = ratio_from_json(fields, free_dims + i);
+    extent.rounds = fields.integer_or("rounds", 0, 0, 1) != 0;
     derived.push_back(std::move(extent));
     fields.finish();
   }

@@ -80,7 +80,8 @@ WHOLE = (0, 1)
 
 
 class ResizeForms(OneNode):
-    def check_form(self, x, scales=None, sizes=None, axes=None, roi=None, policy=None, **given):
+    def check_form(self, x, scales=None, sizes=None, axes=None, roi=None, policy=None, free=None, **given):
+        """`free`: the buckets of H and W, which then are names of the map's extents."""
         axes_in_order = list(range(x.ndim)) if axes is None else axes
         outs, factors, rois = list(x.shape), [1.0] * x.ndim, [WHOLE] * x.ndim
         for place, axis in enumerate(axes_in_order):
@@ -106,6 +107,8 @@ class ResizeForms(OneNode):
             operands.pop()
         options = {**given, **({} if axes is None else {"axes": axes}),
                    **({} if policy is None else {"keep_aspect_ratio_policy": policy})}
+        if free is not None:
+            options.update(free={0: {2: "H", 3: "W"}}, buckets=free, constants=(1, 2, 3))
         self.check("Resize", 19, operands, [right], digits=4, **options)
 
     def test_coordinates(self):
@@ -143,6 +146,13 @@ class ResizeForms(OneNode):
         for policy in ("not_larger", "not_smaller", "stretch"):
             self.check_form(x, sizes=[7, 8], axes=[2, 3], policy=policy)
             self.check_form(x, sizes=[3, 2], axes=[3, 2], policy=policy, mode="linear")
+
+    def test_aspects_of_maps_of_any_size(self):
+        for shape in ((5, 7), (9, 4), (20, 33), (3, 3), (64, 17), (12, 16)):
+            for policy in ("not_larger", "not_smaller"):
+                for form in ({"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic", "exclude_outside": 1}, {"mode": "linear", "antialias": 1}):
+                    with self.subTest(shape=shape, policy=policy, **form):
+                        self.check_form(floats(1, 2, *shape), sizes=[12, 10], axes=[-2, -1], policy=policy, free="H=30;W=40", **form)
 
     def test_cuts(self):
         x = floats(1, 1, 5, 6)

@@ -259,6 +259,42 @@ TEST(DimFit, RatiosOfFloat32) {
     }
 }
 
+/// Both sides of a picture keep to the smaller, or to the larger, of what each would be scaled by.
+TEST(DimFit, RatiosThatSidesShare) {
+  std::vector<std::vector<int64_t>> samples = {{30, 40}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 157, 120}) {
+    samples.push_back({30 + step, 40});
+    samples.push_back({30, 40 + step});
+  }
+  const auto side = [](int64_t own, int64_t size, int64_t other, int64_t other_size, bool smallest) {
+    const double a = static_cast<double>(size) / static_cast<double>(own);
+    const double b = static_cast<double>(other_size) / static_cast<double>(other);
+    return static_cast<int64_t>(
+        std::round(static_cast<double>(own) * (smallest ? std::min(a, b) : std::max(a, b))));
+  };
+  for (const bool smallest : {true, false}) {
+    plan::DimFitter fitter(samples);
+    std::vector<int64_t> h, w, high, wide;
+    for (const auto& dims : samples) {
+      h.push_back(dims[0]);
+      w.push_back(dims[1]);
+      high.push_back(side(dims[0], 24, dims[1], 32, smallest));
+      wide.push_back(side(dims[1], 32, dims[0], 24, smallest));
+    }
+    fitter.add_ratio(std::vector<int64_t>(samples.size(), 24), h);
+    fitter.add_ratio(std::vector<int64_t>(samples.size(), 32), w);
+    const auto of_high = fitter.fit(high), of_wide = fitter.fit(wide);
+    ASSERT_TRUE(of_high.has_value() && of_wide.has_value());
+    for (int64_t y = 1; y < 200; ++y) {
+      for (int64_t x = 1; x < 200; x += 7) {
+        const std::vector<int64_t> dims = with_derived(std::vector<int64_t>{y, x}, fitter.derived());
+        ASSERT_EQ(evaluate(*of_high, dims), side(y, 24, x, 32, smallest)) << y << " " << x;
+        ASSERT_EQ(evaluate(*of_wide, dims), side(x, 32, y, 24, smallest)) << y << " " << x;
+      }
+    }
+  }
+}
+
 /// A dim of which extents grow slowly or late: the samples hold the places where they do, also of hops that
 /// do not divide the way between the samples.
 TEST(ShapeSamples, TellHopsAndStridesApart) {

@@ -112,6 +112,16 @@ def shrunk_to_size():
                     for mode, options in (("linear", {}), ("cubic", {"exclude_outside": 1}))], opset=18)
 
 
+def kept_in_shape():
+    """Pictures of any size scaled to fit a frame, with what is left of it filled, or to cover one, with what is over cut."""
+    b = Builder([("x", ["N", 3, "H", "W"])])
+    policies = {"not_larger": {"antialias": 1}, "not_smaller": {"coordinate_transformation_mode": "asymmetric"}}
+    values = [b.add("Resize", ["x", "", "", b.ints(12, 16)], mode="linear", axes=[2, 3], keep_aspect_ratio_policy=policy, **options)
+              for policy, options in policies.items()]
+    framed = b.add("CenterCropPad", [values[0], b.ints(12, 16)], axes=[-2, -1])
+    return b.model([conv(b, framed, 3, 4), values[1], b.add("CenterCropPad", [values[1], b.ints(12, 16)], axes=[2, 3])], opset=19)
+
+
 def best_of_each_row():
     """The three largest elements of rows of any length, and sums by their places."""
     b = Builder([("x", ["N", "T"])])
@@ -244,6 +254,7 @@ NETS = {
     "cut_and_grown": (cut_and_grown, "x:[N,2,H,W]", [(1, 8, 16), (2, 33, 21), (1, 7, 64)]),
     "shrunk_smoothly": (shrunk_smoothly, "x:[N,2,H,W]", [(1, 20, 30), (2, 12, 50), (1, 64, 25)]),
     "shrunk_to_size": (shrunk_to_size, "x:[N,2,H,W]", [(1, 20, 30), (2, 12, 50), (1, 64, 25), (1, 9, 7)]),
+    "kept_in_shape": (kept_in_shape, "x:[N,3,H,W]", [(1, 24, 24), (2, 31, 20), (1, 7, 64), (3, 50, 13), (1, 12, 16)]),
     "best_of_each_row": (best_of_each_row, "x:[N,T]", [(1, 3), (2, 50), (3, 999)]),
     "round_up_pooling": (round_up_pooling, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
     "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96)]),

@@ -56,5 +56,23 @@ TEST(DimFormula, DerivedExtents) {
   EXPECT_EQ(with_derived(std::vector<int64_t>{0}, std::vector{resized}).back(), 0);
 }
 
+/// A height of at most 12 that keeps to the ratio of 16 and the width.
+TEST(DimFormula, ExtentsThatKeepToAnotherRatio) {
+  DerivedExtent height{{0, {{1, {{0, 1, 0, 1}}}}}};
+  height.ratio = ExtentRatio{{16, {}}, {0, {{1, {{1, 1, 0, 1}}}}}};
+  height.rounds = true;
+  height.most = 12;
+  const auto at = [&](int64_t h, int64_t w) {
+    return with_derived(std::vector<int64_t>{h, w}, std::vector{height}).back();
+  };
+  EXPECT_EQ(at(24, 24), 12);
+  EXPECT_EQ(at(31, 90), 6);
+  EXPECT_EQ(at(29, 90), 5);
+  EXPECT_EQ(at(3, 32), 2);
+  EXPECT_EQ(at(7, 0), 12);
+  EXPECT_EQ(rounded_extent(5, 7, 2), 18);
+  EXPECT_THROW(rounded_extent(int64_t{1} << 60, 9, 1), Error);
+}
+
 }  // namespace
 }  // namespace tensormill

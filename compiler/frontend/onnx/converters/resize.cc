@@ -291,7 +291,23 @@ void keep_computed(NodeContext& context, std::vector<ResizeAxis>& axes, const st
     axes[which[i]].computed = computed_element(context, scales, static_cast<int64_t>(i));
 }
 
-void set_sizes(const NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
+/// In a sample: the smallest or largest of what each axis would be scaled by, which all of them are, as [1].
+ir::ValueId common_scale(NodeContext& context, const std::vector<ResizeAxis>& axes,
+                         const std::vector<size_t>& which, const std::vector<int64_t>& sizes,
+                         const char* choose) {
+  Compose c(context);
+  const auto number = [&](int64_t extent) {
+    return c.doubles(DType::kFloat64, {static_cast<double>(extent)}, {1});
+  };
+  ir::ValueId common = ir::kAbsent;
+  for (size_t i = 0; i < which.size(); ++i) {
+    const ir::ValueId own = c.div(number(sizes[i]), number(axes[which[i]].in));
+    common = common == ir::kAbsent ? own : c.binary(choose, common, own);
+  }
+  return common;
+}
+
+void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                const std::vector<int64_t>& sizes) {
   if (sizes.size() != which.size())
     context.invalid("sizes has " + std::to_string(sizes.size()) + " values for " +
@@ -309,9 +325,17 @@ void set_sizes(const NodeContext& context, std::vector<ResizeAxis>& axes, const 
   if (policy == "stretch") return;
   if (policy != "not_larger" && policy != "not_smaller")
     context.invalid("keep_aspect_ratio_policy is \"" + policy + "\"");
-  for (size_t at : which) {
-    axes[at].scale = common;
-    axes[at].out = static_cast<int64_t>(std::floor(common * static_cast<double>(axes[at].in) + 0.5));
+  const ir::ValueId computed =
+      context.is_sample() ? common_scale(context, axes, which, sizes, policy == "not_larger" ? "min" : "max")
+                          : ir::kAbsent;
+  for (size_t i = 0; i < which.size(); ++i) {
+    ResizeAxis& axis = axes[which[i]];
+    axis.scale = common;
+    axis.out = static_cast<int64_t>(std::round(common * static_cast<double>(axis.in)));
+    axis.computed = computed;
+    // Far samples would be lines that hide what other ones show.
+    if (context.is_sample() && axis.out < std::min<int64_t>(sizes[i], 3))
+      context.invalid("an axis of " + std::to_string(axis.in) + " hardly remains");
   }
 }
 
