@@ -1,0 +1,128 @@
+"""Forms at the ends of what operators take: operands that are left out or have no elements, scalars, values on a threshold.
+Values by numpy and from the standard's text."""
+
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from one_node import OneNode, element_type, floats
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def described(name, array, optional=False):
+    kind = helper.make_tensor_type_proto(element_type(array), array.shape)
+    return helper.make_value_info(name, helper.make_optional_type_proto(kind) if optional else kind)
+
+
+class Graphs(OneNode):
+    def check_nodes(self, nodes, opset, inputs, feed, expected):
+        """`inputs`: value infos; the outputs are y0, y1 ..., in the order of what is `expected`."""
+        outputs = [helper.make_tensor_value_info(f"y{i}", element_type(array), None) for i, array in enumerate(expected)]
+        graph = helper.make_graph(nodes, "graph", inputs, outputs)
+
+        def expect(answer, actual):
+            self.assertTrue(answer.startswith("ok "), answer)
+            for i, right in enumerate(expected):
+                np.testing.assert_array_equal(actual[str(i)], right, strict=True)
+
+        self.run_model(graph, opset, feed, expect)
+
+
+class OptionalValues(Graphs):
+    def test_a_tensor_is_there(self):
+        x = floats(4)
+        for op, right in (("OptionalHasElement", np.array(True)), ("OptionalGetElement", x)):
+            node = helper.make_node(op, ["x"], ["y0"])
+            self.check_nodes([node], 18, [described("x", x)], {"x": x}, [right])
+            self.check_nodes([node], 18, [described("x", x, optional=True)], {"x/0": x}, [right])
+
+    def test_nothing_is_there(self):
+        for operands in ([], [""]):
+            self.check_nodes([helper.make_node("OptionalHasElement", operands, ["y0"])], 18, [], {}, [np.array(False)])
+        self.check_nodes([helper.make_node("OptionalHasElement", ["x"], ["y0"])], 18,
+                         [described("x", np.array(0, np.int32), optional=True)], {}, [np.array(False)])
+
+
+class Sequences(Graphs):
+    def test_parts_without_their_axis(self):
+        x = floats(3, 2)
+        nodes = [helper.make_node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0), helper.make_node("SequenceAt", ["s", "i"], ["y0"])]
+        nodes.insert(0, helper.make_node("Constant", [], ["i"], value_int=-1))
+        self.check_nodes(nodes, 24, [described("x", x)], {"x": x}, [x[:, 1]])
+
+
+class Scans(Graphs):
+    def test_scalars(self):
+        """States and elements of rank 0; two states, of which one is a product."""
+        names = ("sum", "product", "next")
+        body = helper.make_graph(
+            [helper.make_node("Add", ["sum", "next"], ["added"]), helper.make_node("Mul", ["product", "next"], ["multiplied"]),
+             helper.make_node("Identity", ["added"], ["kept"])], "step",
+            [helper.make_tensor_value_info(name, FLOAT, []) for name in names],
+            [helper.make_tensor_value_info(name, FLOAT, []) for name in ("added", "multiplied", "kept")])
+        feed = {"sum": np.array(0, np.float32), "product": np.array(1, np.float32), "x": np.arange(1, 6).astype(np.float32)}
+        node = helper.make_node("Scan", ["sum", "product", "x"], ["y0", "y1", "y2"], num_scan_inputs=1, body=body)
+        for opset in (9, 25):
+            self.check_nodes([node], opset, [described(name, array) for name, array in feed.items()], feed,
+                             [np.array(15, np.float32), np.array(120, np.float32), np.cumsum(feed["x"])])
+
+
+class ShapesAsOthersWriteThem(Graphs):
+    def test_one_element_for_a_scalar(self):
+        """Ends of a range, axes and conditions as rows of one element or as scalars."""
+        x, count = floats(2, 1, 3), np.array([4], np.int64)
+        zero, one, last = (helper.make_node("Constant", [], [name], value_int=value) for name, value in (("zero", 0), ("one", 1), ("last", -1)))
+        branches = [helper.make_graph([helper.make_node("Add", ["steps", other], [f"{name}_out"])], name, [],
+                                      [helper.make_value_info(f"{name}_out", helper.make_tensor_type_proto(INT64, None))])
+                    for name, other in (("yes", "one"), ("no", "last"))]
+        nodes = [zero, one, last, helper.make_node("Range", ["zero", "count", "one"], ["steps"]),
+                 helper.make_node("Equal", ["count", "one"], ["is_one"]),
+                 helper.make_node("If", ["is_one"], ["y0"], then_branch=branches[0], else_branch=branches[1]),
+                 helper.make_node("Squeeze", ["x"], ["flat"]), helper.make_node("Unsqueeze", ["flat", "last"], ["y1"])]
+        self.check_nodes(nodes, 20, [described("x", x), described("count", count)], {"x": x, "count": count},
+                         [np.arange(4) - 1, x[:, 0, :, None]])
+
+
+class Ends(OneNode):
+    def test_shapes_of_nothing(self):
+        self.check("Shape", 25, [floats(3, 4, 5)], [np.array([], np.int64)], start=2, end=1)
+
+    def test_a_sum_over_no_index(self):
+        self.check("Einsum", 12, [np.array(5.0)], [np.array(5.0)], equation="->")
+
+    def test_boxes_on_the_threshold(self):
+        """Boxes are dropped that overlap by more; these overlap by a seventh."""
+        boxes, scores = np.array([[[0, 0, 1, 1], [0.5, 0.5, 1.5, 1.5]]], np.float32), np.array([[[0.9, 0.8]]], np.float32)
+        seventh = np.float32(1 / 7)
+        for threshold, kept in ((seventh, 2), (np.nextafter(seventh, np.float32(1)), 2), (np.float32(0.142857), 1)):
+            self.check("NonMaxSuppression", 11, [boxes, scores, np.array([3], np.int64), np.array([threshold]), np.array([0], np.float32)],
+                       [np.array([[0, 0, 0], [0, 0, 1]], np.int64)[:kept]])
+
+    def test_the_largest_and_smallest_of_nothing(self):
+        axes = np.array([1], np.int64)
+        for dtype in (bool, np.int8, np.uint8, np.int32, np.uint64):
+            x = np.zeros((2, 0, 3), dtype)
+            low, high = (False, True) if dtype is bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+            self.check("ReduceMax", 20, [x, axes], [np.full((2, 1, 3), low, dtype)])
+            self.check("ReduceMin", 20, [x, axes], [np.full((2, 1, 3), high, dtype)])
+
+    def test_groups_of_transposed_convolutions(self):
+        x, w = floats(3, 4, 3, 2), floats(4, 3, 2, 2)
+        right = np.zeros((3, 6, 4, 3), np.float32)
+        for group in range(2):
+            for i in range(2):
+                for j in range(2):
+                    taps = w[2 * group:2 * group + 2, :, i, j]
+                    right[:, 3 * group:3 * group + 3, i:i + 3, j:j + 2] += np.einsum("nchw,cm->nmhw", x[:, 2 * group:2 * group + 2], taps)
+        self.check("ConvTranspose", 22, [x, w], [right], group=2)
+
+    def test_places_among_equal_elements(self):
+        x = np.array([[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 3, 3]], np.int64)
+        places = np.array([[0, 1, 2], [0, 1, 2], [2, 3, 0]], np.int64)
+        self.check("TopK", 24, [x, np.array([3], np.int64)], [np.take_along_axis(x, places, 1), places], axis=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
