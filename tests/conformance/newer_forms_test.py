@@ -99,6 +99,25 @@ def grid_sample(x, grid, mode, padding, align):
     return out.astype(np.float32)
 
 
+def deform_conv(x, w, offsets, bias, mask, strides, pads, dilations, group, parts):
+    rank, kernel = w.ndim - 2, w.shape[2:]
+    out = mask.shape[2:]
+    moves, masks = offsets.reshape(len(x), parts, *kernel, rank, *out), mask.reshape(len(x), parts, *kernel, *out)
+    y = np.zeros((len(x), len(w), *out))
+    for n, m, *at in itertools.product(range(len(x)), range(len(w)), *map(range, out)):
+        y[(n, m, *at)] = bias[m]
+        for c, *tap in itertools.product(*map(range, w.shape[1:])):
+            channel = m // (len(w) // group) * w.shape[1] + c
+            part = channel // (x.shape[1] // parts)
+            place = [at[d] * strides[d] - pads[d] + tap[d] * dilations[d] + moves[(n, part, *tap, d, *at)] for d in range(rank)]
+            for corner in itertools.product((0, 1), repeat=rank):
+                point = [math.floor(p) + up for p, up in zip(place, corner)]
+                if all(0 <= p < size for p, size in zip(point, x.shape[2:])):
+                    weight = np.prod([p - math.floor(p) if up else 1 - p + math.floor(p) for p, up in zip(place, corner)])
+                    y[(n, m, *at)] += w[(m, c, *tap)] * masks[(n, part, *tap, *at)] * weight * x[(n, channel, *point)]
+    return y.astype(np.float32)
+
+
 class Pools(OneNode):
     def test_average_pools(self):
         x = floats(1, 2, 7, 6)
@@ -170,6 +189,25 @@ class Sampling(OneNode):
         self.check("GridSample", 22, [x, at], [np.array([[[[0, 4, 0, 0]], [[0, 10, 0, 0]]]], np.float32)], mode="nearest")
         x[0, 1, 1, 2] = x[0, 1, 2, 1:] = 10
         self.check("GridSample", 22, [x, at], [np.array([[[[0, 4, 0, 0]], [[0, 10, 0, 0]]]], np.float32)], mode="linear")
+
+    def check_deform_conv(self, spatial, kernel, strides, pads, dilations, group=1, parts=1, **free):
+        rank = len(kernel)
+        out = [(size + pads[d] + pads[d + rank] - dilations[d] * (kernel[d] - 1) - 1) // strides[d] + 1 for d, size in enumerate(spatial)]
+        taps = int(np.prod(kernel)) * parts
+        operands = [floats(2, 4, *spatial), floats(4, 4 // group, *kernel), floats(2, taps * rank, *out), floats(4), floats(2, taps, *out)]
+        form = {"strides": strides, "pads": pads, "dilations": dilations, "group": group}
+        self.check("DeformConv", 22, operands, [deform_conv(*operands, **form, parts=parts)], digits=4, offset_group=parts, **form, **free)
+
+    def test_moved_taps(self):
+        for group, parts in ((1, 1), (2, 1), (2, 4)):
+            self.check_deform_conv((9,), (3,), [2], [1, 0], [2], group, parts)
+            self.check_deform_conv((5, 6), (2, 3), [2, 1], [1, 0, 0, 2], [1, 2], group, parts)
+            self.check_deform_conv((3, 4, 4), (2, 2, 2), [1, 2, 1], [0, 1, 1, 1, 0, 0], [1, 1, 2], group, parts)
+
+    def test_moved_taps_of_maps_of_any_size(self):
+        """Offsets and masks have names of their own, which follow from the map's."""
+        free = {0: {0: "N", 2: "H", 3: "W"}, 2: {0: "M", 2: "A", 3: "B"}, 4: {0: "K", 2: "D", 3: "E"}}
+        self.check_deform_conv((5, 7), (3, 3), [1, 1], [1, 1, 1, 1], [1, 1], free=free, buckets="N=1;H=8;W=9;M=1;A=8;B=9;K=1;D=8;E=9")
 
     def test_offsets_past_infinities(self):
         x, offsets = np.full((1, 1, 3, 3), np.inf, np.float32), np.zeros((1, 2, 3, 3), np.float32)

@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/windows.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -103,6 +104,21 @@ std::vector<Tap> axis_taps(Compose& c, V at, const GridAxis& axis, const GridOpt
   return taps;
 }
 
+/// The taps of a row-major map of which `outer` are those of the axes before one of `extent` elements, whose
+/// own are `own`. No outer ones: those of the first axis.
+std::vector<Tap> crossed(Compose& c, const std::vector<Tap>& outer, const std::vector<Tap>& own,
+                         int64_t extent) {
+  if (outer.empty()) return own;
+  std::vector<Tap> all;
+  for (const Tap& before : outer) {
+    for (const Tap& tap : own) {
+      all.push_back({c.add(c.mul(before.index, c.ints({extent}, {})), tap.index),
+                     c.binary("and", before.inside, tap.inside), c.mul(before.weight, tap.weight)});
+    }
+  }
+  return all;
+}
+
 GridOptions grid_options(const NodeContext& context) {
   GridOptions options;
   options.mode = context.string_attr("mode", context.opset() < 20 ? "bilinear" : "linear");
@@ -142,26 +158,14 @@ void convert_grid_sample(NodeContext& context) {
                       : dtype_bytes(dtype) < 4    ? DType::kFloat32
                                                   : DType::kFloat64;
   const V data = c.cast(c.reshape(context.input(0), {x[0], x[1], plane}), taken);
-  std::vector<Tap> taps{{ir::kAbsent, ir::kAbsent, ir::kAbsent}};
+  std::vector<Tap> taps;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t extent = x[d + 2];
     V at = c.squeeze(c.slice(rows, 2, static_cast<int64_t>(rank - 1 - d), 1), 2);
     const GridAxis axis{extent, context.is_sample()};
     at = to_position(c, at, axis, options);
     if (options.mode != "cubic") at = padded_position(c, at, axis, options);
-    std::vector<Tap> next;
-    const std::vector<Tap> own = axis_taps(c, at, axis, options);
-    for (const Tap& outer : taps) {
-      for (const Tap& tap : own) {
-        if (outer.index == ir::kAbsent) {
-          next.push_back(tap);
-          continue;
-        }
-        next.push_back({c.add(c.mul(outer.index, c.ints({extent}, {})), tap.index),
-                        c.binary("and", outer.inside, tap.inside), c.mul(outer.weight, tap.weight)});
-      }
-    }
-    taps = std::move(next);
+    taps = crossed(c, taps, axis_taps(c, at, axis, options), extent);
   }
   V sum = ir::kAbsent;
   for (const Tap& tap : taps) {
@@ -177,72 +181,121 @@ void convert_grid_sample(NodeContext& context) {
   context.set_output(0, c.reshape(c.cast(sum, dtype), out));
 }
 
-// Opset 19: a convolution whose taps are moved by offsets [N,groups*taps*2,H',W'] and weighed by a mask.
+namespace {
+
+/// An operand that may be left out has the shape.
+void check_operand(NodeContext& context, size_t index, const char* name, const Shape& expected) {
+  if (!context.has_input(index)) return;
+  const Shape& shape = context.type(context.input(index)).shape;
+  if (shape != expected)
+    context.invalid(std::string(name) + " has shape " + to_string(shape) + ", expected " +
+                    to_string(expected));
+}
+
+/// Where a window's taps lie along axis `d` before they are moved, by tap and point of `out`
+/// [N,M,spatial...], whose extents may be free: [taps,points].
+V tap_places(Compose& c, const Windows& windows, size_t d, const Shape& out) {
+  const std::vector<int64_t>& kernel = windows.kernel;
+  const int64_t taps = num_elements(kernel),
+                behind =
+                    num_elements(Shape(kernel.begin() + static_cast<std::ptrdiff_t>(d) + 1, kernel.end()));
+  std::vector<double> places;
+  for (int64_t tap = 0; tap < taps; ++tap)
+    places.push_back(static_cast<double>(tap / behind % kernel[d] * windows.dilations[d] - windows.pads[d]));
+  Shape spatial(out.begin() + 2, out.end());
+  const int64_t points = num_elements(spatial);
+  Shape first(spatial.size() + 1, 1), along = first;
+  first[0] = taps;
+  along[d + 1] = spatial[d];
+  const V from = c.times(c.cast(c.ints(c.count_to(spatial[d]), along), DType::kFloat32),
+                         static_cast<double>(windows.strides[d]));
+  const V base = c.add(c.doubles(DType::kFloat32, places, first), from);
+  spatial.insert(spatial.begin(), taps);
+  return c.reshape(c.expand(base, spatial), {taps, points});
+}
+
+/// What a DeformConv is made of.
+struct Deformed {
+  Windows windows;
+  Shape in, weights, out;                   ///< [N,C,spatial...], [M,C/group,kernel...], [N,M,spatial...]
+  int64_t group = 1, parts = 1;             ///< of channels: with weights, and with offsets of their own
+  int64_t taps = 1, points = 1, plane = 1;  ///< of the kernel, the output and the input
+};
+
+Deformed read_deformed(NodeContext& context) {
+  Deformed d;
+  d.in = context.type(context.input(0)).shape;
+  d.weights = context.type(context.input(1)).shape;
+  const size_t rank = d.in.size() - std::min<size_t>(2, d.in.size());
+  constexpr size_t kMaxRank = 3;
+  if (rank > kMaxRank) context.unsupported("X", "shape " + to_string(d.in) + " is not implemented");
+  d.group = context.int_attr("group", 1);
+  d.parts = context.int_attr("offset_group", 1);
+  if (rank == 0 || d.weights.size() != d.in.size() || d.group < 1 || d.parts < 1 ||
+      d.in[1] != context.product(d.weights[1], d.group) || d.weights[0] % d.group != 0 ||
+      d.in[1] % d.parts != 0)
+    context.invalid("weights of shape " + to_string(d.weights) + " do not fit X of " + to_string(d.in));
+  d.windows = read_windows(context, d.in, Shape(d.weights.begin() + 2, d.weights.end()));
+  d.out = {d.in[0], d.weights[0]};
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t reach = (d.windows.kernel[i] - 1) * d.windows.dilations[i] + 1;
+    const int64_t room = d.in[i + 2] + d.windows.pads[i] + d.windows.pads[i + rank] - reach;
+    d.out.push_back(room < 0 ? 0 : room / d.windows.strides[i] + 1);
+    d.taps = context.product(d.taps, d.windows.kernel[i]);
+    d.points = context.product(d.points, d.out.back());
+    d.plane = context.product(d.plane, d.in[i + 2]);
+  }
+  Shape masks = d.out, moves = d.out;
+  masks[1] = context.product(d.taps, d.parts);
+  moves[1] = context.product(masks[1], static_cast<int64_t>(rank));
+  check_operand(context, 2, "offset", moves);
+  check_operand(context, 3, "B", {d.weights[0]});
+  check_operand(context, 4, "mask", masks);
+  return d;
+}
+
+}  // namespace
+
+// Opset 19: a convolution whose taps are moved by offsets [N,parts*taps*rank,out...] and weighed by a mask.
 void convert_deform_conv(NodeContext& context) {
   Compose c(context);
-  const V x = context.input(0), w = context.input(1), offset = context.input(2);
-  const Shape in = c.shape(x), weights = c.shape(w), moved = c.shape(offset);
-  if (in.size() != 4 || weights.size() != 4 || moved.size() != 4 || moved[0] != in[0])
-    context.unsupported("X", "shape " + to_string(in) + " is not implemented");
-  const int64_t group = context.int_attr("group", 1), offset_group = context.int_attr("offset_group", 1);
-  const std::vector<int64_t> strides = context.ints_attr("strides", {1, 1}),
-                             dilations = context.ints_attr("dilations", {1, 1}),
-                             pads = context.ints_attr("pads", {0, 0, 0, 0});
-  const int64_t taps = context.product(weights[2], weights[3]), points = context.product(moved[2], moved[3]);
-  const bool fits = group >= 1 && offset_group >= 1 && strides.size() == 2 && dilations.size() == 2 &&
-                    pads.size() == 4 && in[1] == context.product(weights[1], group) &&
-                    weights[0] % group == 0 && in[1] % offset_group == 0 &&
-                    moved[1] == context.product(context.product(2, taps), offset_group);
-  if (!fits)
-    context.invalid("offsets of shape " + to_string(moved) + " and weights of " + to_string(weights) +
-                    " do not fit X of " + to_string(in));
-  const int64_t samples = context.product(taps, points), parts = offset_group;
-  if (samples > (int64_t{1} << 24))
+  const Deformed deformed = read_deformed(context);
+  const auto& [windows, in, weights, out, group, parts, taps, points, plane] = deformed;
+  const V x = context.input(0);
+  const size_t rank = in.size() - 2;
+  const int64_t samples = context.product(taps, points);
+  if (samples > (int64_t{1} << 24) && !context.is_sample())
     context.unsupported("offset", std::to_string(samples) + " positions are not implemented");
   GridOptions options;
   options.mode = "linear";
   options.padding = "zeros";
-  const V offsets = c.reshape(offset, {in[0], parts, taps, 2, points});
-  std::vector<Tap> axes[2];
-  for (size_t d = 0; d < 2; ++d) {
-    // Places of the taps, and of the points of the output, whose extents may be free.
-    std::vector<double> places;
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t step = d == 0 ? tap / weights[3] : tap % weights[3];
-      places.push_back(static_cast<double>(step) * static_cast<double>(dilations[d]) -
-                       static_cast<double>(pads[d]));
-    }
-    Shape along{1, 1, 1};
-    along[d + 1] = moved[2 + d];
-    const V from = c.times(c.cast(c.ints(c.count_to(moved[2 + d]), along), DType::kFloat32),
-                           static_cast<double>(strides[d]));
-    const V base = c.add(c.doubles(DType::kFloat32, places, {taps, 1, 1}), from);
-    const V own = c.squeeze(c.slice(offsets, 3, static_cast<int64_t>(d), 1), 3);
-    const V at = c.add(c.cast(own, DType::kFloat32),
-                       c.reshape(c.expand(base, {taps, moved[2], moved[3]}), {taps, points}));
-    axes[d] = axis_taps(c, at, {in[2 + d], context.is_sample()}, options);
+  const V offsets = c.reshape(context.input(2), {in[0], parts, taps, static_cast<int64_t>(rank), points});
+  std::vector<Tap> all;
+  for (size_t d = 0; d < rank; ++d) {
+    const V own = c.cast(c.squeeze(c.slice(offsets, 3, static_cast<int64_t>(d), 1), 3), DType::kFloat32);
+    const V at = c.add(own, tap_places(c, windows, d, out));
+    all = crossed(c, all, axis_taps(c, at, {in[d + 2], context.is_sample()}, options), in[d + 2]);
   }
   const int64_t channels = in[1] / parts;
-  const V data = c.reshape(x, {in[0], parts, channels, context.product(in[2], in[3])});
+  const V data = c.reshape(x, {in[0], parts, channels, plane});
   V columns = ir::kAbsent;
-  for (const Tap& row : axes[0]) {
-    for (const Tap& column : axes[1]) {
-      const V index = c.add(c.mul(row.index, c.ints({in[3]}, {})), column.index);
-      const V inside = c.reshape(c.binary("and", row.inside, column.inside), {in[0], parts, 1, samples});
-      const V weight = c.reshape(c.mul(row.weight, column.weight), {in[0], parts, 1, samples});
-      const V flat =
-          c.expand(c.reshape(index, {in[0], parts, 1, samples}), {in[0], parts, channels, samples});
-      const V weighed = c.mul(c.gather_elements(data, flat, 3), c.cast(weight, c.dtype(x)));
-      // Not a weight of 0, which makes NaN of an infinity at the edge.
-      const V part = c.where(inside, weighed, c.number(weighed, 0));
-      columns = columns == ir::kAbsent ? part : c.add(columns, part);
-    }
+  for (const Tap& tap : all) {
+    const Shape row{in[0], parts, 1, samples};
+    const V index = c.expand(c.reshape(tap.index, row), {in[0], parts, channels, samples});
+    const V weighed =
+        c.mul(c.gather_elements(data, index, 3), c.cast(c.reshape(tap.weight, row), c.dtype(x)));
+    // Not a weight of 0, which makes NaN of an infinity at the edge.
+    const V part = c.where(c.reshape(tap.inside, row), weighed, c.number(weighed, 0));
+    columns = columns == ir::kAbsent ? part : c.add(columns, part);
   }
   if (context.has_input(4)) columns = c.mul(columns, c.reshape(context.input(4), {in[0], parts, 1, samples}));
   columns = c.reshape(columns, {in[0], group, context.product(weights[1], taps), points});
-  const V filters = c.reshape(w, {1, group, weights[0] / group, context.product(weights[1], taps)});
-  V result = c.reshape(c.matmul(filters, columns), {in[0], weights[0], moved[2], moved[3]});
-  if (context.has_input(3)) result = c.add(result, c.reshape(context.input(3), {weights[0], 1, 1}));
+  const V filters =
+      c.reshape(context.input(1), {1, group, weights[0] / group, context.product(weights[1], taps)});
+  V result = c.reshape(c.matmul(filters, columns), out);
+  Shape along(in.size() - 1, 1);
+  along[0] = weights[0];
+  if (context.has_input(3)) result = c.add(result, c.reshape(context.input(3), along));
   context.set_output(0, result);
 }
 
