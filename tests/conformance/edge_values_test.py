@@ -59,6 +59,21 @@ class EdgeValues(OneNode):
 
         self.run_model(graph, 11, {"x": x}, expect)
 
+    def test_places_of_many_taps(self):
+        """More than a table would hold: of windows that are large, and of a map that may become large."""
+        x = floats(1, 2, 200, 190)
+        windows = np.lib.stride_tricks.sliding_window_view(x, (32, 30), (2, 3)).reshape(1, 2, 169, 161, -1)
+        first = windows.argmax(-1)
+        rows, columns = np.arange(169)[:, None] + first // 30, np.arange(161) + first % 30
+        places = (np.arange(2)[:, None, None] * 200 + rows) * 190 + columns
+        self.check("MaxPool", 22, [x], [windows.max(-1), places], kernel_shape=[32, 30])
+        x = floats(1, 1, 40, 30)
+        pairs = x.reshape(1, 1, 20, 2, 15, 2).transpose(0, 1, 2, 4, 3, 5).reshape(1, 1, 20, 15, 4)
+        first = pairs.argmax(-1)
+        places = (np.arange(20)[:, None] * 2 + first // 2) * 30 + np.arange(15) * 2 + first % 2
+        self.check("MaxPool", 22, [x], [pairs.max(-1), places], free={0: {2: "H", 3: "W"}}, buckets="H=640;W=640", kernel_shape=[2, 2],
+                   strides=[2, 2])
+
     def test_places_in_a_map_of_another_size(self):
         """The standard's example: places are those of the map that the windows make, zeros go on behind it, whatever its
         extents are. (The peer takes places in the output.)"""

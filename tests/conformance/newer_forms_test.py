@@ -334,6 +334,11 @@ class Moves(OneNode):
                                                                itertools.product(range(3), range(2))):
             image[0, channel, row + i, column + j] += x[0, channel * 4 + i * 2 + j, row * 2 + column]
         self.check("Col2Im", 18, [x, np.array([4, 3], np.int64), np.array([2, 2], np.int64)], [image])
+        # More windows of a picture than a table would hold.
+        x, image = floats(1, 400, 90000), np.zeros((1, 1, 319, 319), np.float32)
+        for row, column in itertools.product(range(20), range(20)):
+            image[0, 0, row:row + 300, column:column + 300] += x[0, row * 20 + column].reshape(300, 300)
+        self.check("Col2Im", 18, [x, np.array([319, 319], np.int64), np.array([20, 20], np.int64)], [image], digits=4)
         for dtype in (np.int8, np.uint16):
             narrow = RANDOM.integers(0, 120, (1, 2, 3)).astype(dtype)
             sums = np.array([[[narrow[0, 0, 0], narrow[0, 0, 1] + narrow[0, 1, 0], narrow[0, 0, 2] + narrow[0, 1, 1], narrow[0, 1, 2]]]])

@@ -180,17 +180,22 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
   for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
+  bool is_supported = false;
   const auto try_import = [&](const std::vector<int64_t>& dims, ImportStop* stop,
                               bool meant_alone = false) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
       sample.form.is_sample = true;
       sample.form.takes_meant_alone = meant_alone;
-      return import_model(source, sample, ops, stop);
+      ir::Graph graph = import_model(source, sample, ops, stop);
+      is_supported = true;
+      return graph;
     } catch (const Error& error) {
-      // The model does not take these extents; another sample may show it.
+      // The model does not take these extents; another sample may show it. Of a model that is supported, the
+      // extents of a far one may not be.
       bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
-                     error.code() == ErrorCode::kMemoryBudget;
+                     error.code() == ErrorCode::kMemoryBudget ||
+                     (is_supported && error.code() == ErrorCode::kNotSupported);
       // Extents of 1 hide which axis depends on data; of no elements little can be said.
       const bool hides = std::find(dims.begin(), dims.end(), 1) != dims.end();
       const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();

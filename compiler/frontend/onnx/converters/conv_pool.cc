@@ -145,11 +145,10 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape poo
               out(pooled.begin() + 2, pooled.end());
   const int64_t taps = num_elements(windows.kernel), points = num_elements(out),
                 plane = num_elements(spatial);
-  if (context.product(points, taps) > kMaxTapElements)
-    context.unsupported("output 1", "indices of " + std::to_string(points) + " windows are not implemented");
   const bool column_major = context.int_attr("storage_order", 0) != 0;
   PoolElements elements{};
-  if (context.is_sample()) {
+  // Of a large map the lists would be larger than it.
+  if (context.is_sample() || context.product(points, taps) > kMaxTapElements) {
     const WindowGrid grid{spatial, out, windows.kernel, windows.strides, windows.dilations, windows.pads};
     elements.read = window_elements(context, grid, false);
     elements.named = column_major ? window_elements(context, grid, true) : elements.read;
@@ -342,12 +341,11 @@ void convert_col2im(NodeContext& context) {
   if (x[2] != points || x[1] % taps != 0)
     context.invalid("columns of shape " + to_string(x) + ", expected " + std::to_string(taps) +
                     " rows a channel and " + std::to_string(points) + " windows");
-  if (context.product(plane, taps) > kMaxTapElements || context.product(points, taps) > kMaxTapElements)
-    context.unsupported("image_shape",
-                        "more than " + std::to_string(kMaxTapElements) + " taps are not implemented");
+  const bool is_large =
+      context.product(plane, taps) > kMaxTapElements || context.product(points, taps) > kMaxTapElements;
   // What each element of the picture gathers: at most one window a tap; the last column is a zero.
   ir::ValueId from = ir::kAbsent;
-  if (context.is_sample()) {
+  if (context.is_sample() || is_large) {
     from = element_windows(context, {image, out, block, windows.strides, windows.dilations, windows.pads});
   } else {
     std::vector<int64_t> listed(static_cast<size_t>(plane * taps), taps * points);
