@@ -228,14 +228,14 @@ class Sampling(OneNode):
         self.check("GridSample", 22, [x == 5, corners], [right == 5], mode="nearest", align_corners=1)
 
     def test_affine_grids(self):
-        for spatial in ((4, 5), (2, 3, 4)):
+        for spatial in ((4, 5), (2, 3, 4), (2400, 2400)):
             rank = len(spatial)
-            theta = floats(2, rank, rank + 1)
+            theta = floats(1 if max(spatial) > 100 else 2, rank, rank + 1)
             for align in (0, 1):
                 axes = [np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1 for n in spatial]
                 places = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(spatial)], -1)
                 right = np.einsum("nij,...j->n...i", theta.astype(DOUBLE), places).astype(np.float32)
-                self.check("AffineGrid", 20, [theta, np.array([2, 3, *spatial], np.int64)], [right], align_corners=align)
+                self.check("AffineGrid", 20, [theta, np.array([len(theta), 3, *spatial], np.int64)], [right], align_corners=align)
 
 
 class Reductions(OneNode):

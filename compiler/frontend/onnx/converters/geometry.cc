@@ -42,13 +42,12 @@ void convert_affine_grid(NodeContext& context) {
   const Shape spatial(size.begin() + 2, size.end());
   int64_t points = 1;
   for (int64_t extent : spatial) points = context.product(points, extent);
-  if (context.product(points, rank + 1) > (int64_t{1} << 24))
-    context.unsupported("size", std::to_string(points) + " positions are not implemented");
   const bool align = context.int_attr("align_corners", 0) != 0;
   Shape out{size[0]};
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
-  if (context.is_sample()) {
+  // A table of many positions would be larger than what is made of them.
+  if (context.is_sample() || context.product(points, rank + 1) > (int64_t{1} << 24)) {
     const V grid = grid_nodes(c, c.dtype(theta), spatial, align);
     context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));
     return;

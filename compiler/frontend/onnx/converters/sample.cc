@@ -264,8 +264,6 @@ void convert_deform_conv(NodeContext& context) {
   const V x = context.input(0);
   const size_t rank = in.size() - 2;
   const int64_t samples = context.product(taps, points);
-  if (samples > (int64_t{1} << 24) && !context.is_sample())
-    context.unsupported("offset", std::to_string(samples) + " positions are not implemented");
   GridOptions options;
   options.mode = "linear";
   options.padding = "zeros";
