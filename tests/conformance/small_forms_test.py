@@ -17,8 +17,9 @@ def described(name, array, optional=False):
 
 
 class Graphs(OneNode):
-    def check_nodes(self, nodes, opset, inputs, feed, expected):
-        """`inputs`: value infos; the outputs are y0, y1 ..., in the order of what is `expected`."""
+    def check_nodes(self, nodes, opset, inputs, feed, expected, buckets=""):
+        """`inputs`: value infos; the outputs are y0, y1 ..., in the order of what is `expected`. `buckets`: those of dims that
+        the inputs name."""
         outputs = [helper.make_tensor_value_info(f"y{i}", element_type(array), None) for i, array in enumerate(expected)]
         graph = helper.make_graph(nodes, "graph", inputs, outputs)
 
@@ -27,7 +28,7 @@ class Graphs(OneNode):
             for i, right in enumerate(expected):
                 np.testing.assert_array_equal(actual[str(i)], right, strict=True)
 
-        self.run_model(graph, opset, feed, expect)
+        self.run_model(graph, opset, feed, expect, buckets=buckets)
 
 
 class OptionalValues(Graphs):
@@ -48,9 +49,17 @@ class OptionalValues(Graphs):
 class Sequences(Graphs):
     def test_parts_without_their_axis(self):
         x = floats(3, 2)
-        nodes = [helper.make_node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0), helper.make_node("SequenceAt", ["s", "i"], ["y0"])]
-        nodes.insert(0, helper.make_node("Constant", [], ["i"], value_int=-1))
+        nodes = [helper.make_node("Constant", [], ["i"], value_int=-1), helper.make_node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0),
+                 helper.make_node("SequenceAt", ["s", "i"], ["y0"])]
         self.check_nodes(nodes, 24, [described("x", x)], {"x": x}, [x[:, 1]])
+
+    def test_one_part_of_an_axis_of_any_extent(self):
+        """Far samples of the extent have more parts than a sequence may have."""
+        nodes = [helper.make_node("Constant", [], ["i"], value_int=1), helper.make_node("SplitToSequence", ["x"], ["s"], keepdims=0),
+                 helper.make_node("SequenceAt", ["s", "i"], ["y0"])]
+        for extent in (5, 40):
+            x = floats(extent, 3)
+            self.check_nodes(nodes, 24, [helper.make_tensor_value_info("x", FLOAT, ["N", 3])], {"x": x}, [x[1]], buckets="N=8")
 
 
 class Scans(Graphs):

@@ -195,7 +195,7 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
       // extents of a far one may not be.
       bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
                      error.code() == ErrorCode::kMemoryBudget ||
-                     (is_supported && error.code() == ErrorCode::kNotSupported);
+                     (is_supported && error.code() == ErrorCode::kOperatorAttributeNotImplemented);
       // Extents of 1 hide which axis depends on data; of no elements little can be said.
       const bool hides = std::find(dims.begin(), dims.end(), 1) != dims.end();
       const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
