@@ -62,6 +62,23 @@ class Sequences(Graphs):
             self.check_nodes(nodes, 24, [helper.make_tensor_value_info("x", FLOAT, ["N", 3])], {"x": x}, [x[1]], buckets="N=8")
 
 
+    def test_elements_along_an_axis_of_any_extent(self):
+        """Each is squared, as a sequence of them, and they are joined again."""
+        body = helper.make_graph([helper.make_node("Mul", ["e", "e"], ["square"])], "each",
+                                 *([helper.make_value_info(name, helper.make_tensor_type_proto(FLOAT, None))] for name in ("e", "square")))
+        joined = [helper.make_node("SequenceMap", ["s"], ["t"], body=body),
+                  helper.make_node("ConcatFromSequence", ["t"], ["y0"], axis=1, new_axis=1), helper.make_node("SequenceLength", ["t"], ["y1"])]
+        one = helper.make_node("Constant", [], ["one"], value_int=1)
+        for extent in (5, 40):
+            x = floats(2, extent)
+            described_x = [helper.make_tensor_value_info("x", FLOAT, [2, "N"])]
+            dropped = helper.make_node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0)
+            self.check_nodes([dropped] + joined, 18, described_x, {"x": x}, [x * x, np.array(extent)], buckets="N=8")
+            kept = helper.make_node("SplitToSequence", ["x", "one"], ["s"], axis=1)
+            self.check_nodes([one, kept] + joined, 18, described_x, {"x": x}, [(x * x)[:, :, None].reshape(2, extent, 1), np.array(extent)],
+                             buckets="N=8")
+
+
 class Scans(Graphs):
     def test_scalars(self):
         """States and elements of rank 0; two states, of which one is a product."""

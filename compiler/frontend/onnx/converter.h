@@ -43,6 +43,7 @@ public:
   const Digest& source_digest() const;                ///< of the model
   bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
   bool takes_meant_alone() const { return form_.takes_meant_alone; }
+  bool stacks_elements() const { return form_.stacks_elements; }
   std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room
   /// Whether the extent is the same in all samples of the free dims: of a constant, and of an input's axis
   /// that is not free.

@@ -72,6 +72,8 @@ struct ImportForm {
   bool is_sample = false;
   /// Where a node takes a range of extents, only the one that is most often meant is right.
   bool takes_meant_alone = false;
+  /// Also where their number is known, the elements along an axis are one tensor when they become a sequence.
+  bool stacks_elements = false;
   /// By input, the axes whose extents are free dims.
   std::map<std::string, std::set<size_t>> free_axes = {};
   /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent

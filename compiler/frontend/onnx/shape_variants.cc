@@ -168,6 +168,12 @@ int64_t largest_of(const ir::Graph& graph) {
   return largest;
 }
 
+bool are_alike(const std::vector<ir::ShapedGraph>& samples) {
+  return !samples.empty() && std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph& sample) {
+    return sample.graph.nodes().size() == samples.front().graph.nodes().size();
+  });
+}
+
 ir::Variants import_signature(const ModelSource& source, const ImportOptions& options,
                               const Signature& signature, const ShapeBuckets& buckets,
                               const ir::OpRegistry& ops) {
@@ -180,13 +186,14 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
   std::vector<int64_t> anchor;
   for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
-  bool is_supported = false;
+  bool is_supported = false, stacks_elements = false;
   const auto try_import = [&](const std::vector<int64_t>& dims, ImportStop* stop,
                               bool meant_alone = false) -> std::optional<ir::Graph> {
     try {
       ImportOptions sample = bound(options, signature, dims);
       sample.form.is_sample = true;
       sample.form.takes_meant_alone = meant_alone;
+      sample.form.stacks_elements = stacks_elements;
       ir::Graph graph = import_model(source, sample, ops, stop);
       is_supported = true;
       return graph;
@@ -218,6 +225,14 @@ ir::Variants import_signature(const ModelSource& source, const ImportOptions& op
   std::vector<std::vector<int64_t>> asked;
   if (std::none_of(extents.begin(), extents.end(), is_open)) asked = combinations(extents);
   sample_shapes(import_at, stops(false), anchor, asked, variants, stops(true));
+  // Lists of the elements along a free axis differ in length.
+  if (!are_alike(variants.samples) && read_facts(source).ops.count("SplitToSequence") != 0) {
+    ir::Variants stacked;
+    stacked.free_dims = variants.free_dims;
+    stacks_elements = true;
+    sample_shapes(import_at, stops(false), anchor, asked, stacked, stops(true));
+    if (are_alike(stacked.samples)) variants = std::move(stacked);
+  }
   for (const ir::DependentDim& each : variants.dependents) {
     if (extents[each.dim].empty()) extents[each.dim] = {0};
   }

@@ -18,6 +18,8 @@ namespace {
 using V = ir::ValueId;
 using Bindings = std::optional<std::vector<Binding>>;
 constexpr int64_t kMaxParts = 1 << 16;
+/// Samples of an extent go far beyond what runs have.
+constexpr int64_t kMaxPartsOfSample = 1 << 10;
 
 class Split {
 public:
@@ -40,8 +42,8 @@ public:
     if (is_list) return of_known(node_.known_ints(1, "split"));
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
-    if (!is_counted()) return of_known(even(size));
-    return size == 1 ? single_elements() : by_size(split);
+    if (size == 1) return single_elements();
+    return is_counted() ? by_size(split) : of_known(even(size));
   }
 
 private:
@@ -53,6 +55,8 @@ private:
   }
 
   std::vector<int64_t> even(int64_t size) {
+    if (node_.is_sample() && extent_ / size > kMaxPartsOfSample)
+      node_.invalid(std::to_string(extent_ / size) + " parts");
     if (extent_ / size > kMaxParts)
       node_.unsupported("split", std::to_string(extent_ / size) + " parts are not implemented");
     std::vector<int64_t> sizes;
@@ -62,7 +66,7 @@ private:
 
   Bindings single_elements() {
     const bool drops = !context_.has_input(1) && node_.int_attr("keepdims", 1) == 0;
-    if (is_counted()) {
+    if (is_counted() || node_.stacks_elements()) {
       const V all = with_axis_at(node_, x_, axis_, 0);
       return std::vector{stack_of_parts(context_, drops ? all : c_.unsqueeze(all, axis_ + 1))};
     }
