@@ -78,6 +78,17 @@ class Sequences(Graphs):
             self.check_nodes([one, kept] + joined, 18, described_x, {"x": x}, [(x * x)[:, :, None].reshape(2, extent, 1), np.array(extent)],
                              buckets="N=8")
 
+    def test_parts_of_an_axis_of_any_extent(self):
+        """Of three elements each, of which the last has what is left."""
+        nodes = [helper.make_node("Constant", [], ["three"], value_int=3), helper.make_node("Constant", [], ["last"], value_int=-1),
+                 helper.make_node("SplitToSequence", ["x", "three"], ["s"]), helper.make_node("ConcatFromSequence", ["s"], ["y0"], axis=0),
+                 helper.make_node("SequenceAt", ["s", "last"], ["y1"]), helper.make_node("SequenceLength", ["s"], ["y2"])]
+        for extent in (1, 3, 7, 40):
+            x = floats(extent, 2)
+            start = (extent - 1) // 3 * 3
+            self.check_nodes(nodes, 24, [helper.make_tensor_value_info("x", FLOAT, ["N", 2])], {"x": x},
+                             [x, x[start:], np.array(start // 3 + 1)], buckets="N=8")
+
 
 class Scans(Graphs):
     def test_scalars(self):

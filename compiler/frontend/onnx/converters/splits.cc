@@ -43,7 +43,8 @@ public:
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
-    return is_counted() ? by_size(split) : of_known(even(size));
+    if (is_counted()) return by_size(split);
+    return node_.stacks_elements() ? stacked(size) : of_known(even(size));
   }
 
 private:
@@ -152,6 +153,14 @@ private:
     const V lengths = c_.binary("max", c_.binary("min", c_.sub(count, starts), size), zero);
     const V parts = c_.div(c_.minus(c_.add(count, size), 1), size);
     return std::vector{counted(parts_at(starts, lengths, room), parts)};
+  }
+
+  /// Parts of a known size of what is all there, as one tensor.
+  Bindings stacked(int64_t size) {
+    const int64_t parts = extent_ / size + (extent_ % size == 0 ? 0 : 1);
+    const V starts = c_.mul(c_.ints(c_.count_to(parts), {parts}), c_.ints({size}, {1}));
+    const V rest = c_.sub(c_.ints({extent_}, {1}), starts);
+    return std::vector{parts_at(starts, c_.binary("min", rest, c_.ints({size}, {1})), size)};
   }
 
   Binding counted(Binding parts, V count) {
