@@ -233,9 +233,10 @@ std::optional<DimFormula> DimFitter::fit_half(const std::vector<int64_t>& values
   return std::nullopt;
 }
 
-/// What has a formula where it is between two bounds, and is one of them elsewhere. A dim of its own.
+/// What has a formula where it is between two bounds, and is one of them elsewhere. A dim of its own. A known
+/// extent and a number, or a quotient.
 std::optional<DimFormula> DimFitter::fit_within(size_t dim, const std::vector<int64_t>& values, int64_t least,
-                                                int64_t most) {
+                                                int64_t most, bool is_quotient) {
   constexpr size_t kFewest = 4;
   std::vector<std::vector<int64_t>> inner_samples;
   std::vector<int64_t> inner;
@@ -258,10 +259,13 @@ std::optional<DimFormula> DimFitter::fit_within(size_t dim, const std::vector<in
     }
     return of;
   };
-  if (auto formula = bounded(moved(single(1, identity(dim))))) return formula;
-  for (const auto& [extents, formula] : known_) {
-    if (!formula || !varies(extents)) continue;
-    if (auto found = bounded(moved(*formula))) return found;
+  if (!is_quotient) {
+    if (auto formula = bounded(moved(single(1, identity(dim))))) return formula;
+    for (const auto& [extents, formula] : known_) {
+      if (!formula || !varies(extents)) continue;
+      if (auto found = bounded(moved(*formula))) return found;
+    }
+    return std::nullopt;
   }
   if (inner.size() < kFewest) return std::nullopt;
   DimFitter between(std::move(inner_samples));
@@ -275,13 +279,15 @@ std::optional<DimFormula> DimFitter::fit_bounded(size_t dim, const std::vector<i
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const auto is_reached = [&](int64_t bound) { return std::count(values.begin(), values.end(), bound) >= 2; };
   constexpr DerivedExtent kOpen{};
-  if (*high >= 0 && is_reached(*high)) {
-    if (auto formula = fit_within(dim, values, kOpen.least, *high)) return formula;
+  const bool has_most = *high >= 0 && is_reached(*high), has_least = is_reached(*low);
+  // A quotient is near what two bounds make of a sum.
+  for (const bool is_quotient : {false, true}) {
+    std::optional<DimFormula> formula;
+    if (has_most) formula = fit_within(dim, values, kOpen.least, *high, is_quotient);
+    if (!formula && has_least) formula = fit_within(dim, values, *low, kOpen.most, is_quotient);
+    if (!formula && has_most && has_least) formula = fit_within(dim, values, *low, *high, is_quotient);
+    if (formula) return formula;
   }
-  if (is_reached(*low)) {
-    if (auto formula = fit_within(dim, values, *low, kOpen.most)) return formula;
-  }
-  if (*high >= 0 && is_reached(*high) && is_reached(*low)) return fit_within(dim, values, *low, *high);
   return std::nullopt;
 }
 

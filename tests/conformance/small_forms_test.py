@@ -126,6 +126,14 @@ class Ends(OneNode):
     def test_shapes_of_nothing(self):
         self.check("Shape", 25, [floats(3, 4, 5)], [np.array([], np.int64)], start=2, end=1)
 
+    def test_slices_that_short_axes_end(self):
+        for start, end, step in ((2, 10, 1), (2, 10, 2), (-3, 2**40, 1), (10, -2**40, -1)):
+            for extent in (1, 4, 9, 11, 40):
+                x = floats(extent, 2)
+                right = x[start:None if abs(end) > extent else end:step]
+                operands = [x, *(np.array([value], np.int64) for value in (start, end, 0, step))]
+                self.check("Slice", 13, operands, [right], constants=(1, 2, 3, 4), free={0: {0: "N"}}, buckets="N=16")
+
     def test_a_sum_over_no_index(self):
         self.check("Einsum", 12, [np.array(5.0)], [np.array(5.0)], equation="->")
 

@@ -231,6 +231,21 @@ TEST(DimFit, BetweenTwoBounds) {
   EXPECT_EQ(evaluate(*formula, with_derived(std::vector<int64_t>{37}, fitter.derived())), 71);
 }
 
+/// Of the few samples between two bounds quotients hold as well.
+TEST(DimFit, SumsBetweenTwoBoundsComeBeforeQuotients) {
+  std::vector<std::vector<int64_t>> samples = {{16}};
+  for (const int64_t t : {17, 18, 19, 21, 23, 24, 27, 29, 993, 1936, 1, 2, 3, 4, 5, 7})
+    samples.push_back({t});
+  std::vector<int64_t> values;
+  const auto of = [](int64_t t) { return std::clamp<int64_t>(t - 2, 0, 8); };
+  for (const auto& dims : samples) values.push_back(of(dims[0]));
+  plan::DimFitter fitter(samples);
+  const auto formula = fitter.fit(values);
+  ASSERT_TRUE(formula.has_value());
+  for (int64_t t = 1; t < 100; ++t)
+    EXPECT_EQ(evaluate(*formula, with_derived(std::vector<int64_t>{t}, fitter.derived())), of(t)) << t;
+}
+
 TEST(DimFit, RatiosOfFloat32) {
   std::vector<std::vector<int64_t>> samples = {{8, 16}};
   for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 101, 977, 1920}) {
