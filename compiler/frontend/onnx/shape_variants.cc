@@ -174,112 +174,159 @@ bool are_alike(const std::vector<ir::ShapedGraph>& samples) {
   });
 }
 
-ir::Variants import_signature(const ModelSource& source, const ImportOptions& options,
-                              const Signature& signature, const ShapeBuckets& buckets,
-                              const ir::OpRegistry& ops) {
-  ir::Variants variants;
-  if (signature.free_dims.empty()) {
-    variants.graphs.push_back({{}, import_model(source, options, ops)});
+class VariantImport {
+public:
+  VariantImport(const ModelSource& source, const ImportOptions& options, const Signature& signature,
+                const ShapeBuckets& buckets, const ir::OpRegistry& ops)
+      : source_(source),
+        options_(options),
+        signature_(signature),
+        ops_(ops),
+        extents_(extents_of(signature, buckets)),
+        is_room_given_(!signature.has_room || buckets.count(std::string(kLoopRoom)) != 0) {}
+
+  ir::Variants run() {
+    ir::Variants variants;
+    if (signature_.free_dims.empty()) {
+      variants.graphs.push_back({{}, import_model(source_, options_, ops_)});
+      return variants;
+    }
+    variants.free_dims = signature_.free_dims;
+    std::vector<int64_t> anchor;
+    for (const std::vector<int64_t>& own : extents_) anchor.push_back(own.empty() ? 0 : own.front());
+    take_samples(anchor, variants);
+    for (const ir::DependentDim& each : variants.dependents) {
+      if (extents_[each.dim].empty()) extents_[each.dim] = {0};
+    }
+    import_asked(variants);
+    if (variants.graphs.empty() && variants.samples.empty()) {
+      for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
+      import_model(source_, bound(options_, signature_, anchor), ops_);
+      throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
+    }
+    variants.input_shapes =
+        shapes_of(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
     return variants;
   }
-  variants.free_dims = signature.free_dims;
-  std::vector<std::vector<int64_t>> extents = extents_of(signature, buckets);
-  std::vector<int64_t> anchor;
-  for (const std::vector<int64_t>& own : extents) anchor.push_back(own.empty() ? 0 : own.front());
-  bool is_supported = false, stacks_elements = false;
-  const auto try_import = [&](const std::vector<int64_t>& dims, ImportStop* stop,
-                              bool meant_alone = false) -> std::optional<ir::Graph> {
-    try {
-      ImportOptions sample = bound(options, signature, dims);
-      sample.form.is_sample = true;
-      sample.form.takes_meant_alone = meant_alone;
-      sample.form.stacks_elements = stacks_elements;
-      ir::Graph graph = import_model(source, sample, ops, stop);
-      is_supported = true;
-      return graph;
-    } catch (const Error& error) {
-      // The model does not take these extents; another sample may show it. Of a model that is supported, the
-      // extents of a far one may not be.
-      bool refused = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kInvalidTensor ||
-                     error.code() == ErrorCode::kMemoryBudget ||
-                     (is_supported && error.code() == ErrorCode::kOperatorAttributeNotImplemented);
-      // Extents of 1 hide which axis depends on data; of no elements little can be said.
-      const bool hides = std::find(dims.begin(), dims.end(), 1) != dims.end();
-      const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
-      refused = refused || is_empty || (hides && error.code() == ErrorCode::kShapeRequired);
-      if (!refused) throw;
-      return std::nullopt;
-    }
-  };
-  const ImportAt import_at = [&](const std::vector<int64_t>& dims) { return try_import(dims, nullptr); };
-  const auto stops = [&](bool meant_alone) -> StopAt {
-    return [&, meant_alone](const std::vector<int64_t>& dims) {
-      ImportStop stop;
-      // What fails elsewhere than at a node got nowhere.
-      if (!try_import(dims, &stop, meant_alone) && stop.node == -1) stop.node = 0;
-      return stop;
+
+private:
+  /// The shapes with kernels of their own. A dim without a bucket has no size to make kernels for: all its
+  /// shapes are the generic plan's.
+  std::vector<std::vector<int64_t>> asked() const {
+    const bool is_open = std::any_of(extents_.begin(), extents_.end(),
+                                     [](const std::vector<int64_t>& each) { return each.empty(); });
+    return is_open ? std::vector<std::vector<int64_t>>() : combinations(extents_);
+  }
+
+  void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
+    const ImportAt import_at = [this](const std::vector<int64_t>& dims) {
+      return import_sample(dims, false, nullptr);
     };
-  };
-  // A dim without a bucket has no size to make kernels for: all its shapes are the generic plan's.
-  const auto is_open = [](const std::vector<int64_t>& each) { return each.empty(); };
-  std::vector<std::vector<int64_t>> asked;
-  if (std::none_of(extents.begin(), extents.end(), is_open)) asked = combinations(extents);
-  sample_shapes(import_at, stops(false), anchor, asked, variants, stops(true));
-  // Lists of the elements along a free axis differ in length.
-  if (!are_alike(variants.samples) && read_facts(source).ops.count("SplitToSequence") != 0) {
+    const auto stops = [this](bool meant_alone) -> StopAt {
+      return [this, meant_alone](const std::vector<int64_t>& dims) {
+        ImportStop stop;
+        // What fails elsewhere than at a node got nowhere.
+        if (!import_sample(dims, meant_alone, &stop) && stop.node == -1) stop.node = 0;
+        return stop;
+      };
+    };
+    sample_shapes(import_at, stops(false), anchor, asked(), variants, stops(true));
+    if (are_alike(variants.samples) || read_facts(source_).ops.count("SplitToSequence") == 0) return;
+    // Lists of the elements along a free axis differ in length.
     ir::Variants stacked;
     stacked.free_dims = variants.free_dims;
-    stacks_elements = true;
-    sample_shapes(import_at, stops(false), anchor, asked, stacked, stops(true));
+    stacks_elements_ = true;
+    sample_shapes(import_at, stops(false), anchor, asked(), stacked, stops(true));
     if (are_alike(stacked.samples)) variants = std::move(stacked);
   }
-  for (const ir::DependentDim& each : variants.dependents) {
-    if (extents[each.dim].empty()) extents[each.dim] = {0};
+
+  /// Nothing where the model does not take the dims. `stop`: where the import ended, or null.
+  std::optional<ir::Graph> import_sample(const std::vector<int64_t>& dims, bool meant_alone,
+                                         ImportStop* stop) {
+    try {
+      ImportOptions sample = bound(options_, signature_, dims);
+      sample.form.is_sample = true;
+      sample.form.takes_meant_alone = meant_alone;
+      sample.form.stacks_elements = stacks_elements_;
+      ir::Graph graph = import_model(source_, sample, ops_, stop);
+      is_supported_ = true;
+      return graph;
+    } catch (const Error& error) {
+      if (!is_of_extents(error, dims)) throw;
+      return std::nullopt;
+    }
   }
-  std::set<std::vector<int64_t>> made;
-  if (std::none_of(extents.begin(), extents.end(), is_open)) {
-    for (const std::vector<int64_t>& choice : combinations(extents)) {
+
+  /// Whether another sample may show what this one does not.
+  bool is_of_extents(const Error& error, const std::vector<int64_t>& dims) const {
+    const auto has = [&](int64_t extent) {
+      return std::find(dims.begin(), dims.end(), extent) != dims.end();
+    };
+    switch (error.code()) {
+      case ErrorCode::kInvalidModel:
+      case ErrorCode::kInvalidTensor:
+      case ErrorCode::kMemoryBudget:
+        return true;
+      case ErrorCode::kOperatorAttributeNotImplemented:
+        // Of a model that is supported, the extents of a far one may not be.
+        return is_supported_ || has(0);
+      case ErrorCode::kShapeRequired:
+        // Extents of 1 hide which axis depends on data.
+        return has(1) || has(0);
+      default:
+        // Of no elements little can be said.
+        return has(0);
+    }
+  }
+
+  void import_asked(ir::Variants& variants) const {
+    std::set<std::vector<int64_t>> made;
+    for (const std::vector<int64_t>& choice : asked()) {
       const std::vector<int64_t> dims = ir::with_dependents(choice, variants.dependents);
       if (!made.insert(dims).second) continue;
-      const bool is_given = !signature.has_room || buckets.count(std::string(kLoopRoom)) != 0;
+      const bool is_needed = is_room_given_ || variants.samples.empty();
       std::optional<ir::Graph> graph;
       try {
-        graph = import_model(source, bound(options, signature, dims), ops);
+        graph = import_model(source_, bound(options_, signature_, dims), ops_);
       } catch (const Error&) {
         // Several extents have the same room, whose product may be more than there can be.
-        if (is_given || variants.samples.empty()) throw;
+        if (is_needed) throw;
         continue;
       }
-      if (is_given || variants.samples.empty() || largest_of(*graph) <= kMostOfRoom)
+      if (is_needed || largest_of(*graph) <= kMostOfRoom)
         variants.graphs.push_back({dims, std::move(*graph)});
     }
   }
-  if (variants.graphs.empty() && variants.samples.empty()) {
-    for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
-    import_model(source, bound(options, signature, anchor), ops);
-    throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
-  }
-  const ir::Graph& first =
-      variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph;
-  for (const ir::ValueId input : first.inputs()) {
-    const ir::Value& value = first.value(input);
-    const auto found = signature.shapes.find(value.name);
-    variants.input_shapes.push_back(found != signature.shapes.end()
-                                        ? found->second
-                                        : DimShape(value.type.shape.begin(), value.type.shape.end()));
-    if (variants.input_shapes.back().size() < value.type.shape.size())
-      variants.input_shapes.back().emplace_back(value.type.shape.back());
-    // A dim that stays without a name was bound: the graph says to what.
-    DimShape& shape = variants.input_shapes.back();
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const std::string* name = std::get_if<std::string>(&shape[d]);
-      if (name != nullptr && std::find(signature.free_dims.begin(), signature.free_dims.end(), *name) ==
-                                 signature.free_dims.end())
-        shape[d] = value.type.shape[d];
+
+  /// Of the graph's inputs, free dims by name.
+  std::vector<DimShape> shapes_of(const ir::Graph& graph) const {
+    std::vector<DimShape> shapes;
+    for (const ir::ValueId input : graph.inputs()) {
+      const ir::Value& value = graph.value(input);
+      const Shape& own = value.type.shape;
+      const auto found = signature_.shapes.find(value.name);
+      DimShape shape = found != signature_.shapes.end() ? found->second : DimShape(own.begin(), own.end());
+      if (shape.size() < own.size()) shape.emplace_back(own.back());
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const auto* name = std::get_if<std::string>(&shape[d]);
+        const std::vector<std::string>& names = signature_.free_dims;
+        // A dim that stays without a name was bound: the graph says to what.
+        if (name != nullptr && std::find(names.begin(), names.end(), *name) == names.end()) shape[d] = own[d];
+      }
+      shapes.push_back(std::move(shape));
     }
+    return shapes;
   }
-  return variants;
-}
+
+  const ModelSource& source_;
+  const ImportOptions& options_;
+  const Signature& signature_;
+  const ir::OpRegistry& ops_;
+  std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
+  const bool is_room_given_;                   ///< by the user, or there is none
+  bool is_supported_ = false;                  ///< some shape was imported
+  bool stacks_elements_ = false;               ///< ImportForm::stacks_elements
+};
 
 }  // namespace
 
@@ -288,12 +335,14 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   const ModelFacts facts = read_facts(source);
   if (buckets.count(std::string(kLoopRoom)) == 0) {
     try {
-      return import_signature(source, options, Signature(facts, options, buckets, false), buckets, ops);
+      const Signature signature(facts, options, buckets, false);
+      return VariantImport(source, options, signature, buckets, ops).run();
     } catch (const Error& error) {
       if (!may_want_room(error, facts)) throw;
     }
   }
-  return import_signature(source, options, Signature(facts, options, buckets, true), buckets, ops);
+  const Signature signature(facts, options, buckets, true);
+  return VariantImport(source, options, signature, buckets, ops).run();
 }
 
 }  // namespace tensormill::frontend::onnx
