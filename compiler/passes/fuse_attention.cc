@@ -135,6 +135,9 @@ private:
     const bool alike =
         q->heads == k->heads && q->heads == v->heads && q->width == k->width && q->width == v->width;
     const Shape merged = {shape[0], shape[2], q->heads * q->width};
+    // The same keys and values for all rows of a batch broadcast: the products stay.
+    const auto batch_of = [&](const HeadSource& source) { return type(source.value).shape[0]; };
+    if (batch_of(*q) != shape[0] || batch_of(*k) != shape[0] || batch_of(*v) != shape[0]) return;
     if (!alike || type(merge->outputs[0]).shape != merged) return;
     const auto has_type = [&](const HeadSource& source) {
       return type(source.value).dtype == type(mixed).dtype;

@@ -80,6 +80,22 @@ TEST(FuseAttention, LeavesScoresThatAreReadElsewhere) {
   EXPECT_EQ(count(graph, "attention"), 0);
 }
 
+/// One picture's keys for all rows of queries: their products broadcast, and attention would not.
+TEST(FuseAttention, LeavesKeysOfAnotherBatch) {
+  Net net;
+  const auto split = [&](const Shape& shape, Shape perm) {
+    const ir::ValueId x = net.input({shape[0], shape[1], shape[2] * shape[3]});
+    return net.add("transpose", {net.add("reshape", {x}, {{"shape", shape}})}, {{"perm", std::move(perm)}});
+  };
+  const ir::ValueId q = split({2, 5, 3, 8}, {0, 2, 1, 3});
+  const ir::ValueId k = split({1, 7, 3, 8}, {0, 2, 3, 1}), v = split({1, 7, 3, 8}, {0, 2, 1, 3});
+  const ir::ValueId shares = net.add("softmax", {net.add("matmul", {q, k}, {})}, {{"axis", int64_t{3}}});
+  const ir::ValueId mix = net.add("matmul", {shares, v}, {});
+  const ir::ValueId back = net.add("transpose", {mix}, {{"perm", Shape{0, 2, 1, 3}}});
+  net.graph.set_outputs({net.add("reshape", {back}, {{"shape", Shape{2, 5, 24}}})});
+  EXPECT_EQ(count(rewritten(net.graph, &passes::fuse_attention), "attention"), 0);
+}
+
 ir::Graph layer_norm_net(Shape axes, bool affine) {
   Net net;
   const ir::ValueId x = net.input({3, 4, 7});
