@@ -486,7 +486,8 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!formula) formula = fit_product(values, dims);
   if (!formula) formula = fit_sum(values, dims);
   if (!formula) formula = fit_multiple(values);
-  return formula ? formula : fit_half(values, dims);
+  if (!formula) formula = fit_half(values, dims);
+  return formula || dims.size() == 1 ? formula : fit_bounded_sum(values);
 }
 
 }  // namespace tensormill::plan
