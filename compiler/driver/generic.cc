@@ -9,6 +9,7 @@
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/dim_fit.h"
 #include "compiler/plan/sharing.h"
 #include "compiler/te/verify.h"
 #include "runtime/base/error.h"
@@ -120,15 +121,68 @@ ShapesByName shapes_of(const ir::Graph& graph) {
   return shapes;
 }
 
-/// Compares a generic plan with the model.
+/// Where slices of the samples start. An axis that ends before that moves it, and no extent shows it where as
+/// many elements are left.
+class SliceStarts {
+public:
+  explicit SliceStarts(const std::vector<const ir::ShapedGraph*>& samples)
+      : num_nodes_(samples.front()->graph.nodes().size()), fitter_(dims_of(samples)) {
+    const bool is_alike = std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph* sample) {
+      return sample->graph.nodes().size() == num_nodes_;
+    });
+    for (size_t i = 0; i < num_nodes_ && is_alike; ++i) {
+      if (samples.front()->graph.nodes()[i].op == "slice") add(samples, i);
+    }
+  }
+
+  /// False where a start is known to be another one.
+  bool give(const ir::ShapedGraph& shaped) const {
+    if (shaped.graph.nodes().size() != num_nodes_) return true;
+    const std::vector<int64_t> dims = with_derived(shaped.dims, fitter_.derived());
+    return std::all_of(starts_.begin(), starts_.end(), [&](const Start& start) {
+      const ir::Node& node = shaped.graph.nodes()[start.node];
+      return node.op != "slice" || node.attrs.ints_of("starts").at(start.axis) == evaluate(start.value, dims);
+    });
+  }
+
+private:
+  struct Start {
+    size_t node = 0, axis = 0;
+    DimFormula value;
+  };
+
+  static std::vector<std::vector<int64_t>> dims_of(const std::vector<const ir::ShapedGraph*>& samples) {
+    std::vector<std::vector<int64_t>> dims;
+    for (const ir::ShapedGraph* sample : samples) dims.push_back(sample->dims);
+    return dims;
+  }
+
+  void add(const std::vector<const ir::ShapedGraph*>& samples, size_t node) {
+    const size_t rank = samples.front()->graph.nodes()[node].attrs.ints_of("starts").size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      std::vector<int64_t> values;
+      for (const ir::ShapedGraph* sample : samples)
+        values.push_back(sample->graph.nodes()[node].attrs.ints_of("starts").at(axis));
+      if (std::optional<DimFormula> value = fitter_.fit(values)) starts_.push_back({node, axis, *value});
+    }
+  }
+
+  size_t num_nodes_;
+  plan::DimFitter fitter_;
+  std::vector<Start> starts_;
+};
+
+/// Compares a generic plan of the samples with the model.
 class ShapeComparison {
 public:
-  ShapeComparison(const ir::Variants& variants, const package::GenericPlan& generic) : generic_(generic) {
+  ShapeComparison(const ir::Variants& variants, const std::vector<const ir::ShapedGraph*>& samples,
+                  const package::GenericPlan& generic)
+      : generic_(generic), starts_(samples) {
     // A pass may have changed the form of what keeps its name.
     for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
     for (const ir::ShapedGraph* sample : {&variants.samples.front(), &variants.samples.back()})
       compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
-    for (const ir::ShapedGraph& small : variants.small) small_.emplace(small.dims, &small.graph);
+    for (const ir::ShapedGraph& small : variants.small) small_.emplace(small.dims, &small);
   }
 
   /// Whether the plan can be bound to the check's dims, and its outputs and, as far as they are known, its
@@ -140,7 +194,8 @@ public:
         if (plan.buffers[static_cast<size_t>(plan.outputs[i].buffer)].shape != check.outputs[i]) return false;
       }
       const auto small = small_.find(check.dims);
-      return small == small_.end() || equal_of(plan, *small->second) == compared_;
+      if (small == small_.end()) return true;
+      return equal_of(plan, small->second->graph) == compared_ && starts_.give(*small->second);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
       return false;
@@ -160,8 +215,9 @@ private:
   }
 
   const package::GenericPlan& generic_;
+  SliceStarts starts_;
   std::set<size_t> compared_;  ///< buffers
-  std::map<std::vector<int64_t>, const ir::Graph*> small_;
+  std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
 };
 
 bool is_dependent(const ir::Variants& variants, size_t dim) {
@@ -184,11 +240,13 @@ int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
 
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
 /// does not are below its minimums; so is 0 where the model does not take it. Returns those without a 0.
-std::set<std::vector<int64_t>> check_outputs_of(const ir::Variants& variants, package::GenericPlan& plan) {
+std::set<std::vector<int64_t>> check_outputs_of(const ir::Variants& variants,
+                                                const std::vector<const ir::ShapedGraph*>& samples,
+                                                package::GenericPlan& plan) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
   std::set<std::vector<int64_t>> refused;
   plan.minimums.assign(base.size(), 0);
-  const ShapeComparison comparison(variants, plan);
+  const ShapeComparison comparison(variants, samples, plan);
   std::vector<int64_t> minimums(base.size(), 1);
   std::set<size_t> may_be_empty;
   for (const ir::ShapeCheck& check : variants.checks) {
@@ -269,7 +327,7 @@ Generalized generalize(const ir::Variants& variants, const std::vector<const ir:
   model.plan.multiples = variants.multiples;
   Generalized result{samples,         std::move(graphs.hidden), std::move(first),
                      std::move(last), std::move(model),         {}};
-  result.refused = check_outputs_of(variants, result.model.plan);
+  result.refused = check_outputs_of(variants, samples, result.model.plan);
   return result;
 }
 

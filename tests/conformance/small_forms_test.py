@@ -134,6 +134,18 @@ class Ends(OneNode):
                 operands = [x, *(np.array([value], np.int64) for value in (start, end, 0, step))]
                 self.check("Slice", 13, operands, [right], constants=(1, 2, 3, 4), free={0: {0: "N"}}, buckets="N=16")
 
+    def test_starts_that_short_axes_move(self):
+        """The last four in steps of two are as many of three elements, but others."""
+        def check(extent):
+            x = floats(extent, 2)
+            operands = [x, *(np.array([value], np.int64) for value in (-4, 2**40, 0, 2))]
+            self.check("Slice", 13, operands, [x[-4::2]], constants=(1, 2, 3, 4), free={0: {0: "N"}}, buckets="N=8")
+
+        for extent in (4, 5, 9):
+            check(extent)
+        with self.assertRaisesRegex(AssertionError, "an extent is 3, the model takes 4 at least"):
+            check(3)
+
     def test_a_sum_over_no_index(self):
         self.check("Einsum", 12, [np.array(5.0)], [np.array(5.0)], equation="->")
 

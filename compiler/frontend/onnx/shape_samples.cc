@@ -216,7 +216,7 @@ private:
   void add_checks() {
     for (size_t d = 0; d < base_.size(); ++d) {
       if (is_dependent(d)) continue;
-      for (const int64_t extent : {0, 1, 2, 3, 4, 5, 7, 16, 31, 33, 100}) {
+      for (const int64_t extent : {0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 33, 100}) {
         Dims dims = base_;
         dims[d] = extent * steps_[d];
         add_check(dims);
