@@ -49,13 +49,14 @@ Tensor GraphExecutor::input_copy(size_t index) const {
 }
 
 void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
-  if (dims == bound_plan_->dims) return;
+  if (dims == bound_plan_->dims) return refused_.reset();
   std::shared_ptr<const package::BoundPlan> plan = package_->bind(dims);
   std::vector<std::optional<Tensor>> kept(inputs().size());
   for (size_t i = 0; i < kept.size(); ++i) {
     if (input_set_[i] && plan->plan.inputs[i].shape == inputs()[i].shape) kept[i] = input_copy(i);
   }
   bind_plan(std::move(plan));
+  refused_.reset();
   input_set_.assign(kept.size(), false);
   for (size_t i = 0; i < kept.size(); ++i) {
     if (kept[i]) set_input(i, {kept[i]->dtype(), kept[i]->shape(), kept[i]->data()});
@@ -86,14 +87,29 @@ std::vector<std::optional<int64_t>> GraphExecutor::named_dims(size_t index, cons
   return named;
 }
 
+bool GraphExecutor::names_all(const std::vector<std::optional<int64_t>>& named) const {
+  for (const DimShape& declared : package_->package().plans().input_shapes) {
+    for (const Dim& extent : declared) {
+      const std::optional<size_t> at = free_dim(package_->package().plans(), extent);
+      if (at && !named[*at]) return false;
+    }
+  }
+  return true;
+}
+
 bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
   const package::PlanSet& plans = package_->package().plans();
   const std::vector<std::optional<int64_t>> named = named_dims(index, tensor);
   std::vector<int64_t> dims = bound_plan_->dims;
-  for (size_t at = 0; at < dims.size(); ++at) dims[at] = named[at].value_or(dims[at]);
+  std::vector<std::optional<int64_t>> wanted = refused_ ? wanted_ : named;
+  for (size_t at = 0; at < dims.size(); ++at) {
+    if (named[at]) wanted[at] = named[at];
+    dims[at] = wanted[at].value_or(dims[at]);
+  }
   dims = package::settled_dims(plans, std::move(dims));
   // What is set and loses its shape though no dim of it was named may get it back by an input that is to
   // come.
+  std::map<size_t, Tensor> lost;
   for (size_t i = 0; i < inputs().size(); ++i) {
     bool follows = false, is_named = false;
     for (const Dim& declared : plans.input_shapes[i]) {
@@ -101,15 +117,26 @@ bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
       if (!at || dims[*at] == bound_plan_->dims[*at]) continue;
       (named[*at] ? is_named : follows) = true;
     }
-    if (input_set_[i] && i != index && follows && !is_named) waiting_.insert_or_assign(i, input_copy(i));
+    if (input_set_[i] && i != index && follows && !is_named) lost.emplace(i, input_copy(i));
   }
-  bind_dims(dims);
-  waiting_.erase(index);
-  for (size_t at = 0; at < dims.size(); ++at) {
-    if (named[at].value_or(dims[at]) == dims[at]) continue;
-    waiting_.emplace(index, copy_of(tensor.dtype, tensor.shape, tensor.data));
+  const auto wait = [&] {
+    waiting_.insert_or_assign(index, copy_of(tensor.dtype, tensor.shape, tensor.data));
     input_set_[index] = false;
     return false;
+  };
+  try {
+    bind_dims(dims);
+  } catch (const Error& error) {
+    // Beside what the other inputs were no plan takes it; what they are to be may be something else.
+    if (names_all(named)) throw;
+    refused_ = error;
+    wanted_ = std::move(wanted);
+    return wait();
+  }
+  for (auto& [input, copy] : lost) waiting_.insert_or_assign(input, std::move(copy));
+  waiting_.erase(index);
+  for (size_t at = 0; at < dims.size(); ++at) {
+    if (named[at].value_or(dims[at]) != dims[at]) return wait();
   }
   set_waiting();
   return true;
@@ -128,6 +155,7 @@ void GraphExecutor::set_waiting() {
 }
 
 void GraphExecutor::check_set() const {
+  if (refused_) throw Error(*refused_);
   for (size_t i = 0; i < input_set_.size(); ++i) {
     const package::Port& port = inputs()[i];
     if (const auto waiting = waiting_.find(i); waiting != waiting_.end()) {
@@ -145,7 +173,8 @@ void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
   const auto buffer = [&]() -> const package::Buffer& {
     return plan().buffers[static_cast<size_t>(inputs()[index].buffer)];
   };
-  const bool binds = package_->package().plans().is_dynamic() && tensor.shape != buffer().shape;
+  const bool binds =
+      package_->package().plans().is_dynamic() && (refused_.has_value() || tensor.shape != buffer().shape);
   if (binds && !bind_shape(index, tensor)) return;
   // A stranger's plan may hold an extent that it names.
   const package::Port& port = inputs()[index];

@@ -207,6 +207,7 @@ std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
 void GraphExecutor::clear_inputs() {
   input_set_.assign(inputs().size(), false);
   waiting_.clear();
+  refused_.reset();
 }
 
 int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/exec/loop_runner.h"
 #include "runtime/host_ops/registry.h"
@@ -80,9 +81,10 @@ public:
   size_t output_index(std::string_view name) const;
 
   /// Copies. A shape that binds free dims to other values does so, as bind_dims; one that has to agree with
-  /// those of other inputs waits for them, up to the run. Throws Error(kInvalidTensor) with both sides for an
-  /// unknown name, another dtype or a shape that the model does not take, or a string that is longer than the
-  /// input's or no UTF-8; strings may have another width than the input's.
+  /// those of other inputs, or that no plan takes beside what they were, waits for them, up to the run.
+  /// Throws Error(kInvalidTensor) with both sides for an unknown name, another dtype or a shape that the
+  /// model does not take, or a string that is longer than the input's or no UTF-8; strings may have another
+  /// width than the input's.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
   /// The input's own storage, to decode into; counts as set.
@@ -131,6 +133,8 @@ private:
   Tensor input_copy(size_t index) const;
   /// The free dims that the tensor as input `index` says.
   std::vector<std::optional<int64_t>> named_dims(size_t index, const TensorView& tensor) const;
+  /// Whether the named dims are all that inputs have.
+  bool names_all(const std::vector<std::optional<int64_t>>& named) const;
   /// Whether the input has the tensor's shape now; else it waits for other inputs.
   bool bind_shape(size_t index, const TensorView& tensor);
   void set_waiting();
@@ -169,8 +173,10 @@ private:
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;
-  std::map<size_t, Tensor> waiting_;    ///< inputs whose shapes do not agree with those of others yet
-  std::map<int32_t, std::byte*> lent_;  ///< by the buffer of the input
+  std::map<size_t, Tensor> waiting_;  ///< inputs whose shapes do not agree with those of others yet
+  std::optional<Error> refused_;      ///< why no plan takes what was set last beside what the others are
+  std::vector<std::optional<int64_t>> wanted_;  ///< the free dims that were set since there was one
+  std::map<int32_t, std::byte*> lent_;          ///< by the buffer of the input
 };
 
 }  // namespace tensormill::exec

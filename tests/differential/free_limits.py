@@ -16,3 +16,16 @@ def powers_under_windows(b):
     x = b.input("x", [2, 3, "W"])
     for options in ({"strides": [2], "ceil_mode": 1}, {"strides": [3], "pads": [1, 3], "ceil_mode": 1}, {"strides": [3], "auto_pad": "SAME_LOWER"}):
         b.node("LpPool", [x], kernel_shape=[5], **options)
+
+
+@form({"W": 16, "K": 5}, [(3, 2), (40, 20), (4, 4)])
+def rows_and_then_windows(b):
+    """Of what is given one after the other the first is too short, or the second too long, for what the other was before."""
+    x, w = b.input("x", [1, 1, "W"]), b.input("w", [1, 1, "K"])
+    b.node("Conv", [x, w])
+
+
+@form({"W": 16, "K": 5}, [(3, 2), (40, 20)])
+def windows_and_then_rows(b):
+    w, x = b.input("w", [1, 1, "K"]), b.input("x", [1, 1, "W"])
+    b.node("Conv", [x, w])

@@ -134,6 +134,53 @@ TEST(Dynamic, WithoutAGenericPlanOtherShapesAreRefused) {
   EXPECT_THROW(executor.set_input(0, {input.dtype(), input.shape(), input.data()}), Error);
 }
 
+/// The difference of all rows and all columns.
+ir::Graph table(int64_t rows, int64_t columns) {
+  const std::string r = std::to_string(rows), c = std::to_string(columns);
+  return parse("graph \"table\" (%x: f32[" + r + ",1], %w: f32[1," + c + "]) {\n  %y: f32[" + r + "," + c +
+               "] = sub(%x, %w) from [\"table\"]\n  return %y\n}\n");
+}
+
+/// Inputs come one after the other: what is refused beside the shapes of the run before waits for the others.
+TEST(Dynamic, ShapesThatNoPlanTakesBesideThoseOfTheRunBefore) {
+  ir::Variants two;
+  two.free_dims = {"R", "C"};
+  two.input_shapes = {{"R", int64_t{1}}, {int64_t{1}, "C"}};
+  two.graphs.push_back({{3, 4}, table(3, 4)});
+  two.graphs.push_back({{7, 9}, table(7, 9)});
+  exec::GraphExecutor executor(load(driver::compile(two, host_options(0))));
+  parallel::ThreadPool pool(1);
+  const auto set = [&](size_t index, const Shape& shape) {
+    const Tensor input = ramp(shape);
+    executor.set_input(index, {input.dtype(), input.shape(), input.data()});
+  };
+  const auto expect_sizes = [&](int64_t rows, int64_t columns) {
+    executor.run(pool);
+    const Tensor found = executor.copy_output(0);
+    ASSERT_EQ(found.shape(), (Shape{rows, columns}));
+    const Tensor x = ramp({rows, 1}), w = ramp({1, columns});
+    for (int64_t i = 0; i < found.num_elements(); ++i)
+      EXPECT_EQ(found.element_as_double(i),
+                x.element_as_double(i / columns) - w.element_as_double(i % columns));
+  };
+  set(0, {7, 1});
+  set(1, {1, 9});
+  expect_sizes(7, 9);
+  set(1, {1, 4});
+  set(0, {3, 1});
+  expect_sizes(3, 4);
+  set(0, {7, 1});
+  EXPECT_THROW(executor.run(pool), Error);
+  set(0, {3, 1});
+  set(1, {1, 4});
+  expect_sizes(3, 4);
+  set(0, {7, 1});
+  executor.clear_inputs();
+  set(0, {7, 1});
+  set(1, {1, 9});
+  expect_sizes(7, 9);
+}
+
 TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<std::vector<int64_t>> samples = {{2, 9}};
   for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 977, 1920}) {
@@ -244,6 +291,36 @@ TEST(DimFit, SumsBetweenTwoBoundsComeBeforeQuotients) {
   ASSERT_TRUE(formula.has_value());
   for (int64_t t = 1; t < 100; ++t)
     EXPECT_EQ(evaluate(*formula, with_derived(std::vector<int64_t>{t}, fitter.derived())), of(t)) << t;
+}
+
+TEST(DimFit, SumsUpToABound) {
+  std::vector<std::vector<int64_t>> samples;
+  for (const int64_t step : {0, 1, 2, 3, 5, 7, 8, 11, 13, 960}) {
+    samples.push_back({5 + step, 4});
+    samples.push_back({5, 4 + step});
+  }
+  samples.push_back({7, 6});
+  const auto values_of = [&](const auto& of) {
+    std::vector<int64_t> values;
+    for (const std::vector<int64_t>& sample : samples) values.push_back(of(sample[0] + sample[1]));
+    return values;
+  };
+  plan::DimFitter fitter(samples);
+  for (const size_t d : {0, 1}) {
+    std::vector<int64_t> own;
+    for (const std::vector<int64_t>& sample : samples) own.push_back(sample[d]);
+    ASSERT_TRUE(fitter.fit(own));
+  }
+  ASSERT_TRUE(fitter.fit(values_of([](int64_t sum) { return sum; })));
+  const auto least = [](int64_t sum) { return std::min<int64_t>(sum, 16); };
+  const auto rest = [](int64_t sum) { return std::max<int64_t>(sum - 16, 0); };
+  const std::optional<DimFormula> kept = fitter.fit(values_of(least)), cut = fitter.fit(values_of(rest));
+  ASSERT_TRUE(kept && cut);
+  for (const std::vector<int64_t>& dims :
+       std::vector<std::vector<int64_t>>{{0, 1}, {9, 6}, {9, 8}, {300, 0}}) {
+    EXPECT_EQ(evaluate(*kept, with_derived(dims, fitter.derived())), least(dims[0] + dims[1]));
+    EXPECT_EQ(evaluate(*cut, with_derived(dims, fitter.derived())), rest(dims[0] + dims[1]));
+  }
 }
 
 TEST(DimFit, RatiosOfFloat32) {
