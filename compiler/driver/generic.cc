@@ -141,7 +141,10 @@ public:
     const std::vector<int64_t> dims = with_derived(shaped.dims, fitter_.derived());
     return std::all_of(starts_.begin(), starts_.end(), [&](const Start& start) {
       const ir::Node& node = shaped.graph.nodes()[start.node];
-      return node.op != "slice" || node.attrs.ints_of("starts").at(start.axis) == evaluate(start.value, dims);
+      if (node.op != "slice") return true;
+      // Where a slice of no elements starts does not matter.
+      return num_elements(shaped.graph.value(node.outputs[0]).type.shape) == 0 ||
+             node.attrs.ints_of("starts").at(start.axis) == evaluate(start.value, dims);
     });
   }
 
