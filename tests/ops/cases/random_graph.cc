@@ -21,6 +21,9 @@ bool is_smooth(const Instance& instance) {
       "arg_top_k", "div",  "reciprocal", "one_hot", "instance_norm"};
   const DType from = instance.inputs[0]->dtype;
   if (instance.source->op == "bit_cast") return false;
+  // Infinities and NaN become something else where a window sees padding alone.
+  const bool fills = instance.source->op == "fill_behind" && is_float(from);
+  if (fills && instance.source->variant != "zero" && instance.source->variant != "one") return false;
   if (instance.source->op == "cast") {
     const DType to = instance.outputs[0].dtype;
     return !is_narrow(to) && (!is_float(from) || is_float(to));
