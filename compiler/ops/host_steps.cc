@@ -61,6 +61,10 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
   if (boxes[2] != 4) fail(found + "; expected 4 sides of a box");
   if (boxes[0] != scores[0]) fail(found + "; expected pictures for pictures");
   if (boxes[1] != scores[2]) fail(found + "; expected a score for each box");
+  if (context.inputs.size() > 2) {
+    const Shape& limits = input_of(context, 2, set_of(DType::kFloat64)).shape;
+    if (limits != Shape{2} && limits != Shape{3}) fail("the limits have shape " + to_string(limits));
+  }
   static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
   static_cast<void>(attr_int(context.attrs, "center_form"));
   const int64_t most = attr_int(context.attrs, "max_per_class");
@@ -262,12 +266,14 @@ std::vector<ir::OpDef> host_step_ops() {
           [](const ir::ReferenceContext& context) { run_host("compress", context); },
           "slices of x along attribute axis (int) where the condition (bool [m]) holds, and their count"),
       host_op(
-          "select_boxes", 2, &infer_boxes,
+          "select_boxes", 3, &infer_boxes,
           [](const ir::ReferenceContext& context) { run_host("select_boxes", context); },
           "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
           "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), has_room "
           "(int: rows for max_per_class of each class, where there are fewer boxes too; 0), "
-          "iou_threshold, score_threshold (floats; the latter optional)"),
+          "iou_threshold, score_threshold (floats; the latter optional), or, where a run has them, limits "
+          "(input 2, f64 [2] or [3], optional): as many of each class at most, and the thresholds",
+          1),
       host_op(
           "distinct", 2, &infer_distinct,
           [](const ir::ReferenceContext& context) { run_host("distinct", context); },

@@ -71,8 +71,25 @@ void compress(const HostCall& call) {
   *integers(call, 1, 1) = std::count_if(kept, kept + capacity, [](uint8_t keep) { return keep != 0; });
 }
 
+namespace {
+
+/// Of a run: the most of each class, which stays below that of the attributes, and the thresholds.
+void read_limits(const TensorView& limits, BoxSelection& selection) {
+  const int64_t count = num_elements(limits.shape);
+  if (limits.dtype != DType::kFloat64 || count < 2 || count > 3)
+    throw Error(ErrorCode::kInvalidPackage, "a host step selects boxes by other limits");
+  const auto* numbers = static_cast<const double*>(limits.data);
+  constexpr double kMost = 1 << 30;
+  const auto most = static_cast<int64_t>(std::max(0.0, std::min(numbers[0], kMost)));
+  selection.max_per_class = std::min(selection.max_per_class, most);
+  selection.iou_threshold = numbers[1];
+  if (count == 3) selection.score_threshold = numbers[2];
+}
+
+}  // namespace
+
 void select_boxes_step(const HostCall& call) {
-  expect(call, 2, 2);
+  expect(call, call.inputs.size() == 3 ? 3 : 2, 2);
   const Attributes attributes(call);
   BoxSelection selection;
   const bool has_room = attributes.has("has_room") && attributes.flag("has_room");
@@ -82,9 +99,11 @@ void select_boxes_step(const HostCall& call) {
   selection.iou_threshold = attributes.real("iou_threshold");
   if (attributes.has("score_threshold")) selection.score_threshold = attributes.real("score_threshold");
   selection.center_form = attributes.flag("center_form");
+  const int64_t room = selection.max_per_class;
+  if (call.inputs.size() == 3) read_limits(call.inputs[2], selection);
   const Tensor rows = select_boxes(copied(call.inputs[0]), copied(call.inputs[1]), selection);
   const Shape& scores = call.inputs[1].shape;
-  const int64_t most = std::clamp<int64_t>(selection.max_per_class, 0, has_room ? kMostRoom : scores[2]);
+  const int64_t most = std::clamp<int64_t>(room, 0, has_room ? kMostRoom : scores[2]);
   const int64_t entries = scores[0] * scores[1] * 3 * most;
   int64_t* target = integers(call, 0, entries);
   std::fill_n(target, entries, 0);

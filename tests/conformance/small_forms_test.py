@@ -157,6 +157,39 @@ class Ends(OneNode):
             self.check("NonMaxSuppression", 11, [boxes, scores, np.array([3], np.int64), np.array([threshold]), np.array([0], np.float32)],
                        [np.array([[0, 0, 0], [0, 0, 1]], np.int64)[:kept]])
 
+    def test_boxes_by_limits_of_the_run(self):
+        """How many are kept, and the thresholds, are known when the model runs alone."""
+        corners = np.array([0, 0.4, 3, 3.3, 6], np.float32)
+        boxes = np.stack([corners * 0, corners, corners * 0 + 1, corners + 1], axis=1)[None]
+        scores = np.array([[[0.5, 0.9, 0.7, 0.6, 0.2]]], np.float32)
+        free = {0: {0: "B", 1: "N"}, 1: {0: "B", 1: "C", 2: "N"}}
+        for most, overlap, least, kept in ((5, 0.3, 0.0, [1, 2, 4]), (5, 0.3, 0.3, [1, 2]), (5, 0.99, 0.0, [1, 2, 3, 0, 4]),
+                                           (2, 0.99, 0.0, [1, 2]), (0, 0.3, 0.0, []), (2**40, 0.3, 0.65, [1, 2])):
+            limits = [np.array([most]), np.array([overlap], np.float32), np.array([least], np.float32)]
+            for options in ({}, {"free": free, "buckets": "B=1;C=1;N=8"}):
+                with self.subTest(most=most, overlap=overlap, least=least, **options):
+                    rows = np.array([[0, 0, box] for box in kept], np.int64).reshape(-1, 3)
+                    self.check("NonMaxSuppression", 11, [boxes, scores, *limits], [rows], **options)
+
+    def test_diagonals_of_the_run(self):
+        for dtype in (np.float32, np.int64, np.bool_):
+            x = (floats(2, 4, 5) > 0).astype(dtype)
+            for k in (-7, -2, 0, 3, 2**40):
+                cut = int(np.clip(k, -9, 9))
+                for upper, right in ((1, np.triu(x, cut)), (0, np.tril(x, cut))):
+                    self.check("Trilu", 14, [x, np.array(k)], [right], upper=upper)
+                    self.check("Trilu", 14, [x, np.array(k)], [right], upper=upper, free={0: {1: "R", 2: "C"}}, buckets="R=8;C=3")
+
+    def test_sums_along_an_axis_of_the_run(self):
+        x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+        for axis in (-3, -1, 0, 1, 2):
+            self.check("CumSum", 14, [x, np.array(axis, np.int32)], [np.cumsum(x, axis)])
+            self.check("CumSum", 14, [x, np.array(axis, np.int32)], [np.flip(np.cumsum(np.flip(x, axis), axis), axis)], reverse=1,
+                       free={0: {1: "T"}}, buckets="T=8")
+        for axis in (3, -4):
+            with self.assertRaisesRegex(AssertionError, "outside its axis"):
+                self.check("CumSum", 14, [x, np.array(axis)], [x])
+
     def test_the_largest_and_smallest_of_nothing(self):
         axes = np.array([1], np.int64)
         for dtype in (bool, np.int8, np.uint8, np.int32, np.uint64):

@@ -1,11 +1,13 @@
 // Elementwise operators and normalizations that are functions of simpler ones.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -234,17 +236,46 @@ void convert_lp_normalization(NodeContext& context) {
   context.set_output(0, c.where(c.binary("equal", norm, zero), zero, c.div(x, norm)));
 }
 
+namespace {
+
+using Along = std::function<ir::ValueId(int64_t)>;
+
+/// The result along the axis that the run says: of those along each.
+ir::ValueId along_axis_of_run(NodeContext& context, const Along& along) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const int64_t rank = context.rank(x);
+  if (rank == 0 || num_elements(c.shape(context.input(1))) != 1)
+    context.invalid("x has shape " + to_string(c.shape(x)) + ", axis " +
+                    to_string(c.shape(context.input(1))));
+  const ir::ValueId given = c.cast(c.reshape(context.input(1), {1}), DType::kInt64);
+  const ir::ValueId from_end = c.plus(given, static_cast<double>(rank));
+  const ir::ValueId axis = c.where(c.binary("less", given, c.number(given, 0)), from_end, given);
+  ir::ValueId result = x, is_axis = ir::kAbsent;
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::ValueId is_it = c.binary("equal", axis, c.number(axis, static_cast<double>(d)));
+    result = c.where(is_it, along(d), result);
+    is_axis = d == 0 ? is_it : c.binary("or", is_axis, is_it);
+  }
+  return value_if(context, result, is_axis);
+}
+
+}  // namespace
+
 void convert_cumulative(NodeContext& context) {
-  const int64_t axis = context.normalize_axis(context.known_scalar(1, "axis").element_as_int(0),
-                                              context.rank(context.input(0)));
   const bool is_sum = context.node().op_type == "CumSum";
-  const ir::Attrs attrs{{"axis", axis},
-                        {"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
+  const ir::Attrs attrs{{"exclusive", int64_t{context.int_attr("exclusive", 0) != 0}},
                         {"reverse", int64_t{context.int_attr("reverse", 0) != 0}}};
-  context.set_output(
-      0, with_count(context, context.input(0), axis, is_sum ? "zero" : "one", [&](ir::ValueId all) {
-        return context.add(is_sum ? "cumsum" : "cumprod", {all}, attrs);
-      }));
+  const Along along = [&](int64_t axis) {
+    ir::Attrs own = attrs;
+    own.set("axis", axis);
+    return with_count(context, context.input(0), axis, is_sum ? "zero" : "one", [&](ir::ValueId all) {
+      return context.add(is_sum ? "cumsum" : "cumprod", {all}, own);
+    });
+  };
+  if (!context.is_known(1)) return context.set_output(0, along_axis_of_run(context, along));
+  const int64_t axis = context.known_scalar(1, "axis").element_as_int(0);
+  context.set_output(0, along(context.normalize_axis(axis, context.rank(context.input(0)))));
 }
 
 }  // namespace tensormill::frontend::onnx

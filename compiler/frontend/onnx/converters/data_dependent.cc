@@ -17,15 +17,40 @@ double known_number(const NodeContext& context, size_t index, const char* what, 
   return context.has_input(index) ? context.known_scalar(index, what).element_as_double(0) : fallback;
 }
 
+/// The numbers of operands 2 to 4 as f64, where a run has some of them.
+ir::ValueId run_limits(NodeContext& context) {
+  Compose c(context);
+  const size_t end = context.has_input(4) ? 5 : 4;
+  bool are_known = true;
+  std::vector<ir::ValueId> limits;
+  for (size_t i = 2; i < end; ++i) {
+    if (!context.has_input(i)) {
+      limits.push_back(c.doubles(DType::kFloat64, {0}, {1}));
+      continue;
+    }
+    if (num_elements(c.shape(context.input(i))) != 1)
+      context.invalid("operand " + std::to_string(i) + " has shape " + to_string(c.shape(context.input(i))) +
+                      ", expected one number");
+    are_known = are_known && context.is_known(i);
+    limits.push_back(c.cast(c.reshape(context.input(i), {1}), DType::kFloat64));
+  }
+  return are_known ? ir::kAbsent : c.concat(limits, 0);
+}
+
 }  // namespace
 
 void convert_non_max_suppression(NodeContext& context) {
   host_ops::BoxSelection selection;
-  selection.max_per_class = static_cast<int64_t>(known_number(context, 2, "max_output_boxes_per_class", 0));
-  selection.iou_threshold = known_number(context, 3, "iou_threshold", 0);
-  if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
+  const ir::ValueId limits = run_limits(context);
   selection.center_form = context.int_attr("center_point_box", 0) != 0;
-  if (!context.is_known(0) || !context.is_known(1)) {
+  if (limits == ir::kAbsent) {
+    selection.max_per_class = static_cast<int64_t>(known_number(context, 2, "max_output_boxes_per_class", 0));
+    selection.iou_threshold = known_number(context, 3, "iou_threshold", 0);
+    if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
+  } else {
+    selection.max_per_class = std::numeric_limits<int64_t>::max();
+  }
+  if (limits != ir::kAbsent || !context.is_known(0) || !context.is_known(1)) {
     const ir::ValueId boxes = filled_behind(context, context.input(0), "zero");
     const ir::ValueId scores = filled_behind(context, context.input(1), "lowest");
     // Boxes behind a count are none, whatever the threshold: their score is -inf.
@@ -38,7 +63,9 @@ void convert_non_max_suppression(NodeContext& context) {
     constexpr int64_t kMostRoom = 4096;
     if (context.is_sample() && selection.max_per_class <= kMostRoom) attrs.set("has_room", int64_t{1});
     if (selection.score_threshold) attrs.set("score_threshold", *selection.score_threshold);
-    context.set_output(0, context.add_many("select_boxes", {boxes, scores}, attrs)[0]);
+    std::vector<ir::ValueId> operands{boxes, scores};
+    if (limits != ir::kAbsent) operands.push_back(limits);
+    context.set_output(0, context.add_many("select_boxes", operands, attrs)[0]);
     return;
   }
   const Tensor& boxes = context.known(0, "boxes");

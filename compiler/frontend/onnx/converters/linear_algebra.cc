@@ -138,7 +138,27 @@ void convert_det(NodeContext& context) {
   context.set_output(0, c.reshape(context.add("determinants", {matrices}), batch));
 }
 
+namespace {
+
+/// What is on or above the diagonal that the run says, or on and below it.
+V triangle_of_run(NodeContext& context, bool upper) {
+  Compose c(context);
+  const V x = context.input(0), k = context.input(1);
+  const Shape shape = c.shape(x);
+  if (shape.size() < 2 || num_elements(c.shape(k)) != 1)
+    context.invalid("input has shape " + to_string(shape) + ", k " + to_string(c.shape(k)));
+  const int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  const V right = c.sub(c.ints(c.count_to(columns), {1, columns}), c.ints(c.count_to(rows), {rows, 1}));
+  const V diagonal = c.reshape(c.cast(k, DType::kInt64), {1, 1});
+  const V inside = c.binary(upper ? "greater_equal" : "less_equal", right, diagonal);
+  return c.where(inside, x, c.filled(c.dtype(x), {}, 0));
+}
+
+}  // namespace
+
 void convert_trilu(NodeContext& context) {
+  if (context.has_input(1) && !context.is_known(1))
+    return context.set_output(0, triangle_of_run(context, context.int_attr("upper", 1) != 0));
   const int64_t k = context.has_input(1) ? context.known_scalar(1, "k").element_as_int(0) : 0;
   context.set_output(
       0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
