@@ -35,7 +35,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   const package::PlanSet& plans = package_->package().plans();
   const std::optional<size_t> room = package::room_dim(plans);
   if (!room) return run_bound(pool, options);
-  std::optional<std::vector<int64_t>> next = package::with_more_room(plans, dims(), 0, 0);
+  std::optional<std::vector<int64_t>> next = package_->first_room(dims());
   if (next) bind_room(*next);
   for (;;) {
     try {

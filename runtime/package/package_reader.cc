@@ -142,12 +142,9 @@ LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<c
   const PlanSet& plans = package_->plans();
   for (const PlanVariant& variant : plans.variants) check_kernels(variant.plan, code_);
   if (plans.generic) check_kernels(plans.generic->plan, code_);
+  first_dims_ = plans.variants.empty() ? plans.generic->dims : plans.variants.front().dims;
+  if (plans.variants.empty()) first_dims_ = first_room(first_dims_).value_or(first_dims_);
   bind(first_dims());
-}
-
-const std::vector<int64_t>& LoadedPackage::first_dims() const {
-  const PlanSet& plans = package_->plans();
-  return plans.variants.empty() ? plans.generic->dims : plans.variants.front().dims;
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int64_t>& dims) const {

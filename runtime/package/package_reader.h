@@ -77,7 +77,10 @@ public:
   const ExecPlan& plan() const { return package_->plan(); }
   const Metadata& metadata() const { return package_->metadata(); }
   /// Extents at which executors start.
-  const std::vector<int64_t>& first_dims() const;
+  const std::vector<int64_t>& first_dims() const { return first_dims_; }
+  /// `dims` with the room that a run begins with; nothing where there is none. It is small where several
+  /// extents are as large as the room, of which the product would take much memory before a run asks for it.
+  std::optional<std::vector<int64_t>> first_room(const std::vector<int64_t>& dims) const;
   /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
   /// shapes are planned once. Throws Error(kInvalidTensor) when the package has no plan for the shape.
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;
@@ -89,7 +92,11 @@ private:
   std::shared_ptr<const Package> package_;
   std::shared_ptr<const BoundPlan> make_plan(const std::vector<int64_t>& dims) const;
 
+  /// Of the plan for the dims; nothing where there is none.
+  std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;
+
   CodeImage code_;
+  std::vector<int64_t> first_dims_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  ///< most recently used last
 };

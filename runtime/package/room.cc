@@ -1,7 +1,10 @@
 // The free dim of plan sets that says how much room there is for what nothing bounds.
 #include <algorithm>
+#include <limits>
 
+#include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
+#include "runtime/package/package_reader.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
@@ -49,6 +52,36 @@ std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, std::vect
   if (!more) return std::nullopt;
   own = *more;
   return dims;
+}
+
+std::optional<int64_t> LoadedPackage::arena_bytes(const std::vector<int64_t>& dims) const {
+  try {
+    return bind(dims)->memory.arena_bytes;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kMemoryBudget) return std::numeric_limits<int64_t>::max();
+    if (error.code() != ErrorCode::kInvalidTensor) throw;
+    return std::nullopt;
+  }
+}
+
+std::optional<std::vector<int64_t>> LoadedPackage::first_room(const std::vector<int64_t>& dims) const {
+  constexpr int64_t kManyBytes = int64_t{1} << 28, kShrinking = 4;
+  const PlanSet& plans = package_->plans();
+  const std::optional<size_t> room = room_dim(plans);
+  if (!room) return std::nullopt;
+  std::optional<std::vector<int64_t>> first = with_more_room(plans, dims, 0, 0);
+  if (!first || !plans.generic) return first;
+  std::optional<int64_t> bytes = arena_bytes(*first);
+  while (bytes && *bytes > kManyBytes && (*first)[*room] >= kShrinking) {
+    std::vector<int64_t> smaller = *first;
+    smaller[*room] /= kShrinking;
+    const std::optional<int64_t> less = arena_bytes(smaller);
+    // The rest is what the room does not decide about.
+    if (!less || *less > *bytes / 2) break;
+    first = std::move(smaller);
+    bytes = less;
+  }
+  return first;
 }
 
 }  // namespace tensormill::package

@@ -171,6 +171,12 @@ class Ends(OneNode):
                     rows = np.array([[0, 0, box] for box in kept], np.int64).reshape(-1, 3)
                     self.check("NonMaxSuppression", 11, [boxes, scores, *limits], [rows], **options)
 
+    def test_repeats_of_the_run(self):
+        """Each axis may be as long as the run says: that they are all long is not provided for."""
+        x = floats(8, 9, 7, 1)
+        for repeats in ((1, 3, 2, 2), (1, 1, 1, 1), (2, 1, 1, 12), (0, 1, 2, 1)):
+            self.check("Tile", 13, [x, np.array(repeats)], [np.tile(x, repeats)])
+
     def test_diagonals_of_the_run(self):
         for dtype in (np.float32, np.int64, np.bool_):
             x = (floats(2, 4, 5) > 0).astype(dtype)
