@@ -329,6 +329,12 @@ size_t GraphExecutor::end_of_stretch(size_t begin) const {
   return end;
 }
 
+bool GraphExecutor::has_parallel_loops(size_t begin, size_t end) const {
+  return std::any_of(bound_.begin() + static_cast<std::ptrdiff_t>(begin),
+                     bound_.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const Bound& bound) { return bound.step->sharing != package::Sharing::kOne; });
+}
+
 int32_t GraphExecutor::run_by_one(const Bound& bound, Stretch& stretch, parallel::Team& team, int32_t worker,
                                   int64_t& error_index) const {
   struct Alone {
@@ -393,7 +399,7 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
     const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_loops(i);
     Stretch stretch{
         .executor = *this, .options = options, .start = start, .begin = i, .end = end, .errors = {}};
-    if (together > i) {
+    if (has_parallel_loops(i, together)) {
       const auto run = [](void* context, parallel::Team& team, int32_t worker) {
         Stretch& self = *static_cast<Stretch*>(context);
         const parallel::KernelParallel parallel(team, worker, self.errors, self.options.cancel);

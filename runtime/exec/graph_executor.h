@@ -148,6 +148,8 @@ private:
   size_t end_before_loops(size_t begin) const;
   /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
   size_t end_of_stretch(size_t begin) const;
+  /// Whether workers share anything in the steps: to wake them for nothing takes longer than a small net.
+  bool has_parallel_loops(size_t begin, size_t end) const;
   /// A step without parallel loops, of which one worker's thread runs the whole.
   int32_t run_by_one(const Bound& bound, Stretch& stretch, parallel::Team& team, int32_t worker,
                      int64_t& error_index) const;
