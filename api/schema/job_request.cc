@@ -87,6 +87,21 @@ std::string read_kind(ObjectReader& body) {
   return kind;
 }
 
+/// Numbers, true or false, arrays of them, or null: what they are for each input, the model says.
+bool is_value(const Json& value) {
+  if (value.is_array()) return std::all_of(value.begin(), value.end(), is_value);
+  return value.is_number() || value.is_boolean() || value.is_null();
+}
+
+void read_input_values(ObjectReader& body, Problems& problems, std::string& values) {
+  body.each_member("input_values", [&](const std::string&, const Json& value, const std::string& at) {
+    if (!is_value(value))
+      problems.add(at, "is neither a number nor true or false nor an array of them nor null");
+  });
+  const Json* all = body.find("input_values");
+  if (all != nullptr && all->is_object() && !all->empty()) values = canonical_json(*all);
+}
+
 services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   services::CompileRequest request;
   body.required("model", request.model);
@@ -95,6 +110,7 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   body.each_member("input_shapes", [&](const std::string& name, const Json& value, const std::string& at) {
     read_shape(name, value, at, problems, request.input_shapes);
   });
+  read_input_values(body, problems, request.input_values);
   body.each_member("shape_buckets", [&](const std::string& dim, const Json& value, const std::string& at) {
     read_buckets(dim, value, at, problems, request.shape_buckets);
   });

@@ -75,7 +75,9 @@ Json to_json(const services::TensorSpec& spec) {
       shape.push_back(name.empty() ? Json(-1) : Json(name));
     }
   }
-  return {{"name", spec.name}, {"dtype", dtype_long_name(spec.dtype)}, {"shape", std::move(shape)}};
+  Json json = {{"name", spec.name}, {"dtype", dtype_long_name(spec.dtype)}, {"shape", std::move(shape)}};
+  if (!spec.kind.empty()) json["kind"] = spec.kind;
+  return json;
 }
 
 Json to_json(const services::ModelInfo& model) {

@@ -89,6 +89,8 @@ struct TensorSpec {
   std::string name;
   DType dtype = DType::kFloat32;
   DimShape shape;  ///< free dims by name, "" shown as -1
+  std::string kind =
+      {};  ///< of a model's values that are no tensor: "sequence", "optional" ...; of elements then
 };
 
 /// Tensors by name, in order.

@@ -23,6 +23,8 @@ struct CompileRequest {
   std::string target;                            ///< target string or JSON text of one; not empty
   int opt_level = 3;                             ///< 0..4
   std::map<std::string, DimShape> input_shapes;  ///< by input name
+  /// JSON object, canonical: values that inputs have for good, by input name: {"sr":16000}; "": none.
+  std::string input_values;
   std::map<std::string, std::vector<int64_t>> shape_buckets;  ///< by free dim: ascending, >= 1
   std::optional<std::vector<std::string>> outputs;            ///< nothing: the model's own
   std::optional<std::string> tuning_records = "auto";         ///< "auto", an id, nothing for none

@@ -9,7 +9,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/child_commands.h"
+#include "server/cli/model_input.h"
 #include "server/services/forms.h"
+#include "server/services/input_values.h"
 
 namespace tensormill::cli {
 
@@ -30,13 +32,12 @@ ModelSource open_source(const Json& request) {
 }
 
 Json values_json(const std::vector<frontend::onnx::SignatureValue>& values) {
-  std::vector<services::TensorSpec> specs;
-  for (const auto& value : values) specs.push_back({value.name, value.dtype, value.shape});
-  return server::specs_to_json(specs);
+  return server::specs_to_json(specs_of(values));
 }
 
 bool is_static(const ModelFacts& facts) {
   for (const auto& input : facts.inputs) {
+    if (input.kind != frontend::onnx::ValueKind::kTensor) return false;
     for (const Dim& dim : input.shape) {
       const int64_t* extent = std::get_if<int64_t>(&dim);
       if (extent == nullptr || *extent < 0) return false;
@@ -64,11 +65,13 @@ std::string facts_of(const ModelSource& source) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-frontend::onnx::ImportOptions import_options(const Json& request) {
+frontend::onnx::ImportOptions import_options(const ModelSource& source, const Json& request) {
   frontend::onnx::ImportOptions options;
   for (const auto& [name, shape] : request.at("input_shapes").items()) {
     options.input_shapes[name] = server::shape_from_json(shape);
   }
+  server::bind_input_values(request.at("input_values"), specs_of(frontend::onnx::read_facts(source).inputs),
+                            options);
   options.outputs = request.at("outputs").get<std::vector<std::string>>();
   return options;
 }
@@ -92,7 +95,7 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
 std::string write_bundle(const ModelSource& source, const Json& request) {
   const auto buckets = request.at("shape_buckets").get<ShapeBuckets>();
   const ir::Variants variants =
-      frontend::onnx::import_variants(source, import_options(request), buckets, ops::standard_ops());
+      frontend::onnx::import_variants(source, import_options(source, request), buckets, ops::standard_ops());
   const std::string description =
       ir::write_variants(variants, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
   Json done = {{"digest", source.digest.text()}, {"variants", parse_json(description)}};
@@ -117,7 +120,8 @@ ir::Graph import_for_show(const ModelSource& source) {
       const int64_t* extent = std::get_if<int64_t>(&dim);
       if (extent == nullptr || *extent < 0) dim = int64_t{1};
     }
-    options.input_shapes[input.name] = shape;
+    const bool is_tensor = input.kind == frontend::onnx::ValueKind::kTensor;
+    options.input_shapes[is_tensor ? input.name : input.name + "/0"] = shape;
   }
   return frontend::onnx::import_model(source, options, ops::standard_ops());
 }

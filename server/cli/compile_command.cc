@@ -159,8 +159,9 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.model_digest = source.digest.text();
   frontend::onnx::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
-  import.input_values = parse_input_values(arguments.input_values, frontend::onnx::read_facts(source));
-  if (!arguments.input_values.empty()) options.recorded_options["input_values"] = arguments.input_values;
+  bind_input_values(arguments.input_values, source, import);
+  if (!arguments.input_values.empty())
+    options.recorded_options["input_values"] = parse_json(arguments.input_values).dump();
   import.outputs = split_list(arguments.outputs);
   for (const auto& [name, shape] : import.input_shapes)
     options.recorded_options["input_shapes." + name] = to_string(shape);

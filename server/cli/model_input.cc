@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "server/services/input_values.h"
 
 namespace tensormill::cli {
 
@@ -75,55 +76,33 @@ std::map<std::string, DimShape> parse_input_shapes(const std::string& text) {
   return shapes;
 }
 
-namespace {
-
-[[noreturn]] void bad_value(const std::string& input, const std::string& why) {
-  throw Error(ErrorCode::kUsage,
-              "input values: \"" + input + "\" " + why + "; write {\"sr\":16000,\"axes\":[0,1]}");
-}
-
-/// Numbers of nested arrays in row-major order; arrays beside each other have one size.
-void flatten_values(const std::string& input, const Json& json, size_t depth, Shape& shape,
-                    std::vector<Json>& values) {
-  if (!json.is_array()) {
-    if (depth != shape.size() || !(json.is_number() || json.is_boolean())) bad_value(input, "is no tensor");
-    values.push_back(json);
-    return;
+std::vector<services::TensorSpec> specs_of(const std::vector<frontend::onnx::SignatureValue>& values) {
+  using frontend::onnx::ValueKind;
+  const std::map<ValueKind, std::string> kinds = {{ValueKind::kSequence, "sequence"},
+                                                  {ValueKind::kOptional, "optional"},
+                                                  {ValueKind::kOptionalSequence, "optional sequence"},
+                                                  {ValueKind::kMap, "map"},
+                                                  {ValueKind::kOther, "other"}};
+  std::vector<services::TensorSpec> specs;
+  for (const frontend::onnx::SignatureValue& value : values) {
+    const auto kind = kinds.find(value.kind);
+    specs.push_back(
+        {value.name, value.dtype, value.shape, kind == kinds.end() ? std::string() : kind->second});
   }
-  const auto size = static_cast<int64_t>(json.size());
-  if (depth == shape.size() && values.empty()) shape.push_back(size);
-  if (depth >= shape.size() || shape[depth] != size) bad_value(input, "has rows of several sizes");
-  for (const Json& item : json) flatten_values(input, item, depth + 1, shape, values);
+  return specs;
 }
 
-}  // namespace
-
-std::map<std::string, Tensor> parse_input_values(const std::string& text,
-                                                 const frontend::onnx::ModelFacts& facts) {
-  std::map<std::string, Tensor> tensors;
-  if (text.empty()) return tensors;
+void bind_input_values(const std::string& text, const frontend::onnx::ModelSource& source,
+                       frontend::onnx::ImportOptions& options) {
+  if (text.empty()) return;
   const Json json = parse_json(text);
-  if (!json.is_object()) bad_value(text, "is no object");
-  for (const auto& [name, value] : json.items()) {
-    const auto input = std::find_if(facts.inputs.begin(), facts.inputs.end(),
-                                    [&name = name](const auto& candidate) { return candidate.name == name; });
-    if (input == facts.inputs.end()) bad_value(name, "is no input of the model");
-    Shape shape;
-    std::vector<Json> values;
-    flatten_values(name, value, 0, shape, values);
-    Tensor tensor(input->dtype, shape);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (is_float(input->dtype)) {
-        tensor.set_element(static_cast<int64_t>(i), values[i].get<double>());
-      } else if (values[i].is_number_float()) {
-        bad_value(name, "takes whole numbers");
-      } else {
-        tensor.set_element_int(static_cast<int64_t>(i), values[i].get<int64_t>());
-      }
-    }
-    tensors.emplace(name, std::move(tensor));
+  if (!json.is_object()) throw Error(ErrorCode::kUsage, "input_values is no object: " + text);
+  try {
+    server::bind_input_values(json, specs_of(frontend::onnx::read_facts(source).inputs), options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    throw Error(ErrorCode::kUsage, error.message());
   }
-  return tensors;
 }
 
 std::vector<std::string> split_list(const std::string& text) {

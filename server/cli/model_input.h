@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/services/common.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
@@ -14,9 +15,12 @@ namespace tensormill::cli {
 
 /// "data:[1,3,224,224] x:[N,3,H,W]" -> shapes by input name. Throws Error(kUsage) with the place.
 std::map<std::string, DimShape> parse_input_shapes(const std::string& text);
-/// {"sr":16000,"axes":[0,1]} -> tensors of the inputs' dtypes. Throws Error(kUsage) naming the input.
-std::map<std::string, Tensor> parse_input_values(const std::string& text,
-                                                 const frontend::onnx::ModelFacts& facts);
+/// A model's inputs or outputs, with their kinds.
+std::vector<services::TensorSpec> specs_of(const std::vector<frontend::onnx::SignatureValue>& values);
+/// {"sr":16000,"axes":[0,1]}, as server::bind_input_values; "": nothing. Throws Error(kUsage) naming the
+/// input.
+void bind_input_values(const std::string& text, const frontend::onnx::ModelSource& source,
+                       frontend::onnx::ImportOptions& options);
 /// "A,B" -> {"A","B"}; "" -> {}.
 std::vector<std::string> split_list(const std::string& text);
 /// A target string, JSON text, or the path of a JSON file; `overrides` are further options as in a target

@@ -21,6 +21,7 @@ struct ShowArguments {
   std::string path;
   std::string format = "onnx";
   std::string input_shapes;
+  std::string input_values;
   bool graph = false;
   bool ops = false;
   bool tasks = false;
@@ -116,6 +117,7 @@ int show_model(const ShowArguments& arguments, bool json) {
   if (arguments.graph || arguments.tasks) {
     frontend::onnx::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
+    bind_input_values(arguments.input_values, source, options);
     const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
     if (arguments.tasks) return show_tasks(graph, json);
     std::cout << ir::print(graph);
@@ -161,6 +163,8 @@ Action show_command(CLI::App& app) {
   app.add_option("--model-format", arguments->format, "onnx");
   app.add_option("--input-shapes", arguments->input_shapes,
                  "for --graph and --tasks of a model with free dims");
+  app.add_option("--input-values", arguments->input_values,
+                 "with --graph or --tasks: inputs that are fixed for good, as JSON");
   app.add_flag("--graph", arguments->graph, "the imported graph, or a package's steps");
   app.add_flag("--ops", arguments->ops, "one operator a line with its count");
   app.add_flag("--tasks", arguments->tasks, "the distinct kernels, each with its count");

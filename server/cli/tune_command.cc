@@ -33,6 +33,7 @@ struct TuneArguments {
   std::string format = "onnx";
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
+  std::string input_values;
   std::string tasks = "all";
   std::string output;
   std::string prior_records;
@@ -52,6 +53,7 @@ ir::Graph graph_of(const TuneArguments& arguments) {
   frontend::onnx::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
   const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
+  bind_input_values(arguments.input_values, source, import);
   return frontend::onnx::import_model(source, import, ops::standard_ops());
 }
 
@@ -305,6 +307,8 @@ Action tune_command(CLI::App& app) {
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
+  app.add_option("--input-values", arguments->input_values,
+                 "inputs that are fixed for good, as JSON: {\"sr\":16000}");
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
   app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
       ->check(CLI::NonNegativeNumber);

@@ -41,6 +41,8 @@ Json recorded_options(const Json& resolved) {
   for (const auto& [name, shape] : resolved.at("input_shapes").items()) {
     options["input_shapes." + name] = to_string(shape_from_json(shape));
   }
+  const Json values = resolved.value("input_values", Json::object());
+  if (!values.empty()) options["input_values"] = values.dump();
   const Json buckets = resolved.value("shape_buckets", Json::object());
   for (const auto& [name, extents] : buckets.items())
     options["shape_buckets." + name] = to_string(extents.get<Shape>());
@@ -57,6 +59,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                          {"format", resolved.at("model_format")},
                          {"max_bytes", options.max_model_bytes},
                          {"input_shapes", resolved.at("input_shapes")},
+                         {"input_values", resolved.value("input_values", Json::object())},
                          {"shape_buckets", resolved.value("shape_buckets", Json::object())},
                          {"outputs", resolved.at("outputs")},
                          {"kernels", kernels},

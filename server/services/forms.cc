@@ -37,6 +37,7 @@ Json specs_to_json(const std::vector<services::TensorSpec>& specs) {
   for (const services::TensorSpec& spec : specs) {
     json.push_back(
         {{"name", spec.name}, {"dtype", dtype_name(spec.dtype)}, {"shape", shape_to_json(spec.shape)}});
+    if (!spec.kind.empty()) json.back()["kind"] = spec.kind;
   }
   return json;
 }
@@ -46,7 +47,8 @@ std::vector<services::TensorSpec> specs_from_json(const Json& json) {
   for (const Json& one : json) {
     const auto dtype = dtype_from_name(one.at("dtype").get<std::string>());
     if (!dtype) throw Error(ErrorCode::kInvalidJson, "unknown dtype " + one.at("dtype").dump());
-    specs.push_back({one.at("name").get<std::string>(), *dtype, shape_from_json(one.at("shape"))});
+    specs.push_back({one.at("name").get<std::string>(), *dtype, shape_from_json(one.at("shape")),
+                     one.value("kind", std::string())});
   }
   return specs;
 }

@@ -16,7 +16,7 @@ namespace tensormill::server {
 Json shape_to_json(const DimShape& shape);
 /// Throws Error(kInvalidJson).
 DimShape shape_from_json(const Json& json);
-/// [{"name","dtype","shape"}]
+/// [{"name","dtype","shape"}], and "kind" where it is no tensor
 Json specs_to_json(const std::vector<services::TensorSpec>& specs);
 std::vector<services::TensorSpec> specs_from_json(const Json& json);
 std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo>& infos);

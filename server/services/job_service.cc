@@ -8,6 +8,7 @@
 #include "runtime/package/metadata.h"
 #include "server/services/compile_action.h"
 #include "server/services/forms.h"
+#include "server/services/input_values.h"
 #include "server/services/model_service.h"
 
 namespace tensormill::server {
@@ -35,17 +36,28 @@ void refuse_unsupported(const services::CompileRequest& request) {
   }
 }
 
-void check_shapes(const services::CompileRequest& request, const Json& facts) {
-  const auto inputs = specs_from_json(facts.at("inputs"));
+void check_shapes(const services::CompileRequest& request, const std::vector<services::TensorSpec>& inputs) {
   for (const auto& [name, shape] : request.input_shapes) {
-    const auto input = std::find_if(inputs.begin(), inputs.end(),
-                                    [&name = name](const auto& one) { return one.name == name; });
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&name = name](const auto& one) {
+      const bool is_element = !one.kind.empty() && name.rfind(one.name + "/", 0) == 0;
+      return one.name == name || is_element;
+    });
     if (input != inputs.end()) continue;
     std::string known;
     for (const auto& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
-    refuse(ErrorCode::kInvalidArgument, "/input_shapes/" + name,
+    refuse(ErrorCode::kInvalidArgument, (Json::json_pointer("/input_shapes") / name).to_string(),
            "the model has no such input; it has " + known);
   }
+}
+
+/// The values that the request gives inputs, which the model takes.
+Json checked_values(const services::CompileRequest& request,
+                    const std::vector<services::TensorSpec>& inputs) {
+  if (request.input_values.empty()) return Json::object();
+  Json values = parse_json(request.input_values);
+  frontend::onnx::ImportOptions ignored;
+  bind_input_values(values, inputs, ignored);
+  return values;
 }
 
 services::JobState state_of(storage::JobState state) {
@@ -111,7 +123,8 @@ target::Target target_of(const std::string& text, const target::Target& host) {
 
 Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
   const Json facts = parse_json(model.facts, 128);
-  check_shapes(request, facts);
+  const std::vector<services::TensorSpec> inputs = specs_from_json(facts.at("inputs"));
+  check_shapes(request, inputs);
   const target::Target target = target_of(request.target, host_);
   const std::vector<std::string> have = host_.required_features();
   const std::vector<std::string> need = target.required_features();
@@ -126,6 +139,7 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"target", target.canonical()},
                    {"opt_level", request.opt_level},
                    {"input_shapes", std::move(shapes)},
+                   {"input_values", checked_values(request, inputs)},
                    {"shape_buckets", request.shape_buckets},
                    {"outputs", request.outputs.value_or(std::vector<std::string>{})},
                    {"disabled_pass", disabled},

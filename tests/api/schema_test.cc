@@ -42,11 +42,12 @@ TEST(CompileBody, ReadsEverything) {
       R"({"kind":"compile","model":"m","target":{"kind":"llvm","mcpu":"haswell"},"opt_level":1,
           "input_shapes":{"data":["N",3,224,224],"s":[]},"shape_buckets":{"N":[1,2,4]},"outputs":["a","b"],
           "tuning_records":null,"pass_config":{"a":true,"b":3,"c":"x"},"disabled_pass":["fuse"],
-          "desired_layout":"NHWC","force":true})");
+          "input_values":{"sr":16000,"axes":[[0],[1]],"none":null},"desired_layout":"NHWC","force":true})");
   EXPECT_EQ(request.target, R"({"kind":"llvm","mcpu":"haswell"})");
   EXPECT_EQ(request.opt_level, 1);
   EXPECT_EQ(to_string(request.input_shapes.at("data")), "[N,3,224,224]");
   EXPECT_TRUE(request.input_shapes.at("s").empty());
+  EXPECT_EQ(request.input_values, R"({"axes":[[0],[1]],"none":null,"sr":16000})");
   EXPECT_EQ(request.shape_buckets.at("N"), (std::vector<int64_t>{1, 2, 4}));
   EXPECT_EQ(request.outputs, (std::vector<std::string>{"a", "b"}));
   EXPECT_FALSE(request.tuning_records.has_value());
@@ -81,6 +82,9 @@ TEST(CompileBody, PointsAtEachMistake) {
                       "/input_shapes/a~1b/4"}));
   EXPECT_EQ(compile_mistakes(R"("input_shapes":{"a":3})"), Pointers{"/input_shapes/a"});
   EXPECT_EQ(compile_mistakes(R"("input_shapes":[])"), Pointers{"/input_shapes"});
+  EXPECT_EQ(compile_mistakes(R"("input_values":{"a":"1","b":[1,[{}]],"c":[1,null]})"),
+            (Pointers{"/input_values/a", "/input_values/b"}));
+  EXPECT_EQ(compile_mistakes(R"("input_values":[1])"), Pointers{"/input_values"});
   EXPECT_EQ(compile_mistakes(R"("shape_buckets":{"N":[2,2]})"), Pointers{"/shape_buckets/N/1"});
   EXPECT_EQ(compile_mistakes(R"("shape_buckets":{"N":[]})"), Pointers{"/shape_buckets/N"});
   EXPECT_EQ(compile_mistakes(R"("outputs":["a",1])"), Pointers{"/outputs/1"});

@@ -45,6 +45,14 @@ CONSTANTS = """ zero = Constant<value = int64 {0}>()
  true = Constant<value = bool {1}>()
 """
 
+# Of inputs that are no tensors: a list, an optional tensor and one whose values are given for good.
+TAKEN = """g (float[K] l_x, float[2] o_y, int64 place, float scale) => (float[J] joined, float[E] at, bool holds) {
+ joined = ConcatFromSequence<axis=0>(l_x)
+ own = SequenceAt(l_x, place)
+ at = Mul(own, scale)
+ holds = OptionalHasElement(o_y)
+}"""
+
 # In each round what is below a bound is appended: joined, counted, one of them.
 FOUND = """g (float[9] x, float[R] bounds, int64 place) => (float[K] joined, int64 length, float[E] at, float[F] last, float[G] less) {
 """ + CONSTANTS + """ R1 = Shape(bounds)

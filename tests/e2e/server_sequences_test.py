@@ -56,5 +56,50 @@ class SequencesBehindHttp(unittest.TestCase):
             np.testing.assert_array_equal(np.array(outputs[name]["data"]).reshape(value.shape), value, name)
 
 
+class InputsThatAreNoTensors(unittest.TestCase):
+    SHAPES = {"l_x/0": [2], "l_x/1": [3]}
+    FEED = {"l_x/0": X[0], "l_x/1": BOUNDS, "place": np.int64(-1)}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        answer = cls.server.upload("taken", sequence_models.model(sequence_models.TAKEN, 18))
+        assert answer.status == 201, answer.body
+        cls.inputs = answer.json()["inputs"]
+
+    def results(self, package, feed):
+        answer = self.server.run(package, feed)
+        self.assertEqual(answer.status, 200, answer.body)
+        return serving.from_npz(answer.body)
+
+    def test_kinds_are_told(self):
+        kinds = {each["name"]: each.get("kind") for each in self.inputs}
+        self.assertEqual(kinds, {"l_x": "sequence", "o_y": "optional", "place": None, "scale": None})
+
+    def test_elements_and_values(self):
+        for held, values in ((False, {"o_y": None}), (True, {})):
+            shapes = {**self.SHAPES, **({"o_y/0": [2]} if held else {})}
+            package = self.server.compile("taken", shapes, input_values={"scale": 2.5, **values})
+            actual = self.results(package, {**self.FEED, **({"o_y/0": X[1]} if held else {})})
+            np.testing.assert_array_equal(actual["joined"], np.concatenate([X[0], BOUNDS]))
+            np.testing.assert_allclose(actual["at"], BOUNDS * np.float32(2.5), rtol=1e-6)
+            self.assertEqual(bool(actual["holds"]), held)
+
+    def test_what_is_wrong_is_named(self):
+        for members, pointer in ((({"scale": [1, 2]}, {}), None), (({"what": 1}, {}), "/input_values/what"), (({"l_x": 3}, {}), "/input_values/l_x"),
+                                 (({"place": 1.5}, {}), "/input_values/place"), (({}, {"scale/0": [1]}), "/input_shapes/scale~10")):
+            values, shapes = members
+            answer = self.server.submit("taken", {**self.SHAPES, **shapes}, input_values={"o_y": None, **values})
+            if pointer:
+                self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, pointer), answer.body)
+            else:
+                job = self.server.finished(answer.json()["id"])
+                self.assertIn('input_values give "scale" f32[2]', job["error"]["detail"])
+        job = self.server.finished(self.server.submit("taken", {"l_x/1": [3]}, input_values={"o_y": None}).json()["id"])
+        self.assertIn('name "l_x/1", and not "l_x/0" before it', job["error"]["detail"])
+        job = self.server.finished(self.server.submit("taken", self.SHAPES).json()["id"])
+        self.assertIn('"o_y/0"', job["error"]["detail"])
+
+
 if __name__ == "__main__":
     unittest.main()

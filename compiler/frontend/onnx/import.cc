@@ -208,25 +208,79 @@ private:
                                                 : add_bound(name, type, bound->second);
   }
 
-  /// A sequence becomes one input an element; an optional value is what it holds, or nothing.
-  void add_structured_input(const ValueInfoProto& input) {
+  /// The type of an element of an input that is no tensor, as input_shapes say it.
+  ir::ValueType element_type(const ValueInfoProto& input, const std::string& name,
+                             const DimShape& dims) const {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorCode::kInvalidArgument, "input_shapes give \"" + name + "\" " + to_string(dims) + why);
+    };
+    ir::ValueType type{*dtype_of(input.elem_type), {}};
+    for (const Dim& dim : dims) {
+      const int64_t* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) refuse(": the extents of an element are numbers");
+      type.shape.push_back(*extent);
+    }
+    const bool has_width = type.dtype == kString && input.has_shape && dims.size() == input.shape.size() + 1;
+    if (type.dtype == kString && !has_width) type.shape.push_back(kTextWidth);
+    if (!input.has_shape) return type;
+    if (!has_width && dims.size() != input.shape.size())
+      refuse(", the elements of the model have shape " + to_string(input.shape));
+    for (size_t i = 0; i < input.shape.size(); ++i) {
+      const int64_t* extent = std::get_if<int64_t>(&input.shape[i]);
+      if (extent != nullptr && *extent >= 0 && *extent != type.shape[i])
+        refuse(", the elements of the model have shape " + to_string(input.shape));
+    }
+    return type;
+  }
+
+  /// The elements of an input that is no tensor.
+  std::optional<std::vector<ir::ValueType>> elements_of(const ValueInfoProto& input) const {
     const auto given = options_.input_elements.find(input.name);
-    if (given == options_.input_elements.end()) {
+    if (given != options_.input_elements.end()) return given->second;
+    std::vector<ir::ValueType> types;
+    const auto next = [&] { return input.name + "/" + std::to_string(types.size()); };
+    for (auto found = options_.input_shapes.find(next()); found != options_.input_shapes.end();
+         found = options_.input_shapes.find(next()))
+      types.push_back(element_type(input, found->first, found->second));
+    const auto is_other = [&](const auto& given_shape) {
+      const std::string& name = given_shape.first;
+      const std::string prefix = input.name + "/";
+      return name.rfind(prefix, 0) == 0 && std::none_of(types.begin(), types.end(), [&](const auto& type) {
+               return name == prefix + std::to_string(&type - types.data());
+             });
+    };
+    const auto other = std::find_if(options_.input_shapes.begin(), options_.input_shapes.end(), is_other);
+    if (other != options_.input_shapes.end())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "input_shapes name \"" + other->first + "\", and not \"" + next() + "\" before it");
+    if (types.empty()) {
+      const std::string first = "\"" + input.name + "/0\"";
+      const std::string how = input.kind == ValueKind::kOptional
+                                  ? "the shape of " + first + ", what it holds,"
+                                  : "the shapes of " + first + ", \"" + input.name + "/1\" ...";
+      const bool may_be_none = input.kind != ValueKind::kSequence;
       throw Error(ErrorCode::kShapeRequired,
-                  "input \"" + input.name + "\" is no tensor, and its elements are not given",
+                  "input \"" + input.name + "\" is no tensor, and its elements are not given; give " + how +
+                      " with input_shapes" + (may_be_none ? ", or null with input_values for none" : ""),
                   {{input.name, "elements"}});
     }
+    return types;
+  }
+
+  /// A sequence becomes one input an element; an optional value is what it holds, or nothing.
+  void add_structured_input(const ValueInfoProto& input) {
+    const std::optional<std::vector<ir::ValueType>> given = elements_of(input);
     const bool is_optional = input.kind == ValueKind::kOptional || input.kind == ValueKind::kOptionalSequence;
-    if (!given->second && !is_optional)
+    if (!given && !is_optional)
       throw Error(ErrorCode::kInvalidArgument, "input \"" + input.name + "\" is not optional");
     Binding binding;
-    binding.kind = given->second ? Binding::Kind::kSequence : Binding::Kind::kNone;
-    if (given->second) {
-      for (const ir::ValueType& type : *given->second)
+    binding.kind = given ? Binding::Kind::kSequence : Binding::Kind::kNone;
+    if (given) {
+      for (const ir::ValueType& type : *given)
         binding.elements.push_back(
             add_input(input.name + "/" + std::to_string(binding.elements.size()), type));
     }
-    if (given->second && input.kind == ValueKind::kOptional) {
+    if (given && input.kind == ValueKind::kOptional) {
       if (binding.elements.size() != 1)
         throw Error(ErrorCode::kInvalidArgument, "input \"" + input.name + "\" holds one tensor");
       binding = {Binding::Kind::kTensor, binding.elements[0], {}};

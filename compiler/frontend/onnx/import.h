@@ -91,10 +91,10 @@ struct ImportOptions {
   /// bound: else kShapeRequired, its details naming each such input.
   std::map<std::string, Tensor> input_values;
   /// Types of the elements of an input that is a sequence, or of the one tensor that an optional input holds:
-  /// each becomes an input "NAME/0", "NAME/1" ...; nothing: the optional value is empty. Such inputs must be
-  /// listed: else kShapeRequired. Sequences among the outputs become outputs of such names, or,
-  /// where a run works out how many elements there are, one "NAME" of all and "NAME.extents"; optional values
-  /// that data decides about "NAME" and "NAME.present".
+  /// each becomes an input "NAME/0", "NAME/1" ...; nothing: the optional value is empty. Of an input that is
+  /// not listed, input_shapes say the elements under those names; where they don't, kShapeRequired. Sequences
+  /// among the outputs become outputs of such names, or, where a run works out how many elements there are,
+  /// one "NAME" of all and "NAME.extents"; optional values that data decides about "NAME" and "NAME.present".
   std::map<std::string, std::optional<std::vector<ir::ValueType>>> input_elements;
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
