@@ -55,20 +55,14 @@ V addend_of(Compose& c, V allowed, V like) {
 
 V added(Compose& c, V a, V b) { return a == ir::kAbsent ? b : b == ir::kAbsent ? a : c.add(a, b); }
 
-V positions(Compose& c, int64_t count, size_t axis) {
-  Shape shape(4, 1);
-  shape[axis] = count;
-  return c.ints(c.count_to(count), shape);
-}
-
 V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
-  const V last = c.add(positions(c, queries, 2), before);
-  return addend_of(c, c.binary("less_equal", positions(c, keys, 3), last), like);
+  const V last = c.add(c.positions(queries, 2, 4), before);
+  return addend_of(c, c.binary("less_equal", c.positions(keys, 3, 4), last), like);
 }
 
 V window_addend(Compose& c, int64_t queries, int64_t keys, V before, int64_t window, V like) {
-  const V first = c.sub(c.add(positions(c, queries, 2), before), c.ints({window - 1}, {}));
-  return addend_of(c, c.binary("greater_equal", positions(c, keys, 3), first), like);
+  const V first = c.sub(c.add(c.positions(queries, 2, 4), before), c.ints({window - 1}, {}));
+  return addend_of(c, c.binary("greater_equal", c.positions(keys, 3, 4), first), like);
 }
 
 V unseeing_queries(Compose& c, V addend) {

@@ -21,8 +21,6 @@ ir::ValueId scaled_products(NodeContext& context, ir::ValueId q, ir::ValueId k, 
 ir::ValueId appended(NodeContext& context, ir::ValueId past, ir::ValueId present);
 /// 0 where `allowed`, minus infinity elsewhere, in the type of `like`.
 ir::ValueId addend_of(Compose& c, ir::ValueId allowed, ir::ValueId like);
-/// 0, 1 ... along axis `axis` of four.
-ir::ValueId positions(Compose& c, int64_t count, size_t axis);
 /// A query at i sees the keys up to i + `before`, an integer or a tensor of them.
 ir::ValueId causal_addend(Compose& c, int64_t queries, int64_t keys, ir::ValueId before, ir::ValueId like);
 /// Only the last `window` of the keys that a causal query sees.

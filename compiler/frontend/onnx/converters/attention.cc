@@ -57,7 +57,7 @@ void convert_attention(NodeContext& context) {
       operands.addend = c.unsqueeze(operands.addend, 1);
     valid = c.reshape(c.cast(context.input(6), DType::kInt64), {batch, 1, 1, 1});
     operands.addend =
-        added(c, operands.addend, addend_of(c, c.binary("less", positions(c, keys, 3), valid), like));
+        added(c, operands.addend, addend_of(c, c.binary("less", c.positions(keys, 3, 4), valid), like));
   }
   const int64_t window = context.int_attr("local_window_size", -1);
   if (window != -1 && window < 1) context.invalid("local_window_size is " + std::to_string(window));

@@ -98,6 +98,12 @@ ir::ValueId Compose::filled(DType dtype, const Shape& shape, double value) {
   return expand(context_.constant(std::move(scalar)), shape);
 }
 
+ir::ValueId Compose::positions(int64_t count, size_t axis, size_t rank) {
+  Shape along(rank, 1);
+  along[axis] = count;
+  return ints(count_to(count), std::move(along));
+}
+
 std::vector<int64_t> Compose::count_to(int64_t count) const {
   if (count > kMaxListed)
     context_.unsupported("shape", "axes of " + std::to_string(count) + " elements are not implemented");

@@ -56,6 +56,8 @@ public:
   /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
   std::vector<int64_t> count_to(int64_t count) const;
   V ints(const std::vector<int64_t>& values, Shape shape);
+  /// 0, 1 ... count - 1 along `axis` of `rank` axes, the others of extent 1.
+  V positions(int64_t count, size_t axis, size_t rank);
   V doubles(DType dtype, const std::vector<double>& values, Shape shape);
 
 private:

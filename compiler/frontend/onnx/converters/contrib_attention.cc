@@ -48,7 +48,8 @@ V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
   V seen = ir::kAbsent;
   const int64_t batch = c.shape(like)[0];
   if (shape.size() == 1 && (shape[0] == batch || shape[0] == context.product(2, batch))) {
-    const V bounds = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1}), at = positions(c, keys, 3);
+    const V bounds = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1}),
+            at = c.positions(keys, 3, 4);
     seen = c.binary("less", at, c.slice(bounds, 0, 0, batch));
     if (shape[0] != batch)
       seen = c.binary("and", seen, c.binary("greater_equal", at, c.slice(bounds, 0, batch, batch)));
@@ -147,7 +148,7 @@ V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
     base = context.add("pad", {base}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
   }
   if (base == ir::kAbsent) base = c.filled(c.dtype(fresh), {}, 0);
-  const V from = c.sub(positions(c, length, 2), before);
+  const V from = c.sub(c.positions(length, 2, 4), before);
   const V is_fresh = c.binary("and", c.binary("greater_equal", from, c.number(from, 0)),
                               c.binary("less", from, c.number(from, static_cast<double>(count))));
   const V index = c.expand(c.clip(from, 0, static_cast<double>(count - 1)), shape);
@@ -205,7 +206,7 @@ void convert_group_query_attention(NodeContext& context) {
   // Of the first run, which has no past, all queries are new, those behind the valid ones too.
   const V before = c.binary("max", c.minus(valid, static_cast<double>(queries)), c.number(valid, 0));
   if (context.int_attr("do_rotary", 0) != 0) {
-    V rows = c.reshape(c.add(positions(c, queries, 3), before), {batch, queries});
+    V rows = c.reshape(c.add(c.positions(queries, 3, 4), before), {batch, queries});
     if (context.has_input(9)) {
       // Of the first run, whose keys are all its own, the first position alone counts.
       const V given = c.cast(context.input(9), DType::kInt64);
@@ -223,7 +224,7 @@ void convert_group_query_attention(NodeContext& context) {
   const int64_t keys = std::max(held, total);
   operands.k = cache_with(context, past, operands.k, before, keys);
   operands.v = cache_with(context, context.optional_input(4), operands.v, before, keys);
-  const V own = c.add(positions(c, queries, 2), before), at = positions(c, keys, 3);
+  const V own = c.add(c.positions(queries, 2, 4), before), at = c.positions(keys, 3, 4);
   V seen = c.binary("less_equal", at, own);
   const int64_t window = context.int_attr("local_window_size", -1);
   if (window > 0)

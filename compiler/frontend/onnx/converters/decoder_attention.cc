@@ -75,7 +75,7 @@ V of_beams(NodeContext& context, V cache, V before) {
   const V row = c.ints(c.count_to(shape[0]), {shape[0], 1, 1, 1}), width = c.ints({beams[1]}, {});
   const V chosen = c.cast(c.reshape(context.input(kIndirection), {shape[0], 1, shape[2], 1}), DType::kInt64);
   const V from = c.add(c.mul(c.div(row, width), width), chosen);
-  const V is_past = c.binary("less", positions(c, shape[2], 2), before);
+  const V is_past = c.binary("less", c.positions(shape[2], 2, 4), before);
   return c.gather_elements(cache, c.expand(c.where(is_past, from, row), shape), 0);
 }
 
@@ -86,7 +86,7 @@ V cached(NodeContext& context, size_t past, V fresh, V before, size_t present) {
   const Shape shape = c.shape(cache), own = c.shape(fresh);
   if (shape.size() != 4 || own[2] != 1 || shape[0] != own[0] || shape[1] != own[1] || shape[3] != own[3])
     context.invalid("a step of shape " + to_string(own) + " does not fit a cache of " + to_string(shape));
-  const V whole = c.where(c.binary("equal", positions(c, shape[2], 2), before), fresh, cache);
+  const V whole = c.where(c.binary("equal", c.positions(shape[2], 2, 4), before), fresh, cache);
   context.set_output(present, whole);
   return context.has_input(kIndirection) ? of_beams(context, whole, before) : whole;
 }
@@ -106,7 +106,7 @@ void convert_decoder_masked_attention(NodeContext& context) {
     const V before = c.cast(c.reshape(context.input(kPastLength), {1, 1, 1, 1}), DType::kInt64);
     operands.k = cached(context, kPastKey, operands.k, before, 1);
     operands.v = cached(context, kPastValue, operands.v, before, 2);
-    const V at = positions(c, c.shape(operands.k)[2], 3);
+    const V at = c.positions(c.shape(operands.k)[2], 3, 4);
     seen = addend_of(c, c.binary("less_equal", at, before), operands.q);
   }
   operands.addend = added(c, seen, addend_of_masks(context, operands));

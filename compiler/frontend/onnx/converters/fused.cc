@@ -1,5 +1,6 @@
 // com.microsoft's fused operators: a standard operator with what an optimizer found before or behind it.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
@@ -10,12 +11,15 @@ namespace {
 
 using V = ir::ValueId;
 
-double param(const std::vector<double>& params, size_t index, double fallback) {
-  return index < params.size() ? params[index] : fallback;
+/// By place; nothing for those that are not given.
+using Params = std::vector<std::optional<double>>;
+
+double param(const Params& params, size_t index, double fallback) {
+  return index < params.size() ? params[index].value_or(fallback) : fallback;
 }
 
 /// The activation named by attribute activation; "" is none.
-V activated(NodeContext& context, V x, const std::vector<double>& params) {
+V activated(NodeContext& context, V x, const Params& params) {
   const std::string name = context.string_attr("activation", "");
   if (name.empty()) return x;
   if (name == "Relu") return context.add("relu", {x});
@@ -36,7 +40,8 @@ V activated(NodeContext& context, V x, const std::vector<double>& params) {
         {{"alpha", param(params, 0, 1.6732632423543772)}, {"gamma", param(params, 2, 1.0507009873554805)}});
   if (name == "ThresholdedRelu")
     return c.where(c.binary("greater", x, c.number(x, param(params, 0, 1))), x, c.number(x, 0));
-  if (name == "Clip" && params.size() == 2) return c.clip(x, params[0], params[1]);
+  if (name == "Clip" && params.size() >= 2 && params[0] && params[1])
+    return c.clip(x, *params[0], *params[1]);
   context.unsupported("activation", "value \"" + name + "\" is not implemented");
 }
 
@@ -46,15 +51,14 @@ V activated(NodeContext& context, V x, const std::vector<double>& params) {
 void convert_fused_conv(NodeContext& context) {
   V result = convolution(context, context.input(0), context.input(1), context.optional_input(2));
   if (context.has_input(3)) result = context.add("add", {result, context.input(3)});
-  context.set_output(0, activated(context, result, float_values(context, "activation_params")));
+  const std::vector<double> params = float_values(context, "activation_params");
+  context.set_output(0, activated(context, result, {params.begin(), params.end()}));
 }
 
 void convert_fused_gemm(NodeContext& context) {
-  std::vector<double> params;
-  for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"}) {
-    if (!context.has_attr(name)) break;
-    params.push_back(context.float_attr(name, 0));
-  }
+  Params params;
+  for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    params.push_back(context.has_attr(name) ? std::optional(context.float_attr(name, 0)) : std::nullopt);
   context.set_output(0, activated(context, gemm(context), params));
 }
 

@@ -6,13 +6,6 @@ namespace {
 
 using V = ir::ValueId;
 
-/// 0 .. count-1 along axis `at` of `rank`.
-V positions(Compose& c, int64_t count, size_t at, size_t rank) {
-  Shape along(rank, 1);
-  along[at] = count;
-  return c.ints(c.count_to(count), along);
-}
-
 V number(Compose& c, int64_t value) { return c.ints({value}, {}); }
 
 /// All axes' parts, each times what it counts in the whole.
@@ -46,8 +39,8 @@ ir::ValueId window_elements(NodeContext& context, const WindowGrid& grid, bool c
   std::vector<V> elements;
   for (size_t d = 0; d < rank; ++d) {
     const auto step = static_cast<double>(grid.dilations[d]);
-    const V window = positions(c, grid.out[d], d, 2 * rank),
-            tap = positions(c, grid.kernel[d], d + rank, 2 * rank);
+    const V window = c.positions(grid.out[d], d, 2 * rank),
+            tap = c.positions(grid.kernel[d], d + rank, 2 * rank);
     const V start =
         c.minus(c.times(window, static_cast<double>(grid.strides[d])), static_cast<double>(grid.pads[d]));
     const V by = number(c, grid.dilations[d]);
@@ -67,8 +60,8 @@ ir::ValueId element_windows(NodeContext& context, const WindowGrid& grid) {
     inside = inside == ir::kAbsent ? condition : c.binary("and", inside, condition);
   };
   for (size_t d = 0; d < rank; ++d) {
-    const V element = positions(c, grid.in[d], d, 2 * rank),
-            tap = positions(c, grid.kernel[d], d + rank, 2 * rank);
+    const V element = c.positions(grid.in[d], d, 2 * rank),
+            tap = c.positions(grid.kernel[d], d + rank, 2 * rank);
     const V start = c.sub(c.plus(element, static_cast<double>(grid.pads[d])),
                           c.times(tap, static_cast<double>(grid.dilations[d])));
     const V step = number(c, grid.strides[d]), window = c.div(start, step);
