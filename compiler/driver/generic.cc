@@ -9,8 +9,8 @@
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
-#include "compiler/plan/dim_fit.h"
 #include "compiler/plan/sharing.h"
+#include "compiler/plan/slice_starts.h"
 #include "compiler/te/verify.h"
 #include "runtime/base/error.h"
 
@@ -121,60 +121,6 @@ ShapesByName shapes_of(const ir::Graph& graph) {
   return shapes;
 }
 
-/// Where slices of the samples start. An axis that ends before that moves it, and no extent shows it where as
-/// many elements are left.
-class SliceStarts {
-public:
-  explicit SliceStarts(const std::vector<const ir::ShapedGraph*>& samples)
-      : num_nodes_(samples.front()->graph.nodes().size()), fitter_(dims_of(samples)) {
-    const bool is_alike = std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph* sample) {
-      return sample->graph.nodes().size() == num_nodes_;
-    });
-    for (size_t i = 0; i < num_nodes_ && is_alike; ++i) {
-      if (samples.front()->graph.nodes()[i].op == "slice") add(samples, i);
-    }
-  }
-
-  /// False where a start is known to be another one.
-  bool give(const ir::ShapedGraph& shaped) const {
-    if (shaped.graph.nodes().size() != num_nodes_) return true;
-    const std::vector<int64_t> dims = with_derived(shaped.dims, fitter_.derived());
-    return std::all_of(starts_.begin(), starts_.end(), [&](const Start& start) {
-      const ir::Node& node = shaped.graph.nodes()[start.node];
-      if (node.op != "slice") return true;
-      // Where a slice of no elements starts does not matter.
-      return num_elements(shaped.graph.value(node.outputs[0]).type.shape) == 0 ||
-             node.attrs.ints_of("starts").at(start.axis) == evaluate(start.value, dims);
-    });
-  }
-
-private:
-  struct Start {
-    size_t node = 0, axis = 0;
-    DimFormula value;
-  };
-
-  static std::vector<std::vector<int64_t>> dims_of(const std::vector<const ir::ShapedGraph*>& samples) {
-    std::vector<std::vector<int64_t>> dims;
-    for (const ir::ShapedGraph* sample : samples) dims.push_back(sample->dims);
-    return dims;
-  }
-
-  void add(const std::vector<const ir::ShapedGraph*>& samples, size_t node) {
-    const size_t rank = samples.front()->graph.nodes()[node].attrs.ints_of("starts").size();
-    for (size_t axis = 0; axis < rank; ++axis) {
-      std::vector<int64_t> values;
-      for (const ir::ShapedGraph* sample : samples)
-        values.push_back(sample->graph.nodes()[node].attrs.ints_of("starts").at(axis));
-      if (std::optional<DimFormula> value = fitter_.fit(values)) starts_.push_back({node, axis, *value});
-    }
-  }
-
-  size_t num_nodes_;
-  plan::DimFitter fitter_;
-  std::vector<Start> starts_;
-};
-
 /// Compares a generic plan of the samples with the model.
 class ShapeComparison {
 public:
@@ -218,7 +164,7 @@ private:
   }
 
   const package::GenericPlan& generic_;
-  SliceStarts starts_;
+  plan::SliceStarts starts_;
   std::set<size_t> compared_;  ///< buffers
   std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
 };
