@@ -292,8 +292,8 @@ std::vector<ir::OpDef> host_step_ops() {
           "take_first", 2, &infer_take_first,
           [](const ir::ReferenceContext& context) { run_host("take_first", context); },
           "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
-          "(int), and their count: n within [0, extent]; with attribute grows (int) an n above the extent is "
-          "NoRoom"),
+          "(int), and their count: n within [0, extent]; with attribute grows (int: the rooms that "
+          "the extent is made of, bit i for room i) an n above the extent is NoRoom"),
       host_op(
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },

@@ -15,14 +15,17 @@ namespace tensormill {
 class NoRoom : public Error {
 public:
   /// `wanted` of something of which there is room for `had`; nothing: how many there are is not known yet.
-  NoRoom(std::string message, int64_t had, std::optional<int64_t> wanted)
-      : Error(ErrorCode::kTensorData, std::move(message)), had_(had), wanted_(wanted) {}
+  /// `rooms`: what `had` is made of, bit i for room i; none: no room is too small.
+  NoRoom(std::string message, int64_t had, std::optional<int64_t> wanted, uint64_t rooms)
+      : Error(ErrorCode::kTensorData, std::move(message)), had_(had), wanted_(wanted), rooms_(rooms) {}
   int64_t had() const { return had_; }
   std::optional<int64_t> wanted() const { return wanted_; }
+  uint64_t rooms() const { return rooms_; }
 
 private:
   int64_t had_;
   std::optional<int64_t> wanted_;
+  uint64_t rooms_;
 };
 
 }  // namespace tensormill

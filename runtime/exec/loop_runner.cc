@@ -75,7 +75,7 @@ size_t LoopRunner::next_iteration(bool goes_on) {
   if (trip_ >= stacked_extent_) {
     throw NoRoom(
         "the loop has more than " + std::to_string(stacked_extent_) + " iterations, for which there is room",
-        stacked_extent_, std::nullopt);
+        stacked_extent_, std::nullopt, loop_.rooms);
   }
   *iteration_ = trip_;
   const auto trip = static_cast<size_t>(trip_);

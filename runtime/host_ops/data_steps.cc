@@ -171,7 +171,7 @@ void take_first(const HostCall& call) {
     if (wanted > count) {
       throw NoRoom("an axis has " + std::to_string(wanted) + " elements, and there is room for " +
                        std::to_string(count),
-                   count, wanted);
+                   count, wanted, static_cast<uint64_t>(Attributes(call).integer("grows")));
     }
   }
   const auto* source = static_cast<const std::byte*>(call.inputs[0].data);

@@ -78,9 +78,15 @@ public:
   const Metadata& metadata() const { return package_->metadata(); }
   /// Extents at which executors start.
   const std::vector<int64_t>& first_dims() const { return first_dims_; }
-  /// `dims` with the room that a run begins with; nothing where there is none. It is small where several
-  /// extents are as large as the room, of which the product would take much memory before a run asks for it.
+  /// `dims` with the rooms that a run begins with; nothing where there are none. They are small where several
+  /// extents are as large, of which the product would take much memory before a run asks for it.
   std::optional<std::vector<int64_t>> first_room(const std::vector<int64_t>& dims) const;
+  /// `dims` with rooms that are smaller, none below its number in `least`, where their arena has more bytes
+  /// than that and they decide about them.
+  std::vector<int64_t> with_less_room(std::vector<int64_t> dims, const std::vector<int64_t>& least,
+                                      int64_t most_bytes) const;
+  /// What a run takes for its rooms without being asked to.
+  static constexpr int64_t kManyRoomBytes = int64_t{1} << 28;
   /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
   /// shapes are planned once. Throws Error(kInvalidTensor) when the package has no plan for the shape.
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;

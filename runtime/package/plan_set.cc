@@ -181,8 +181,7 @@ void check_input_shapes(const PlanSet& set) {
       if (const std::string* name = std::get_if<std::string>(&dim)) used.insert(*name);
     }
   }
-  const bool has_room = names.count(std::string(kLoopRoom)) != 0 && set.free_dims.back() == kLoopRoom;
-  if (has_room) used.insert(std::string(kLoopRoom));
+  for (const size_t room : room_dims(set)) used.insert(set.free_dims[room]);
   if (used != names) throw_invalid("/input_shapes", "the free dims are not those that are declared");
 }
 

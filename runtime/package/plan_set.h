@@ -69,13 +69,19 @@ struct PlanSet {
 /// would read what has no elements.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
 
-/// Which of the free dims is the room (kLoopRoom), if there is one.
-std::optional<size_t> room_dim(const PlanSet& set);
-/// `dims` with the least room above `room`, and of at least `wanted`, that the set has a plan for: a
-/// variant's that is not much larger than what is wanted, else of the generic plan as much, or four times the
-/// room. Nothing where there is none.
-std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, std::vector<int64_t> dims,
-                                                   int64_t room, int64_t wanted);
+/// Which of the free dims are rooms (kLoopRoom): the last ones.
+std::vector<size_t> room_dims(const PlanSet& set);
+/// More of the room that is free dim `dim`: `wanted` of it, or, where that is not more than there is, as much
+/// as is next.
+struct RoomWish {
+  size_t dim = 0;
+  int64_t wanted = 0;
+};
+/// `dims` with the least rooms of those wished for that the set has a plan for: a variant's that are not much
+/// larger than what is wanted, else of the generic plan as much, or four times the room. Nothing where there
+/// is none.
+std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std::vector<int64_t>& dims,
+                                                   const std::vector<RoomWish>& wishes);
 /// `dims` where those that the inputs show and the generic plan makes of others have their values.
 std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims);
 

@@ -23,10 +23,30 @@ class Bounds {
 public:
   using Numbers = BoundedInts;
 
-  /// In a sample, of two bounds the number, since the less of them is no formula of a free extent. `room`:
-  /// what an integer is bound by of which nothing else is known.
-  Bounds(const NodeContext& context, std::optional<int64_t> room)
-      : context_(context), graph_(context.graph()), is_sample_(context.is_sample()), room_(room) {}
+  /// In a sample, of two bounds the number, since the less of them is no formula of a free extent.
+  /// `has_rooms`: an integer of which nothing else is known is bound by its room; one that has none yet gets
+  /// one where `adds` is set.
+  Bounds(const NodeContext& context, bool has_rooms, bool adds)
+      : context_(context),
+        graph_(context.graph()),
+        is_sample_(context.is_sample()),
+        has_rooms_(has_rooms),
+        adds_(adds) {}
+
+  /// Of no room at all.
+  static constexpr uint64_t kNoRoom = uint64_t{1} << 63;
+
+  Numbers bounded(V id) {
+    Numbers numbers = of(id);
+    if (numbers) {
+      for (BoundedInt& each : *numbers) each = with_room(each);
+    }
+    return numbers;
+  }
+
+private:
+  /// What has no bound yet but its room: with_room gives it.
+  static constexpr uint64_t kOpen = uint64_t{1} << 62;
 
   Numbers of(V id) {
     const auto seen = seen_.find(id);
@@ -38,7 +58,6 @@ public:
     return seen_.emplace(id, std::move(found)).first->second;
   }
 
-private:
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
   static constexpr double kExact = 0x1p53;  ///< integers up to it are floats
@@ -47,12 +66,12 @@ private:
   struct Interval {
     int64_t least = kLeast, most = kMost;
     bool is_number = false;  ///< `most` is one of the model's
-    bool grows = false;      ///< `most` is made of the room
+    RoomSet grows = {};      ///< what `most` is made of
     bool is_bounded() const { return least != kLeast && most != kMost; }
   };
   struct FloatRange {
     double least = -kInfinity, most = kInfinity;
-    bool grows = false;
+    RoomSet grows = {};
     bool is_bounded() const { return least >= -kExact && most <= kExact; }
   };
 
@@ -62,7 +81,7 @@ private:
     if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
     if (const Tensor* known = known_of(id)) return listed(*known);
     if (const Numbers found = by_producer(id)) return found;
-    return room_ ? by_room(id) : std::nullopt;
+    return has_rooms_ ? by_room(id) : std::nullopt;
   }
 
   Numbers by_producer(V id) {
@@ -92,8 +111,24 @@ private:
     if (context_.is_computable(id)) return listed(context_.known_value(id, "an extent"));
     std::vector<BoundedInt> numbers;
     for (int64_t i = 0; i < num_elements(graph_.value(id).type.shape); ++i)
-      numbers.push_back({*room_, id, 0, i, true});
+      numbers.push_back({0, id, 0, i, {kOpen, 0}});
     return numbers;
+  }
+
+  static bool is_open(const BoundedInt& number) { return number.grows.all == kOpen; }
+
+  BoundedInt with_room(BoundedInt number) const {
+    if (!is_open(number)) return number;
+    const Interval room = room_of(number.count, number.element);
+    number.most = room.most;
+    number.grows = room.grows;
+    return number;
+  }
+
+  Interval room_of(V id, int64_t element) const {
+    const std::optional<Room> room = adds_ ? context_.room_of(id, element) : context_.find_room(id, element);
+    if (!room) return {0, *context_.room(), false, {kNoRoom, 0}};
+    return {0, room->extent, false, {room->rooms, room->rooms}};
   }
 
   /// An integer of one element that a float, held between two numbers, is cast to.
@@ -124,7 +159,7 @@ private:
       range = float_range(node.inputs[0]);
       range = {std::floor(range.least), std::ceil(range.most), range.grows};
     } else if (node.op == "clip") {
-      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity)), false};
+      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity)), {}};
     } else if (node.op == "cast") {
       range = cast_range(node.inputs[0]);
     } else if (node.op == "mul" || node.op == "div" || node.op == "add" || node.op == "sub") {
@@ -182,8 +217,10 @@ private:
     for (size_t i = 0; i < axes.size(); ++i) {
       if (!axes[i]) continue;
       const int64_t most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
-      const int64_t least = node.op == "take_first" ? operand(node.inputs[1], false).least : 0;
-      const bool grows = room_ && node.op == "take_first" && node.attrs.has("grows");
+      const int64_t least = node.op == "take_first" ? least_of(node.inputs[1]) : 0;
+      RoomSet grows;
+      if (has_rooms_ && node.op == "take_first" && node.attrs.has("grows"))
+        grows.all = static_cast<uint64_t>(node.attrs.int_of("grows")) | kNoRoom;
       return Numbers({{most, id, std::clamp<int64_t>(least, 0, most), 0, grows}});
     }
     return std::nullopt;
@@ -238,18 +275,19 @@ private:
     if (node.op == "where") return either(in[1], in[2]);
     if (node.op == "max")
       return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most), false,
-              in[0].grows || in[1].grows};
+              in[0].grows | in[1].grows};
     if (node.op == "min") return lesser(in[0], in[1]);
     Interval result;
     bool is_over = !std::all_of(in.begin(), in.end(), [](const Interval& each) { return each.is_bounded(); });
-    for (const Interval& each : in) result.grows = result.grows || each.grows;
+    for (const Interval& each : in) result.grows = result.grows | each.grows;
     if (is_over) return {};
     if (node.op == "add") {
       is_over = __builtin_add_overflow(in[0].least, in[1].least, &result.least) ||
                 __builtin_add_overflow(in[0].most, in[1].most, &result.most);
     } else if (node.op == "sub") {
       // What grows may be less than 0.
-      is_over = in[1].grows || __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
+      is_over = static_cast<bool>(in[1].grows) ||
+                __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
                 __builtin_sub_overflow(in[0].most, in[1].least, &result.most);
     } else if (node.op == "mul" && in[0].least >= 0 && in[1].least >= 0) {
       is_over = __builtin_mul_overflow(in[0].least, in[1].least, &result.least) ||
@@ -264,7 +302,7 @@ private:
   }
 
   static Interval either(const Interval& a, const Interval& b) {
-    return {std::min(a.least, b.least), std::max(a.most, b.most), false, a.grows || b.grows};
+    return {std::min(a.least, b.least), std::max(a.most, b.most), false, a.grows | b.grows};
   }
 
   /// What the larger of a number that is not known and one that is cannot be below.
@@ -280,11 +318,14 @@ private:
     return least;
   }
 
-  /// The less of two; of a bound and one that grows the bound.
+  /// The less of two; of a bound and one that grows the bound, of two that grow with rooms of their own the
+  /// first.
   Interval lesser(const Interval& a, const Interval& b) const {
     const bool by_number = is_sample_ && a.is_number != b.is_number;
-    const bool by_bound = a.grows != b.grows && a.most != kMost && b.most != kMost;
-    const Interval& least = a.most < b.most ? a : b;
+    const bool are_bounded = a.most != kMost && b.most != kMost;
+    const bool by_bound = are_bounded && static_cast<bool>(a.grows) != static_cast<bool>(b.grows);
+    const bool is_first = are_bounded && a.grows && b.grows && a.grows.all != b.grows.all;
+    const Interval& least = is_first || a.most < b.most ? a : b;
     const Interval& bound = by_bound ? (a.grows ? b : a) : by_number ? (a.is_number ? a : b) : least;
     return {std::min(a.least, b.least), bound.most, bound.is_number, bound.grows};
   }
@@ -292,13 +333,13 @@ private:
   /// Of all elements of an operand, or of their least.
   Interval operand(V id, bool of_least) {
     const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
-    if (!numbers) {
-      const bool has_room = room_ && id != ir::kAbsent && graph_.value(id).type.dtype == DType::kInt64;
-      return has_room ? Interval{0, *room_, false, true} : Interval{least_known(id), kMost};
-    }
+    if (!numbers) return has_room(id) ? room_of(id, RoomNumbers::kAll) : Interval{least_known(id), kMost};
     if (numbers->empty()) return {};
+    // What is made of several that nothing bounds is one number.
+    if (std::count_if(numbers->begin(), numbers->end(), &is_open) > 1) return room_of(id, RoomNumbers::kAll);
     std::optional<Interval> all;
-    for (const BoundedInt& each : *numbers) {
+    for (const BoundedInt& number : *numbers) {
+      const BoundedInt each = with_room(number);
       const Interval one{each.least, each.most, each.is_known() && each.most <= kMaxPadded, each.grows};
       if (!all) {
         all = one;
@@ -311,10 +352,23 @@ private:
     return *all;
   }
 
+  bool has_room(V id) const {
+    return has_rooms_ && id != ir::kAbsent && graph_.value(id).type.dtype == DType::kInt64;
+  }
+
+  /// What no element is below.
+  int64_t least_of(V id) {
+    const Numbers numbers = of(id);
+    if (!numbers) return has_room(id) ? 0 : least_known(id);
+    int64_t least = numbers->empty() ? kLeast : kMost;
+    for (const BoundedInt& each : *numbers) least = std::min(least, each.least);
+    return least;
+  }
+
   const NodeContext& context_;
   const ir::Graph& graph_;
   bool is_sample_;
-  std::optional<int64_t> room_;
+  bool has_rooms_, adds_;
   std::map<V, Numbers> seen_;
   int depth_ = 0;
 };
@@ -322,7 +376,16 @@ private:
 }  // namespace
 
 BoundedInts bounds_of(const NodeContext& context, V value, std::optional<int64_t> room) {
-  return Bounds(context, room).of(value);
+  return Bounds(context, room.has_value(), true).bounded(value);
+}
+
+std::optional<RoomSet> growing_rooms(const NodeContext& context, V count) {
+  if (!context.room() || context.graph().value(count).known) return std::nullopt;
+  const BoundedInts number = Bounds(context, true, false).bounded(count);
+  if (!number || number->size() != 1 || !number->front().grows) return std::nullopt;
+  RoomSet rooms = number->front().grows;
+  rooms.all &= ~Bounds::kNoRoom;
+  return rooms;
 }
 
 std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, V value) {

@@ -69,6 +69,8 @@ public:
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
+  /// How many numbers wanted a room so far.
+  size_t unbounded_numbers() const { return extents_.unbounded_numbers(); }
   /// A number that no other loop of the graph has.
   int64_t next_loop() { return next_loop_++; }
   /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be

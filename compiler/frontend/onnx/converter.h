@@ -44,7 +44,13 @@ public:
   bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
   bool takes_meant_alone() const { return form_.takes_meant_alone; }
   bool stacks_elements() const { return form_.stacks_elements; }
-  std::optional<int64_t> room() const { return form_.room; }  ///< ImportForm::room
+  /// Whether there are rooms (ImportForm::rooms): that of the first number.
+  std::optional<int64_t> room() const;
+  /// That of an element of a value, or of all (RoomNumbers::kAll); nothing where there are none.
+  std::optional<Room> room_of(ir::ValueId value, int64_t element) const;
+  /// The same where the number has been met before.
+  std::optional<Room> find_room(ir::ValueId value, int64_t element) const;
+  std::optional<Room> room_of_loop() const;  ///< that of the trips of the node's loop
   /// Whether the extent is the same in all samples of the free dims: of a constant, and of an input's axis
   /// that is not free.
   bool is_fixed_axis(ir::ValueId value, size_t axis) const;
@@ -121,6 +127,7 @@ public:
 
 private:
   std::string temporary_name();
+  Room room_at(size_t number) const;
   std::vector<ir::ValueId> results_of(const OpRow* row, const std::vector<ir::ValueId>& operands);
 
   ir::Graph& graph_;

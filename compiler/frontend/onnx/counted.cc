@@ -54,19 +54,13 @@ V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
 
 namespace {
 
-/// Whether a count may be larger than the room that it is bounded by.
-bool grows(NodeContext& context, V count) {
-  if (!context.room() || context.graph().value(count).known) return false;
-  const BoundedInts number = bounds_of(context, count, context.room());
-  return number && number->size() == 1 && number->front().grows;
-}
-
 /// take_first of a count for which there may not be room. A branch that is not taken asks for none.
-V take_all(NodeContext& context, V x, V count, int64_t axis) {
+V take_all(NodeContext& context, V x, V count, int64_t axis, const RoomSet& rooms) {
   Compose c(context);
   const V guard = context.guard();
   if (guard != ir::kAbsent) count = c.where(guard, count, c.ints({0}, {1}));
-  return context.add_many("take_first", {x, count}, {{"axis", axis}, {"grows", int64_t{1}}})[0];
+  const auto grows = static_cast<int64_t>(rooms.unchecked != 0 ? rooms.unchecked : rooms.all);
+  return context.add_many("take_first", {x, count}, {{"axis", axis}, {"grows", grows}})[0];
 }
 
 }  // namespace
@@ -78,7 +72,8 @@ V take_first(NodeContext& context, V x, V count, int64_t axis) {
     const BoundedInts number = bounds_of(context, count, std::nullopt);
     if (number && number->size() == 1 && number->front().least >= 1) return x;
   }
-  if (grows(context, count)) return take_all(context, x, count, axis);
+  if (const std::optional<RoomSet> rooms = growing_rooms(context, count))
+    return take_all(context, x, count, axis, *rooms);
   return context.add_many("take_first", {x, count}, {{"axis", axis}})[0];
 }
 

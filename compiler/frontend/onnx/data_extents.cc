@@ -313,6 +313,11 @@ bool DataExtents::same_count(ir::ValueId a, ir::ValueId b) {
   return counts_.of(a) == counts_.of(b);
 }
 
+ir::ValueId DataExtents::first_alike(ir::ValueId count) {
+  catch_up();
+  return counts_.of(count);
+}
+
 ir::NodeId DataExtents::mixing(ir::ValueId value) {
   catch_up();
   return mixing_[static_cast<size_t>(value)];

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/frontend/onnx/rooms.h"
 #include "compiler/ir/graph.h"
 
 namespace tensormill::frontend::onnx {
@@ -64,9 +65,13 @@ public:
   bool may_depend(ir::ValueId value);
   /// Whether two counts are equal in each run.
   bool same_count(ir::ValueId a, ir::ValueId b);
+  /// The first count that is equal to this one in each run.
+  ir::ValueId first_alike(ir::ValueId count);
   /// The node that mixes elements of such an axis with what may not be there, and from which the value is
   /// computed; kAbsent where there is none.
   ir::NodeId mixing(ir::ValueId value);
+  RoomNumbers& rooms() { return rooms_; }
+  size_t unbounded_numbers() const { return rooms_.count(); }
 
 private:
   using Extents = std::vector<DataExtent>;  ///< by axis
@@ -80,6 +85,7 @@ private:
 
   const ir::Graph& graph_;
   CountNumbers counts_;
+  RoomNumbers rooms_;
   size_t nodes_ = 0;                ///< of the graph, looked at so far
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value

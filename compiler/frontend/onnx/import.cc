@@ -141,7 +141,8 @@ public:
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.form) {}
 
-  ir::Graph run(ImportStop* stop) {
+  ir::Graph run(ImportStop* stop, size_t* unbounded) {
+    const NumbersNoted noted(builder_, unbounded);
     const std::vector<ErrorDetail> missing = find_unsupported(model_);
     if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
     graph_.set_name(model_.graph.name);
@@ -165,6 +166,21 @@ public:
   }
 
 private:
+  /// At its end, however the import ends.
+  class NumbersNoted {
+  public:
+    NumbersNoted(const GraphBuilder& builder, size_t* unbounded) : builder_(builder), unbounded_(unbounded) {}
+    ~NumbersNoted() {
+      if (unbounded_ != nullptr) *unbounded_ = builder_.unbounded_numbers();
+    }
+    NumbersNoted(const NumbersNoted&) = delete;
+    NumbersNoted& operator=(const NumbersNoted&) = delete;
+
+  private:
+    const GraphBuilder& builder_;
+    size_t* unbounded_;
+  };
+
   void bind(const std::string& name, ir::ValueId value) {
     scope_.bind(name, {Binding::Kind::kTensor, value, {}});
   }
@@ -439,8 +455,8 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
 }
 
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop) {
-  return Importer(source, options, ops).run(stop);
+                       ImportStop* stop, size_t* unbounded) {
+  return Importer(source, options, ops).run(stop, unbounded);
 }
 
 }  // namespace tensormill::frontend::onnx

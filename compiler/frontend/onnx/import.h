@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/rooms.h"
 #include "compiler/frontend/onnx/value_kind.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
@@ -77,8 +78,9 @@ struct ImportForm {
   /// By input, the axes whose extents are free dims.
   std::map<std::string, std::set<size_t>> free_axes = {};
   /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent
-  /// data decides, where nothing else bounds the number; nothing: what would need it is refused.
-  std::optional<int64_t> room;
+  /// data decides, where nothing else bounds the number: of the first such number, the second ...; those
+  /// behind the last share its room. Empty: what would need one is refused.
+  std::vector<Room> rooms = {};
 };
 
 struct ImportOptions {
@@ -117,8 +119,8 @@ struct ImportStop {
   std::vector<Extents> operands = {};
   std::vector<std::vector<int64_t>> attributes = {};  ///< the node's integers and lists of them
 };
-/// `stop`: set where a node's conversion throws.
+/// `stop`: set where a node's conversion throws. `unbounded`: set to how many numbers wanted a room.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop = nullptr);
+                       ImportStop* stop = nullptr, size_t* unbounded = nullptr);
 
 }  // namespace tensormill::frontend::onnx

@@ -5,41 +5,13 @@
 #include <set>
 #include <string>
 
+#include "compiler/frontend/onnx/graph_form.h"
+
 namespace tensormill::frontend::onnx {
 
 namespace {
 
 using Dims = std::vector<int64_t>;
-
-/// All that kernels may be made of: extents, and attributes that are integers. Empty where the model does not
-/// take the dims.
-struct Form {
-  std::vector<int64_t> values;
-  size_t extents = 0;  ///< the first values are extents
-  int64_t constant_bytes = 0;
-  bool is_like(const Form& other) const {
-    return values.size() == other.values.size() && extents == other.extents;
-  }
-};
-
-Form form_of(const ir::Graph& graph) {
-  Form form;
-  const auto add = [&](const std::vector<int64_t>& values) {
-    form.values.insert(form.values.end(), values.begin(), values.end());
-  };
-  for (const ir::Value& value : graph.values()) {
-    add(value.type.shape);
-    if (value.constant) form.constant_bytes += value.constant->num_bytes();
-  }
-  form.extents = form.values.size();
-  for (const ir::Node& node : graph.nodes()) {
-    for (const auto& [name, attr] : node.attrs.all()) {
-      if (const auto* one = std::get_if<int64_t>(&attr)) add({*one});
-      if (const auto* many = std::get_if<std::vector<int64_t>>(&attr)) add(*many);
-    }
-  }
-  return form;
-}
 
 class Sampler {
 public:
@@ -148,7 +120,7 @@ private:
     return settled(std::move(dims));
   }
 
-  const Form& form_at(size_t dim, int64_t count) {
+  const GraphForm& form_at(size_t dim, int64_t count) {
     const auto [found, is_new] = forms_.try_emplace({dim, count});
     if (is_new) {
       if (const std::optional<ir::Graph> graph = import_(at(dim, count))) found->second = form_of(*graph);
@@ -202,7 +174,7 @@ private:
   }
 
   /// Whether the model takes the dims, without constants that fill the memory.
-  bool is_small(const Form& form) const {
+  bool is_small(const GraphForm& form) const {
     constexpr int64_t kManyBytes = int64_t{1} << 26;
     return !form.values.empty() && form.constant_bytes - base_form_.constant_bytes < kManyBytes;
   }
@@ -244,7 +216,7 @@ private:
     for (const ir::ValueId output : graph->outputs())
       check.outputs.push_back(graph->value(output).type.shape);
     variants_.checks.push_back(std::move(check));
-    const Form form = form_of(*graph);
+    const GraphForm form = form_of(*graph);
     if (!form.is_like(base_form_)) return;
     if (is_below(dims)) {
       variants_.small.push_back({dims, std::move(*graph)});
@@ -255,18 +227,18 @@ private:
   }
 
   /// Numbers the extents that are equal in all samples alike. The form is like the base's.
-  void add_to_classes(const Form& form) {
+  void add_to_classes(const GraphForm& form) {
     std::map<std::pair<size_t, int64_t>, size_t> numbers;
     for (size_t i = 0; i < form.extents; ++i)
       classes_[i] = numbers.emplace(std::pair(classes_[i], form.values[i]), numbers.size()).first->second;
   }
 
   /// Whether two extents differ that are equal in all samples.
-  bool tells_apart(const Form& form) {
+  bool tells_apart(const GraphForm& form) {
     if (classes_.empty()) {
       classes_.resize(base_form_.extents, 0);
       for (const ir::ShapedGraph& sample : variants_.samples) {
-        const Form own = form_of(sample.graph);
+        const GraphForm own = form_of(sample.graph);
         if (own.is_like(base_form_)) add_to_classes(own);
       }
     }
@@ -301,9 +273,9 @@ private:
   ir::Variants& variants_;
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
-  Form base_form_;
+  GraphForm base_form_;
   std::vector<size_t> classes_;  ///< by extent
-  std::map<std::pair<size_t, int64_t>, Form> forms_;
+  std::map<std::pair<size_t, int64_t>, GraphForm> forms_;
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <optional>
 #include <set>
 
+#include "compiler/frontend/onnx/graph_form.h"
 #include "compiler/frontend/onnx/shape_samples.h"
+#include "compiler/frontend/onnx/shared_rooms.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -15,16 +17,17 @@ namespace {
 /// Which dim of which input is free, under which name.
 class Signature {
 public:
-  /// `wants_room`: for what nothing bounds, as the last free dim.
+  /// `rooms`: how many there are for what nothing bounds, as the last free dims.
   Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets,
-            bool wants_room) {
+            size_t rooms) {
     for (const SignatureValue& input : facts.inputs) learn_names(input, options);
     for (const SignatureValue& input : facts.inputs) {
       if (input.kind == ValueKind::kTensor && options.input_values.count(input.name) == 0)
         add_input(input, options, buckets);
     }
-    has_room = wants_room && std::find(free_dims.begin(), free_dims.end(), kLoopRoom) == free_dims.end();
-    if (has_room) free_dims.emplace_back(kLoopRoom);
+    const bool is_taken = std::any_of(free_dims.begin(), free_dims.end(), &is_room_name);
+    first_room = free_dims.size();
+    for (size_t room = 0; room < rooms && !is_taken; ++room) free_dims.push_back(room_name(room));
     for (const auto& [name, extents] : buckets) {
       if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) {
         throw Error(ErrorCode::kInvalidArgument,
@@ -36,7 +39,9 @@ public:
 
   std::vector<std::string> free_dims;
   std::map<std::string, DimShape> shapes;  ///< of inputs with free dims
-  bool has_room = false;
+  size_t first_room = 0;                   ///< of the free dims, whose last ones are rooms
+  bool has_room() const { return first_room < free_dims.size(); }
+  bool is_room(size_t dim) const { return dim >= first_room; }
 
 private:
   static const std::string* name_at(const DimShape& shape, size_t dim) {
@@ -90,10 +95,12 @@ private:
   std::set<std::string> fixed_;
 };
 
-ImportOptions bound(const ImportOptions& options, const Signature& signature,
+ImportOptions bound(const ImportOptions& options, const Signature& signature, const SharedRooms& rooms,
                     const std::vector<int64_t>& dims) {
   ImportOptions result = options;
-  if (signature.has_room) result.form.room = dims.back();
+  if (signature.has_room())
+    result.form.rooms =
+        rooms.at({dims.begin() + static_cast<std::ptrdiff_t>(signature.first_room), dims.end()});
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;
@@ -137,22 +144,25 @@ bool may_want_room(const Error& error, const ModelFacts& facts) {
   return is_refused && facts.ops.count("Loop") != 0;
 }
 
-/// The extents that the dims have kernels of their own for. Rooms are few, since each has all of them.
-std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const ShapeBuckets& buckets) {
-  constexpr int64_t kFirstRoom = 64, kSecondRoom = 512;
+constexpr int64_t kAsFirstRoom = 0;
+
+/// The extents that the dims have kernels of their own for. Rooms are few, since each has all of them; where
+/// there are several, those without a bucket are as large as the first one.
+std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const SharedRooms& rooms,
+                                             const ShapeBuckets& buckets) {
+  constexpr int64_t kSecondRoom = 512;
   constexpr size_t kFewShapes = 8;
   std::vector<std::vector<int64_t>> extents;
-  for (const std::string& name : signature.free_dims) {
-    const auto bucket = buckets.find(name);
+  for (size_t dim = 0; dim < signature.free_dims.size(); ++dim) {
+    const auto bucket = buckets.find(signature.free_dims[dim]);
+    std::vector<int64_t> own;
     if (bucket != buckets.end()) {
-      extents.push_back(bucket->second);
-    } else if (signature.has_room && name == kLoopRoom) {
-      std::vector<int64_t> rooms{kFirstRoom};
-      if (combinations(extents).size() <= kFewShapes) rooms.push_back(kSecondRoom);
-      extents.push_back(std::move(rooms));
-    } else {
-      extents.emplace_back();
+      own = bucket->second;
+    } else if (signature.is_room(dim)) {
+      own.push_back(dim == signature.first_room ? rooms.first : kAsFirstRoom);
+      if (rooms.count == 1 && combinations(extents).size() <= kFewShapes) own.push_back(kSecondRoom);
     }
+    extents.push_back(std::move(own));
   }
   return extents;
 }
@@ -160,30 +170,28 @@ std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const S
 /// Elements that a value of a variant may have whose room nobody asked for.
 constexpr int64_t kMostOfRoom = int64_t{1} << 24;
 
-int64_t largest_of(const ir::Graph& graph) {
-  int64_t largest = 0;
-  for (const ir::Value& value : graph.values()) {
-    if (!value.constant) largest = std::max(largest, num_elements(value.type.shape));
-  }
-  return largest;
-}
-
 bool are_alike(const std::vector<ir::ShapedGraph>& samples) {
   return !samples.empty() && std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph& sample) {
     return sample.graph.nodes().size() == samples.front().graph.nodes().size();
   });
 }
 
+bool name_rooms(const ShapeBuckets& buckets) {
+  return std::any_of(buckets.begin(), buckets.end(),
+                     [](const auto& bucket) { return is_room_name(bucket.first); });
+}
+
 class VariantImport {
 public:
   VariantImport(const ModelSource& source, const ImportOptions& options, const Signature& signature,
-                const ShapeBuckets& buckets, const ir::OpRegistry& ops)
+                const SharedRooms& rooms, const ShapeBuckets& buckets, const ir::OpRegistry& ops)
       : source_(source),
         options_(options),
         signature_(signature),
+        rooms_(rooms),
         ops_(ops),
-        extents_(extents_of(signature, buckets)),
-        is_room_given_(!signature.has_room || buckets.count(std::string(kLoopRoom)) != 0) {}
+        extents_(extents_of(signature, rooms, buckets)),
+        is_room_given_(!signature.has_room() || name_rooms(buckets)) {}
 
   ir::Variants run() {
     ir::Variants variants;
@@ -194,6 +202,7 @@ public:
     variants.free_dims = signature_.free_dims;
     std::vector<int64_t> anchor;
     for (const std::vector<int64_t>& own : extents_) anchor.push_back(own.empty() ? 0 : own.front());
+    anchor = with_rooms(std::move(anchor));
     take_samples(anchor, variants);
     for (const ir::DependentDim& each : variants.dependents) {
       if (extents_[each.dim].empty()) extents_[each.dim] = {0};
@@ -201,7 +210,7 @@ public:
     import_asked(variants);
     if (variants.graphs.empty() && variants.samples.empty()) {
       for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
-      import_model(source_, bound(options_, signature_, anchor), ops_);
+      import_model(source_, bound(options_, signature_, rooms_, anchor), ops_);
       throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
     }
     variants.input_shapes =
@@ -215,7 +224,17 @@ private:
   std::vector<std::vector<int64_t>> asked() const {
     const bool is_open = std::any_of(extents_.begin(), extents_.end(),
                                      [](const std::vector<int64_t>& each) { return each.empty(); });
-    return is_open ? std::vector<std::vector<int64_t>>() : combinations(extents_);
+    if (is_open) return {};
+    std::vector<std::vector<int64_t>> all = combinations(extents_);
+    for (std::vector<int64_t>& dims : all) dims = with_rooms(std::move(dims));
+    return all;
+  }
+
+  std::vector<int64_t> with_rooms(std::vector<int64_t> dims) const {
+    for (size_t room = signature_.first_room + 1; room < dims.size(); ++room) {
+      if (dims[room] == kAsFirstRoom) dims[room] = dims[signature_.first_room];
+    }
+    return dims;
   }
 
   void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
@@ -244,7 +263,7 @@ private:
   std::optional<ir::Graph> import_sample(const std::vector<int64_t>& dims, bool meant_alone,
                                          ImportStop* stop) {
     try {
-      ImportOptions sample = bound(options_, signature_, dims);
+      ImportOptions sample = bound(options_, signature_, rooms_, dims);
       sample.form.is_sample = true;
       sample.form.takes_meant_alone = meant_alone;
       sample.form.stacks_elements = stacks_elements_;
@@ -287,7 +306,7 @@ private:
       const bool is_needed = is_room_given_ || variants.samples.empty();
       std::optional<ir::Graph> graph;
       try {
-        graph = import_model(source_, bound(options_, signature_, dims), ops_);
+        graph = import_model(source_, bound(options_, signature_, rooms_, dims), ops_);
       } catch (const Error&) {
         // Several extents have the same room, whose product may be more than there can be.
         if (is_needed) throw;
@@ -321,6 +340,7 @@ private:
   const ModelSource& source_;
   const ImportOptions& options_;
   const Signature& signature_;
+  const SharedRooms& rooms_;
   const ir::OpRegistry& ops_;
   std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
   const bool is_room_given_;                   ///< by the user, or there is none
@@ -328,21 +348,60 @@ private:
   bool stacks_elements_ = false;               ///< ImportForm::stacks_elements
 };
 
+/// At the extents of its other free dims at which the model is imported first.
+SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, const ModelFacts& facts,
+                     ShapeBuckets buckets, const ir::OpRegistry& ops) {
+  std::erase_if(buckets, [](const auto& bucket) { return is_room_name(bucket.first); });
+  const Signature signature(facts, options, buckets, 0);
+  for (const int64_t extent : {2, 8, 32, 64, 224, 1024}) {
+    std::vector<int64_t> dims;
+    for (const std::string& name : signature.free_dims) {
+      const auto bucket = buckets.find(name);
+      dims.push_back(bucket == buckets.end() ? extent : std::max<int64_t>(bucket->second.front(), 2));
+    }
+    bool is_taken = false;
+    const ImportWithRooms import = [&](const std::vector<Room>& rooms,
+                                       size_t* numbers) -> std::optional<ir::Graph> {
+      ImportOptions sample = bound(options, signature, {}, dims);
+      sample.form.rooms = rooms;
+      sample.form.is_sample = true;
+      try {
+        ir::Graph graph = import_model(source, sample, ops, nullptr, numbers);
+        is_taken = true;
+        return graph;
+      } catch (const Error&) {
+        // Other extents may be taken, and what none takes is an error of the import that follows.
+        return std::nullopt;
+      }
+    };
+    const SharedRooms rooms = share_rooms(import);
+    if (is_taken) return rooms;
+  }
+  return {};
+}
+
 }  // namespace
 
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
   const ModelFacts facts = read_facts(source);
-  if (buckets.count(std::string(kLoopRoom)) == 0) {
+  const auto import = [&](size_t count, const SharedRooms& rooms) {
+    const Signature signature(facts, options, buckets, count);
+    return VariantImport(source, options, signature, rooms, buckets, ops).run();
+  };
+  if (!name_rooms(buckets)) {
     try {
-      const Signature signature(facts, options, buckets, false);
-      return VariantImport(source, options, signature, buckets, ops).run();
+      return import(0, {});
     } catch (const Error& error) {
       if (!may_want_room(error, facts)) throw;
     }
   }
-  const Signature signature(facts, options, buckets, true);
-  return VariantImport(source, options, signature, buckets, ops).run();
+  const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
+  if (rooms.count > 1) {
+    ir::Variants variants = import(rooms.count, rooms);
+    if (are_alike(variants.samples)) return variants;
+  }
+  return import(1, {});
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -24,7 +24,8 @@ public:
         body_(context.body("body")),
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
-        most_trips_(form.most_trips ? form.most_trips : context.node.room()),
+        room_(form.most_trips ? std::nullopt : context.node.room_of_loop()),
+        most_trips_(room_ ? std::optional(room_->extent) : form.most_trips),
         carried_(context, form.initial, most_trips_) {}
 
   std::optional<std::vector<Binding>> run() {
@@ -81,7 +82,6 @@ private:
     if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
         condition == ir::kAbsent)
       node_.unsupported("body", "neither M nor a condition ends the loop");
-    const bool has_room = !form_.most_trips && most_trips_;
     const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
     Values parts;
     std::vector<Binding> stacks;  // of parts, whose places in the list their tensors have
@@ -96,17 +96,19 @@ private:
       if (!part.uneven.empty()) stacks.back().extents = add_part(part.extents);
     }
     // Where nothing else has a place for each iteration: no more of them run than there is room for.
-    if (has_room && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
+    if (room_ && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
     Values operands{begun[0]};
     if (condition != ir::kAbsent) operands.push_back(condition);
     append(operands, next);
     append(operands, parts);
-    const Values made = node_.add_many(std::string(ir::kLoopEnd), operands,
-                                       {{"loop", number_},
-                                        {"carried", static_cast<int64_t>(count_)},
-                                        {"condition", int64_t{condition != ir::kAbsent}},
-                                        {"trips", parts.empty() ? 0 : bound()},
-                                        {"counted", int64_t{!is_exact && !form_.keeps_parts}}});
+    ir::Attrs attrs{{"loop", number_},
+                    {"carried", static_cast<int64_t>(count_)},
+                    {"condition", int64_t{condition != ir::kAbsent}},
+                    {"trips", parts.empty() ? 0 : bound()},
+                    {"counted", int64_t{!is_exact && !form_.keeps_parts}}};
+    // The first room is meant where nothing is said.
+    if (room_ && room_->rooms != 1) attrs.set("grows", static_cast<int64_t>(room_->rooms));
+    const Values made = node_.add_many(std::string(ir::kLoopEnd), operands, std::move(attrs));
     const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
     std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, is_exact);
     for (Binding& all : stacks) {
@@ -194,6 +196,7 @@ private:
   const GraphProto& body_;
   const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
+  const std::optional<Room> room_;  ///< where nothing else bounds their number
   const std::optional<int64_t> most_trips_;
   CarriedValues carried_;
   int64_t number_ = 0;
