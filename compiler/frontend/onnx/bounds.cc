@@ -79,6 +79,8 @@ private:
     const ir::ValueType& type = graph_.value(id).type;
     if (is_float(type.dtype) || type.dtype == DType::kBool || type.shape.size() > 1) return std::nullopt;
     if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
+    // Of none nothing is to be known.
+    if (num_elements(type.shape) == 0) return Numbers(std::vector<BoundedInt>());
     if (const Tensor* known = known_of(id)) return listed(*known);
     if (const Numbers found = by_producer(id)) return found;
     return has_rooms_ ? by_room(id) : std::nullopt;

@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
@@ -80,13 +81,84 @@ ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, 
                                             : context.add(op, {filled}, attrs);
 }
 
+namespace {
+
+/// What is done to each element first, what along one axis after the other, and what in the end.
+struct Steps {
+  const char* first = nullptr;
+  std::string along;
+  const char* last = nullptr;
+};
+
+Steps steps_of(const std::string& op) {
+  if (op == "reduce_mean") return {nullptr, "reduce_sum", nullptr};
+  if (op == "reduce_l1") return {"abs", "reduce_sum", nullptr};
+  if (op == "reduce_l2") return {"square", "reduce_sum", "sqrt"};
+  if (op == "reduce_sum_square") return {"square", "reduce_sum", nullptr};
+  if (op == "reduce_log_sum") return {nullptr, "reduce_sum", "log"};
+  return {nullptr, op, nullptr};
+}
+
+/// x, along the axes that the run names what is reduced there in place of each element. An axis that may be
+/// empty is one longer, so that there is room for it.
+ir::ValueId spread(NodeContext& context, const std::string& op, ir::ValueId x, const NamedAxes& axes) {
+  Compose c(context);
+  for (int64_t d = 0; d < context.rank(x); ++d) {
+    const ir::ValueId along = c.reduce(op.c_str(), x, {d}, true);
+    if (context.is_sample() || c.shape(x)[static_cast<size_t>(d)] == 0) x = longer_by(context, x, 1, d);
+    x = c.where(c.cast(axes.flag(context, d), DType::kBool), along, x);
+  }
+  return x;
+}
+
+/// The product of what there is along the named axes, i64 [1].
+ir::ValueId number_reduced(NodeContext& context, ir::ValueId extents, const NamedAxes& axes) {
+  Compose c(context);
+  const ir::ValueId own = c.where(c.cast(axes.flags, DType::kBool), extents, c.ints({1}, {1}));
+  return c.reduce("reduce_prod", own, {0}, true);
+}
+
+/// The reduction of x over axes that operand 1 names in a run.
+ir::ValueId reduced_as_run(NodeContext& context, const std::string& op, ir::ValueId x) {
+  Compose c(context);
+  const NamedAxes axes = named_axes(context, 1, context.rank(x));
+  const ir::ValueId extents = extents_of_run(context, x);
+  const Steps steps = steps_of(op);
+  // What halves are added up to is rounded once.
+  const DType dtype = c.dtype(x);
+  const bool is_half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  x = filled_behind(context, is_half ? c.cast(x, DType::kFloat32) : x, neutral_element(op));
+  if (steps.first != nullptr)
+    x = steps.first == std::string("square") ? c.mul(x, x) : c.unary(steps.first, x);
+  x = spread(context, steps.along, x, axes);
+  if (op == "reduce_mean")
+    x = c.div(x, c.reshape(c.cast(number_reduced(context, extents, axes), c.dtype(x)), {}));
+  if (steps.last != nullptr) x = c.unary(steps.last, x);
+  x = c.cast(x, dtype);
+  const ir::ValueId counts = c.where(c.cast(axes.flags, DType::kBool), c.ints({1}, {1}), extents);
+  if (context.int_attr("keepdims", 1) == 0) return without_axes(context, x, counts, axes);
+  for (int64_t d = 0; d < context.rank(x); ++d) x = take_first(context, x, c.slice(counts, 0, d, 1), d);
+  return x;
+}
+
+}  // namespace
+
 // Axes are an attribute, and an operand from opset 13 (ReduceSum) or 18 (the others) on.
 void convert_reduce(NodeContext& context) {
-  const int64_t rank = context.rank(context.input(0));
+  const std::string op = reduce_op(context.node().op_type);
+  const ir::ValueId x = context.input(0);
+  const DType dtype = context.type(x).dtype;
+  const DType wide = reduction_dtype(op, dtype);
+  const auto cast = [&](ir::ValueId value, DType to) {
+    return wide == dtype ? value : context.add("cast", {value}, {{"to", to}});
+  };
+  if (context.has_input(1) && !is_told(context, 1))
+    return context.set_output(0, cast(reduced_as_run(context, op, cast(x, wide)), dtype));
+  const int64_t rank = context.rank(x);
   std::vector<int64_t> axes =
       context.has_input(1) ? context.known_ints(1, "axes") : context.ints_attr("axes", {});
   if (axes.empty() && context.int_attr("noop_with_empty_axes", 0) != 0) {
-    context.set_output(0, reduced_over_no_axes(context, context.input(0)));
+    context.set_output(0, reduced_over_no_axes(context, x));
     return;
   }
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
@@ -97,13 +169,6 @@ void convert_reduce(NodeContext& context) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}}};
-  const std::string op = reduce_op(context.node().op_type);
-  const ir::ValueId x = context.input(0);
-  const DType dtype = context.type(x).dtype;
-  const DType wide = reduction_dtype(op, dtype);
-  const auto cast = [&](ir::ValueId value, DType to) {
-    return wide == dtype ? value : context.add("cast", {value}, {{"to", to}});
-  };
   context.set_output(0, cast(reduced(context, op, cast(x, wide), attrs), dtype));
 }
 
