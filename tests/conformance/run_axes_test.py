@@ -128,5 +128,98 @@ class Reductions(OfARun):
         self.refuse("3 axes of rank 2", "ReduceSum", 13, [x, ints(0, 1, 2)], [x])
 
 
+class Shapes(OfARun):
+    def test_reshape(self):
+        x = floats(2, 3, 4)
+        for shape in ((24,), (6, 4), (4, -1), (-1, 6), (0, -1), (0, 0, 4), (2, 0, -1), (1, 24, 1), (3, 2, 2, 2), (-1,), (0, 12)):
+            right = x.reshape([x.shape[d] if extent == 0 else extent for d, extent in enumerate(shape)])
+            self.check("Reshape", 14, [x, ints(*shape)], [right])
+        self.check("Reshape", 21, [x.astype(np.int8), ints(-1, 3)], [x.astype(np.int8).reshape(-1, 3)])
+        self.check("Reshape", 21, [x > 0, ints(4, 6)], [(x > 0).reshape(4, 6)])
+
+    def test_reshape_one(self):
+        x = floats(1)
+        self.check("Reshape", 14, [x, ints()], [x[0]])
+        self.check("Reshape", 14, [x[0], ints(1, -1)], [x[None]])
+
+    def test_reshape_of_nothing(self):
+        x = np.zeros((0, 3), np.float32)
+        for shape, allowzero in (((0, 5), 1), ((3, 0), 1), ((7, 0, 2), 1), ((5, -1), 0), ((0,), 1), ((0, 3), 0), ((0, 7), 0)):
+            extents = [x.shape[d] if extent == 0 and not allowzero else extent for d, extent in enumerate(shape)]
+            self.check("Reshape", 14, [x, ints(*shape)], [np.zeros([0 if e == -1 else e for e in extents], np.float32)], allowzero=allowzero)
+
+    def test_reshape_many(self):
+        """More than there is room for at first."""
+        x = floats(3, 1400)
+        for shape in ((1400, 3), (-1, 2), (2, 2, 1050), (4200,)):
+            self.check("Reshape", 14, [x, ints(*shape)], [x.reshape(shape)])
+
+    def test_shapes_that_do_not_fit(self):
+        x = floats(2, 3)
+        for shape in ((5,), (-1, -1), (4, -1), (-2, 3), (-6, -1), (2, 3, 0), (7, -1), (2**32, 2**32), (0, -3), (2**62, 4), (12, -1)):
+            self.refuse(OUTSIDE, "Reshape", 14, [x, ints(*shape)], [x])
+        for shape in ((0, -1), (0, 6), (-1, 0)):
+            self.refuse(OUTSIDE, "Reshape", 14, [x, ints(*shape)], [x], allowzero=1)
+
+    def test_reshape_free(self):
+        for rows in (2, 4, 10):
+            x = floats(rows, 6)
+            for shape in ((-1, 3), (0, 2, 3)):
+                right = x.reshape([x.shape[d] if extent == 0 else extent for d, extent in enumerate(shape)])
+                self.check("Reshape", 14, [x, ints(*shape)], [right], free={0: {0: "N"}}, buckets="N=4")
+
+    def test_reshape_what_data_decides(self):
+        x = floats(4, 6)
+        keep = np.array([True, False, True, True, False, True])
+        node = helper.make_node("Reshape", ["some", "shape"], ["y0"])
+        for shape in ((2, 8), (-1, 2), (2, 2, 4), (16,), (0, 2, 2)):
+            right = x[:, keep].reshape([4 if extent == 0 else extent for extent in shape])
+            self.after_compress(node, x, keep, 1, {"shape": ints(*shape)}, [right])
+
+    def test_squeeze(self):
+        x = floats(1, 3, 1, 4, 1)
+        for axes in ((0,), (2,), (-1,), (0, 2), (2, 0), (-5, -1), (0, 2, 4)):
+            self.check("Squeeze", 13, [x, ints(*axes)], [np.squeeze(x, axes)])
+        self.check("Squeeze", 24, [x > 0, ints(2)], [x[:, :, 0] > 0])
+        for axes in ((1,), (0, 0), (5,), (-6,), (0, 1), (3, 4, 0)):
+            self.refuse(OUTSIDE, "Squeeze", 13, [x, ints(*axes)], [x])
+        self.check("Squeeze", 13, [floats(1, 1), ints(1, 0)], [np.float32(0)], digits=-2)
+        self.check("Squeeze", 13, [np.zeros((1, 0, 1), np.int8), ints(2)], [np.zeros((1, 0), np.int8)])
+
+    def test_unsqueeze(self):
+        x = floats(3, 4)
+        for axes in ((0,), (1,), (2,), (-1,), (0, 1), (3, 0), (-1, -3), (0, 4, 2)):
+            self.check("Unsqueeze", 13, [x, ints(*axes)], [np.expand_dims(x, axes)])
+        self.check("Unsqueeze", 24, [(x * 9).astype(np.int16), ints(1)], [(x * 9).astype(np.int16)[:, None]])
+        for axes in ((3,), (-4,), (0, 0), (1, -3)):
+            self.refuse(OUTSIDE, "Unsqueeze", 13, [x, ints(*axes)], [x])
+        one = np.array(2.5, np.float32)
+        self.check("Unsqueeze", 13, [one, ints(0, -1)], [one[None, None]])
+        self.check("Unsqueeze", 13, [np.zeros((0, 2), np.float32), ints(1)], [np.zeros((0, 1, 2), np.float32)])
+
+    def test_axes_of_free_dims(self):
+        for rows in (1, 5, 9):
+            x = floats(rows, 1, 4)
+            options = {"free": {0: {0: "N"}}, "buckets": "N=4"}
+            self.check("Squeeze", 13, [x, ints(-2)], [x[:, 0]], **options)
+            self.check("Unsqueeze", 13, [x, ints(1, 0)], [x[None, None]], **options)
+            if rows == 1:
+                self.check("Squeeze", 13, [x, ints(0)], [x[0]], **options)
+            else:
+                self.refuse(OUTSIDE, "Squeeze", 13, [x, ints(0)], [x], **options)
+
+    def test_axes_of_what_data_decides(self):
+        x = floats(4, 1, 5)
+        keep = np.array([True, False, True, True, False])
+        for op, axes, right in (("Squeeze", (1,), x[:, 0, keep]), ("Unsqueeze", (0, 2), x[None, :, None][..., keep])):
+            self.after_compress(helper.make_node(op, ["some", "axes"], ["y0"]), x, keep, 2, {"axes": ints(*axes)}, [right])
+
+    def test_strings(self):
+        x = np.array([["a", "bc"], ["def", ""], ["gh", "i"]])
+        self.check("Reshape", 14, [x, ints(2, -1)], [x.reshape(2, 3)])
+        self.check("Unsqueeze", 13, [x, ints(1)], [x[:, None]])
+        self.check("Squeeze", 13, [x[:1], ints(-2)], [x[0]])
+
+
 if __name__ == "__main__":
     unittest.main()

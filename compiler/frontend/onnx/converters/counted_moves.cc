@@ -10,12 +10,7 @@
 
 namespace tensormill::frontend::onnx {
 
-namespace {
-
-/// Throws where data decides about extents of operand 0 in a way that cannot be told.
 void require_told_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
-
-}  // namespace
 
 // Extents that the run works out are the value's own, or those that it is repeated for.
 void convert_expand(NodeContext& context) {

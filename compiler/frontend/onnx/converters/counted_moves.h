@@ -5,6 +5,13 @@
 
 namespace tensormill::frontend::onnx {
 
+/// Throws ValueRequired where data decides about extents of operand 0 in a way that cannot be told.
+void require_told_extents(const NodeContext& context);
+/// Reshape to a shape of which the numbers are not known.
+void reshape_as_run(NodeContext& context);
+/// Squeeze and Unsqueeze of axes that are not known.
+void squeeze_as_run(NodeContext& context);
+void unsqueeze_as_run(NodeContext& context);
 /// Slice whose starts or ends are not known.
 void slice_as_run(NodeContext& context);
 /// Pad whose pads are not known: of mode constant, the pads not less than 0.

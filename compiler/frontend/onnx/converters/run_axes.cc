@@ -64,7 +64,8 @@ V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes
   if (context.is_sample() || c.shape(flat)[0] == 0) flat = longer_by(context, flat, 1, 0);
   V result = c.gather(flat, c.clip(places, 0, static_cast<double>(c.shape(flat)[0] - 1)), 0);
   for (size_t d = 0; d < axes.size(); ++d)
-    result = take_first(context, result, axes[d].count, static_cast<int64_t>(d));
+    if (axes[d].count != ir::kAbsent)
+      result = take_first(context, result, axes[d].count, static_cast<int64_t>(d));
   return result;
 }
 

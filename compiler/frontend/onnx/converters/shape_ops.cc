@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/error.h"
@@ -217,8 +219,8 @@ void convert_size(NodeContext& context) {
 namespace {
 
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
-/// says their counts in their order.
-Shape reshaped_to(NodeContext& context) {
+/// says their counts in their order; nothing where it says other ones.
+std::optional<Shape> reshaped_to(NodeContext& context) {
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
   auto next = extents.begin();
@@ -226,7 +228,7 @@ Shape reshaped_to(NodeContext& context) {
     next = std::find_if(next, extents.end(), [&, number = extent](const DataExtent& own) {
       return is_count_of(context, number, context.input(0), static_cast<int64_t>(own.axis));
     });
-    if (next == extents.end()) return context.known_ints(1, "shape");
+    if (next == extents.end()) return std::nullopt;
     shape.extents[axis] = context.type(context.input(0)).shape[next->axis];
     ++next;
   }
@@ -237,7 +239,10 @@ Shape reshaped_to(NodeContext& context) {
 
 void convert_reshape(NodeContext& context) {
   const Shape input = context.type(context.input(0)).shape;
-  Shape shape = context.opset() < 5 ? context.required_ints("shape") : reshaped_to(context);
+  const std::optional<Shape> told =
+      context.opset() < 5 ? context.required_ints("shape") : reshaped_to(context);
+  if (!told) return reshape_as_run(context);
+  Shape shape = *told;
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
   const int64_t elements = num_elements(input);
   int64_t inferred = -1;
@@ -283,6 +288,7 @@ void convert_flatten(NodeContext& context) {
 }
 
 void convert_squeeze(NodeContext& context) {
+  if (context.has_input(1) && !is_told(context, 1)) return squeeze_as_run(context);
   const Shape& shape = context.type(context.input(0)).shape;
   const int64_t rank = static_cast<int64_t>(shape.size());
   std::optional<std::vector<int64_t>> axes = axes_of(context);
@@ -301,6 +307,7 @@ void convert_squeeze(NodeContext& context) {
 }
 
 void convert_unsqueeze(NodeContext& context) {
+  if (context.has_input(1) && !is_told(context, 1)) return unsqueeze_as_run(context);
   const Shape& shape = context.type(context.input(0)).shape;
   std::optional<std::vector<int64_t>> axes = axes_of(context);
   if (!axes) context.invalid("axes are missing");

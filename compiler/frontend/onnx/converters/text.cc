@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
 
@@ -176,11 +177,14 @@ void convert_text_samples(NodeContext& context) {
   convert_text_fills(context);
 }
 
-// Positions stay as they are: the strings in the shape that the positions get.
+// Positions stay as they are: the strings in the shape that the positions get, where that is known.
 void convert_text_reshape(NodeContext& context) {
   const V x = context.input(0);
   std::vector<V> texts;
-  Shape shape = context.type(context.results_of_row(positions_of_operands(context, texts)).at(0)).shape;
+  const V moved = context.results_of_row(positions_of_operands(context, texts)).at(0);
+  if (context.has_input(1) && !is_told(context, 1))
+    return context.set_output(0, gathered(context, pool_of(context, texts), moved));
+  Shape shape = context.type(moved).shape;
   shape.push_back(context.type(x).shape.back());
   context.set_output(0, context.reshape(x, std::move(shape)));
 }
