@@ -221,5 +221,51 @@ class Shapes(OfARun):
         self.check("Squeeze", 13, [x[:1], ints(-2)], [x[0]])
 
 
+class Slices(OfARun):
+    def parts(self, x, starts, ends, axes, steps):
+        places = [slice(None)] * x.ndim
+        for start, end, axis, step in zip(starts, ends, axes, steps):
+            extent = x.shape[axis]
+            start = min(max(start + extent if start < 0 else start, 0), extent if step > 0 else extent - 1)
+            end = end + extent if end < 0 else end
+            places[axis] = slice(start, None if step < 0 and end < 0 else max(end, 0), step)
+        return x[tuple(places)]
+
+    def test_all_of_it(self):
+        x = floats(4, 5, 3)
+        for starts, ends, axes, steps in (((1,), (4,), (0,), (2,)), ((3, -1), (-9, 0), (0, 1), (-1, -2)), ((0, 1), (2**62, -1), (2, -2), (1, 3)),
+                                          ((-2, 0, 9), (9, 3, -9), (-3, 2, 1), (1, 2, -1)), ((2,), (2,), (1,), (5,)), ((4,), (-2**63,), (1,), (-2**63,)),
+                                          ((0,), (3,), (2,), (2**63 - 1,))):
+            right = self.parts(x, starts, ends, axes, steps)
+            operands = [ints(*numbers) for numbers in (starts, ends, axes, steps)]
+            self.check("Slice", 13, [x, *operands], [right])
+            self.check("Slice", 13, [x, *operands], [right], constants=(3,))
+            self.check("Slice", 13, [x, *operands], [right], constants=(1, 2))
+            if set(steps) == {1}:
+                self.check("Slice", 13, [x, *operands[:3]], [right])
+        self.check("Slice", 13, [x, *(np.array([n], np.int32) for n in (3, 0, 0, -2))], [x[3:0:-2]])
+        self.check("Slice", 13, [x, ints(1), ints(3), ints(-1)], [x[:, :, 1:3]])
+        self.check("Slice", 13, [x[:, :0], ints(1, 0), ints(3, 2), ints(0, 1)], [x[1:3, :0]])
+
+    def test_free_and_decided_by_data(self):
+        numbers = {name: ints(value) for name, value in (("start", -1), ("end", 0), ("axis", 1), ("step", -2))}
+        for columns in (3, 8):
+            x = floats(2, columns)
+            self.check("Slice", 13, [x, *numbers.values()], [x[:, -1:0:-2]], free={0: {1: "N"}}, buckets="N=4")
+        keep = np.array([True, False, True, True, True, True])
+        x = floats(2, 6)
+        self.after_compress(helper.make_node("Slice", ["some", *numbers], ["y0"]), x, keep, 1, numbers, [x[:, keep][:, -1:0:-2]])
+
+    def test_what_is_no_slice(self):
+        x = floats(3, 4)
+        for start, end, axis, step in (((0,), (1,), (2,), (1,)), ((0,), (1,), (0,), (0,)), ((0, 0), (1, 1), (1, -1), (1, 1))):
+            self.refuse(OUTSIDE, "Slice", 13, [x, ints(*start), ints(*end), ints(*axis), ints(*step)], [x])
+        self.refuse("steps has 1 values, expected 2", "Slice", 13, [x, ints(0, 0), ints(1, 1), ints(0, 1), ints(1)], [x])
+
+    def test_strings(self):
+        x = np.array(["a", "bc", "def", "g"])
+        self.check("Slice", 13, [x, ints(3), ints(0), ints(0), ints(-1)], [x[3:0:-1]])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,9 +2,12 @@
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
@@ -104,30 +107,49 @@ namespace {
 
 using V = ir::ValueId;
 
-/// Element `at` of operand `index`, a vector of integers, as i64 [1].
-V number_at(NodeContext& context, size_t index, int64_t at) {
-  Compose c(context);
-  return c.cast(c.slice(context.input(index), 0, at, 1), DType::kInt64);
-}
-
 V within(Compose& c, V x, V low, V high) { return c.binary("min", c.binary("max", x, low), high); }
 
-/// Every step-th element of x from `first` on up to `stop`, both as the model says them.
-V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, int64_t step) {
+/// How far apart the elements of a slice are: `known`, or i64 [1] of a run, in which it is not 0.
+struct SliceStep {
+  std::optional<int64_t> known;
+  V value = ir::kAbsent;
+};
+constexpr int64_t kMostStep = int64_t{1} << 31;
+
+SliceStep known_step(NodeContext& context, int64_t step) {
+  if (step == 0 || std::abs(step) > kMostStep) context.invalid("a step is " + std::to_string(step));
+  return {step, context.int64_constant({step})};
+}
+
+SliceStep step_of_run(NodeContext& context, V step) {
   Compose c(context);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
-  const V count = *count_along(context, x, axis), none = c.ints({0}, {1});
+  const V is_step = c.unary("not", c.binary("equal", step, c.ints({0}, {1})));
+  // Beyond any extent all steps are alike.
+  const V least = c.ints({-kMostStep}, {1}), most = c.ints({kMostStep}, {1});
+  return {std::nullopt, c.add(within(c, step, least, most), zero_if(context, is_step))};
+}
+
+/// Every step-th element of x from `first` on up to `stop`, both as the model says them.
+V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, const SliceStep& step) {
+  Compose c(context);
+  const V none = c.ints({0}, {1}), one = c.ints({1}, {1}), before = c.ints({-1}, {1});
+  const V is_back = step.known ? ir::kAbsent : c.binary("less", step.value, none);
+  const auto by_way = [&](V backward, V forward) {
+    return step.known ? (*step.known < 0 ? backward : forward) : c.where(is_back, backward, forward);
+  };
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], known = step.known.value_or(1);
+  const V size = c.binary("max", by_way(c.sub(none, step.value), step.value), one);
+  const V count = *count_along(context, x, axis);
   const auto from_front = [&](V at) { return c.where(c.binary("less", at, none), c.add(at, count), at); };
   // Going backwards there is a place in front of the first element at which to end.
-  const V last = step < 0 ? c.minus(count, 1) : count;
+  const V last = by_way(c.minus(count, 1), count);
   first = within(c, from_front(first), none, last);
-  stop = within(c, from_front(stop), step < 0 ? c.ints({-1}, {1}) : none, last);
-  const V way = c.plus(step < 0 ? c.sub(first, stop) : c.sub(stop, first), static_cast<double>(size - 1));
-  const V taken = c.div(c.binary("max", way, none), c.ints({size}, {1}));
-  const int64_t most = size == 1 ? extent : (extent + size - 1) / size;
-  const V places = c.add(c.mul(c.ints(c.count_to(most), {most}), c.ints({step}, {1})), first);
-  const V inside = within(c, places, none, c.ints({std::max<int64_t>(extent - 1, 0)}, {1}));
-  if (extent == 0) return x;
+  stop = within(c, from_front(stop), by_way(before, none), last);
+  const V way = c.minus(c.add(by_way(c.sub(first, stop), c.sub(stop, first)), size), 1);
+  const V taken = c.div(c.binary("max", way, none), size);
+  const int64_t most = (extent + std::abs(known) - 1) / std::abs(known);
+  const V places = c.add(c.mul(c.ints(c.count_to(most), {most}), step.value), first);
+  const V inside = within(c, places, none, c.ints({extent - 1}, {1}));
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
 }
 
@@ -152,30 +174,62 @@ V padded_as_run(NodeContext& context, V x, int64_t axis, const BoundedInt& befor
 
 }  // namespace
 
-void slice_as_run(NodeContext& context) {
-  require_told_extents(context);
-  V x = context.input(0);
-  const int64_t rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
-  const auto list = [&](size_t index, const char* what) {
-    return context.has_input(index) ? context.known_ints(index, what) : std::vector<int64_t>();
+namespace {
+
+/// Operand `index`, `number` integers, as i64 [number].
+V numbers_of(NodeContext& context, size_t index, int64_t number, const char* what) {
+  Compose c(context);
+  const V given = context.input(index);
+  if (num_elements(c.shape(given)) != number)
+    context.invalid(std::string(what) + " has " + std::to_string(num_elements(c.shape(given))) +
+                    " values, expected " + std::to_string(number));
+  return c.reshape(c.cast(given, DType::kInt64), {number});
+}
+
+/// Slice of axes that the run names.
+V slice_of_named_axes(NodeContext& context, V x) {
+  Compose c(context);
+  const int64_t rank = context.rank(x);
+  const NamedAxes axes = named_axes(context, 3, rank);
+  const auto by_axis = [&](size_t index, const char* what, int64_t otherwise) {
+    return axes.by_axis(context, numbers_of(context, index, axes.number, what), otherwise);
   };
-  std::vector<int64_t> axes = list(3, "axes"), steps = list(4, "steps");
+  const V starts = by_axis(1, "starts", 0), ends = by_axis(2, "ends", std::numeric_limits<int64_t>::max());
+  const V steps = context.has_input(4) ? by_axis(4, "steps", 1) : ir::kAbsent;
+  for (int64_t d = 0; d < rank; ++d) {
+    const SliceStep step =
+        steps == ir::kAbsent ? known_step(context, 1) : step_of_run(context, c.slice(steps, 0, d, 1));
+    x = part_of(context, x, d, c.slice(starts, 0, d, 1), c.slice(ends, 0, d, 1), step);
+  }
+  return x;
+}
+
+}  // namespace
+
+void slice_as_run(NodeContext& context) {
+  Compose c(context);
+  require_told_extents(context);
+  V x = with_room(context, context.input(0));
+  if (context.has_input(3) && !is_told(context, 3))
+    return context.set_output(0, slice_of_named_axes(context, x));
+  const int64_t rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
+  std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>();
   if (!context.has_input(3)) {
     for (int64_t axis = 0; axis < std::min(number, rank); ++axis) axes.push_back(axis);
   }
   // There are no more axes than fit, whatever the number of starts is.
-  const size_t given = axes.size();
-  if (steps.empty()) steps.assign(given, 1);
-  if (number != static_cast<int64_t>(given) || steps.size() != given ||
-      num_elements(context.type(context.input(2)).shape) != number)
-    context.invalid("starts, ends, axes and steps have different lengths");
-  constexpr int64_t kMostStep = int64_t{1} << 31;
-  for (size_t i = 0; i < given; ++i) {
-    if (steps[i] == 0 || std::abs(steps[i]) > kMostStep)
-      context.invalid("a step is " + std::to_string(steps[i]));
-    const auto at = static_cast<int64_t>(i);
-    x = part_of(context, x, context.normalize_axis(axes[i], rank), number_at(context, 1, at),
-                number_at(context, 2, at), steps[i]);
+  const auto given = static_cast<int64_t>(axes.size());
+  const V starts = numbers_of(context, 1, given, "starts"), ends = numbers_of(context, 2, given, "ends");
+  const bool has_steps = context.has_input(4), are_told = !has_steps || is_told(context, 4);
+  const V steps = has_steps ? numbers_of(context, 4, given, "steps") : ir::kAbsent;
+  const std::vector<int64_t> known =
+      has_steps && are_told ? context.known_ints(4, "steps") : std::vector<int64_t>(axes.size(), 1);
+  for (int64_t i = 0; i < given; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const SliceStep step =
+        are_told ? known_step(context, known[at]) : step_of_run(context, c.slice(steps, 0, i, 1));
+    x = part_of(context, x, context.normalize_axis(axes[at], rank), c.slice(starts, 0, i, 1),
+                c.slice(ends, 0, i, 1), step);
   }
   context.set_output(0, x);
 }

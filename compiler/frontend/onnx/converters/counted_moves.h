@@ -12,7 +12,7 @@ void reshape_as_run(NodeContext& context);
 /// Squeeze and Unsqueeze of axes that are not known.
 void squeeze_as_run(NodeContext& context);
 void unsqueeze_as_run(NodeContext& context);
-/// Slice whose starts or ends are not known.
+/// Slice of which a run says some numbers.
 void slice_as_run(NodeContext& context);
 /// Pad whose pads are not known: of mode constant, the pads not less than 0.
 void pad_as_run(NodeContext& context);

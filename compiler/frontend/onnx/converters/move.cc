@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/error.h"
 
@@ -331,10 +332,8 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
 
 void convert_slice(NodeContext& context) {
   const bool is_one = num_elements(context.type(context.input(1)).shape) == 1;
-  const auto is_told = [&](size_t index) {
-    return context.is_known(index) || told_ints(context, context.input(index));
-  };
-  if (!is_told(1) || (!is_told(2) && !is_one)) return slice_as_run(context);
+  const auto is_open = [&](size_t index) { return context.has_input(index) && !is_told(context, index); };
+  if (is_open(1) || (is_open(2) && !is_one) || is_open(3) || is_open(4)) return slice_as_run(context);
   if (const std::optional<ir::ValueId> counted = counted_slice(context)) {
     context.set_output(0, *counted);
     return;
@@ -374,7 +373,7 @@ void convert_pad_attrs(NodeContext& context) {
 }
 
 void convert_pad(NodeContext& context) {
-  if (!context.is_known(1) && !told_ints(context, context.input(1))) return pad_as_run(context);
+  if (!is_told(context, 1)) return pad_as_run(context);
   const std::vector<int64_t> given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> pads = given;

@@ -13,6 +13,12 @@ namespace {
 
 using V = ir::ValueId;
 
+/// Of each row that says by 1 which numbers (i64 [n]) are its own their sum, i64 [rows].
+V chosen(Compose& c, V rows, V numbers) {
+  const V all = c.mul(rows, c.reshape(numbers, {1, c.shape(numbers)[0]}));
+  return c.reduce("reduce_sum", all, {1}, false);
+}
+
 }  // namespace
 
 bool is_told(const NodeContext& context, size_t index) {
@@ -21,6 +27,11 @@ bool is_told(const NodeContext& context, size_t index) {
 
 V NamedAxes::flag(NodeContext& context, int64_t axis) const {
   return Compose(context).slice(flags, 0, axis, 1);
+}
+
+V NamedAxes::by_axis(NodeContext& context, V numbers, int64_t otherwise) const {
+  Compose c(context);
+  return c.where(c.cast(flags, DType::kBool), chosen(c, places, numbers), c.ints({otherwise}, {1}));
 }
 
 NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank) {
@@ -34,15 +45,24 @@ NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank) {
   axes.number = num_elements(type.shape);
   if (axes.number > rank)
     context.invalid(std::to_string(axes.number) + " axes of rank " + std::to_string(rank));
-  const V column = c.reshape(c.cast(given, DType::kInt64), {axes.number, 1}), none = c.ints({0}, {1});
+  const V numbers = c.reshape(c.cast(given, DType::kInt64), {1, axes.number}), none = c.ints({0}, {1});
   const V from_front =
-      c.where(c.binary("less", column, none), c.plus(column, static_cast<double>(rank)), column);
-  const V is_named = c.binary("equal", from_front, c.ints(c.count_to(rank), {1, rank}));
-  const V flags = c.reduce("reduce_max", c.cast(is_named, DType::kInt64), {0}, false);
+      c.where(c.binary("less", numbers, none), c.plus(numbers, static_cast<double>(rank)), numbers);
+  axes.places = c.cast(c.binary("equal", from_front, c.ints(c.count_to(rank), {rank, 1})), DType::kInt64);
+  const V flags = c.reduce("reduce_max", axes.places, {1}, false);
   // An axis that is none, or that stands twice, is one less.
   axes.hold = c.binary("equal", c.reduce("reduce_sum", flags, {0}, true), c.ints({axes.number}, {1}));
   axes.flags = c.add(flags, zero_if(context, axes.hold));
   return axes;
+}
+
+V with_room(NodeContext& context, V x) {
+  const Shape shape = context.type(x).shape;
+  for (int64_t d = 0; d < context.rank(x); ++d) {
+    if (shape[static_cast<size_t>(d)] == 0)
+      x = take_first(context, longer_by(context, x, 1, d), context.int64_constant({0}), d);
+  }
+  return x;
 }
 
 V places_of(NodeContext& context, const std::vector<RunAxis>& axes) {
@@ -93,12 +113,6 @@ V places_among_others(NodeContext& context, V flags) {
   const V named = context.add("cumsum", {flags}, {{"axis", int64_t{0}}});
   const V places = c.sub(c.ints(c.count_to(rank), {rank}), named);
   return c.where(c.cast(flags, DType::kBool), c.ints({-1}, {1}), places);
-}
-
-/// Of each row that says by 1 which numbers (i64 [n]) are its own their sum, i64 [rows].
-V chosen(Compose& c, V rows, V numbers) {
-  const V all = c.mul(rows, c.reshape(numbers, {1, c.shape(numbers)[0]}));
-  return c.reduce("reduce_sum", all, {1}, false);
 }
 
 /// The axes of a result, each of them one of those of x from `first(axis)` to `last(axis)`, or one of the

@@ -13,9 +13,13 @@ struct NamedAxes {
   int64_t number = 0;  ///< of them
   /// 1 where an axis is named, else 0, i64 [rank]; a run fails there where they do not `hold`
   ir::ValueId flags = ir::kAbsent;
-  ir::ValueId hold = ir::kAbsent;  ///< whether each is one of the axes and stands once, bool [1]
+  ir::ValueId hold = ir::kAbsent;    ///< whether each is one of the axes and stands once, bool [1]
+  ir::ValueId places = ir::kAbsent;  ///< 1 where it is the one that is named there, else 0, i64 [rank, number]
   /// As i64 [1].
   ir::ValueId flag(NodeContext& context, int64_t axis) const;
+  /// Of numbers (i64 [number]) for the named axes that of each axis, `otherwise` where it is not named: i64
+  /// [rank].
+  ir::ValueId by_axis(NodeContext& context, ir::ValueId numbers, int64_t otherwise) const;
 };
 
 /// Whether the integers of the operand are known or follow from what is; none are known as none.
@@ -32,6 +36,9 @@ struct RunAxis {
   ir::ValueId stride = ir::kAbsent;
 };
 
+/// x with room for an element along each axis that has none, which is not there: so that there is something to
+/// read where nothing is taken.
+ir::ValueId with_room(NodeContext& context, ir::ValueId x);
 /// Which places the elements of the axes are at, i64 of their largest extents.
 ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
 /// The elements of x at `places` of it as it is stored, row by row at its largest extents; the axes get their
