@@ -125,6 +125,7 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   if (x.shape.size() < 2 || window.size() != 1 || (x.shape.back() != 2 && (x.shape.back() != 1 || hermitian)))
     fail("x is " + to_string(x.shape) + ", the window " + to_string(window) +
          "; expected [..., m, 1 or 2] and [n]");
+  if (context.inputs.size() > 2 && !(input(context, 2) == count_type())) fail("input 2 is no count");
   if (attr_int(context.attrs, "axis") + 2 != static_cast<int64_t>(x.shape.size()))
     fail("attribute axis is not the last but one of " + to_string(x.shape));
   Shape result = x.shape;
@@ -303,13 +304,15 @@ std::vector<ir::OpDef> host_step_ops() {
           [](const ir::ReferenceContext& context) { run_host("determinants", context); },
           "the determinant of each matrix of x [n,m,m]"),
       host_op(
-          "fourier", 2, &infer_fourier,
+          "fourier", 3, &infer_fourier,
           [](const ir::ReferenceContext& context) { run_host("fourier", context); },
           "the discrete Fourier transform of the first n elements of each line of x [..., m, 1 or 2] (f32, "
           "f64), "
           "times a window [n]: [..., n, 2]; attributes axis (int, the last but one), inverse, hermitian "
           "(ints): 1 for the inverse, over n, and "
-          "for a line whose rest are conjugates, with a real result [..., n, 1]"),
+          "for a line whose rest are conjugates, with a real result [..., n, 1]; a count (i64 [1], optional) "
+          "is the length in place of n, zeros behind it",
+          1),
       host_op(
           "roi_align", 3, &infer_roi_align,
           [](const ir::ReferenceContext& context) { run_host("roi_align", context); },

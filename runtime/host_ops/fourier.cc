@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <kissfft.hh>
 #include <numbers>
 
@@ -142,9 +143,11 @@ void read_line(const T* x, const Signals& signals, const T* window, const Form& 
   for (size_t n = 0; n < length; ++n) line[n] *= static_cast<double>(window[n]);
 }
 
+/// Of transforms of `length`; there is room for the window's.
 template <typename T>
-void run_signals(const Tensor& x, const Signals& signals, const Tensor& window, const Form& form, T* y) {
-  const auto length = static_cast<size_t>(window.num_elements());
+void run_signals(const Tensor& x, const Signals& signals, const Tensor& window, size_t length,
+                 const Form& form, T* y) {
+  const size_t behind = (static_cast<size_t>(window.num_elements()) - length) * (form.hermitian ? 1 : 2);
   FourierPlan plan(length, form.inverse);
   const bool is_real = signals.parts == 1;
   std::vector<Complex> line(is_real ? 0 : length), result(length);
@@ -164,33 +167,41 @@ void run_signals(const Tensor& x, const Signals& signals, const Tensor& window, 
       *y++ = static_cast<T>(each.real() * scale);
       if (!form.hermitian) *y++ = static_cast<T>(each.imag() * scale);
     }
+    y = std::fill_n(y, behind, T{0});
   }
 }
 
 }  // namespace
 
 void fourier(const HostCall& call) {
-  expect(call, 2, 1);
+  const bool is_counted = call.inputs.size() == 3;
+  expect(call, is_counted ? 3 : 2, 1);
   const Tensor x = copied(call.inputs[0]), window = copied(call.inputs[1]);
   const Attributes attributes(call);
   const Form form{attributes.flag("inverse"), attributes.flag("hermitian")};
   const Shape& shape = x.shape();
-  const bool fits = (x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64) &&
-                    window.dtype() == x.dtype() && window.shape().size() == 1 && shape.size() >= 2 &&
-                    (shape.back() == 2 || (shape.back() == 1 && !form.hermitian));
+  const bool fits =
+      (x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64) && window.dtype() == x.dtype() &&
+      window.shape().size() == 1 && shape.size() >= 2 &&
+      (shape.back() == 2 || (shape.back() == 1 && !form.hermitian)) &&
+      (!is_counted || (call.inputs[2].dtype == DType::kInt64 && call.inputs[2].shape == Shape{1}));
   if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step transforms what are no lines of numbers");
   Signals signals;
   for (size_t d = 0; d + 2 < shape.size(); ++d) signals.count *= static_cast<size_t>(shape[d]);
   signals.extent = static_cast<size_t>(shape[shape.size() - 2]);
   signals.parts = static_cast<size_t>(shape.back());
-  const auto length = static_cast<size_t>(window.num_elements());
-  const size_t elements = signals.count * length * (form.hermitian ? 1 : 2);
+  const int64_t most = window.num_elements();
+  const size_t elements = signals.count * static_cast<size_t>(most) * (form.hermitian ? 1 : 2);
   void* target = storage(call, 0, elements, dtype_bytes(x.dtype()));
   if (elements == 0) return;
-  if (x.dtype() == DType::kFloat32) {
-    run_signals(x, signals, window, form, static_cast<float*>(target));
+  const int64_t wanted = is_counted ? copied(call.inputs[2]).element_as_int(0) : most;
+  const auto length = static_cast<size_t>(std::clamp<int64_t>(wanted, 0, most));
+  if (length == 0) {
+    std::memset(target, 0, elements * dtype_bytes(x.dtype()));
+  } else if (x.dtype() == DType::kFloat32) {
+    run_signals(x, signals, window, length, form, static_cast<float*>(target));
   } else {
-    run_signals(x, signals, window, form, static_cast<double*>(target));
+    run_signals(x, signals, window, length, form, static_cast<double*>(target));
   }
 }
 

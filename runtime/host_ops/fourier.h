@@ -16,7 +16,8 @@ namespace tensormill::host_ops {
 /// [..., n, 2]: the transform of the first n elements of each line, zeros behind the last, times the window.
 /// Attribute "inverse": 1 for the inverse, divided by n. "hermitian" (of complex x, inverse): x is the
 /// beginning of a line whose rest are conjugates, and the result is real, [..., n, 1]. Sums are in double,
-/// rounded once.
+/// rounded once. A length m (i64 [1], optional) within [0, n] is that of the transform in place of n: what is
+/// behind its m elements is 0.
 void fourier(const HostCall& call);
 
 /// The transform of one length, not divided: y[k] = sum over n of x[n] e^(-+2 pi i k n / length). Lengths

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -74,6 +75,33 @@ TEST(Fourier, PlansThatNoCompilerWritesAreRefused) {
   EXPECT_THROW(run_step({3, 4, 1}, 4, kBack, 12), Error);
   EXPECT_THROW(run_step({4}, 4, kForward, 8), Error);
   EXPECT_THROW(run_step({3, 4, 1}, 4, "{}", 24), Error);
+}
+
+TEST(Fourier, ALengthOfTheRunLeavesZerosBehindIt) {
+  const Tensor x = Tensor::from<float>({2, 3, 1}, std::vector<float>{1, 2, 4, -1, 0, 3});
+  const Tensor window = Tensor::from<float>({5}, std::vector<float>(5, 1));
+  for (const int64_t length : {-1, 0, 2, 5, 9}) {
+    const Tensor count = Tensor::from<int64_t>({1}, std::vector<int64_t>{length});
+    std::vector<float> result(20, 7);
+    const std::vector<TensorView> inputs = {{x.dtype(), x.shape(), x.data()},
+                                            {window.dtype(), window.shape(), window.data()},
+                                            {count.dtype(), count.shape(), count.data()}};
+    const std::vector<void*> targets = {result.data()};
+    const std::vector<size_t> bytes = {result.size() * sizeof(float)};
+    fourier({inputs, targets, bytes, R"({"inverse":0,"hermitian":0})"});
+    const auto there = static_cast<size_t>(std::clamp<int64_t>(length, 0, 5));
+    for (size_t line = 0; line < 2; ++line) {
+      std::vector<Complex> given(there);
+      for (size_t n = 0; n < std::min<size_t>(there, 3); ++n)
+        given[n] = x.element_as_double(static_cast<int64_t>(3 * line + n));
+      const std::vector<Complex> expected = by_definition(given, false);
+      for (size_t k = 0; k < 5; ++k) {
+        const Complex right = k < there ? expected[k] : Complex();
+        EXPECT_NEAR(result[10 * line + 2 * k], right.real(), 1e-5) << length;
+        EXPECT_NEAR(result[10 * line + 2 * k + 1], right.imag(), 1e-5) << length;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/philox.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -132,11 +134,50 @@ void convert_multinomial(NodeContext& context) {
                      c.cast(chosen, context.has_attr("dtype") ? context.dtype_attr("dtype") : DType::kInt32));
 }
 
+namespace {
+
+/// Dropout's ratio as f64 [1]; a run that trains and has another than of [0,1) fails.
+ir::ValueId ratio_of_run(NodeContext& context, ir::ValueId training) {
+  Compose c(context);
+  if (!context.has_input(1)) return c.doubles(DType::kFloat64, {0.5}, {1});
+  const ir::ValueId ratio = c.cast(one_number(context, 1, "ratio"), DType::kFloat64);
+  const ir::ValueId is_part = c.binary("and", c.binary("greater_equal", ratio, c.number(ratio, 0)),
+                                       c.binary("less", ratio, c.number(ratio, 1)));
+  return value_if(context, ratio, c.binary("or", is_part, c.unary("not", training)));
+}
+
+/// Dropout where a run says whether it trains, or how much is dropped.
+void dropout_as_run(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  if (num_elements(c.shape(context.input(2))) != 1)
+    context.invalid("training_mode has shape " + to_string(c.shape(context.input(2))));
+  const ir::ValueId training = c.cast(c.reshape(context.input(2), {1}), DType::kBool);
+  const ir::ValueId ratio = ratio_of_run(context, training);
+  const ir::ValueId draws = unit_draws(context, c.shape(x));
+  const auto scalar = [&](ir::ValueId value) { return c.reshape(value, {}); };
+  const ir::ValueId kept =
+      c.binary("or", c.binary("greater_equal", draws, scalar(c.cast(ratio, c.dtype(draws)))),
+               scalar(c.unary("not", training)));
+  const ir::ValueId left = c.sub(c.number(ratio, 1), ratio);
+  const ir::ValueId scale = c.where(training, c.unary("reciprocal", left), c.number(left, 1));
+  const ir::ValueId scaled = c.mul(x, scalar(c.cast(scale, c.dtype(x))));
+  context.set_output(0, c.where(kept, scaled, c.number(x, 0)));
+  context.set_output(1, kept);
+}
+
+}  // namespace
+
 void convert_dropout(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const bool training =
-      context.has_input(2) && context.known_scalar(2, "training_mode").element_as_int(0) != 0;
+  const bool has_mode = context.has_input(2);
+  const bool is_told = has_mode && context.is_known(2);
+  const bool training = is_told && context.known_scalar(2, "training_mode").element_as_int(0) != 0;
+  if ((has_mode && !is_told) || (training && is_of_run(context, 1))) {
+    dropout_as_run(context);
+    return;
+  }
   const bool has_ratio = training && context.has_input(1);
   const double ratio = has_ratio ? context.known_scalar(1, "ratio").element_as_double(0) : 0.5;
   if (!(ratio >= 0 && ratio < 1)) context.invalid("ratio is " + std::to_string(ratio) + ", expected [0,1)");

@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 
 namespace tensormill::frontend::onnx {
@@ -121,14 +122,15 @@ void convert_one_hot(NodeContext& context) {
   const auto one_hot = [&](ir::ValueId indices, int64_t depth) {
     return context.add("one_hot", {indices, context.input(2)}, {{"axis", axis}, {"depth", depth}});
   };
-  if (context.is_known(1) || is_float(context.type(context.input(1)).dtype)) {
+  if (context.is_known(1)) {
     const int64_t depth = context.known_scalar(1, "depth").element_as_int(0);
     context.set_output(0, one_hot(context.input(0), depth));
     return;
   }
   Compose c(context);
-  const BoundedInt depth = bounded_int(context, 1, "depth");
-  const ir::ValueId count = as_count(context, depth), given = c.cast(context.input(0), DType::kInt64);
+  const BoundedInt depth = bounded_value(context, one_integer(context, 1, "depth"), "depth");
+  const ir::ValueId count = count_up_to(context, depth, int64_t{1} << 31),
+                    given = c.cast(context.input(0), DType::kInt64);
   const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
   const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
   // What is below 0 still is of no class.

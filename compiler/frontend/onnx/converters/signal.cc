@@ -4,10 +4,15 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
 namespace {
+
+using V = ir::ValueId;
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMaxLength = int64_t{1} << 20;
@@ -20,19 +25,41 @@ int64_t known_length(NodeContext& context, size_t index, const char* what) {
   return length;
 }
 
+/// Of the result of windows and filters.
+DType output_datatype(const NodeContext& context) {
+  return context.has_attr("output_datatype") ? context.dtype_attr("output_datatype") : DType::kFloat32;
+}
+
+/// The window of as many elements as a run says.
+V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
+  Compose c(context);
+  const BoundedInt size = bounded_value(context, one_integer(context, 0, "size"), "size");
+  const int64_t most = std::max<int64_t>(size.most, 0);
+  const V count = count_up_to(context, size, kMaxLength), period = is_periodic ? count : c.minus(count, 1);
+  const V n = c.cast(c.ints(c.count_to(most), {most}), DType::kFloat64);
+  const V angle = c.div(c.times(n, 2 * kPi), c.cast(period, DType::kFloat64));
+  const V first = c.times(c.unary("cos", angle), -a1),
+          second = c.times(c.unary("cos", c.times(angle, 2)), a2);
+  const V values = c.plus(c.add(first, second), a0);
+  return take_first(context, c.cast(values, output_datatype(context)), count, 0);
+}
+
 /// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, or one less when the window is symmetric: of
 /// one element that is 0, and the element NaN, as the functions that define the operators have it.
 void add_window(NodeContext& context, double a0, double a1, double a2) {
+  const bool is_periodic = context.int_attr("periodic", 1) != 0;
+  if (is_of_run(context, 0)) {
+    context.set_output(0, window_of_run(context, a0, a1, a2, is_periodic));
+    return;
+  }
   const int64_t size = known_length(context, 0, "size");
-  const int64_t period = context.int_attr("periodic", 1) != 0 ? size : size - 1;
+  const int64_t period = is_periodic ? size : size - 1;
   std::vector<double> values;
   for (int64_t n = 0; n < size; ++n) {
     const double angle = 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
     values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
   }
-  const DType dtype =
-      context.has_attr("output_datatype") ? context.dtype_attr("output_datatype") : DType::kFloat32;
-  context.set_output(0, Compose(context).doubles(dtype, values, {size}));
+  context.set_output(0, Compose(context).doubles(output_datatype(context), values, {size}));
 }
 
 /// [in, out] matrices of the real and imaginary parts of e^(-+2 pi i k n / length), over `scale`.
@@ -53,8 +80,6 @@ Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
   return roots;
 }
 
-using V = ir::ValueId;
-
 /// Lengths up to which a transform is a product with a matrix: of 100 lines of 1,024 both take as long.
 constexpr int64_t kMostByMatrix = 1024;
 
@@ -63,13 +88,17 @@ bool is_step(const NodeContext& context, int64_t length) {
   return context.is_sample() || length > kMostByMatrix;
 }
 
-/// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent.
-V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, bool hermitian) {
+/// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent. `count`: the length that a
+/// run works out, i64 [1], or kAbsent.
+V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, bool hermitian,
+          V count = ir::kAbsent) {
   Compose c(context);
   const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-  const V weights = window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide);
+  std::vector<V> operands{c.cast(x, wide),
+                          window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide)};
+  if (count != ir::kAbsent) operands.push_back(count);
   const V result = context.add(
-      "fourier", {c.cast(x, wide), weights},
+      "fourier", std::move(operands),
       {{"axis", context.rank(x) - 2}, {"inverse", int64_t{inverse}}, {"hermitian", int64_t{hermitian}}});
   return c.cast(result, dtype);
 }
@@ -135,53 +164,210 @@ void convert_hann_window(NodeContext& context) { add_window(context, 0.5, 0.5, 0
 void convert_hamming_window(NodeContext& context) { add_window(context, 25.0 / 46, 21.0 / 46, 0); }
 void convert_blackman_window(NodeContext& context) { add_window(context, 0.42, 0.5, 0.08); }
 
+namespace {
+
+struct DftForm {
+  bool onesided = false, inverse = false;
+  bool is_real() const { return onesided && inverse; }  ///< the result, from the beginning of its transform
+};
+
+/// A transform, and how many elements of its axis are there: i64 [1], or kAbsent for all.
+struct Transform {
+  V values = ir::kAbsent, count = ir::kAbsent;
+};
+
+/// `length` as a number of which nothing is cut off: a run that has no room for it starts again.
+V held_length(NodeContext& context, const BoundedInt& length) {
+  Compose c(context);
+  const V count = as_count(context, length);
+  const V places = c.filled(DType::kUInt8, {std::max<int64_t>(length.most, 0)}, 0);
+  return *count_along(context, take_first(context, places, count, 0), 0);
+}
+
+/// The number of elements of a transform of `length` that are wanted.
+V wanted_elements(Compose& c, V length, bool is_half) {
+  return is_half ? c.plus(c.div(length, c.ints({2}, {1})), 1) : length;
+}
+
+/// The transform of x [..., n, 1 or 2] along `axis`.
+Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& length, DftForm form) {
+  Compose c(context);
+  const int64_t rank = context.rank(x);
+  std::vector<int64_t> perm = c.count_to(rank);
+  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
+  x = c.transpose(filled_along(context, x, axis, "zero"), perm);
+  const int64_t parts = c.shape(x).back();
+  if (form.is_real() && parts != 2)
+    context.invalid("the inverse transform to a real signal is of complex elements");
+  if (parts != 1 && parts != 2)
+    context.invalid("the last axis has " + std::to_string(parts) +
+                    " elements, expected 1 (real) or 2 (complex)");
+  const bool is_half = form.onesided && !form.inverse;
+  Transform result;
+  if (!length.is_known()) {
+    const V count = held_length(context, length);
+    result.values = fourier(context, x, ir::kAbsent, length.most, form.inverse, form.is_real(), count);
+    result.count = wanted_elements(c, count, is_half);
+  } else if (form.is_real()) {
+    result.values = inverse_of_real(context, x, length.most);
+  } else {
+    const int64_t out = is_half ? length.most / 2 + 1 : length.most;
+    result.values = transform(context, x, ir::kAbsent, length.most, out, form.inverse);
+  }
+  result.values = c.transpose(result.values, perm);
+  return result;
+}
+
+/// How long the transform along `axis` is: as the operand says, or as the axis is.
+BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
+  Compose c(context);
+  const V x = context.input(0);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  BoundedInt length;
+  if (is_of_run(context, 1)) {
+    const V given = one_integer(context, 1, "dft_length");
+    const V is_length = is_within(context, given, 1, static_cast<double>(kMaxLength));
+    length = bounded_value(context, value_if(context, given, is_length), "dft_length");
+  } else if (context.has_input(1)) {
+    length.most = known_length(context, 1, "dft_length");
+  } else {
+    length.most = form.is_real() ? 2 * (extent - 1) : extent;
+    const DataShape data = context.data_shape(x);
+    if (const DataExtent* counted = data.along(axis))
+      length.count = form.is_real() ? c.times(c.minus(counted->count, 1), 2) : counted->count;
+  }
+  if (length.is_known() && length.most < 1) context.invalid("dft_length is " + std::to_string(length.most));
+  return length;
+}
+
+/// The transform along an axis that a run says: those along each axis, at places of one shape that has room
+/// for all of them.
+V along_axis_of_run(NodeContext& context, DftForm form) {
+  Compose c(context);
+  context.require_fixed_shape(0);
+  const V x = context.input(0), given = one_integer(context, 2, "axis"), zero = c.ints({0}, {1});
+  const int64_t rank = context.rank(x), last = rank - 1;
+  const V from_front =
+      c.where(c.binary("less", given, zero), c.plus(given, static_cast<double>(rank)), given);
+  const V is_axis = is_within(context, from_front, 0, static_cast<double>(last - 1));
+  const V axis = value_if(context, from_front, is_axis);
+  std::vector<Transform> each;
+  for (int64_t d = 0; d < last; ++d)
+    each.push_back(along_axis(context, x, d, dft_length(context, d, form), form));
+  const Shape own = c.shape(x);
+  const auto extent_of = [&](int64_t d) {
+    return c.shape(each[static_cast<size_t>(d)].values)[static_cast<size_t>(d)];
+  };
+  V result = ir::kAbsent;
+  for (int64_t d = 0; d < last; ++d) {
+    V padded = each[static_cast<size_t>(d)].values;
+    for (int64_t j = 0; j < last; ++j)
+      padded = longer_by(context, padded, j == d ? own[static_cast<size_t>(j)] : extent_of(j), j);
+    result =
+        result == ir::kAbsent ? padded : c.where(c.binary("equal", axis, c.ints({d}, {1})), padded, result);
+  }
+  for (int64_t d = 0; d < last; ++d) {
+    const V counted = each[static_cast<size_t>(d)].count;
+    const V there = counted == ir::kAbsent ? c.ints({extent_of(d)}, {1}) : counted;
+    const V is_here = c.binary("equal", axis, c.ints({d}, {1}));
+    result =
+        take_first(context, result, c.where(is_here, there, c.ints({own[static_cast<size_t>(d)]}, {1})), d);
+  }
+  return result;
+}
+
+}  // namespace
+
 // The signal is [..., n, 1 or 2]; the axis is an attribute, from opset 20 on an operand.
 void convert_dft(NodeContext& context) {
-  Compose c(context);
-  ir::ValueId x = context.input(0);
-  const int64_t rank = context.rank(x);
+  const int64_t rank = context.rank(context.input(0));
+  const DftForm form{context.int_attr("onesided", 0) != 0, context.int_attr("inverse", 0) != 0};
+  if (rank < 2) context.invalid("the signal has rank " + std::to_string(rank));
   int64_t axis = context.int_attr("axis", 1);
+  if (context.opset() >= 20 && is_of_run(context, 2)) {
+    context.set_output(0, along_axis_of_run(context, form));
+    return;
+  }
   if (context.opset() >= 20)
     axis = context.has_input(2) ? context.known_scalar(2, "axis").element_as_int(0) : -2;
   axis = context.normalize_axis(axis, rank);
-  if (rank < 2 || axis == rank - 1)
-    context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
-  const bool onesided = context.int_attr("onesided", 0) != 0, inverse = context.int_attr("inverse", 0) != 0;
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
-  const int64_t length = context.has_input(1)  ? known_length(context, 1, "dft_length")
-                         : inverse && onesided ? 2 * (extent - 1)
-                                               : extent;
-  if (length < 1) context.invalid("dft_length is " + std::to_string(length));
-  std::vector<int64_t> perm;
-  for (int64_t d = 0; d < rank; ++d) perm.push_back(d);
-  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
-  x = c.transpose(x, perm);
-  if (inverse && onesided) {
-    if (c.shape(x).back() != 2)
-      context.invalid("the inverse transform to a real signal is of complex elements");
-    context.set_output(0, c.transpose(inverse_of_real(context, x, length), perm));
-    return;
-  }
-  const int64_t out = onesided ? length / 2 + 1 : length;
-  context.set_output(0, c.transpose(transform(context, x, ir::kAbsent, length, out, inverse), perm));
+  if (axis == rank - 1) context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
+  const Transform result = along_axis(context, context.input(0), axis, dft_length(context, axis, form), form);
+  context.set_output(0, result.count == ir::kAbsent ? result.values
+                                                    : take_first(context, result.values, result.count, axis));
 }
+
+namespace {
+
+/// A frame's length: that of the window, or as the operand says.
+BoundedInt frame_length(NodeContext& context) {
+  BoundedInt length;
+  if (context.has_input(2)) {
+    length.most = context.type(context.input(2)).shape.at(0);
+  } else if (is_of_run(context, 3)) {
+    length = bounded_value(context, one_integer(context, 3, "frame_length"), "frame_length");
+  } else if (context.has_input(3)) {
+    length.most = known_length(context, 3, "frame_length");
+  } else {
+    context.invalid("neither window nor frame_length is given");
+  }
+  return length;
+}
+
+/// STFT where a run says how long frames are or where they begin: x [batch, n, 1 or 2].
+V frames_of_run(NodeContext& context, V x, bool is_half) {
+  Compose c(context);
+  const BoundedInt length = frame_length(context);
+  const int64_t most = std::max<int64_t>(length.most, 0), extent = c.shape(x)[1];
+  if (extent < 1 || (length.is_known() && (most < 1 || most > extent)))
+    context.invalid("frames of " + std::to_string(most) + " do not fit a signal of " +
+                    std::to_string(extent));
+  const V one = c.ints({1}, {1}), step = one_integer(context, 1, "frame_step");
+  const V own = *count_along(context, x, 1);
+  const V counted = length.is_known() ? c.ints({most}, {1}) : held_length(context, length);
+  const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
+  V fits = c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
+  if (context.has_input(2) && context.has_input(3))
+    fits = c.binary("and", fits, c.binary("equal", counted, one_integer(context, 3, "frame_length")));
+  const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
+  const V number = c.plus(c.div(behind, c.binary("max", step, one)), 1);
+  const BoundedInt frames = bounded_value(context, value_if(context, number, fits), "frame_step");
+  const V starts = c.mul(c.ints(c.count_to(frames.most), {frames.most, 1}), step);
+  const V places = c.add(starts, c.ints(c.count_to(most), {1, most}));
+  const V parts =
+      c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.ints({extent - 1}, {1})), 1);
+  V result = ir::kAbsent;
+  if (length.is_known()) {
+    result = transform(context, parts, context.optional_input(2), most, is_half ? most / 2 + 1 : most, false);
+  } else {
+    result = fourier(context, parts, ir::kAbsent, most, false, false, counted);
+    result = take_first(context, result, wanted_elements(c, counted, is_half), 2);
+  }
+  return take_first(context, result, as_count(context, frames), 1);
+}
+
+}  // namespace
 
 // Frames of the signal [batch, n, 1 or 2], weighed by the window and transformed.
 void convert_stft(NodeContext& context) {
   Compose c(context);
   ir::ValueId x = context.input(0);
-  const int64_t step = known_length(context, 1, "frame_step");
+  const bool is_half = context.int_attr("onesided", 1) != 0;
   const Shape shape = c.shape(x);
+  if (shape.size() == 2) x = c.unsqueeze(x, 2);
+  if (shape.size() < 2) context.invalid("the signal has shape " + to_string(shape));
+  if (is_of_run(context, 1) || is_of_run(context, 3)) {
+    context.set_output(0, frames_of_run(context, x, is_half));
+    return;
+  }
+  const int64_t step = known_length(context, 1, "frame_step");
   int64_t length = 0;
   if (context.has_input(3)) {
     length = known_length(context, 3, "frame_length");
-  } else if (context.has_input(2)) {
-    length = c.shape(context.input(2))[0];
   } else {
-    context.invalid("neither window nor frame_length is given");
+    length = frame_length(context).most;
   }
-  if (shape.size() == 2) x = c.unsqueeze(x, 2);
-  if (shape.size() < 2 || step < 1 || length < 1 || length > shape[1])
+  if (step < 1 || length < 1 || length > shape[1])
     context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
                     to_string(shape));
   const int64_t frames = (shape[1] - length) / step + 1;
@@ -190,12 +376,65 @@ void convert_stft(NodeContext& context) {
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.ints(c.count_to(frames), {frames, 1}), static_cast<double>(step));
   const V parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
-  const int64_t out = context.int_attr("onesided", 1) != 0 ? length / 2 + 1 : length;
+  const int64_t out = is_half ? length / 2 + 1 : length;
   context.set_output(0, transform(context, parts, context.optional_input(2), length, out, false));
 }
 
+namespace {
+
+/// The filters of as many bins, and of so long a transform, as a run says.
+V mel_weights_of_run(NodeContext& context) {
+  Compose c(context);
+  const V one = c.ints({1}, {1}), zero = c.ints({0}, {1});
+  V length = one_integer(context, 1, "dft_length");
+  if (is_of_run(context, 1))
+    length = value_if(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)));
+  const auto real = [&](size_t index, const char* what) {
+    return c.cast(one_number(context, index, what), DType::kFloat64);
+  };
+  const V low = real(3, "lower_edge_hertz"), high = real(4, "upper_edge_hertz");
+  V rate = real(2, "sample_rate");
+  rate = value_if(context, rate, c.binary("greater", rate, c.number(rate, 0)));
+  const BoundedInt bins = bounded_value(context, one_integer(context, 0, "num_mel_bins"), "num_mel_bins");
+  const BoundedInt rows = bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length");
+  const int64_t most = std::max<int64_t>(bins.most, 0), most_rows = std::max<int64_t>(rows.most, 0);
+  const V count = count_up_to(context, bins, kMaxLength);
+  const auto to_mel = [&](V hertz) {
+    return c.times(c.unary("log", c.plus(c.times(hertz, 1.0 / 700), 1)), 2595 / std::log(10.0));
+  };
+  const V first = to_mel(low), span = c.sub(to_mel(high), first);
+  const V at = c.cast(c.ints(c.count_to(most + 2), {most + 2}), DType::kFloat64);
+  const V mel = c.add(c.div(c.mul(at, span), c.cast(c.plus(count, 2), DType::kFloat64)), first);
+  const V hertz = c.times(c.minus(c.unary("exp", c.times(mel, std::log(10.0) / 2595)), 1), 700);
+  const V place = c.unary("floor", c.div(c.mul(c.cast(c.add(length, one), DType::kFloat64), hertz), rate));
+  const V edges = c.binary("min", c.binary("max", c.cast(place, DType::kInt64), zero),
+                           c.sub(as_count(context, rows), one));
+  const V left = c.slice(edges, 0, 0, most), middle = c.slice(edges, 0, 1, most),
+          right = c.slice(edges, 0, 2, most);
+  const V row = c.ints(c.count_to(most_rows), {most_rows, 1});
+  const auto part = [&](V from, V to, V extent) {
+    return c.div(c.cast(c.sub(to, from), DType::kFloat64),
+                 c.cast(c.binary("max", extent, one), DType::kFloat64));
+  };
+  const V rising = part(left, row, c.sub(middle, left)), falling = part(row, right, c.sub(right, middle));
+  const V is_rising = c.binary("and", c.binary("less_equal", left, row), c.binary("less_equal", row, middle));
+  const V is_falling = c.binary("and", c.binary("less_equal", middle, row), c.binary("less", row, right));
+  const V is_peak = c.binary("and", c.binary("equal", left, middle), c.binary("equal", row, middle));
+  V weights = c.where(is_rising, rising, c.number(rising, 0));
+  weights = c.where(is_peak, c.number(weights, 1), weights);
+  weights = c.cast(c.where(is_falling, falling, weights), output_datatype(context));
+  return take_first(context, take_first(context, weights, as_count(context, rows), 0), count, 1);
+}
+
+}  // namespace
+
 // Triangular filters that are equally spaced on the mel scale 2595 log10(1 + f / 700).
 void convert_mel_weight_matrix(NodeContext& context) {
+  for (size_t index = 0; index < context.num_inputs(); ++index) {
+    if (!is_of_run(context, index)) continue;
+    context.set_output(0, mel_weights_of_run(context));
+    return;
+  }
   const int64_t bins = known_length(context, 0, "num_mel_bins");
   const int64_t length = known_length(context, 1, "dft_length");
   const double rate = context.known_scalar(2, "sample_rate").element_as_double(0);
@@ -225,9 +464,7 @@ void convert_mel_weight_matrix(NodeContext& context) {
     for (int64_t row = middle; row < right; ++row)
       at(row, bin) = static_cast<double>(right - row) / static_cast<double>(right - middle);
   }
-  const DType dtype =
-      context.has_attr("output_datatype") ? context.dtype_attr("output_datatype") : DType::kFloat32;
-  context.set_output(0, Compose(context).doubles(dtype, weights, {rows, bins}));
+  context.set_output(0, Compose(context).doubles(output_datatype(context), weights, {rows, bins}));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -1,0 +1,20 @@
+/// Operands of one number, which a run may work out. Thread-safety: as the context.
+#pragma once
+
+#include "compiler/frontend/onnx/bounds.h"
+
+namespace tensormill::frontend::onnx {
+
+/// Operand `index`, a number, as [1] of its type; throws Error(kInvalidModel) where it is none.
+ir::ValueId one_number(NodeContext& context, size_t index, const char* what);
+/// The same as i64 [1], a float without its fraction.
+ir::ValueId one_integer(NodeContext& context, size_t index, const char* what);
+/// Whether the operand is given and its value is one of the run.
+bool is_of_run(const NodeContext& context, size_t index);
+
+/// Whether low <= x <= high, for each element.
+ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double high);
+/// The number as i64 [1]; a run in which it is not within [0, limit] fails.
+ir::ValueId count_up_to(NodeContext& context, const BoundedInt& number, int64_t limit);
+
+}  // namespace tensormill::frontend::onnx
