@@ -54,6 +54,16 @@ class OneNode(unittest.TestCase):
         cases.save(folder / "in.npz", feed)
         return self.worker.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
 
+    def answer_to(self, op, opset, inputs, dtype=TensorProto.FLOAT, **attributes):
+        """What the program says of a node with these operands, all of them a run's, and an output of the type."""
+        names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
+        feed = {name: array for name, array in zip(names, inputs) if name}
+        graph = helper.make_graph(
+            [helper.make_node(op, names, ["y"], **attributes)], "one",
+            [helper.make_tensor_value_info(name, element_type(array), array.shape) for name, array in feed.items()],
+            [helper.make_tensor_value_info("y", dtype, None)])
+        return self.answer(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]), feed)
+
     def check(self, op, opset, inputs, expected, /, domains=(), digits=5, free=None, buckets="", constants=(), **attributes):
         """`inputs`: arrays or None; `expected`: arrays, or None for an output that the node does not name. Values that
         agree in so many digits behind the point are equal. `free`: by input, the names of axes that stay free, with

@@ -6,8 +6,9 @@ import math
 import unittest
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
-from one_node import OneNode, floats
+from one_node import OneNode, element_type, floats
 
 NEAREST = {"round_prefer_floor": lambda x: math.ceil(x - 0.5), "round_prefer_ceil": lambda x: math.floor(x + 0.5),
            "floor": math.floor, "ceil": math.ceil}
@@ -80,8 +81,9 @@ WHOLE = (0, 1)
 
 
 class ResizeForms(OneNode):
-    def check_form(self, x, scales=None, sizes=None, axes=None, roi=None, policy=None, free=None, **given):
-        """`free`: the buckets of H and W, which then are names of the map's extents."""
+    def check_form(self, x, scales=None, sizes=None, axes=None, roi=None, policy=None, free=None, of_run=False, **given):
+        """With operands of the model, and of a run. `free`: the buckets of H and W, which then are names of the map's extents;
+        operands are of a run there where `of_run` says so."""
         axes_in_order = list(range(x.ndim)) if axes is None else axes
         outs, factors, rois = list(x.shape), [1.0] * x.ndim, [WHOLE] * x.ndim
         for place, axis in enumerate(axes_in_order):
@@ -107,9 +109,15 @@ class ResizeForms(OneNode):
             operands.pop()
         options = {**given, **({} if axes is None else {"axes": axes}),
                    **({} if policy is None else {"keep_aspect_ratio_policy": policy})}
-        if free is not None:
-            options.update(free={0: {2: "H", 3: "W"}}, buckets=free, constants=(1, 2, 3))
-        self.check("Resize", 19, operands, [right], digits=4, **options)
+        names = {} if free is None else {"free": {0: {2: "H", 3: "W"}}, "buckets": free}
+        self.check("Resize", 19, operands, [right], digits=4, constants=(1, 2, 3), **names, **options)
+        if free is None or of_run:
+            self.check("Resize", 19, operands, [right], digits=4, **names, **options)
+            self.assertTrue(self.said.startswith("ok 0 "), self.said)
+
+    def answer(self, model, feed, buckets=""):
+        self.said = super().answer(model, feed, buckets)
+        return self.said
 
     def test_coordinates(self):
         x = floats(1, 2, 4, 5)
@@ -153,6 +161,116 @@ class ResizeForms(OneNode):
                 for form in ({"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic", "exclude_outside": 1}, {"mode": "linear", "antialias": 1}):
                     with self.subTest(shape=shape, policy=policy, **form):
                         self.check_form(floats(1, 2, *shape), sizes=[12, 10], axes=[-2, -1], policy=policy, free="H=30;W=40", **form)
+
+    def test_numbers_of_a_run(self):
+        x = floats(1, 2, 4, 5)
+        for mode in ("nearest", "linear", "cubic"):
+            self.check_form(x, sizes=[6, 7], axes=[2, 3], mode=mode, free="H=9;W=9", of_run=True)
+            self.check_form(x, scales=[1.5, 0.6], axes=[2, 3], mode=mode, free="H=9;W=9", of_run=True)
+            self.check_form(x, sizes=[1, 600], axes=[2, 3], mode=mode)
+            self.check_form(x, scales=[140, 0.1], axes=[3, 2], mode=mode)
+        self.check_form(x, scales=[1.5, 0.6], axes=[2, 3], mode="linear", antialias=1, free="H=9;W=9", of_run=True)
+        crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": -7.0, "mode": "linear"}
+        self.check_form(x, scales=[1, 1], axes=[2, 3], roi=[0, 0, 1, 1], **crop)
+        self.check_form(x, scales=[1, 1], axes=[2, 3], roi=[0, 0.1, 1, 1.2], **crop)
+        self.check("Resize", 19, [floats(2, 0, 3), None, None, np.array([2, 0, 5])], [floats(2, 0, 5)], mode="linear")
+
+    def test_axes_that_are_left(self):
+        """What is not resized is not touched by what stands beside it."""
+        x = floats(2, 3, 4, 5)
+        x[0, 1, 2] = np.inf
+        x[1, 2] = np.nan
+        for mode in ("nearest", "linear", "cubic"):
+            for nearest in ("ceil", "round_prefer_ceil") if mode == "nearest" else ("floor",):
+                for operands in ([x, None, np.ones(4, np.float32)], [x, None, None, np.array(x.shape)]):
+                    self.check("Resize", 13, operands, [x], mode=mode, nearest_mode=nearest,
+                               coordinate_transformation_mode="tf_half_pixel_for_nn" if mode == "nearest" else "half_pixel")
+            rows = resized(np.nan_to_num(x, nan=0, posinf=0), (2, 3, 4, 10), (1, 1, 1, 2), [WHOLE] * 4, mode=mode, nearest="floor",
+                           coordinates="half_pixel", a=-0.75, exclude=0, antialias=0, fill=0)
+            rows[0, 1, 2] = np.inf
+            rows[1, 2] = np.nan
+            if mode == "nearest":
+                self.check("Resize", 13, [x, None, np.array([1, 1, 1, 2], np.float32)], [rows], nearest_mode="floor")
+
+    def test_earlier_opsets(self):
+        x = floats(1, 2, 3, 4)
+        scales = np.array([1, 1, 2, 1.5], np.float32)
+        for mode in ("nearest", "linear"):
+            right = resized(x, (1, 2, 6, 6), (1, 1, 2, 1.5), [WHOLE] * 4, mode=mode, nearest="floor", coordinates="asymmetric",
+                            a=-0.75, exclude=0, antialias=0, fill=0)
+            self.check("Upsample", 9, [x, scales], [right], mode=mode)
+            self.check("Resize", 10, [x, scales], [right], mode=mode)
+        fewer = np.array([1, 1, 0.6, 1], np.float32)
+        right = resized(x, (1, 2, 1, 4), (1, 1, 0.6, 1), [WHOLE] * 4, mode="nearest", nearest="ceil", coordinates="asymmetric",
+                        a=-0.75, exclude=0, antialias=0, fill=0)
+        self.check("Resize", 10, [x, fewer], [right])
+
+    def test_element_types(self):
+        x = (floats(1, 2, 3, 4) * 40)
+        for dtype in (np.int8, np.uint8, np.int32, np.int64, np.float16, np.float64, np.bool_):
+            own = np.abs(x).astype(dtype)
+            right = own.repeat(2, -1).repeat(3, -2)
+            self.check("Resize", 13, [own, None, np.array([1, 1, 3, 2], np.float32)], [right])
+            self.check("Resize", 13, [own, None, None, np.array([1, 2, 9, 8])], [right])
+
+    def test_operands_of_which_some_numbers_are_known(self):
+        """The batch and the channels are the model's, the map's scales or sizes a run's."""
+        x = floats(2, 3, 4, 5)
+        right = resized(x, (2, 3, 8, 7), (1, 1, 2, 1.5), [WHOLE] * 4, mode="linear", nearest="", coordinates="half_pixel",
+                        a=-0.75, exclude=0, antialias=0, fill=0)
+        for place, known, given in ((2, np.ones(2, np.float32), np.array([2, 1.5], np.float32)), (3, np.array([2, 3]), np.array([8, 7]))):
+            names = ["x", "", "", ""]
+            names[place] = "all"
+            graph = helper.make_graph(
+                [helper.make_node("Concat", ["known", "given"], ["all"], axis=0),
+                 helper.make_node("Resize", names[:place + 1], ["y"], mode="linear")], "map",
+                [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape),
+                 helper.make_tensor_value_info("given", element_type(given), [2])],
+                [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(known, "known")])
+            expected = right if place == 2 else resized(x, (2, 3, 8, 7), (1, 1, 2, 1.4), [WHOLE] * 4, mode="linear", nearest="",
+                                                        coordinates="half_pixel", a=-0.75, exclude=0, antialias=0, fill=0)
+
+            def expect(answer, outputs, expected=expected):
+                self.assertTrue(answer.startswith("ok 0 "), answer)
+                np.testing.assert_allclose(outputs["0"], expected, atol=1e-5)
+
+            self.run_model(graph, 13, {"x": x, "given": given}, expect)
+
+    def test_rows_that_data_chooses(self):
+        """The extent is the data's, the scale the model's or a run's, or the size is given."""
+        x = floats(6, 4)
+        chosen = np.array([True, False, True, True, False, False])
+        for name, given in (("scales", np.array([2, 1], np.float32)), ("sizes", np.array([7, 4])), ("scales", np.array([2, 2], np.float32))):
+            outs = [6, 4 * int(given[1])] if name == "scales" else [7, 4]
+            factors = [float(n) for n in given] if name == "scales" else [7 / 3, 1]
+            expected = resized(x[chosen], outs, factors, [WHOLE] * 2, mode="linear", nearest="", coordinates="half_pixel", a=-0.75,
+                               exclude=0, antialias=0, fill=0)
+            for is_known in (False, True):
+                names = ["rows", "", "g"] if name == "scales" else ["rows", "", "", "g"]
+                inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape),
+                          helper.make_tensor_value_info("c", TensorProto.BOOL, chosen.shape)]
+                if not is_known:
+                    inputs.append(helper.make_tensor_value_info("g", element_type(given), [2]))
+                graph = helper.make_graph(
+                    [helper.make_node("Compress", ["x", "c"], ["rows"], axis=0), helper.make_node("Resize", names, ["y"], mode="linear")],
+                    "rows", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                    [numpy_helper.from_array(given, "g")] if is_known else [])
+
+                def expect(answer, outputs, expected=expected):
+                    self.assertTrue(answer.startswith("ok 0 "), answer)
+                    np.testing.assert_allclose(outputs["0"], expected, atol=1e-5)
+
+                feed = {"x": x, "c": chosen} if is_known else {"x": x, "c": chosen, "g": given}
+                self.run_model(graph, 13, feed, expect)
+
+    def test_numbers_that_are_none(self):
+        x = floats(1, 1, 4, 5)
+        for operands in ([x, None, np.array([1, 1, 0, 2], np.float32)], [x, None, np.array([1, 1, -1, 2], np.float32)],
+                         [x, None, np.array([1, 1, np.nan, 2], np.float32)], [x, None, np.array([1, 1, np.inf, 2], np.float32)],
+                         [x, None, None, np.array([1, 1, -1, 2])], [x, None, None, np.array([1, 1, 2**40, 2])],
+                         [x, None, None, np.array([1, 2, 3])]):
+            with self.subTest(operands=[None if each is None else each.tolist() for each in operands[1:]]):
+                self.assertIn("error", self.answer_to("Resize", 13, operands))
 
     def test_cuts(self):
         x = floats(1, 1, 5, 6)

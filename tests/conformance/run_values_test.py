@@ -19,17 +19,10 @@ class OfRun(OneNode):
             self.assertTrue(answer.startswith("ok 0 "), answer)
         return answer
 
-    def refused(self, op, opset, inputs, dtype=TensorProto.FLOAT, **attributes):
-        """What the error of a run says."""
-        names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
-        feed = {name: array for name, array in zip(names, inputs) if name}
-        values = [helper.make_tensor_value_info(name, element_type(array), array.shape) for name, array in feed.items()]
-        graph = helper.make_graph([helper.make_node(op, names, ["y"], **attributes)], "one", values,
-                                  [helper.make_tensor_value_info("y", dtype, None)])
-        said = []
-        self.run_model(graph, opset, feed, lambda answer, _: said.append(answer))
-        self.assertTrue(said[0].startswith("error "), said[0])
-        return said[0]
+    def refused(self, *node, **attributes):
+        """The run fails with an error."""
+        answer = self.answer_to(*node, **attributes)
+        self.assertTrue(answer.startswith("error "), answer)
 
 
 def integer(value, dtype=np.int64):

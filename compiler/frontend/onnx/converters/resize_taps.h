@@ -29,7 +29,14 @@ struct ResizeAxis {
   bool by_size = false;  ///< scale is out / in
   double roi_start = 0;
   double roi_end = 1;
-  ir::ValueId computed = ir::kAbsent;  ///< in a sample: the scale [1], where nodes compute it
+  ir::ValueId computed = ir::kAbsent;  ///< the scale [1], where nodes compute it: in a sample, or of a run
+  /// The extents as i64 [1], where a run works them out: `in` and `out` are the largest ones.
+  ir::ValueId in_of_run = ir::kAbsent, out_of_run = ir::kAbsent;
+  /// Where the part begins and how long it is, as f64 [1], where a run has them.
+  ir::ValueId start_of_run = ir::kAbsent, span_of_run = ir::kAbsent;
+  bool is_of_run = false;  ///< a run works out how the axis is resized
+
+  bool is_whole() const { return roi_start == 0 && roi_end == 1 && start_of_run == ir::kAbsent; }
 };
 
 /// For each output element as many taps: element of the axis, weight.

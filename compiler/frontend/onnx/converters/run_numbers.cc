@@ -28,10 +28,26 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
                   c.binary("less_equal", x, c.number(x, high)));
 }
 
-ir::ValueId count_up_to(NodeContext& context, const BoundedInt& number, int64_t limit) {
-  const ir::ValueId count = as_count(context, number);
-  if (number.is_known() || (number.least >= 0 && !number.grows)) return count;
-  return value_if(context, count, is_within(context, count, 0, static_cast<double>(limit)));
+BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what) {
+  if (!context.is_computable(number) && !bounds_of(context, number, std::nullopt))
+    number = value_if(context, number, is_within(context, number, 0, static_cast<double>(limit)));
+  return bounded_value(context, number, what);
+}
+
+ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at) {
+  Compose c(context);
+  const ir::ValueId producer = context.graph().value(row).producer;
+  const ir::Node* node = producer == ir::kAbsent ? nullptr : &context.graph().node(producer);
+  if (node != nullptr && node->op == "cast")
+    return c.cast(row_element(context, node->inputs[0], at), c.dtype(row));
+  if (node == nullptr || node->op != "concat") return c.slice(row, 0, at, 1);
+  int64_t before = 0;
+  for (const ir::ValueId part : node->inputs) {
+    const int64_t extent = c.shape(part)[0];
+    if (at < before + extent) return row_element(context, part, at - before);
+    before += extent;
+  }
+  context.invalid("there is no element " + std::to_string(at));
 }
 
 }  // namespace tensormill::frontend::onnx

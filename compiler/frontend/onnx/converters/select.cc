@@ -128,9 +128,9 @@ void convert_one_hot(NodeContext& context) {
     return;
   }
   Compose c(context);
-  const BoundedInt depth = bounded_value(context, one_integer(context, 1, "depth"), "depth");
-  const ir::ValueId count = count_up_to(context, depth, int64_t{1} << 31),
-                    given = c.cast(context.input(0), DType::kInt64);
+  constexpr int64_t kMaxDepth = int64_t{1} << 31;
+  const BoundedInt depth = bounded_count(context, one_integer(context, 1, "depth"), kMaxDepth, "depth");
+  const ir::ValueId count = as_count(context, depth), given = c.cast(context.input(0), DType::kInt64);
   const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
   const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
   // What is below 0 still is of no class.

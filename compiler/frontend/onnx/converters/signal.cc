@@ -33,9 +33,9 @@ DType output_datatype(const NodeContext& context) {
 /// The window of as many elements as a run says.
 V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
   Compose c(context);
-  const BoundedInt size = bounded_value(context, one_integer(context, 0, "size"), "size");
+  const BoundedInt size = bounded_count(context, one_integer(context, 0, "size"), kMaxLength, "size");
   const int64_t most = std::max<int64_t>(size.most, 0);
-  const V count = count_up_to(context, size, kMaxLength), period = is_periodic ? count : c.minus(count, 1);
+  const V count = as_count(context, size), period = is_periodic ? count : c.minus(count, 1);
   const V n = c.cast(c.ints(c.count_to(most), {most}), DType::kFloat64);
   const V angle = c.div(c.times(n, 2 * kPi), c.cast(period, DType::kFloat64));
   const V first = c.times(c.unary("cos", angle), -a1),
@@ -395,10 +395,11 @@ V mel_weights_of_run(NodeContext& context) {
   const V low = real(3, "lower_edge_hertz"), high = real(4, "upper_edge_hertz");
   V rate = real(2, "sample_rate");
   rate = value_if(context, rate, c.binary("greater", rate, c.number(rate, 0)));
-  const BoundedInt bins = bounded_value(context, one_integer(context, 0, "num_mel_bins"), "num_mel_bins");
+  const BoundedInt bins =
+      bounded_count(context, one_integer(context, 0, "num_mel_bins"), kMaxLength, "num_mel_bins");
   const BoundedInt rows = bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length");
   const int64_t most = std::max<int64_t>(bins.most, 0), most_rows = std::max<int64_t>(rows.most, 0);
-  const V count = count_up_to(context, bins, kMaxLength);
+  const V count = as_count(context, bins);
   const auto to_mel = [&](V hertz) {
     return c.times(c.unary("log", c.plus(c.times(hertz, 1.0 / 700), 1)), 2595 / std::log(10.0));
   };

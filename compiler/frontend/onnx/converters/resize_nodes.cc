@@ -1,0 +1,177 @@
+#include "compiler/frontend/onnx/converters/resize_nodes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tensormill::frontend::onnx {
+
+bool is_wide(const ResizeAxis& axis, const ResizeOptions& options) {
+  return options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
+}
+
+bool has_formula(const ResizeAxis& axis, const ResizeOptions& options) {
+  constexpr int64_t kMaxListedTaps = 64;
+  return !is_wide(axis, options) && ResizeReach(axis, options).count <= kMaxListedTaps;
+}
+
+namespace {
+
+/// The input's extent, of the type of `like`; of none that of one.
+ir::ValueId in_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
+  if (axis.in_of_run == ir::kAbsent) return c.number(like, static_cast<double>(axis.in));
+  return c.cast(c.binary("max", axis.in_of_run, c.ints({1}, {1})), c.dtype(like));
+}
+
+/// The output's extent, of the type of `like`.
+ir::ValueId out_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
+  return axis.out_of_run == ir::kAbsent ? c.number(like, static_cast<double>(axis.out))
+                                        : c.cast(axis.out_of_run, c.dtype(like));
+}
+
+/// The scale, of the type of `like`.
+ir::ValueId scale_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
+  if (axis.computed != ir::kAbsent) return c.cast(axis.computed, c.dtype(like));
+  if (!axis.by_size) return c.number(like, axis.scale);
+  return c.div(out_nodes(c, axis, like), in_nodes(c, axis, like));
+}
+
+/// Positions along the axis, as the options' coordinates have them.
+ir::ValueId transformed_positions(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
+  const std::string& mode = options.coordinates;
+  const DType dtype = options.mode == "nearest" ? DType::kFloat32 : DType::kFloat64;
+  const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), dtype);
+  const ir::ValueId in = in_nodes(c, axis, x), out = out_nodes(c, axis, x);
+  const ir::ValueId scale = scale_nodes(c, axis, x);
+  const ir::ValueId real_out = axis.by_size ? out : c.mul(in, scale);
+  const ir::ValueId between = c.minus(in, 1);
+  // 1, or 0 where there is one output element.
+  const auto is_more = [&](ir::ValueId extent) {
+    return c.binary("min", c.minus(extent, 1), c.number(x, 1));
+  };
+  const ir::ValueId steps = c.binary("max", c.minus(real_out, 1), c.number(x, 1));
+  if (mode == "align_corners") return c.mul(c.div(c.mul(x, between), steps), is_more(real_out));
+  if (mode == "asymmetric") return c.div(x, scale);
+  if (mode == "tf_half_pixel_for_nn") return c.div(c.plus(x, 0.5), scale);
+  if (mode == "tf_crop_and_resize") {
+    const ir::ValueId more = is_more(real_out);
+    const ir::ValueId part = c.add(c.mul(c.div(x, steps), more), c.times(c.sub(c.number(x, 1), more), 0.5));
+    if (axis.start_of_run == ir::kAbsent)
+      return c.mul(c.plus(c.times(part, axis.roi_end - axis.roi_start), axis.roi_start), between);
+    const ir::ValueId start = c.cast(axis.start_of_run, dtype), span = c.cast(axis.span_of_run, dtype);
+    return c.mul(c.add(c.mul(part, span), start), between);
+  }
+  const ir::ValueId position = c.minus(c.div(c.plus(x, 0.5), scale), 0.5);
+  if (mode == "pytorch_half_pixel") return c.mul(position, is_more(out));
+  if (mode == "half_pixel") return position;
+  const ir::ValueId rest = c.sub(c.number(x, 1), c.div(out, real_out));
+  return c.add(c.mul(c.times(in, 0.5), rest), position);
+}
+
+}  // namespace
+
+ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
+  const ir::ValueId like = c.doubles(DType::kFloat64, {1}, {1});
+  ir::ValueId same = c.binary("equal", out_nodes(c, axis, like), in_nodes(c, axis, like));
+  if (!axis.by_size) same = c.binary("and", same, c.binary("equal", scale_nodes(c, axis, like), like));
+  if (options.coordinates != "tf_crop_and_resize") return same;
+  if (axis.start_of_run == ir::kAbsent) return axis.is_whole() ? same : c.filled(DType::kBool, {1}, 0);
+  const ir::ValueId is_start = c.binary("equal", axis.start_of_run, c.number(like, 0));
+  return c.binary("and", same, c.binary("and", is_start, c.binary("equal", axis.span_of_run, like)));
+}
+
+ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
+  const ir::ValueId position = transformed_positions(c, axis, options);
+  if (!axis.is_of_run) return position;
+  const ir::ValueId own = c.cast(c.ints(c.count_to(axis.out), {axis.out}), c.dtype(position));
+  return c.where(is_left(c, axis, options), own, position);
+}
+
+ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
+  const ir::ValueId position = position_nodes(c, axis, options);
+  const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
+  const ir::ValueId outside =
+      c.binary("or", c.binary("less", position, c.number(position, 0)), c.binary("greater", position, last));
+  if (!axis.is_of_run) return outside;
+  return c.binary("and", outside, c.unary("not", is_left(c, axis, options)));
+}
+
+namespace {
+
+/// The filter's value at each distance.
+ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& options) {
+  const ir::ValueId x = c.unary("abs", distance), zero = c.number(x, 0), one = c.number(x, 1);
+  if (options.mode == "linear") return c.binary("max", c.sub(one, x), zero);
+  const double a = options.cubic;
+  const ir::ValueId inner = c.plus(c.mul(c.mul(c.minus(c.times(x, a + 2), a + 3), x), x), 1);
+  const ir::ValueId outer = c.minus(c.mul(c.plus(c.mul(c.minus(c.times(x, a), 5 * a), x), 8 * a), x), 4 * a);
+  const ir::ValueId near = c.binary("less_equal", x, one), far = c.binary("less", x, c.number(x, 2));
+  return c.where(near, inner, c.where(far, outer, zero));
+}
+
+}  // namespace
+
+ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                            const ResizeOptions& options) {
+  const ir::ValueId position = position_nodes(c, axis, options);
+  const ir::ValueId zero = c.number(position, 0), last = c.minus(in_nodes(c, axis, position), 1);
+  const auto limited = [&](ir::ValueId at) { return c.binary("min", c.binary("max", at, zero), last); };
+  const auto element_of = [&](ir::ValueId at) { return c.cast(limited(at), DType::kInt64); };
+  if (options.mode == "nearest" && options.nearest == kNearestByScale) {
+    const ir::ValueId scale = scale_nodes(c, axis, position);
+    const ir::ValueId is_less = c.binary("less", scale, c.number(scale, 1));
+    return c.gather(x, element_of(c.where(is_less, c.unary("ceil", position), c.unary("floor", position))),
+                    dim);
+  }
+  if (options.mode == "nearest") {
+    const bool up = options.nearest == "ceil" || options.nearest == "round_prefer_floor";
+    const double shift = options.nearest == "round_prefer_ceil"    ? 0.5
+                         : options.nearest == "round_prefer_floor" ? -0.5
+                                                                   : 0;
+    return c.gather(x, element_of(c.unary(up ? "ceil" : "floor", c.plus(position, shift))), dim);
+  }
+  const ResizeReach reach(axis, options);
+  const ir::ValueId base = c.unary("floor", position);
+  std::vector<ir::ValueId> elements, weights;
+  ir::ValueId sum = ir::kAbsent;
+  for (int64_t tap = 0; tap < reach.count; ++tap) {
+    const ir::ValueId element = c.plus(base, static_cast<double>(reach.first + tap));
+    ir::ValueId weight = filter_nodes(c, c.times(c.sub(element, position), reach.shrink), options);
+    if (options.exclude_outside) weight = c.where(c.binary("equal", limited(element), element), weight, zero);
+    elements.push_back(element_of(element));
+    weights.push_back(weight);
+    sum = sum == ir::kAbsent ? weight : c.add(sum, weight);
+  }
+  Shape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(dim)] = axis.out;
+  const bool is_whole = !options.antialias && !options.exclude_outside;
+  ir::ValueId result = ir::kAbsent;
+  for (size_t tap = 0; tap < weights.size(); ++tap) {
+    const ir::ValueId weight = is_whole ? weights[tap] : c.div(weights[tap], sum);
+    const ir::ValueId part =
+        c.mul(c.gather(x, elements[tap], dim), c.reshape(c.cast(weight, c.dtype(x)), along));
+    result = result == ir::kAbsent ? part : c.add(result, part);
+  }
+  return result;
+}
+
+ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                              const ResizeOptions& options) {
+  const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
+  const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
+  const ir::ValueId scale = scale_nodes(c, axis, position);
+  const int64_t reach = (options.mode == "cubic" ? 2 : 1) * axis.in + 1;
+  const int64_t extent = axis.in + 2 * reach;
+  const ir::ValueId counted = c.cast(c.ints(c.count_to(extent), {extent}), DType::kFloat64);
+  const ir::ValueId elements = c.sub(counted, c.number(position, static_cast<double>(reach)));
+  const ir::ValueId limited = c.binary("min", c.binary("max", elements, zero), last);
+  const ir::ValueId apart = c.sub(elements, c.reshape(position, {axis.out, 1}));
+  ir::ValueId weights = filter_nodes(c, c.mul(apart, c.binary("min", scale, c.number(scale, 1))), options);
+  if (options.exclude_outside) weights = c.where(c.binary("equal", limited, elements), weights, zero);
+  weights = c.div(weights, c.reduce("reduce_sum", weights, {1}, true));
+  std::vector<int64_t> perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
+  std::swap(perm[static_cast<size_t>(dim)], perm.back());
+  const ir::ValueId all = c.transpose(c.gather(x, c.cast(limited, DType::kInt64), dim), perm);
+  return c.transpose(c.matmul(all, c.cast(weights, c.dtype(x)), true), perm);
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,29 @@
+/// Resizing along an axis by nodes of one form for every extent: in samples of free dims, and where a run
+/// works out extents, scales or the part that is read. Thread-safety: as the context.
+#pragma once
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/resize_taps.h"
+
+namespace tensormill::frontend::onnx {
+
+/// Whether the filter is as wide as the ratio of two extents says.
+bool is_wide(const ResizeAxis& axis, const ResizeOptions& options);
+/// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
+bool has_formula(const ResizeAxis& axis, const ResizeOptions& options);
+/// Of an axis of a run: whether it leaves it as it is, bool [1].
+ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
+/// The input's position of each output element, from extents that are constants of their own: f64 [out], or,
+/// where the nearest is taken, f32.
+ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
+/// Which output elements lie outside of the input, bool [out].
+ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
+/// x resized along `dim` as has_formula says.
+ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                            const ResizeOptions& options);
+/// The same as a product with a matrix of all weights: for filters whose number of taps depends on extents.
+/// Elements outside are the nearest inside, as far as any filter reaches.
+ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                              const ResizeOptions& options);
+
+}  // namespace tensormill::frontend::onnx
