@@ -40,6 +40,13 @@ class Forms(PeerCase):
                                   [helper.make_empty_tensor_value_info(name) for name in node.output])
         self.compare(self.run_own(graph, feed, 17, domains=[MICROSOFT]), expected)
 
+    def test_activation_parameters_behind_one_that_is_not_given(self):
+        a, b = floats(3, 4), floats(4, 5)
+        product = a @ b
+        self.check_own("FusedGemm", [a, b], [np.clip(0.2 * product + 0.3, 0, 1)], activation="HardSigmoid", activation_beta=0.3)
+        selu = 1.1 * np.where(product > 0, product, 1.6732632423543772 * np.expm1(product))
+        self.check_own("FusedGemm", [a, b], [selu.astype(np.float32)], activation="Selu", activation_gamma=1.1)
+
     def test_names_of_standard_operators(self):
         self.check("Trilu", [floats(2, 4, 5), scalar(1, np.int64)], opset=12, upper=0)
         self.check("GatherND", [floats(2, 3, 4), integers(0, 2, np.int64, 3, 2)], opset=10)
