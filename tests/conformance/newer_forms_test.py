@@ -235,7 +235,7 @@ class Sampling(OneNode):
                 axes = [np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1 for n in spatial]
                 places = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(spatial)], -1)
                 right = np.einsum("nij,...j->n...i", theta.astype(DOUBLE), places).astype(np.float32)
-                self.check("AffineGrid", 20, [theta, np.array([len(theta), 3, *spatial], np.int64)], [right], align_corners=align)
+                self.check("AffineGrid", 20, [theta, np.array([len(theta), 3, *spatial], np.int64)], [right], constants=(1,), align_corners=align)
 
 
 class Reductions(OneNode):
@@ -333,16 +333,16 @@ class Moves(OneNode):
         for channel, (i, j), (row, column) in itertools.product(range(2), itertools.product(range(2), repeat=2),
                                                                itertools.product(range(3), range(2))):
             image[0, channel, row + i, column + j] += x[0, channel * 4 + i * 2 + j, row * 2 + column]
-        self.check("Col2Im", 18, [x, np.array([4, 3], np.int64), np.array([2, 2], np.int64)], [image])
+        self.check("Col2Im", 18, [x, np.array([4, 3], np.int64), np.array([2, 2], np.int64)], [image], constants=(1, 2))
         # More windows of a picture than a table would hold.
         x, image = floats(1, 400, 90000), np.zeros((1, 1, 319, 319), np.float32)
         for row, column in itertools.product(range(20), range(20)):
             image[0, 0, row:row + 300, column:column + 300] += x[0, row * 20 + column].reshape(300, 300)
-        self.check("Col2Im", 18, [x, np.array([319, 319], np.int64), np.array([20, 20], np.int64)], [image], digits=4)
+        self.check("Col2Im", 18, [x, np.array([319, 319], np.int64), np.array([20, 20], np.int64)], [image], digits=4, constants=(1, 2))
         for dtype in (np.int8, np.uint16):
             narrow = RANDOM.integers(0, 120, (1, 2, 3)).astype(dtype)
             sums = np.array([[[narrow[0, 0, 0], narrow[0, 0, 1] + narrow[0, 1, 0], narrow[0, 0, 2] + narrow[0, 1, 1], narrow[0, 1, 2]]]])
-            self.check("Col2Im", 18, [narrow, np.array([1, 4], np.int64), np.array([1, 2], np.int64)], [sums[None]])
+            self.check("Col2Im", 18, [narrow, np.array([1, 4], np.int64), np.array([1, 2], np.int64)], [sums[None]], constants=(1, 2))
 
     def test_elements_by_order(self):
         for x in (floats(3, 700), RANDOM.integers(0, 99, (3, 500)).astype(np.uint64), RANDOM.integers(-9, 9, (2, 40)).astype(np.int32)):

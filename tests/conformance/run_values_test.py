@@ -215,5 +215,52 @@ class Transforms(OfRun):
         self.refused("STFT", 17, [signal, integer(2), window, integer(9)])
 
 
+class Grids(OfRun):
+    def test_affine_grids(self):
+        for spatial in ((4, 5), (1, 70), (2, 3, 4), (5, 1, 2), (0, 3)):
+            for dtype, digits in ((np.float32, 5), (np.float64, 9), (np.float16, 1)):
+                for align in (0, 1):
+                    theta = floats(2, len(spatial), len(spatial) + 1).astype(dtype)
+                    axes = [(np.linspace(-1, 1, n) if n > 1 else np.full(n, -1)) if align else (2 * np.arange(n) + 1) / max(n, 1) - 1
+                            for n in spatial]
+                    places = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(spatial)], -1)
+                    right = np.einsum("nij,...j->n...i", theta.astype(np.float64), places).astype(dtype)
+                    with self.subTest(spatial=spatial, dtype=dtype, align=align):
+                        self.check("AffineGrid", 20, [theta, integer([2, 3, *spatial])], [right], digits=digits, align_corners=align)
+        theta = floats(2, 2, 3)
+        for size in ([3, 1, 4, 5], [2, 1, -1, 5], [2, 1, 4]):
+            self.refused("AffineGrid", 20, [theta, integer(size)])
+
+    def image(self, x, image, block, strides, dilations, pads):
+        rank, taps = len(image), int(np.prod(block))
+        windows = [(image[d] + pads[d] + pads[d + rank] - (block[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in range(rank)]
+        result = np.zeros((len(x), x.shape[1] // taps, *image), x.dtype)
+        for tap in np.ndindex(*block):
+            for window in np.ndindex(*windows):
+                at = tuple(window[d] * strides[d] + tap[d] * dilations[d] - pads[d] for d in range(rank))
+                if all(0 <= at[d] < image[d] for d in range(rank)):
+                    result[(slice(None), slice(None), *at)] += x[:, np.ravel_multi_index(tap, block)::taps, np.ravel_multi_index(window, windows)]
+        return result, windows
+
+    def test_columns_to_images(self):
+        for image, block, strides, dilations, pads, channels in (
+                ((5, 5), (1, 5), (1, 1), (1, 1), (0, 0, 0, 0), 1), ((4, 3), (2, 2), (1, 1), (1, 1), (0, 0, 0, 0), 2),
+                ((5, 6), (2, 3), (2, 1), (1, 2), (0, 1, 2, 1), 3), ((6, 6), (2, 2), (1, 1), (1, 5), (0, 0, 0, 0), 1),
+                ((3, 4, 5), (1, 2, 2), (1, 2, 1), (1, 1, 1), (0, 1, 0, 1, 0, 0), 2), ((9,), (3,), (2,), (1,), (1, 1), 30), ((100,), (4,), (2,), (1,), (0, 0), 1)):
+            form = {"strides": list(strides), "dilations": list(dilations), "pads": list(pads)}
+            _, windows = self.image(np.zeros((1, int(np.prod(block)), 10**4)), image, block, strides, dilations, pads)
+            for dtype in (np.float32, np.int8, np.float16, np.int64):
+                x = np.round(floats(2, channels * int(np.prod(block)), int(np.prod(windows))) * 4).astype(dtype)
+                right, _ = self.image(x, image, block, strides, dilations, pads)
+                with self.subTest(image=image, block=block, dtype=dtype):
+                    for constants in ((), (1,), (2,)) if dtype == np.float32 else ((),):
+                        self.check("Col2Im", 18, [x, integer(image), integer(block)], [right], constants=constants, **form)
+
+    def test_columns_that_do_not_fit(self):
+        x = floats(1, 8, 6)
+        for image, block in (([4, 3], [2, 3]), ([5, 3], [2, 2]), ([4, 3], [0, 2]), ([4, -3], [2, 2]), ([1, 1], [2, 2]), ([4, 3], [3, 2])):
+            self.refused("Col2Im", 18, [x, integer(image), integer(block)])
+
+
 if __name__ == "__main__":
     unittest.main()

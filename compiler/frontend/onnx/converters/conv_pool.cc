@@ -4,8 +4,11 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_windows.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/converters/window_taps.h"
 #include "compiler/frontend/onnx/converters/windows.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -314,9 +317,118 @@ void convert_global_lp_pool(NodeContext& context) {
   context.set_output(0, c.cast(root, dtype));
 }
 
+namespace {
+
+using V = ir::ValueId;
+
+/// An axis of a picture that a run puts together from its windows: integers as i64 [1].
+struct RunWindows {
+  BoundedInt extent;
+  V image = ir::kAbsent, block = ir::kAbsent, windows = ir::kAbsent;
+};
+
+/// Axis `d` of the picture and its windows. `fits`: whether they do, so far.
+RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V& fits) {
+  Compose c(context);
+  constexpr int64_t kMaxImage = int64_t{1} << 24;
+  const auto number = [&](size_t index) {
+    return c.cast(row_element(context, context.input(index), static_cast<int64_t>(d)), DType::kInt64);
+  };
+  const auto less = [&](int64_t a, V b) { return c.binary("less", c.ints({a}, {1}), b); };
+  RunWindows axis;
+  axis.extent = bounded_count(context, number(1), kMaxImage, "image_shape");
+  axis.image = as_count(context, axis.extent);
+  const V block = number(2);
+  axis.block = c.binary("max", block, c.ints({1}, {1}));
+  const int64_t pads = form.pads[d] + form.pads[d + form.strides.size()];
+  const V reach = c.plus(c.times(c.minus(axis.block, 1), static_cast<double>(form.dilations[d])), 1);
+  const V free = c.sub(c.plus(axis.image, static_cast<double>(pads)), reach);
+  axis.windows = c.plus(c.div(free, c.ints({form.strides[d]}, {1})), 1);
+  for (const V holds : {less(0, block), less(0, axis.image), less(-1, free), less(0, axis.windows)})
+    fits = fits == ir::kAbsent ? holds : c.binary("and", fits, holds);
+  axis.windows = c.binary("max", axis.windows, c.ints({1}, {1}));
+  return axis;
+}
+
+/// The rest of `number` by `extent`, of which the quotient stays in `number`.
+V last_digit(NodeContext& context, V& number, V extent) {
+  const V digit = context.add("mod", {number, extent}, {{"fmod", int64_t{0}}});
+  number = context.add("div", {number, extent});
+  return digit;
+}
+
+/// Col2Im where a run says how large the picture or the block is: each element of the columns
+/// [N,C*taps,windows] is added to its place.
+V col2im_of_run(NodeContext& context) {
+  Compose c(context);
+  const V given = context.input(0);
+  const Shape x = c.shape(given), numbers = c.shape(context.input(1));
+  if (x.size() != 3 || numbers.size() != 1 || numbers[0] < 1 || c.shape(context.input(2)) != numbers)
+    context.invalid("columns of shape " + to_string(x) + ", image_shape of " + to_string(numbers));
+  const auto rank = static_cast<size_t>(numbers[0]);
+  const Windows form = read_windows(context, Shape(rank + 2, 1), std::vector<int64_t>(rank, 1));
+  V fits = ir::kAbsent, taps = c.ints({1}, {1}), points = taps;
+  std::vector<RunWindows> axes;
+  for (size_t d = 0; d < rank; ++d) {
+    axes.push_back(windows_of_run(context, form, d, fits));
+    taps = c.mul(taps, axes[d].block);
+    points = c.mul(points, axes[d].windows);
+  }
+  const V rows = c.ints({x[1]}, {1}), whole = c.div(rows, taps);
+  fits = c.binary("and", fits, c.binary("equal", points, c.ints({x[2]}, {1})));
+  fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
+  // There are no more than rows; of many rows there will be several a channel.
+  constexpr int64_t kFewRows = 64;
+  BoundedInt channels{x[1], value_if(context, whole, fits)};
+  if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
+  // Of each row its channel and tap, of each column its window.
+  V channel = c.ints(c.count_to(x[1]), {x[1], 1}), window = c.ints(c.count_to(x[2]), {1, x[2]});
+  std::vector<V> places(rank);
+  for (size_t d = rank; d-- > 0;) {
+    const V start = last_digit(context, window, axes[d].windows);
+    const V step = last_digit(context, channel, axes[d].block);
+    places[d] = c.add(c.times(start, static_cast<double>(form.strides[d])),
+                      c.times(step, static_cast<double>(form.dilations[d])));
+    places[d] = c.minus(places[d], static_cast<double>(form.pads[d]));
+  }
+  V place = channel, inside = c.binary("less", channel, c.ints({channels.most}, {1}));
+  Shape most{x[0], channels.most};
+  for (size_t d = 0; d < rank; ++d) {
+    // Of what is outside of the room the run learns behind.
+    most.push_back(std::max<int64_t>(axes[d].extent.most, 0));
+    const V room = c.ints({most.back()}, {1});
+    const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
+                                c.binary("less", places[d], c.binary("min", axes[d].image, room)));
+    inside = c.binary("and", inside, is_there);
+    place = c.add(c.mul(place, room), places[d]);
+  }
+  // What lies in the padding is nothing, added to the first element.
+  const V wide = c.summable(given), nothing = c.number(wide, 0);
+  const int64_t elements = context.product(x[1], x[2]);
+  const V updates = c.reshape(c.where(inside, wide, nothing), {x[0], elements});
+  const V targets = c.reshape(c.where(inside, place, c.ints({0}, {1, 1})), {1, elements});
+  const int64_t row = num_elements(Shape(most.begin() + 1, most.end()));
+  const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
+                             {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
+  V result = c.reshape(c.cast(sums, c.dtype(given)), most);
+  const V count = x[1] > kFewRows ? as_count(context, channels) : c.binary("min", channels.count, rows);
+  result = take_first(context, result, count, 1);
+  for (size_t d = 0; d < rank; ++d) {
+    if (!axes[d].extent.is_known())
+      result = take_first(context, result, axes[d].image, static_cast<int64_t>(d) + 2);
+  }
+  return result;
+}
+
+}  // namespace
+
 // Opset 18: columns [N,C*taps,windows] added to the picture that they were cut from.
 void convert_col2im(NodeContext& context) {
   Compose c(context);
+  if (is_of_run(context, 1) || is_of_run(context, 2)) {
+    context.set_output(0, col2im_of_run(context));
+    return;
+  }
   const std::vector<int64_t> image = context.known_ints(1, "image_shape"),
                              block = context.known_ints(2, "block_shape");
   const Shape x = c.shape(context.input(0));

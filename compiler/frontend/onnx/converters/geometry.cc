@@ -1,6 +1,11 @@
 // AffineGrid, CenterCropPad, TensorScatter and ImageDecoder: results by position, and pictures.
+#include <algorithm>
+
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/image/image.h"
 
 namespace tensormill::frontend::onnx {
@@ -10,23 +15,57 @@ using V = ir::ValueId;
 namespace {
 
 /// The homogeneous positions [spatial..., rank+1] of all elements, that on the last axis first, worked out
-/// from their indices: the extents may be free.
-V grid_nodes(Compose& c, DType dtype, const Shape& spatial, bool align) {
+/// from their indices: the extents may be free, or, where `counts` has them, a run's.
+V grid_nodes(Compose& c, DType dtype, const Shape& spatial, const std::vector<V>& counts, bool align) {
   Shape each = spatial;
   each.push_back(1);
+  const DType wide = dtype_bytes(dtype) < 4 ? DType::kFloat32 : dtype;
   std::vector<V> parts;
   for (size_t d = spatial.size(); d-- > 0;) {
     Shape along(each.size(), 1);
     along[d] = spatial[d];
-    const V at = c.cast(c.ints(c.count_to(spatial[d]), along), dtype),
-            extent = c.filled(dtype, {}, static_cast<double>(spatial[d]));
+    const V at = c.cast(c.ints(c.count_to(spatial[d]), along), wide),
+            extent = counts[d] == ir::kAbsent ? c.filled(wide, {}, static_cast<double>(spatial[d]))
+                                              : c.reshape(c.cast(counts[d], wide), {});
     // One element alone stands at -1.
     const V last = c.binary("max", c.minus(extent, 1), c.number(extent, 1));
     const V place = align ? c.div(c.times(at, 2), last) : c.div(c.plus(c.times(at, 2), 1), extent);
     parts.push_back(c.expand(c.minus(place, 1), each));
   }
-  parts.push_back(c.filled(dtype, each, 1));
-  return c.concat(std::move(parts), static_cast<int64_t>(spatial.size()));
+  parts.push_back(c.filled(wide, each, 1));
+  return c.cast(c.concat(std::move(parts), static_cast<int64_t>(spatial.size())), dtype);
+}
+
+/// AffineGrid of a size that a run says.
+V grid_of_run(NodeContext& context, bool align) {
+  Compose c(context);
+  V theta = context.input(0);
+  const Shape shape = c.shape(theta), numbers = c.shape(context.input(1));
+  const int64_t rank = shape.size() == 3 ? shape[1] : 0;
+  if ((rank != 2 && rank != 3) || shape[2] != rank + 1 || numbers != Shape{rank + 2})
+    context.invalid("theta has shape " + to_string(shape) + " for a size of " + to_string(numbers));
+  const auto number = [&](int64_t at) {
+    return c.cast(row_element(context, context.input(1), at), DType::kInt64);
+  };
+  theta = value_if(context, theta, c.binary("equal", number(0), *count_along(context, theta, 0)));
+  constexpr int64_t kMaxGrid = int64_t{1} << 24;
+  Shape out{shape[0]}, spatial;
+  std::vector<V> counts;
+  for (int64_t d = 0; d < rank; ++d) {
+    const BoundedInt extent = bounded_count(context, number(d + 2), kMaxGrid, "size");
+    spatial.push_back(std::max<int64_t>(extent.most, 0));
+    counts.push_back(extent.is_known() ? ir::kAbsent : as_count(context, extent));
+    out.push_back(spatial.back());
+  }
+  out.push_back(rank);
+  const V grid = grid_nodes(c, c.dtype(theta), spatial, counts, align);
+  const Shape row{1, num_elements(spatial), rank + 1};
+  V result = c.reshape(c.matmul(c.reshape(grid, row), theta, true), out);
+  for (size_t d = 0; d < counts.size(); ++d) {
+    if (counts[d] != ir::kAbsent)
+      result = take_first(context, result, counts[d], static_cast<int64_t>(d) + 1);
+  }
+  return result;
 }
 
 }  // namespace
@@ -35,6 +74,11 @@ V grid_nodes(Compose& c, DType dtype, const Shape& spatial, bool align) {
 void convert_affine_grid(NodeContext& context) {
   Compose c(context);
   const V theta = context.input(0);
+  const bool align = context.int_attr("align_corners", 0) != 0;
+  if (is_of_run(context, 1) && !told_ints(context, context.input(1))) {
+    context.set_output(0, grid_of_run(context, align));
+    return;
+  }
   const std::vector<int64_t> size = context.known_ints(1, "size");
   const int64_t rank = static_cast<int64_t>(size.size()) - 2;
   if ((rank != 2 && rank != 3) || c.shape(theta) != Shape{size[0], rank, rank + 1})
@@ -42,13 +86,13 @@ void convert_affine_grid(NodeContext& context) {
   const Shape spatial(size.begin() + 2, size.end());
   int64_t points = 1;
   for (int64_t extent : spatial) points = context.product(points, extent);
-  const bool align = context.int_attr("align_corners", 0) != 0;
   Shape out{size[0]};
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
   // A table of many positions would be larger than what is made of them.
   if (context.is_sample() || context.product(points, rank + 1) > (int64_t{1} << 24)) {
-    const V grid = grid_nodes(c, c.dtype(theta), spatial, align);
+    const std::vector<V> none(spatial.size(), ir::kAbsent);
+    const V grid = grid_nodes(c, c.dtype(theta), spatial, none, align);
     context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));
     return;
   }
