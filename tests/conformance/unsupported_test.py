@@ -52,6 +52,14 @@ class Unsupported(OneNode):
                    '"pool" (op AveragePool, opset 17, attribute auto_pad: value "ODD" is not implemented)',
                    '"pool" (op AveragePool, opset 17, attribute kernel_shape: more than 3 spatial dims are not implemented)')
 
+    def test_attributes_that_an_operator_does_not_have(self):
+        nodes = [helper.make_node("Relu", ["x"], ["a"], name="first", alpha=0.5),
+                 helper.make_node("Gemm", ["a", "a"], ["b"], name="second", transC=1, transA=0, fast=1),
+                 helper.make_node("Softmax", ["b"], ["y"], name="third", __note="exported")]
+        self.named(self.refusal(nodes), '"first" (op Relu, opset 17, attribute alpha: is not implemented)',
+                   '"second" (op Gemm, opset 17, attribute fast: is not implemented)',
+                   '"second" (op Gemm, opset 17, attribute transC: is not implemented)')
+
     def test_bodies(self):
         complex_weight = helper.make_tensor("w", TensorProto.COMPLEX64, [1], [1j])
         inner = helper.make_graph([helper.make_node("Screw", ["x"], ["i"]), helper.make_node("Identity", ["w"], ["j"])], "inner",

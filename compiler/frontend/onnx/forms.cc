@@ -13,6 +13,11 @@ struct AttributeValues {
   std::string_view values;  ///< separated by spaces
 };
 
+struct AttributeNames {
+  std::string_view domain, op;
+  std::string_view names;  ///< separated by spaces
+};
+
 struct NodeArity {
   std::string_view domain, op;
   size_t operands, outputs;
@@ -34,6 +39,12 @@ constexpr AttributeValues kAttributeValues[] = {
 #define TM_ATTRIBUTE_VALUES(domain, op, attribute, values) {domain, op, attribute, values},
 #include "compiler/frontend/onnx/attribute_values.def"
 #undef TM_ATTRIBUTE_VALUES
+};
+
+constexpr AttributeNames kAttributeNames[] = {
+#define TM_ATTRIBUTE_NAMES(domain, op, names) {domain, op, names},
+#include "compiler/frontend/onnx/attribute_names.def"
+#undef TM_ATTRIBUTE_NAMES
 };
 
 constexpr NodeArity kNodeArities[] = {
@@ -74,6 +85,14 @@ std::string type_reason(int32_t code) {
   return "element type " + data_type_name(code) + " is not implemented";
 }
 
+/// Names that begin with two underscores are an exporter's own, which the standard lets stand.
+bool is_attribute_of(const NodeProto& node, const std::string& name) {
+  const auto* row = std::find_if(
+      std::begin(kAttributeNames), std::end(kAttributeNames),
+      [&](const AttributeNames& each) { return each.domain == node.domain && each.op == node.op_type; });
+  return row == std::end(kAttributeNames) || is_listed(row->names, name) || name.rfind("__", 0) == 0;
+}
+
 void add_attribute_forms(const NodeProto& node, const AttributeProto& attribute,
                          std::vector<UnsupportedForm>& forms) {
   const bool is_type =
@@ -81,6 +100,7 @@ void add_attribute_forms(const NodeProto& node, const AttributeProto& attribute,
       std::find(kTypeAttributes.begin(), kTypeAttributes.end(), attribute.name) != kTypeAttributes.end();
   if (is_type && is_missing_type(attribute.i))
     forms.push_back({attribute.name, type_reason(static_cast<int32_t>(attribute.i))});
+  if (!is_attribute_of(node, attribute.name)) forms.push_back({attribute.name, "is not implemented"});
   if (attribute.t && !dtype_of(attribute.t->data_type))
     forms.push_back({attribute.name, type_reason(attribute.t->data_type)});
   for (const AttributeValues& row : kAttributeValues) {

@@ -9,8 +9,9 @@
 
 namespace tensormill::frontend::onnx {
 
-/// All forms of the node that are not implemented: element types that attributes name or hold, values outside
-/// of attribute_values.def, operands and outputs of node_arity.def, and what the row of the operator checks.
+/// All forms of the node that are not implemented: element types that attributes name or hold, attributes
+/// that are not in attribute_names.def, values outside of attribute_values.def, operands and outputs of
+/// node_arity.def, and what the row of the operator checks.
 std::vector<UnsupportedForm> unsupported_forms(const NodeProto& node, int64_t opset);
 /// "op com.microsoft.CDist, opset 17", which messages about a node begin with.
 std::string operator_label(const NodeProto& node, int64_t opset);

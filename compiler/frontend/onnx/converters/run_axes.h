@@ -13,8 +13,9 @@ struct NamedAxes {
   int64_t number = 0;  ///< of them
   /// 1 where an axis is named, else 0, i64 [rank]; a run fails there where they do not `hold`
   ir::ValueId flags = ir::kAbsent;
-  ir::ValueId hold = ir::kAbsent;    ///< whether each is one of the axes and stands once, bool [1]
-  ir::ValueId places = ir::kAbsent;  ///< 1 where it is the one that is named there, else 0, i64 [rank, number]
+  ir::ValueId hold = ir::kAbsent;  ///< whether each is one of the axes and stands once, bool [1]
+  ir::ValueId places =
+      ir::kAbsent;  ///< 1 where it is the one that is named there, else 0, i64 [rank, number]
   /// As i64 [1].
   ir::ValueId flag(NodeContext& context, int64_t axis) const;
   /// Of numbers (i64 [number]) for the named axes that of each axis, `otherwise` where it is not named: i64
@@ -36,8 +37,8 @@ struct RunAxis {
   ir::ValueId stride = ir::kAbsent;
 };
 
-/// x with room for an element along each axis that has none, which is not there: so that there is something to
-/// read where nothing is taken.
+/// x with room for an element along each axis that has none, which is not there: so that there is something
+/// to read where nothing is taken.
 ir::ValueId with_room(NodeContext& context, ir::ValueId x);
 /// Which places the elements of the axes are at, i64 of their largest extents.
 ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
