@@ -1,4 +1,4 @@
-// Expand and Tile, and Slice and Pad whose places a run works out.
+// Expand and Tile, and Slice and Split whose places a run works out.
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 
 #include <algorithm>
@@ -92,22 +92,32 @@ void convert_tile(NodeContext& context) {
   context.set_output(0, result);
 }
 
-// Before opset 6: a number of copies along one axis.
+// Before opset 6: a number of copies along one axis, both of the type of x.
 void convert_tile_axis(NodeContext& context) {
-  const ir::ValueId x = context.input(0);
-  std::vector<int64_t> repeats(context.type(x).shape.size(), 1);
-  const int64_t axis = context.normalize_axis(
-      static_cast<int64_t>(context.known_scalar(2, "axis").element_as_double(0)), context.rank(x));
-  repeats[static_cast<size_t>(axis)] =
-      static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
-  context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const int64_t rank = context.rank(x);
+  if (context.is_known(1) && context.is_known(2)) {
+    std::vector<int64_t> repeats(context.type(x).shape.size(), 1);
+    const auto axis = static_cast<int64_t>(context.known_scalar(2, "axis").element_as_double(0));
+    repeats[static_cast<size_t>(context.normalize_axis(axis, rank))] =
+        static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
+    return context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
+  }
+  require_told_extents(context);
+  NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
+  const ir::ValueId tiles = numbers_of(context, 1, 1, "tiles"), none = c.ints({0}, {1});
+  axes.flags = c.add(axes.flags, zero_if(context, c.binary("less_equal", none, tiles)));
+  for (int64_t d = 0; d < rank; ++d) {
+    const ir::ValueId times = c.where(c.cast(axes.flag(context, d), DType::kBool), tiles, c.ints({1}, {1}));
+    x = copied(context, x, d, bounded_value(context, times, "tiles"));
+  }
+  context.set_output(0, x);
 }
 
 namespace {
 
 using V = ir::ValueId;
-
-V within(Compose& c, V x, V low, V high) { return c.binary("min", c.binary("max", x, low), high); }
 
 /// How far apart the elements of a slice are: `known`, or i64 [1] of a run, in which it is not 0.
 struct SliceStep {
@@ -126,7 +136,7 @@ SliceStep step_of_run(NodeContext& context, V step) {
   const V is_step = c.unary("not", c.binary("equal", step, c.ints({0}, {1})));
   // Beyond any extent all steps are alike.
   const V least = c.ints({-kMostStep}, {1}), most = c.ints({kMostStep}, {1});
-  return {std::nullopt, c.add(within(c, step, least, most), zero_if(context, is_step))};
+  return {std::nullopt, c.add(within(context, step, least, most), zero_if(context, is_step))};
 }
 
 /// Every step-th element of x from `first` on up to `stop`, both as the model says them.
@@ -143,48 +153,29 @@ V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, const SliceS
   const auto from_front = [&](V at) { return c.where(c.binary("less", at, none), c.add(at, count), at); };
   // Going backwards there is a place in front of the first element at which to end.
   const V last = by_way(c.minus(count, 1), count);
-  first = within(c, from_front(first), none, last);
-  stop = within(c, from_front(stop), by_way(before, none), last);
+  first = within(context, from_front(first), none, last);
+  stop = within(context, from_front(stop), by_way(before, none), last);
   const V way = c.minus(c.add(by_way(c.sub(first, stop), c.sub(stop, first)), size), 1);
   const V taken = c.div(c.binary("max", way, none), size);
   const int64_t most = (extent + std::abs(known) - 1) / std::abs(known);
   const V places = c.add(c.mul(c.ints(c.count_to(most), {most}), step.value), first);
-  const V inside = within(c, places, none, c.ints({extent - 1}, {1}));
+  const V inside = within(context, places, none, c.ints({extent - 1}, {1}));
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
-}
-
-/// x with so many elements of `value` in front of and behind it as a run works out.
-V padded_as_run(NodeContext& context, V x, int64_t axis, const BoundedInt& before, const BoundedInt& behind,
-                V value) {
-  Compose c(context);
-  const V count = *count_along(context, x, axis), front = as_count(context, before);
-  const V end = c.add(front, count);
-  const BoundedInt total = bounded_value(context, c.add(end, as_count(context, behind)), "pads");
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], most = std::max<int64_t>(total.most, 0);
-  const V places = c.ints(c.count_to(most), {most});
-  const V from = within(c, c.sub(places, front), c.ints({0}, {1}), c.ints({extent - 1}, {1}));
-  const V is_inside =
-      c.binary("and", c.binary("less", places, end), c.unary("not", c.binary("less", places, front)));
-  Shape along(c.shape(x).size(), 1);
-  along[static_cast<size_t>(axis)] = most;
-  const V moved = c.gather(filled_along(context, x, axis, "zero"), from, axis);
-  const V result = c.where(c.reshape(is_inside, along), moved, c.reshape(value, {}));
-  return take_first(context, result, as_count(context, total), axis);
 }
 
 }  // namespace
 
-namespace {
-
-/// Operand `index`, `number` integers, as i64 [number].
 V numbers_of(NodeContext& context, size_t index, int64_t number, const char* what) {
   Compose c(context);
   const V given = context.input(index);
+  if (!context.data_shape_of(index).extents.empty()) static_cast<void>(context.known(index, what));
   if (num_elements(c.shape(given)) != number)
     context.invalid(std::string(what) + " has " + std::to_string(num_elements(c.shape(given))) +
                     " values, expected " + std::to_string(number));
   return c.reshape(c.cast(given, DType::kInt64), {number});
 }
+
+namespace {
 
 /// Slice of axes that the run names.
 V slice_of_named_axes(NodeContext& context, V x) {
@@ -234,29 +225,33 @@ void slice_as_run(NodeContext& context) {
   context.set_output(0, x);
 }
 
-void pad_as_run(NodeContext& context) {
+V lengths_of_parts(NodeContext& context, V lengths, V count, int64_t extent) {
+  Compose c(context);
+  const V none = c.ints({0}, {1}), past = c.ints({extent + 1}, {1});
+  // One that is too long makes the sum so.
+  const V within_sum = within(context, lengths, none, past);
+  const V least = c.reduce("reduce_min", lengths, {0}, true);
+  const V total = c.reduce("reduce_sum", within_sum, {0}, true);
+  const V fits = c.binary("and", c.binary("less_equal", none, least), c.binary("equal", total, count));
+  return c.add(within(context, lengths, none, c.ints({extent}, {1})), zero_if(context, fits));
+}
+
+void split_as_run(NodeContext& context) {
+  Compose c(context);
   require_told_extents(context);
-  V x = context.input(0);
-  const int64_t rank = context.rank(x);
-  std::vector<int64_t> axes;
-  for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
-  if (context.has_input(3)) axes = context.known_ints(3, "axes");
-  // What is mirrored or goes on takes its places from the element itself: known ones only.
-  if (context.string_attr("mode", "constant") != "constant") {
-    static_cast<void>(context.known_ints(1, "pads"));
-    return;
+  const V x = with_room(context, context.input(0));
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const auto parts = static_cast<int64_t>(context.num_outputs());
+  const V lengths = lengths_of_parts(context, numbers_of(context, 1, parts, "split"),
+                                     *count_along(context, x, axis), extent);
+  const V ends = context.add("cumsum", {lengths}, {{"axis", int64_t{0}}}), starts = c.sub(ends, lengths);
+  const V whole = filled_along(context, x, axis, "zero"), steps = c.ints(c.count_to(extent), {extent});
+  for (int64_t i = 0; i < parts; ++i) {
+    const V places = c.add(steps, c.slice(starts, 0, i, 1));
+    const V part = c.gather(whole, c.binary("min", places, c.ints({extent - 1}, {1})), axis);
+    context.set_output(static_cast<size_t>(i), take_first(context, part, c.slice(lengths, 0, i, 1), axis));
   }
-  const std::vector<BoundedInt> pads = bounded_ints(context, 1, "pads");
-  if (pads.size() != 2 * axes.size())
-    context.invalid("pads has " + std::to_string(pads.size()) + " values for " + std::to_string(axes.size()) +
-                    " axes");
-  const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const BoundedInt &before = pads[i], &behind = pads[i + axes.size()];
-    if (before.is_known() && behind.is_known() && before.most == 0 && behind.most == 0) continue;
-    x = padded_as_run(context, x, context.normalize_axis(axes[i], rank), before, behind, value);
-  }
-  context.set_output(0, x);
 }
 
 }  // namespace tensormill::frontend::onnx

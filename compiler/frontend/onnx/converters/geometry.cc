@@ -3,6 +3,8 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
@@ -110,26 +112,9 @@ void convert_affine_grid(NodeContext& context) {
   context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
 }
 
-namespace {
-
-/// x cut or filled along an axis by positions: in one form whichever of the extents is larger.
-V centered(NodeContext& context, V x, int64_t axis, int64_t wanted) {
-  Compose c(context);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
-  Shape along(c.shape(x).size(), 1);
-  along[static_cast<size_t>(axis)] = wanted;
-  const V before = c.div(c.sub(c.ints({wanted}, {}), c.ints({extent}, {})), c.ints({2}, {}));
-  const V from = c.sub(c.ints(c.count_to(wanted), {wanted}), before);
-  const V none = c.ints({0}, {}), last = c.ints({extent - 1}, {});
-  const V inside = c.binary("and", c.binary("greater_equal", from, none), c.binary("less_equal", from, last));
-  const V taken = c.gather(x, c.binary("max", c.binary("min", from, last), none), axis);
-  return c.where(c.reshape(inside, along), taken, c.filled(c.dtype(x), {}, 0));
-}
-
-}  // namespace
-
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
+  if (!is_told(context, 1)) return center_crop_pad_as_run(context);
   Compose c(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x);
@@ -144,7 +129,7 @@ void convert_center_crop_pad(NodeContext& context) {
     int64_t& extent = shape[static_cast<size_t>(axis)];
     if (wanted[i] < 0) context.invalid("shape is " + to_string(wanted));
     if (context.is_sample() && extent > 0) {
-      x = centered(context, x, axis, wanted[i]);
+      x = centered(context, x, axis, {wanted[i]});
     } else if (wanted[i] < extent) {
       x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
     } else if (wanted[i] > extent) {

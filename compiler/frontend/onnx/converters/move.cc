@@ -92,28 +92,6 @@ ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& 
   return take_first(context, result, c.add(end, c.ints({behind}, {1})), axis);
 }
 
-/// The same of what goes on beside the elements: where they end says the count.
-ir::ValueId continued_count(NodeContext& context, ir::ValueId x, const DataExtent& data, int64_t before,
-                            int64_t behind, const std::string& mode) {
-  Compose c(context);
-  const auto axis = static_cast<int64_t>(data.axis);
-  const int64_t extent = c.shape(x)[data.axis] + before + behind;
-  const ir::ValueId at = c.sub(c.ints(c.count_to(extent), {extent}), c.ints({before}, {1}));
-  const ir::ValueId zero = c.ints({0}, {1}), one = c.ints({1}, {1}), last = c.sub(data.count, one);
-  const auto within = [&](ir::ValueId period) {
-    return context.add("mod", {at, c.binary("max", period, one)}, {{"fmod", int64_t{0}}});
-  };
-  ir::ValueId from = at;
-  if (mode == "wrap") from = within(data.count);
-  if (mode == "reflect") {
-    const ir::ValueId there_and_back = c.add(last, last), place = within(there_and_back);
-    from = c.binary("min", place, c.sub(there_and_back, place));
-  }
-  from = c.binary("max", c.binary("min", from, last), zero);
-  const ir::ValueId all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
-  return take_first(context, all, c.add(data.count, c.ints({before + behind}, {1})), axis);
-}
-
 /// x without what negative pads take away; they become 0.
 ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
   Compose c(context);
@@ -142,7 +120,10 @@ void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value,
     int64_t &before = pads[data.axis], &behind = pads[data.axis + rank];
     if (before < 0 || behind < 0 || before + behind == 0) continue;
     if (mode != "constant") {
-      x = continued_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), mode);
+      const int64_t most = c.shape(x)[data.axis] + before + behind;
+      x = continued_along(context, x, static_cast<int64_t>(data.axis),
+                          c.ints({std::exchange(before, 0)}, {1}), c.ints({std::exchange(behind, 0)}, {1}),
+                          most, mode);
       continue;
     }
     const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
@@ -216,6 +197,7 @@ std::vector<int64_t> split_sizes(const NodeContext& context) {
 // Sizes are an attribute, in the first opset and from opset 13 on an operand; without them the parts are
 // equal, the last one smaller.
 void convert_split(NodeContext& context) {
+  if (context.has_input(1) && !is_told(context, 1)) return split_as_run(context);
   const ir::ValueId x = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
@@ -373,7 +355,7 @@ void convert_pad_attrs(NodeContext& context) {
 }
 
 void convert_pad(NodeContext& context) {
-  if (!is_told(context, 1)) return pad_as_run(context);
+  if (!is_told(context, 1) || (context.has_input(3) && !is_told(context, 3))) return pad_as_run(context);
   const std::vector<int64_t> given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> pads = given;

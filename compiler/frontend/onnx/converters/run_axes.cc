@@ -41,11 +41,16 @@ NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank) {
   if (!is_integer(type.dtype) || type.shape.size() > 1) context.invalid("axes are " + ir::to_string(type));
   // How many they are says the rank of the result.
   if (!context.data_shape_of(index).extents.empty()) static_cast<void>(context.known_ints(index, "axes"));
+  return axes_named_by(context, c.reshape(c.cast(given, DType::kInt64), {num_elements(type.shape)}), rank);
+}
+
+NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
+  Compose c(context);
   NamedAxes axes;
-  axes.number = num_elements(type.shape);
+  axes.number = c.shape(given)[0];
   if (axes.number > rank)
     context.invalid(std::to_string(axes.number) + " axes of rank " + std::to_string(rank));
-  const V numbers = c.reshape(c.cast(given, DType::kInt64), {1, axes.number}), none = c.ints({0}, {1});
+  const V numbers = c.reshape(given, {1, axes.number}), none = c.ints({0}, {1});
   const V from_front =
       c.where(c.binary("less", numbers, none), c.plus(numbers, static_cast<double>(rank)), numbers);
   axes.places = c.cast(c.binary("equal", from_front, c.ints(c.count_to(rank), {rank, 1})), DType::kInt64);

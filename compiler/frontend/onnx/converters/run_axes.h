@@ -28,6 +28,8 @@ bool is_told(const NodeContext& context, size_t index);
 /// The axes of `rank` ones that operand `index` names. Throws ValueRequired where data decides how many those
 /// are, Error(kInvalidModel) where they are more than there are axes.
 NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank);
+/// The same of a value, i64 [number].
+NamedAxes axes_named_by(NodeContext& context, ir::ValueId numbers, int64_t rank);
 
 /// An axis of a result of up to `most` elements, of which there are `count`; each is `stride` places of what
 /// is read behind the one before. Both are i64 [1].

@@ -3,6 +3,8 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 
@@ -352,6 +354,33 @@ std::optional<Shape> pooled_shape(NodeContext& context, ir::ValueId places) {
   return std::nullopt;
 }
 
+/// Values at `places` of a map of shape `whole`, where elements that no place names are 0.
+ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const Shape& whole) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId zeros = c.filled(c.dtype(x), {num_elements(whole)}, 0);
+  const auto flat = [&](ir::ValueId value) { return c.reshape(value, {num_elements(c.shape(x))}); };
+  return c.reshape(scatter(context, zeros, flat(places), flat(x), 0, "none"), whole);
+}
+
+/// The same where a run says the result's shape: of the map that was pooled where it has that shape, else of
+/// the one that the windows make.
+ir::ValueId unpooled_as_run(NodeContext& context, const Shape& inferred) {
+  Compose c(context);
+  const ir::ValueId places = context.input(1);
+  const std::optional<Shape> pooled = pooled_shape(context, places);
+  if (!pooled || pooled->size() != inferred.size())
+    return map_in_shape_of_run(context, unpooled(context, places, inferred), 2);
+  const auto rank = static_cast<int64_t>(inferred.size());
+  const ir::ValueId given = numbers_of(context, 2, rank, "output_shape");
+  const ir::ValueId same = c.cast(c.binary("equal", given, c.ints(*pooled, {rank})), DType::kInt64);
+  const ir::ValueId is_pooled = c.cast(c.reduce("reduce_min", same, {0}, true), DType::kBool);
+  const ir::ValueId first = c.number(places, 0);
+  const ir::ValueId own = unpooled(context, c.where(is_pooled, places, first), *pooled);
+  const ir::ValueId other = unpooled(context, c.where(is_pooled, first, places), inferred);
+  return c.where(is_pooled, map_in_shape_of_run(context, own, 2), map_in_shape_of_run(context, other, 2));
+}
+
 }  // namespace
 
 // Each value to its place; elements that no index names are 0. Places are those of the map that was pooled:
@@ -369,14 +398,13 @@ void convert_max_unpool(NodeContext& context) {
   Shape inferred = x;
   for (size_t d = 0; d < spatial; ++d)
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
+  if (context.has_input(2) && !is_told(context, 2))
+    return context.set_output(0, unpooled_as_run(context, inferred));
   const Shape out = context.has_input(2) ? Shape(context.known_ints(2, "output_shape")) : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
   if (out == pooled_shape(context, context.input(1))) inferred = out;
-  const ir::ValueId zeros = c.filled(c.dtype(context.input(0)), {num_elements(inferred)}, 0);
-  const ir::ValueId flat = c.reshape(context.input(0), {num_elements(x)});
-  const ir::ValueId indices = c.reshape(context.input(1), {num_elements(x)});
-  ir::ValueId result = c.reshape(scatter(context, zeros, indices, flat, 0, "none"), inferred);
+  ir::ValueId result = unpooled(context, context.input(1), inferred);
   // In a sample they may be equal by chance.
   if (out != inferred || (context.is_sample() && context.has_input(2))) {
     std::vector<int64_t> padding(2 * x.size(), 0);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/structure.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"
@@ -101,13 +102,6 @@ private:
     return std::vector{list(std::move(elements))};
   }
 
-  /// Whether all of `holds` (bool, any shape) is true, bool [1].
-  V all_of(V holds) {
-    const int64_t count = num_elements(c_.shape(holds));
-    const V as_ints = c_.reshape(c_.cast(holds, DType::kInt64), {count});
-    return c_.cast(c_.reduce("reduce_min", as_ints, {0}, true), DType::kBool);
-  }
-
   /// The most, or the least, that an element of `split` can be, within [least, extent].
   int64_t bound(int64_t least, bool is_most) {
     try {
@@ -129,10 +123,7 @@ private:
     if (most > kMaxParts) node_.unsupported("split", std::to_string(most) + " parts are not implemented");
     if (most == 0) node_.unsupported("split", "no part at all of an axis that a run works out");
     const V all = c_.cast(filled_along(node_, split, 0, "zero"), DType::kInt64);
-    const V total = c_.reduce("reduce_sum", all, {0}, true);
-    const V fits = c_.binary("and", all_of(c_.binary("less_equal", c_.ints({0}, {1}), all)),
-                             c_.binary("equal", total, *count_along(node_, x_, axis_)));
-    const V lengths = c_.add(c_.clip(all, 0, static_cast<double>(extent_)), zero_if(node_, fits));
+    const V lengths = lengths_of_parts(node_, all, *count_along(node_, x_, axis_), extent_);
     const V ends = node_.add("cumsum", {lengths}, {{"axis", int64_t{0}}});
     const Binding found = parts_at(c_.sub(ends, lengths), lengths, bound(0, true));
     if (!is_list) return std::vector{counted(found, *parts)};

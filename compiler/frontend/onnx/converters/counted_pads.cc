@@ -1,0 +1,165 @@
+// Pad whose pads, or the axes that they belong to, and CenterCropPad whose shape a run works out.
+#include <algorithm>
+
+#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/counted_moves.h"
+#include "compiler/frontend/onnx/converters/run_axes.h"
+#include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
+
+namespace tensormill::frontend::onnx {
+
+using V = ir::ValueId;
+
+V within(NodeContext& context, V x, V low, V high) {
+  Compose c(context);
+  return c.binary("min", c.binary("max", x, low), high);
+}
+
+V moved_along(NodeContext& context, V x, int64_t axis, V front, const BoundedInt& total, V value) {
+  Compose c(context);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], most = std::max<int64_t>(total.most, 0);
+  const V end = c.add(front, *count_along(context, x, axis));
+  const V places = c.ints(c.count_to(most), {most});
+  const V from = within(context, c.sub(places, front), c.ints({0}, {1}), c.ints({extent - 1}, {1}));
+  const V is_inside =
+      c.binary("and", c.binary("less", places, end), c.unary("not", c.binary("less", places, front)));
+  Shape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(axis)] = most;
+  const V moved = c.gather(filled_along(context, x, axis, "zero"), from, axis);
+  const V result = c.where(c.reshape(is_inside, along), moved, c.reshape(value, {}));
+  return total.is_known() ? result : take_first(context, result, as_count(context, total), axis);
+}
+
+V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, int64_t most,
+                  const std::string& mode) {
+  Compose c(context);
+  const V count = *count_along(context, x, axis), none = c.ints({0}, {1}), one = c.ints({1}, {1});
+  const V last = c.sub(count, one), places = c.ints(c.count_to(most), {most});
+  const auto in_period = [&](V at, V period) {
+    return context.add("mod", {at, c.binary("max", period, one)}, {{"fmod", int64_t{0}}});
+  };
+  V from = c.sub(places, before), left = count;
+  if (mode == "wrap") {
+    // What is wrapped around is what is left.
+    const V cut = c.binary("min", before, none);
+    left = c.add(c.add(count, cut), c.binary("min", behind, none));
+    from = c.sub(in_period(c.sub(places, c.binary("max", before, none)), left), cut);
+  } else if (mode == "reflect") {
+    const V there_and_back = c.add(last, last), place = in_period(from, there_and_back);
+    from = c.binary("min", place, c.sub(there_and_back, place));
+  }
+  const V total = c.add(c.add(before, count), behind);
+  // Of nothing nothing goes on.
+  const V goes_on = c.binary("and", c.binary("less", none, left), c.binary("less", none, total));
+  const V holds = c.binary("or", c.binary("equal", total, none), goes_on);
+  from = c.add(c.binary("max", c.binary("min", from, last), none), zero_if(context, holds));
+  const V all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
+  return take_first(context, all, c.binary("max", total, none), axis);
+}
+
+namespace {
+
+/// The pads of one axis.
+struct AxisPads {
+  int64_t axis = 0;
+  BoundedInt before, behind;
+};
+
+std::vector<AxisPads> pads_of_named_axes(NodeContext& context, int64_t rank) {
+  Compose c(context);
+  const NamedAxes axes = named_axes(context, 3, rank);
+  const V pads = numbers_of(context, 1, 2 * axes.number, "pads");
+  const V before = axes.by_axis(context, c.slice(pads, 0, 0, axes.number), 0);
+  const V behind = axes.by_axis(context, c.slice(pads, 0, axes.number, axes.number), 0);
+  std::vector<AxisPads> result;
+  for (int64_t d = 0; d < rank; ++d) {
+    result.push_back({d, bounded_value(context, c.slice(before, 0, d, 1), "pads"),
+                      bounded_value(context, c.slice(behind, 0, d, 1), "pads")});
+  }
+  return result;
+}
+
+std::vector<AxisPads> pads_of_run(NodeContext& context, int64_t rank) {
+  if (context.has_input(3) && !is_told(context, 3)) return pads_of_named_axes(context, rank);
+  std::vector<int64_t> axes;
+  for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  if (context.has_input(3)) axes = context.known_ints(3, "axes");
+  const std::vector<BoundedInt> pads = bounded_ints(context, 1, "pads");
+  if (pads.size() != 2 * axes.size())
+    context.invalid("pads has " + std::to_string(pads.size()) + " values for " + std::to_string(axes.size()) +
+                    " axes");
+  std::vector<AxisPads> result;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const BoundedInt &before = pads[i], &behind = pads[i + axes.size()];
+    if (before.is_known() && behind.is_known() && before.most == 0 && behind.most == 0) continue;
+    result.push_back({context.normalize_axis(axes[i], rank), before, behind});
+  }
+  return result;
+}
+
+}  // namespace
+
+void pad_as_run(NodeContext& context) {
+  Compose c(context);
+  require_told_extents(context);
+  V x = with_room(context, context.input(0));
+  const std::string mode = context.string_attr("mode", "constant");
+  const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
+  for (const AxisPads& pads : pads_of_run(context, context.rank(x))) {
+    const V before = as_count(context, pads.before), behind = as_count(context, pads.behind);
+    const V sum = c.add(c.add(before, *count_along(context, x, pads.axis)), behind), none = c.ints({0}, {1});
+    // Pads of a run may take elements away.
+    const V is_short = c.binary("less", sum, none), fits = zero_if(context, c.unary("not", is_short));
+    const BoundedInt total = bounded_value(context, c.where(is_short, none, sum), "pads");
+    x = mode == "constant"
+            ? moved_along(context, x, pads.axis, c.add(before, fits), total, value)
+            : continued_along(context, x, pads.axis, before, behind, std::max<int64_t>(total.most, 0), mode);
+  }
+  context.set_output(0, x);
+}
+
+V centered(NodeContext& context, V x, int64_t axis, const BoundedInt& wanted) {
+  Compose c(context);
+  const V extent = as_count(context, wanted), none = c.ints({0}, {1});
+  V before = c.div(c.sub(extent, *count_along(context, x, axis)), c.ints({2}, {1}));
+  if (!wanted.is_known()) before = c.add(before, zero_if(context, c.binary("less_equal", none, extent)));
+  return moved_along(context, x, axis, before, wanted, context.scalar_like(x, 0));
+}
+
+void center_crop_pad_as_run(NodeContext& context) {
+  require_told_extents(context);
+  V x = with_room(context, context.input(0));
+  const int64_t rank = context.rank(x);
+  const std::vector<BoundedInt> wanted = bounded_ints(context, 1, "shape");
+  const std::vector<int64_t> axes = context.ints_attr("axes", Compose(context).count_to(rank));
+  if (axes.size() != wanted.size())
+    context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
+                    std::to_string(axes.size()) + " axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (wanted[i].is_known() && wanted[i].most < 0)
+      context.invalid("shape has " + std::to_string(wanted[i].most));
+    x = centered(context, x, context.normalize_axis(axes[i], rank), wanted[i]);
+  }
+  context.set_output(0, x);
+}
+
+V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
+  Compose c(context);
+  const Shape shape = c.shape(map);
+  const std::vector<BoundedInt> wanted = bounded_ints(context, index, "output_shape");
+  if (wanted.size() != shape.size())
+    context.invalid("output_shape has " + std::to_string(wanted.size()) + " values for shape " +
+                    to_string(shape));
+  const V none = c.ints({0}, {1});
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const V extent = as_count(context, wanted[d]), own = c.ints({shape[d]}, {1});
+    const V front =
+        zero_if(context, d < 2 ? c.binary("equal", extent, own) : c.binary("less_equal", none, extent));
+    map = moved_along(context, map, static_cast<int64_t>(d), front, d < 2 ? BoundedInt{shape[d]} : wanted[d],
+                      context.scalar_like(map, 0));
+  }
+  return map;
+}
+
+}  // namespace tensormill::frontend::onnx
