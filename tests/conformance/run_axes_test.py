@@ -45,10 +45,8 @@ class OfARun(OneNode):
         with self.assertRaisesRegex(AssertionError, words):
             self.check(*operands, **options)
 
-    def after_compress(self, node, x, keep, axis, others, right, opset=21):
-        """The node's first operand is what is kept of x along an axis."""
-        inputs = {"x": x, "keep": np.array(keep), **others}
-        nodes = [helper.make_node("Compress", ["x", "keep"], ["some"], axis=axis), node]
+    def check_nodes(self, nodes, inputs, right, opset=21):
+        """`inputs`: by name; the outputs are y0, y1 ..., in the order of what is right."""
         graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(name, element_type(array), array.shape)
                                                    for name, array in inputs.items()],
                                   [helper.make_tensor_value_info(f"y{i}", element_type(array), None) for i, array in enumerate(right)])
@@ -59,6 +57,11 @@ class OfARun(OneNode):
                 self.assertEqual(cases.difference(actual[str(i)], array), "")
 
         self.run_model(graph, opset, inputs, expect)
+
+    def after_compress(self, node, x, keep, axis, others, right):
+        """The node's first operand is what is kept of x along an axis."""
+        self.check_nodes([helper.make_node("Compress", ["x", "keep"], ["some"], axis=axis), node], {"x": x, "keep": np.array(keep), **others},
+                         right)
 
 
 class Reductions(OfARun):
@@ -390,17 +393,9 @@ class Places(OfARun):
         """Places are those of the map that was pooled where that has the shape."""
         x = floats(1, 2, 5, 5)
         nodes = [helper.make_node("MaxPool", ["x"], ["most", "places"], kernel_shape=[2, 2], strides=[2, 2]),
-                 helper.make_node("MaxUnpool", ["most", "places", "shape"], ["y"], kernel_shape=[2, 2], strides=[2, 2])]
-        graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("x", 1, x.shape), helper.make_tensor_value_info("shape", 7, [4])],
-                                  [helper.make_tensor_value_info("y", 1, None)])
+                 helper.make_node("MaxUnpool", ["most", "places", "shape"], ["y0"], kernel_shape=[2, 2], strides=[2, 2])]
         blocks = x[:, :, :4, :4].reshape(1, 2, 2, 2, 2, 2).max((3, 5))
-        right = np.where(np.isin(x, blocks), x, 0)
-
-        def expect(answer, actual):
-            self.assertTrue(answer.startswith("ok "), answer)
-            np.testing.assert_array_equal(actual["0"], right)
-
-        self.run_model(graph, 11, {"x": x, "shape": ints(*x.shape)}, expect)
+        self.check_nodes(nodes, {"x": x, "shape": ints(*x.shape)}, [np.where(np.isin(x, blocks), x, 0)], 11)
 
     def test_tiles(self):
         x = floats(2, 3)
@@ -412,6 +407,42 @@ class Places(OfARun):
                 self.check("Tile", 1, operands, [right], constants=(2,))
         for tiles, axis in ((-1, 0), (2, 2)):
             self.refuse(OUTSIDE, "Tile", 1, [x, np.array([tiles], np.float32), np.array([axis], np.float32)], [x])
+
+
+class Functions(OfARun):
+    """What operators are as functions of others."""
+
+    def test_reductions(self):
+        x = np.abs(floats(2, 3, 4)) + np.float32(0.1)
+        sum_of = lambda name, keepdims: [helper.make_node("ReduceSum", [name, "axes"], ["sum"], keepdims=keepdims)]
+        written = {
+            "ReduceL1": lambda kept: [helper.make_node("Abs", ["x"], ["abs"]), *sum_of("abs", kept), helper.make_node("Identity", ["sum"], ["y0"])],
+            "ReduceL2": lambda kept: [helper.make_node("Mul", ["x", "x"], ["square"]), *sum_of("square", kept),
+                                      helper.make_node("Cast", ["sum"], ["wide"], to=1), helper.make_node("Sqrt", ["wide"], ["root"]),
+                                      helper.make_node("CastLike", ["root", "x"], ["y0"])],
+            "ReduceLogSum": lambda kept: [*sum_of("x", kept), helper.make_node("Log", ["sum"], ["y0"])],
+            "ReduceLogSumExp": lambda kept: [helper.make_node("Cast", ["x"], ["wide"], to=11), helper.make_node("Exp", ["wide"], ["exp"]),
+                                             *sum_of("exp", kept), helper.make_node("Log", ["sum"], ["log"]),
+                                             helper.make_node("CastLike", ["log", "x"], ["y0"])],
+        }
+        for op, nodes in written.items():
+            for axes, keepdims in (((1,), 0), ((-2, 0), 1), ((), 1), ((0, 1, 2), 0)):
+                own = tuple(a % 3 for a in axes) or (0, 1, 2)
+                right = np.asarray(REDUCTIONS[op](x, axis=own, keepdims=bool(keepdims)))
+                self.check_nodes(nodes(keepdims), {"x": x, "axes": ints(*axes)}, [right], 18)
+
+    def test_center_crop_pad(self):
+        x = floats(5, 4, 3)
+        make = helper.make_node
+        for axes, shape, right in (((0, 1), (3, 7), np.pad(x[1:4], [(0, 0), (1, 2), (0, 0)])), ((-1,), (1,), x[:, :, 1:2]),
+                                   ((2, 0), (5, 6), np.pad(x, [(0, 1), (0, 0), (1, 1)]))):
+            nodes = [make("Constant", [], ["two"], value_ints=[2]), make("Constant", [], ["axes"], value_ints=list(axes)),
+                     make("Shape", ["x"], ["all"]), make("Gather", ["all", "axes"], ["own"]), make("Max", ["own", "shape"], ["padded"]),
+                     make("Sub", ["padded", "own"], ["more"]), make("Div", ["more", "two"], ["left"]), make("Sub", ["more", "left"], ["right"]),
+                     make("Concat", ["left", "right"], ["pads"], axis=0), make("Pad", ["x", "pads", "", "axes"], ["long"]),
+                     make("Sub", ["padded", "shape"], ["less"]), make("Div", ["less", "two"], ["start"]), make("Add", ["start", "shape"], ["end"]),
+                     make("Slice", ["long", "start", "end", "axes"], ["y0"])]
+            self.check_nodes(nodes, {"x": x, "shape": ints(*shape)}, [right], 18)
 
 
 if __name__ == "__main__":
