@@ -98,9 +98,10 @@ public:
 
   /// Throws Error(kInvalidTensor) for inputs that are not set, Error(kTensorData) naming the model's nodes
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
-  /// the inputs are as they were and the outputs unspecified. Where loops have a room of which they turn out
-  /// to need more the run starts again with more, so that what it gives depends on the inputs alone; throws
-  /// Error(kMemoryBudget) naming the loop's node where that is more than is allowed.
+  /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
+  /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
+  /// more of it alone, so that what it gives depends on the inputs alone; throws Error(kMemoryBudget) naming
+  /// the node where that is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
   /// Valid until the next run or the end of the executor.

@@ -1,7 +1,8 @@
-"""Extents that data decides and nothing bounds: a run that finds no room for them begins again with more."""
+"""Extents that data decides and nothing bounds: a run that finds no room for one begins again with more of it."""
 
 import unittest
 
+import mill
 import numpy as np
 from nested_extents_test import ModelChecks
 from onnx import TensorProto, helper, mapping, numpy_helper
@@ -141,7 +142,72 @@ def waves(channels=3):
     return net.model(*outputs)
 
 
+def of_one(op, numbers, *shape):
+    """One node of a tensor and so many numbers of the run, or of the numbers alone."""
+    net = Net(**({"x": (FLOAT, list(shape))} if shape else {}), numbers=(INT64, [numbers]))
+    return net.model(net.add(op, *(["x"] if shape else []), "numbers"))
+
+
+def rounds():
+    """A loop that data alone ends, of rows as long as the run says, each as wide as its number."""
+    body = Net(round=(INT64, []), goes_on=(TensorProto.BOOL, []), total=(INT64, []))
+    row = body.add("Mul", body.add("ConstantOfShape", "width", value=numpy_helper.from_array(np.asarray([1], np.int64))), "round")
+    total = body.add("Add", "total", body.add("ReduceSum", row, keepdims=0))
+    outputs = [helper.make_tensor_value_info(body.add("Less", total, "most"), TensorProto.BOOL, []),
+               helper.make_tensor_value_info(total, INT64, []), helper.make_tensor_value_info(row, INT64, [None])]
+    net = Net(width=(INT64, [1]), most=scalar(0), numbers=(INT64, [2]))
+    graph = helper.make_graph(body.nodes, "rounds", body.inputs, outputs, body.constants)
+    total, rows = net.add("Loop", "", "", net.constant(scalar(0)), outputs=2, body=graph)
+    return net.model(total, rows, net.add("Expand", net.add("Unsqueeze", total, net.ints(0)), "numbers"))
+
+
+def meeting():
+    """Numbers of a run that have to be the same, of which the larger or the less counts, and that follow each other."""
+    net = Net(n=scalar(0), m=scalar(0), same=scalar(0))
+    first, second, third = (net.add("Range", scalar(0), number, scalar(1)) for number in ("n", "m", "same"))
+    outer = net.add("Add", net.add("Unsqueeze", first, net.ints(1)), net.add("Unsqueeze", second, net.ints(0)))
+    return net.model(net.add("Add", first, third), net.add("Concat", second, first, second, axis=0), outer,
+                     net.add("Reshape", outer, net.ints(-1)), net.add("Range", scalar(0), net.add("Max", "n", "m"), scalar(1)),
+                     net.add("Tile", second, net.add("Unsqueeze", "n", net.ints(0))))
+
+
 class UnboundedExtents(ModelChecks):
+    def test_each_extent_has_its_own_room(self):
+        rng = np.random.default_rng(10)
+        cases = {"Tile": ((2, 3, 4, 5), ([1, 300, 1, 1], [2, 3, 4, 5], [1, 1, 1, 1], [0, 2, 1, 1])),
+                 "ConstantOfShape": ((), ([1, 2, 3, 4, 5], [90, 2, 3, 1, 50], [1, 1, 1, 1, 70_000], [0, 9, 9, 9, 9])),
+                 "Expand": ((3, 1), ([1, 2, 2, 3, 5], [70, 2, 1, 3, 50], [2, 300, 2, 1, 9])),
+                 "Pad": ((1, 2, 3, 2, 1), ([0] * 10, [1, 2, 0, 1, 0, 1, 0, 2, 0, 1], [0, 0, 100, 0, 0, 9, 0, 300, 0, 0], [0, -1, 0, 0, 70, 0, 0, 0, 1, 0]))}
+        for op, (shape, numbers) in cases.items():
+            feeds = {}
+            for i, some in enumerate(numbers):
+                feeds[str(i)] = {"numbers": np.asarray(some, np.int64)}
+                if shape:
+                    feeds[str(i)]["x"] = rng.standard_normal(shape).astype(np.float32)
+            self.check(of_one(op, len(numbers[0]), *shape), feeds, f"one.{op}")
+        free = [{"x": rng.standard_normal((rows, 3)).astype(np.float32), "numbers": np.asarray(some)}
+                for rows, some in ((2, [3, 4]), (7, [1, 100]), (100, [70, 1]))]
+        self.check_free(of_one("Tile", 2, "R", 3), "x:[R,3]", free, "one.free")
+
+    def test_what_meets_has_one_room(self):
+        feeds = {f"{n}.{m}": {"n": scalar(n), "m": scalar(m), "same": scalar(n)} for n, m in ((3, 5), (300, 2), (2, 300), (70, 500))}
+        self.check(meeting(), feeds, "meeting")
+
+    def test_loops_have_rooms_beside_those_of_extents(self):
+        feeds = {str(i): {"width": np.asarray([width]), "most": scalar(most), "numbers": np.asarray(numbers)}
+                 for i, (width, most, numbers) in enumerate(((3, 10, (2, 2)), (100, 10, (1, 300)), (1, 10_000, (70, 1)), (70, 900_000, (3, 3))))}
+        self.check(rounds(), feeds, "rounds")
+
+    def test_memory_that_there_is_not(self):
+        self.path.write_bytes(of_one("ConstantOfShape", 2))
+        mill.check_program(self, "compile", self.path, "-o", self.package)
+        for numbers, said in (((100_000, 1_000_000), "bytes"), ((2, 1 << 40), "an axis has 1099511627776 elements")):
+            np.savez(self.folder / "in.npz", numbers=np.asarray(numbers))
+            done = mill.run_program("run", self.package, "-i", self.folder / "in.npz", "-o", self.folder / "out.npz")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn('node "constantofshape0.0": an axis has', done.stderr)
+            self.assertIn(said, done.stderr)
+
     def test_parts_where_the_run_says(self):
         rng = np.random.default_rng(7)
         feeds = {}

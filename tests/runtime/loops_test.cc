@@ -171,6 +171,28 @@ TEST(Loops, RunAgainWithMoreRoom) {
   }
 }
 
+TEST(Loops, GrowTheRoomThatIsTheirsAlone) {
+  Archive archive = roomy_archive();
+  PlanSet& plans = *archive.plans;
+  plans.free_dims = {"loop_room", "loop_room_2"};
+  plans.variants.pop_back();
+  plans.variants[0].dims = {4, 4};
+  plans.generic->dims = {16, 16};
+  plans.generic->multiples = plans.generic->minimums = {1, 1};
+  plans.generic->buffer_holes[0].value.products[0].factors[0].dim = 1;
+  for (ExecPlan* plan : {&plans.generic->plan, &plans.variants[0].plan})
+    plan->steps.back().attributes = R"({"carried":1,"condition":0,"grows":2,"loop":0})";
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor(load_archive(archive.bytes()));
+  const std::map<int64_t, std::vector<int64_t>> rooms = {{3, {4, 4}}, {10, {4, 64}}, {65, {4, 256}}};
+  for (const auto& [m, dims] : rooms) {
+    set(executor, m, std::vector<float>(8, 1.0f));
+    executor.run(pool);
+    EXPECT_EQ(executor.dims(), dims) << m;
+    EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], m);
+  }
+}
+
 TEST(FreeDims, RefuseShapesThatAPlanNamesAndDoesNotHave) {
   Archive archive = counting_archive();
   archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());

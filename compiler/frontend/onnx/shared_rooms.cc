@@ -19,7 +19,37 @@ namespace {
 
 /// Numbers that are told apart.
 constexpr size_t kMostNumbers = 16;
-constexpr int64_t kGrowth = 4;
+/// By how much rooms grow to see what depends on them: of most small divisors one or the other has a rest at
+/// which the quotient of a sum is not the sum of quotients.
+constexpr std::array<int64_t, 2> kGrowths = {23, 13};
+
+/// The graph for a larger room, by growth; nothing where it is not taken.
+using Grown = std::array<std::optional<GraphForm>, kGrowths.size()>;
+
+bool are_like(const Grown& grown, const GraphForm& form) {
+  return std::all_of(grown.begin(), grown.end(),
+                     [&](const auto& each) { return each && each->is_like(form); });
+}
+
+bool are_equal(const Grown& grown, const GraphForm& form) {
+  return are_like(grown, form) && std::all_of(grown.begin(), grown.end(),
+                                              [&](const auto& each) { return each->values == form.values; });
+}
+
+/// Whether a number that two rooms make larger is a sum or a product of what each makes: of `base` where both
+/// are small, and by growth of where the one, the other and both are larger.
+bool is_made_of_two(int64_t base, const std::array<int64_t, 2>& a, const std::array<int64_t, 2>& b,
+                    const std::array<int64_t, 2>& both) {
+  std::array<int64_t, 2> mixed{};
+  bool is_product = true;
+  for (size_t g = 0; g < kGrowths.size(); ++g) {
+    mixed[g] = both[g] - a[g] - b[g] + base;
+    is_product = is_product && mixed[g] * base == (a[g] - base) * (b[g] - base);
+  }
+  // A sum of products has one that grows as the square.
+  const auto square = [](size_t g) { return kGrowths[g] * kGrowths[g]; };
+  return is_product || mixed[0] * square(1) == mixed[1] * square(0);
+}
 
 class Sharing {
 public:
@@ -32,12 +62,10 @@ public:
       alone_.push_back(grown({i}));
     }
     for (size_t i = 0; i < numbers_; ++i) {
-      if (alone_[i] && alone_[i]->values == base_.values) groups_[i] = kUnused;
+      if (are_equal(alone_[i], base_)) groups_[i] = kUnused;
     }
-    for (size_t i = 0; i < numbers_; ++i) {
-      for (size_t k = i + 1; k < numbers_; ++k) {
-        if (is_first(i) && is_first(k) && (are_alike(i, k) || meet(i, k))) unite(i, k);
-      }
+    // Those that have one room now may show what meets with them.
+    while (unite_some()) {
     }
     return result();
   }
@@ -50,7 +78,7 @@ private:
     for (const int64_t extent : {8, 64}) {
       size_t numbers = 0;
       small_ = extent;
-      const std::optional<ir::Graph> graph = import_(rooms_of({}, kMostNumbers), &numbers);
+      const std::optional<ir::Graph> graph = import_(rooms_of({}, kMostNumbers, 0), &numbers);
       if (!graph) continue;
       base_ = form_of(*graph);
       numbers_ = std::min(numbers, kMostNumbers);
@@ -60,19 +88,23 @@ private:
   }
 
   /// The rooms of `some` larger than the others.
-  std::vector<Room> rooms_of(const Numbers& some, size_t count) const {
+  std::vector<Room> rooms_of(const Numbers& some, size_t count, int64_t growth) const {
     std::vector<Room> rooms;
     for (size_t i = 0; i < count; ++i) {
       const bool is_one = std::find(some.begin(), some.end(), i) != some.end();
-      rooms.push_back({is_one ? kGrowth * small_ : small_, uint64_t{1} << i});
+      rooms.push_back({is_one ? small_ + growth : small_, uint64_t{1} << i});
     }
     return rooms;
   }
 
-  std::optional<GraphForm> grown(const Numbers& some) const {
-    size_t numbers = 0;
-    const std::optional<ir::Graph> graph = import_(rooms_of(some, numbers_), &numbers);
-    return graph ? std::optional(form_of(*graph)) : std::nullopt;
+  Grown grown(const Numbers& some) const {
+    Grown forms;
+    for (size_t g = 0; g < kGrowths.size(); ++g) {
+      size_t numbers = 0;
+      const std::optional<ir::Graph> graph = import_(rooms_of(some, numbers_, kGrowths[g]), &numbers);
+      if (graph) forms[g] = form_of(*graph);
+    }
+    return forms;
   }
 
   bool is_first(size_t i) const { return groups_[i] == i; }
@@ -85,30 +117,40 @@ private:
     return members;
   }
 
-  void unite(size_t into, size_t other) {
-    std::replace(groups_.begin(), groups_.end(), other, into);
-    alone_[into] = grown(group(into));
+  bool unite_some() {
+    bool any = false;
+    for (size_t i = 0; i < numbers_; ++i) {
+      for (size_t k = i + 1; k < numbers_; ++k) {
+        if (!is_first(i) || !is_first(k) || !(are_alike(i, k) || meet(i, k))) continue;
+        std::replace(groups_.begin(), groups_.end(), k, i);
+        alone_[i] = grown(group(i));
+        any = true;
+      }
+    }
+    return any;
   }
 
   bool are_alike(size_t a, size_t b) const {
-    return alone_[a] && alone_[b] && alone_[a]->is_like(*alone_[b]) && alone_[a]->values == alone_[b]->values;
+    for (size_t g = 0; g < kGrowths.size(); ++g) {
+      const std::optional<GraphForm>&one = alone_[a][g], &other = alone_[b][g];
+      if (!one || !other || !one->is_like(*other) || one->values != other->values) return false;
+    }
+    return true;
   }
 
-  /// Whether the larger or the less of both counts somewhere.
+  /// Whether a number is no sum or product of what both make.
   bool meet(size_t a, size_t b) const {
     Numbers members = group(a);
     const Numbers others = group(b);
     members.insert(members.end(), others.begin(), others.end());
-    const std::optional<GraphForm> both = grown(members);
-    if (!both || !both->is_like(base_)) return false;
-    const auto is_like_base = [&](size_t i) { return alone_[i] && alone_[i]->is_like(base_); };
-    if (!is_like_base(a) || !is_like_base(b)) return true;
+    const Grown both = grown(members);
+    if (!are_like(both, base_)) return false;
+    if (!are_like(alone_[a], base_) || !are_like(alone_[b], base_)) return true;
+    const auto at = [](const Grown& forms, size_t i) {
+      return std::array<int64_t, 2>{forms[0]->values[i], forms[1]->values[i]};
+    };
     for (size_t i = 0; i < base_.values.size(); ++i) {
-      const int64_t by_a = alone_[a]->values[i] - base_.values[i];
-      const int64_t by_b = alone_[b]->values[i] - base_.values[i];
-      const int64_t by_both = both->values[i] - base_.values[i];
-      // Sums and products grow by no less than by each alone.
-      if (by_both < by_a + by_b || (by_a == 0 && by_b == 0 && by_both != 0)) return true;
+      if (!is_made_of_two(base_.values[i], at(alone_[a], i), at(alone_[b], i), at(both, i))) return true;
     }
     return false;
   }
@@ -122,7 +164,7 @@ private:
         shared.room_of.push_back(0);
         continue;
       }
-      if (!alone_[group] || !alone_[group]->is_like(base_)) return {};
+      if (!are_like(alone_[group], base_)) return {};
       const size_t next = std::min(rooms.size(), kMaxRooms - 1);
       shared.room_of.push_back(rooms.emplace(group, next).first->second);
     }
@@ -151,8 +193,8 @@ private:
   int64_t small_ = 0;
   size_t numbers_ = 0;
   GraphForm base_;
-  std::vector<size_t> groups_;                   ///< by number: the first one that has the same room
-  std::vector<std::optional<GraphForm>> alone_;  ///< of first ones, where the room of their group is larger
+  std::vector<size_t> groups_;  ///< by number: the first one that has the same room
+  std::vector<Grown> alone_;    ///< of first ones: where the room of their group is larger
 };
 
 }  // namespace

@@ -25,9 +25,9 @@ struct SharedRooms {
 /// them.
 using ImportWithRooms = std::function<std::optional<ir::Graph>(const std::vector<Room>&, size_t* numbers)>;
 
-/// Numbers share a room that change the graph alike, as the ends of one axis do, or of which the larger or
-/// the less counts somewhere, as of two values that are added: that is no formula of two extents. The first
-/// kMaxRooms have rooms; what changes nothing has that of the first.
+/// Numbers share a room that change the graph alike, as the ends of one axis do, or of which something is no
+/// sum or product: the larger of two where what is that long is added, the quotient of a sum. That would be
+/// no formula of two extents. The first kMaxRooms have rooms; what changes nothing has that of the first.
 SharedRooms share_rooms(const ImportWithRooms& import);
 
 }  // namespace tensormill::frontend::onnx
