@@ -262,5 +262,23 @@ class Grids(OfRun):
             self.refused("Col2Im", 18, [x, integer(image), integer(block)])
 
 
+class Places(OfRun):
+    def test_elements_at_as_many_places_as_a_run_says(self):
+        """There is room for more of them than the operand has elements along an axis that is not gathered along."""
+        x, at = floats(3, 2, 4), np.array([[[2, -1, 0]], [[1, 1, 3]]])
+        graph = helper.make_graph(
+            [helper.make_node("Expand", ["at", "s"], ["i"]), helper.make_node("GatherElements", ["x", "i"], ["y"], axis=2)], "places",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), helper.make_tensor_value_info("s", TensorProto.INT64, [3])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(at.reshape(1, 2, 3), "at")])
+        for number in (1, 2, 3, 4):
+            def expect(answer, outputs, number=number):
+                self.assertTrue(answer.startswith("error " if number > 3 else "ok "), answer)
+                if number <= 3:
+                    right = np.take_along_axis(x[:number], np.repeat(at.reshape(1, 2, 3), number, 0), 2)
+                    np.testing.assert_array_equal(outputs["0"], right)
+
+            self.run_model(graph, 13, {"x": x, "s": np.array([number, 1, 1])}, expect)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -10,6 +10,7 @@
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
@@ -339,6 +340,29 @@ ir::ValueId counted_from_end(NodeContext& context, ir::ValueId indices, ir::Valu
 
 }  // namespace
 
+namespace {
+
+/// GatherElements' indices, of which there may be room for more along other axes than x has elements. A run
+/// in which there are more fails.
+ir::ValueId indices_within(NodeContext& context, ir::ValueId indices, ir::ValueId x, int64_t axis) {
+  Compose c(context);
+  for (const DataExtent& extent : context.data_shape(indices).extents) {
+    const auto d = static_cast<int64_t>(extent.axis);
+    const int64_t own = c.shape(x)[extent.axis], given = c.shape(indices)[extent.axis];
+    const DataShape data = context.data_shape(x);
+    const DataExtent* counted = data.along(d);
+    if (d == axis || (given <= own && !context.is_sample())) continue;
+    if (counted != nullptr && context.same_count(counted->count, extent.count)) continue;
+    // In a sample, the less of two extents is no formula.
+    const ir::ValueId longer = longer_by(context, filled_along(context, indices, d, "zero"), own, d);
+    const ir::ValueId fits = c.binary("less_equal", extent.count, *count_along(context, x, d));
+    indices = take_first(context, value_if(context, c.slice(longer, d, 0, own), fits), extent.count, d);
+  }
+  return indices;
+}
+
+}  // namespace
+
 void convert_gather(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
   const std::string op = context.node().op_type == "Gather" ? "gather" : "gather_elements";
@@ -346,6 +370,8 @@ void convert_gather(NodeContext& context) {
   ir::ValueId indices = context.input(1);
   if (x != context.input(0))
     indices = counted_from_end(context, indices, *count_along(context, context.input(0), axis));
+  if (op == "gather_elements" && context.rank(indices) == context.rank(x))
+    indices = indices_within(context, indices, x, axis);
   context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 
