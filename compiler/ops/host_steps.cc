@@ -1,5 +1,5 @@
 /// find_nonzero, compress, select_boxes, distinct, take_first, trim: results whose extent depends on data, at
-/// the largest extent that the inputs' shapes allow; couple_pairs, roi_align, fourier.
+/// the largest extent that the inputs' shapes allow; couple_pairs, roi_align, fourier, pictures.
 #include "compiler/ops/host_steps.h"
 
 #include <algorithm>
@@ -148,6 +148,26 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   static_cast<void>(attr_float(context.attrs, "spatial_scale", 1));
   for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
+}
+
+/// The file of a picture.
+void check_file(const ir::InferContext& context) {
+  const Shape& file = input_of(context, 0, set_of(DType::kUInt8)).shape;
+  if (file.size() != 1) fail("the file has shape " + to_string(file));
+}
+
+std::vector<ir::ValueType> infer_picture_extents(const ir::InferContext& context) {
+  check_file(context);
+  return {made_type(DType::kInt64, {2})};
+}
+
+std::vector<ir::ValueType> infer_picture(const ir::InferContext& context) {
+  check_file(context);
+  const ir::ValueType& canvas = input_of(context, 1, set_of(DType::kUInt8));
+  if (canvas.shape.size() != 3 || (canvas.shape[2] != 1 && canvas.shape[2] != 3))
+    fail("the canvas has shape " + to_string(canvas.shape));
+  static_cast<void>(attr_int(context.attrs, "reversed"));
+  return {canvas};
 }
 
 std::vector<ir::ValueType> infer_running(const ir::InferContext& context) {
@@ -319,6 +339,17 @@ std::vector<ir::OpDef> host_step_ops() {
           "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
           "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
           "is_max, half_pixel (ints), spatial_scale (float)"),
+      host_op(
+          "picture_extents", 1, &infer_picture_extents,
+          [](const ir::ReferenceContext& context) { run_host("picture_extents", context); },
+          "the height and the width (i64 [2]) of the picture whose file is x (u8 [n]); zeros for a file that "
+          "cannot be decoded"),
+      host_op(
+          "decode_picture", 2, &infer_picture,
+          [](const ir::ReferenceContext& context) { run_host("decode_picture", context); },
+          "a canvas (input 1, u8 [h,w,1 or 3]) with the picture whose file is x (u8 [n]) at its first rows "
+          "and "
+          "columns, as far as it reaches; attribute reversed (int): 1 for blue first"),
       host_op(
           "running_totals", 1, &infer_running,
           [](const ir::ReferenceContext& context) { run_host("running_totals", context); },

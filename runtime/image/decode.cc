@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/image/image.h"
@@ -101,6 +103,33 @@ Image decode(std::span<const std::byte> file, int64_t max_pixels) {
   if (head.starts_with("\xff\xd8\xff")) return decode_jpeg(file, max_pixels);
   if (head == std::string_view("\x89PNG\r\n\x1a\n", 8)) return decode_png(file, max_pixels);
   throw Error(ErrorCode::kUnsupportedMediaType, "the picture is neither JPEG nor PNG");
+}
+
+namespace {
+
+/// Nothing where the file is no picture that could be decoded.
+std::optional<Image> decoded(std::span<const std::byte> file) {
+  try {
+    return decode_any(file);
+  } catch (const RefusedPicture&) {
+    throw;
+  } catch (const Error& error) {
+    const bool is_broken =
+        error.code() == ErrorCode::kInvalidImage || error.code() == ErrorCode::kUnsupportedMediaType;
+    if (!is_broken) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Image decode_or_empty(std::span<const std::byte> file, int channels, bool reversed) {
+  const std::optional<Image> found = decoded(file);
+  Image picture = found ? convert_channels(*found, channels) : Image{0, 0, channels, {}};
+  const auto step = static_cast<size_t>(channels);
+  for (size_t i = 0; reversed && i + step <= picture.pixels.size(); i += step)
+    std::swap(picture.pixels[i], picture.pixels[i + step - 1]);
+  return picture;
 }
 
 }  // namespace tensormill::image

@@ -6,6 +6,7 @@ import unittest
 import zlib
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from one_node import RANDOM, OneNode
@@ -122,7 +123,38 @@ def read_by_pillow(file, mode="RGB"):
 
 class Pictures(OneNode):
     def decode(self, file, right, pixel_format="RGB"):
-        self.check("ImageDecoder", 20, [np.frombuffer(file, np.uint8)], [right], pixel_format=pixel_format)
+        """The file as the model's and as a run's."""
+        for constants in ((0,), ()):
+            self.check("ImageDecoder", 20, [np.frombuffer(file, np.uint8)], [right], constants=constants, pixel_format=pixel_format)
+        self.assertTrue(self.said.startswith("ok 0 "), self.said)
+
+    def answer(self, model, feed, buckets=""):
+        self.said = super().answer(model, feed, buckets)
+        return self.said
+
+    def test_large_pictures(self):
+        """Pictures that are larger than the room that a run begins with."""
+        for shape in ((70, 3, 3), (2, 600, 3), (90, 700, 3)):
+            picture = RANDOM.integers(0, 256, shape).astype(np.uint8)
+            self.decode(png(picture), picture)
+            self.decode(bmp(picture), picture[:, :, ::-1], "BGR")
+
+    def test_a_picture_that_goes_on(self):
+        """What is computed of a picture that a run decodes."""
+        picture = RANDOM.integers(0, 256, (6, 9, 3)).astype(np.uint8)
+        file = np.frombuffer(png(picture), np.uint8)
+        graph = helper.make_graph(
+            [helper.make_node("ImageDecoder", ["f"], ["p"]), helper.make_node("Cast", ["p"], ["n"], to=TensorProto.FLOAT),
+             helper.make_node("Transpose", ["n"], ["y"], perm=[2, 0, 1]), helper.make_node("ReduceMean", ["n", "a"], ["m"])], "net",
+            [helper.make_tensor_value_info("f", TensorProto.UINT8, file.shape)],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "ym"], [numpy_helper.from_array(np.array([0, 1]), "a")])
+
+        def expect(answer, outputs):
+            self.assertTrue(answer.startswith("ok 0 "), answer)
+            np.testing.assert_array_equal(outputs["0"], picture.transpose(2, 0, 1).astype(np.float32))
+            np.testing.assert_allclose(outputs["1"], picture.mean((0, 1), keepdims=True), rtol=1e-5)
+
+        self.run_model(graph, 20, {"f": file}, expect)
 
     def test_formats(self):
         picture = RANDOM.integers(0, 256, (5, 7, 3)).astype(np.uint8)

@@ -179,44 +179,42 @@ void convert_tensor_scatter(NodeContext& context) {
 
 namespace {
 
-/// The picture, or nothing where the file is no picture that could be decoded.
-std::optional<image::Image> decoded(std::span<const std::byte> file) {
-  try {
-    return image::decode_any(file);
-  } catch (const image::RefusedPicture&) {
-    throw;
-  } catch (const Error& error) {
-    const bool is_broken =
-        error.code() == ErrorCode::kInvalidImage || error.code() == ErrorCode::kUnsupportedMediaType;
-    if (!is_broken) throw;
-    return std::nullopt;
-  }
+/// The picture whose file is a run's: its size is known once it is decoded.
+V picture_of_run(NodeContext& context, int channels, bool reversed) {
+  Compose c(context);
+  context.require_fixed_shape(0);
+  const V file = context.input(0), extents = context.add("picture_extents", {file});
+  std::vector<BoundedInt> sides;
+  for (int64_t side = 0; side < 2; ++side)
+    sides.push_back(bounded_value(context, c.slice(extents, 0, side, 1), "encoded_stream"));
+  const V canvas = c.filled(DType::kUInt8, {sides[0].most, sides[1].most, channels}, 0);
+  V picture = context.add("decode_picture", {file, canvas}, {{"reversed", int64_t{reversed}}});
+  for (size_t side = 0; side < 2; ++side)
+    picture = take_first(context, picture, as_count(context, sides[side]), static_cast<int64_t>(side));
+  return picture;
 }
 
 }  // namespace
 
 // Opset 20: a picture's file becomes [height,width,channels], and a file that cannot be decoded an empty
-// picture. Its size is the data's, so the file must be known.
+// picture.
 void convert_image_decoder(NodeContext& context) {
   const std::string format = context.string_attr("pixel_format", "RGB");
   if (format != "RGB" && format != "BGR" && format != "Grayscale")
     context.invalid("pixel_format is \"" + format + "\"");
-  const Tensor& file = context.known(0, "encoded_stream");
-  if (file.dtype() != DType::kUInt8 || file.shape().size() != 1)
-    context.invalid("encoded_stream has shape " + to_string(file.shape()));
-  const int wanted = format == "Grayscale" ? 1 : 3;
-  const std::optional<image::Image> found =
-      decoded({static_cast<const std::byte*>(file.data()), file.num_bytes()});
-  const image::Image picture =
-      found ? image::convert_channels(*found, wanted) : image::Image{0, 0, wanted, {}};
-  Tensor result(DType::kUInt8, {picture.height, picture.width, picture.channels});
-  const std::span<uint8_t> pixels = result.values<uint8_t>();
-  const auto channels = static_cast<size_t>(picture.channels);
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    const size_t channel = i % channels;
-    pixels[i] = picture.pixels[i - channel + (format == "BGR" ? channels - 1 - channel : channel)];
+  const ir::ValueType& type = context.type(context.input(0));
+  if (type.dtype != DType::kUInt8 || type.shape.size() != 1)
+    context.invalid("encoded_stream is " + ir::to_string(type));
+  const int channels = format == "Grayscale" ? 1 : 3;
+  if (!context.is_known(0)) {
+    context.set_output(0, picture_of_run(context, channels, format == "BGR"));
+    return;
   }
-  context.set_output(0, context.constant(std::move(result)));
+  const Tensor& file = context.known(0, "encoded_stream");
+  const image::Image picture = image::decode_or_empty(
+      {static_cast<const std::byte*>(file.data()), file.num_bytes()}, channels, format == "BGR");
+  const Shape shape{picture.height, picture.width, picture.channels};
+  context.set_output(0, context.constant(Tensor::from<uint8_t>(shape, picture.pixels)));
 }
 
 }  // namespace tensormill::frontend::onnx
