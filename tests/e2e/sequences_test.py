@@ -159,11 +159,12 @@ class Sequences(SequenceChecks):
             actual = self.run_model({"x": x, "y": y, "wanted": np.bool_(wanted), "place": np.int64(place)})
             self.assertEqual(bool(actual["has"]), wanted)
             np.testing.assert_array_equal(actual["got"], [x, y][place] if wanted else y)
-        self.path.write_bytes(sequence_models.model(sequence_models.MAYBE_LIST.replace("=> (bool has", "=> (float[K] q_list, bool has"), 18))
-        done = mill.run_program("compile", self.path, "-o", self.package)
-        self.assertNotEqual(done.returncode, 0)
-        for word in ("q_list", "optional sequence"):
-            self.assertIn(word, done.stderr)
+        self.compile(sequence_models.model(sequence_models.MAYBE_LIST.replace("=> (bool has", "=> (float[K] q_list, bool has"), 18))
+        for wanted in (True, False):
+            actual = self.run_model({"x": x, "y": y, "wanted": np.bool_(wanted), "place": np.int64(0)})
+            self.assertEqual((bool(actual["has"]), bool(actual["q_list.present"])), (wanted, wanted))
+            for name, array in (("q_list/0", x), ("q_list/1", y)):
+                np.testing.assert_array_equal(actual[name], array if wanted else np.zeros_like(actual[name]))
 
     def test_optional_values_as_large_as_data_says(self):
         x = self.some(6, 2)

@@ -5,6 +5,7 @@
 #include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/tensor_data.h"
@@ -336,24 +337,6 @@ private:
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));
   }
 
-  /// As an output, a sequence is there or not while the model is imported.
-  [[noreturn]] void throw_optional_sequence(const std::string& name, ir::ValueId present) {
-    const NodeProto none;
-    const std::set<std::string> reserved;
-    DataExtents extents(graph_);
-    const NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.form,
-                           ir::kAbsent);
-    const std::string what = "whether the optional sequence \"" + name + "\", an output, holds one";
-    std::vector<ErrorDetail> details;
-    try {
-      static_cast<void>(node.known_value(present, what.c_str()));
-    } catch (const ValueRequired& required) {
-      for (const std::string& input : required.inputs) details.push_back({input, what});
-    }
-    throw Error(ErrorCode::kShapeRequired, what + " must be known while the model is imported",
-                std::move(details));
-  }
-
   [[noreturn]] static void throw_mixed(const MixedExtent& mixed) {
     const std::string what = "an operand of node \"" + mixed.node +
                              "\", whose extent depends on data and which is not computed element by element";
@@ -379,13 +362,19 @@ private:
 
   /// A stack whose length is known is a list as others are. Else it is one output, as large as the largest
   /// element of the run, and NAME.extents has each one's own where they differ.
-  void add_stack(const std::string& name, const Binding& all, std::vector<ir::ValueId>& outputs) {
+  /// Of an optional sequence the elements are zeros where there is none.
+  void add_stack(const std::string& name, Binding all, std::vector<ir::ValueId>& outputs) {
     const NodeProto none;
     const std::set<std::string> reserved = top_level_names(model_.graph);
     DataExtents extents(graph_);
     NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.form,
                      ir::kAbsent);
     const StructureContext context{builder_, node, scope_, {}};
+    if (all.present != ir::kAbsent) {
+      Compose c(node);
+      const Shape each(c.shape(all.tensor).size(), 1);
+      all.tensor = c.where(c.reshape(all.present, each), all.tensor, c.filled(c.dtype(all.tensor), each, 0));
+    }
     if (node.data_shape(all.tensor).extents.empty()) {
       for (int64_t i = 0; i < node.type(all.tensor).shape[0]; ++i)
         outputs.push_back(renamed(element_at(context, all, i), name, name + "/" + std::to_string(i)));
@@ -395,11 +384,10 @@ private:
     if (!all.uneven.empty()) outputs.push_back(renamed(all.extents, name, name + ".extents"));
   }
 
-  /// An optional value that data decides about is what it may hold, zeros where it holds nothing, and
-  /// NAME.present.
-  void add_optional(const std::string& name, const Binding& value, std::vector<ir::ValueId>& outputs) {
-    outputs.push_back(renamed(value.tensor, name, name));
-    outputs.push_back(graph_.add_node("reshape", {value.present}, {{"shape", Shape{}}}, {name},
+  /// Whether there is an optional value that data decides about. What it may hold is zeros where there is
+  /// none.
+  void add_present(const std::string& name, ir::ValueId present, std::vector<ir::ValueId>& outputs) {
+    outputs.push_back(graph_.add_node("reshape", {present}, {{"shape", Shape{}}}, {name},
                                       {graph_.unique_name(name + ".present")})[0]);
   }
 
@@ -417,12 +405,13 @@ private:
       // A sequence becomes one output an element, or one of all where a run works out how many there are; an
       // empty optional value none.
       if (found->kind == Binding::Kind::kMaybe) {
-        add_optional(name, *found, outputs);
+        outputs.push_back(renamed(found->tensor, name, name));
+        add_present(name, found->present, outputs);
         continue;
       }
       if (found->kind == Binding::Kind::kStack) {
-        if (found->present != ir::kAbsent) throw_optional_sequence(name, found->present);
         add_stack(name, *found, outputs);
+        if (found->present != ir::kAbsent) add_present(name, found->present, outputs);
         continue;
       }
       for (size_t i = 0; i < found->elements.size(); ++i)

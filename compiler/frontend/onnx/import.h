@@ -96,7 +96,8 @@ struct ImportOptions {
   /// each becomes an input "NAME/0", "NAME/1" ...; nothing: the optional value is empty. Of an input that is
   /// not listed, input_shapes say the elements under those names; where they don't, kShapeRequired. Sequences
   /// among the outputs become outputs of such names, or, where a run works out how many elements there are,
-  /// one "NAME" of all and "NAME.extents"; optional values that data decides about "NAME" and "NAME.present".
+  /// one "NAME" of all and "NAME.extents"; optional values and sequences that data decides about have
+  /// "NAME.present", too.
   std::map<std::string, std::optional<std::vector<ir::ValueType>>> input_elements;
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
