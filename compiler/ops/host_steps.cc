@@ -170,6 +170,16 @@ std::vector<ir::ValueType> infer_picture(const ir::InferContext& context) {
   return {canvas};
 }
 
+std::vector<ir::ValueType> infer_require(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, kNumeric);
+  const ir::ValueType& holds = input_of(context, 1, kBools);
+  static_cast<void>(attr_string(context.attrs, "what", ""));
+  if (num_elements(x.shape) != 1 || num_elements(holds.shape) != 1)
+    fail("x is " + to_string(x.shape) + ", the condition " + to_string(holds.shape) +
+         "; expected one element");
+  return {x};
+}
+
 std::vector<ir::ValueType> infer_running(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kFloats | kWideInts);
   normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
@@ -339,6 +349,11 @@ std::vector<ir::OpDef> host_step_ops() {
           "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
           "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
           "is_max, half_pixel (ints), spatial_scale (float)"),
+      host_op(
+          "require", 2, &infer_require,
+          [](const ir::ReferenceContext& context) { run_host("require", context); },
+          "x, of one element; where the condition (bool [1]) does not hold, the error of attribute what "
+          "(string), in which the number stands for \"{}\""),
       host_op(
           "picture_extents", 1, &infer_picture_extents,
           [](const ir::ReferenceContext& context) { run_host("picture_extents", context); },

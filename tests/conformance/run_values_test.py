@@ -20,9 +20,10 @@ class OfRun(OneNode):
         return answer
 
     def refused(self, *node, **attributes):
-        """The run fails with an error."""
+        """The run fails with an error, which is what is returned."""
         answer = self.answer_to(*node, **attributes)
         self.assertTrue(answer.startswith("error "), answer)
+        return answer
 
 
 def integer(value, dtype=np.int64):
@@ -54,7 +55,8 @@ class Depths(OfRun):
         self.check("OneHot", 11, [indices, integer(6), values], [self.hot(indices, 6)], free={0: {0: "N"}}, buckets="N=3")
 
     def test_a_depth_below_0(self):
-        self.refused("OneHot", 11, [np.array([1]), integer(-2), np.array([0, 1], np.float32)])
+        said = self.refused("OneHot", 11, [np.array([1]), integer(-2), np.array([0, 1], np.float32)])
+        self.assertIn('node "OneHot_0": depth is -2, expected 0 to', said)
 
 
 class Windows(OfRun):
@@ -71,7 +73,7 @@ class Windows(OfRun):
         self.check("HannWindow", 17, [integer(6)], [(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(6) / 6))],
                    output_datatype=TensorProto.DOUBLE)
         for size in (-1, 2**40):
-            self.refused("HannWindow", 17, [integer(size)])
+            self.assertIn(f"size is {size}, expected 0 to", self.refused("HannWindow", 17, [integer(size)]))
 
     def mel(self, bins, length, rate, low, high):
         rows = length // 2 + 1
@@ -142,7 +144,8 @@ class Dropouts(OfRun):
         x = floats(3, 4)
         for ratio in (1.0, -0.1, np.nan):
             with self.subTest(ratio=ratio):
-                self.refused("Dropout", 13, [x, np.array(ratio, np.float32), np.array(True)])
+                said = self.refused("Dropout", 13, [x, np.array(ratio, np.float32), np.array(True)])
+                self.assertIn(f"ratio is {ratio:g}, expected [0,1)", said)
                 self.check("Dropout", 13, [x, np.array(ratio, np.float32), np.array(False)], [x])
 
 

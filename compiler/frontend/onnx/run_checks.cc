@@ -12,12 +12,17 @@ namespace {
 
 using V = ir::ValueId;
 
+/// `holds`, or that nothing has to: in a branch that is not taken.
+V unless_left(NodeContext& context, V holds) {
+  Compose c(context);
+  const V guard = context.guard();
+  return guard == ir::kAbsent ? holds : c.binary("or", holds, c.unary("not", guard));
+}
+
 /// 0 where it holds, else `extent`, which no gather of so many finds.
 V place_if(NodeContext& context, V holds, int64_t extent) {
   Compose c(context);
-  const V guard = context.guard();
-  if (guard != ir::kAbsent) holds = c.binary("or", holds, c.unary("not", guard));
-  return c.where(holds, c.ints({0}, {1}), c.ints({extent}, {1}));
+  return c.where(unless_left(context, holds), c.ints({0}, {1}), c.ints({extent}, {1}));
 }
 
 /// An axis of an operand whose extent data decides.
@@ -39,6 +44,10 @@ V zero_if(NodeContext& context, V holds) {
 V value_if(NodeContext& context, V x, V holds) {
   Compose c(context);
   return c.squeeze(c.gather(c.unsqueeze(x, 0), place_if(context, holds, 1), 0), 0);
+}
+
+V checked_number(NodeContext& context, V number, V holds, const std::string& what) {
+  return context.add("require", {number, unless_left(context, holds)}, {{"what", what}});
 }
 
 std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,

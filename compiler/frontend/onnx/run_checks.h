@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compiler/frontend/onnx/converter.h"
@@ -14,6 +15,10 @@ namespace tensormill::frontend::onnx {
 ir::ValueId zero_if(NodeContext& context, ir::ValueId holds);
 /// x; a run fails as zero_if says.
 ir::ValueId value_if(NodeContext& context, ir::ValueId x, ir::ValueId holds);
+/// number, which has one element; a run fails as zero_if says, with an error of the text `what`, in which the
+/// number stands for "{}".
+ir::ValueId checked_number(NodeContext& context, ir::ValueId number, ir::ValueId holds,
+                           const std::string& what);
 /// Operands of an operator on their elements at the same index, broadcast, or, with `joined`, of a
 /// concatenation along that axis: where two axes meet whose extents data decides and of which it cannot be
 /// told that they are the same, they get the same count. A run fails in which they are not.

@@ -379,7 +379,9 @@ V col2im_of_run(NodeContext& context) {
   fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
-  BoundedInt channels{x[1], value_if(context, whole, fits)};
+  const std::string misfit =
+      "image_shape and block_shape do not fit " + std::to_string(x[1]) + " rows of " + std::to_string(x[2]);
+  BoundedInt channels{x[1], checked_number(context, whole, fits, misfit)};
   if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
   // Of each row its channel and tap, of each column its window.
   V channel = c.ints(c.count_to(x[1]), {x[1], 1}), window = c.ints(c.count_to(x[2]), {1, x[2]});

@@ -143,7 +143,8 @@ ir::ValueId ratio_of_run(NodeContext& context, ir::ValueId training) {
   const ir::ValueId ratio = c.cast(one_number(context, 1, "ratio"), DType::kFloat64);
   const ir::ValueId is_part = c.binary("and", c.binary("greater_equal", ratio, c.number(ratio, 0)),
                                        c.binary("less", ratio, c.number(ratio, 1)));
-  return value_if(context, ratio, c.binary("or", is_part, c.unary("not", training)));
+  return checked_number(context, ratio, c.binary("or", is_part, c.unary("not", training)),
+                        "ratio is {}, expected [0,1)");
 }
 
 /// Dropout where a run says whether it trains, or how much is dropped.

@@ -19,24 +19,32 @@ V in_number(Compose& c, const ResizeAxis& axis, DType dtype) {
   return c.cast(axis.in_of_run == ir::kAbsent ? c.ints({axis.in}, {1}) : axis.in_of_run, dtype);
 }
 
-/// Of how large an axis becomes (a float, as [1]), which has to be an extent where `holds`.
-void set_out(NodeContext& context, ResizeAxis& axis, V out, V holds, const char* what) {
+/// How large an axis becomes (a float, as [1]).
+void set_out(NodeContext& context, ResizeAxis& axis, V out, const char* what) {
   Compose c(context);
-  const V fits = c.binary("and", holds, is_within(context, out, 0, static_cast<double>(kMaxResized)));
-  const BoundedInt extent = bounded_value(context, c.cast(value_if(context, out, fits), DType::kInt64), what);
+  out = checked_number(context, out, is_within(context, out, 0, static_cast<double>(kMaxResized)),
+                       std::string(what) + " make an axis of {} elements");
+  const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what);
   axis.out = std::max<int64_t>(extent.most, 0);
   axis.out_of_run = as_count(context, extent);
+}
+
+V checked_scale(NodeContext& context, V scale) {
+  Compose c(context);
+  return checked_number(context, scale, c.binary("greater", scale, c.number(scale, 0)),
+                        "a scale is {}, expected above 0");
 }
 
 /// What the axis becomes by its scale, of a run or of an extent that data decides.
 void set_scaled(NodeContext& context, ResizeAxis& axis) {
   Compose c(context);
-  const V scale =
-      axis.computed != ir::kAbsent ? axis.computed : c.doubles(DType::kFloat32, {axis.scale}, {1});
+  const bool is_of_run = axis.computed != ir::kAbsent;
+  if (is_of_run) axis.computed = checked_scale(context, axis.computed);
+  const V scale = is_of_run ? axis.computed : c.doubles(DType::kFloat32, {axis.scale}, {1});
   // In float32, as other runtimes have it: the product may round up to the next integer.
   const V out = c.unary("floor", c.mul(in_number(c, axis, DType::kFloat32), scale));
-  if (axis.computed != ir::kAbsent) {
-    set_out(context, axis, out, c.binary("greater", scale, c.number(scale, 0)), "scales");
+  if (is_of_run) {
+    set_out(context, axis, out, "scales");
   } else {
     axis.out_of_run = c.cast(out, DType::kInt64);
   }
@@ -116,11 +124,12 @@ void set_aspect_of_run(NodeContext& context, std::vector<ResizeAxis>& axes,
     const V scale = c.div(c.cast(size, DType::kFloat64), in);
     common = common == ir::kAbsent ? scale : c.binary(is_least ? "min" : "max", common, scale);
   }
+  common = checked_scale(context, common);
   for (const size_t d : which) {
     if (axes[d].in < 1) context.invalid("an axis of no elements has no aspect ratio");
     axes[d].computed = common;
     const V out = c.unary("floor", c.plus(c.mul(common, in_number(c, axes[d], DType::kFloat64)), 0.5));
-    set_out(context, axes[d], out, c.binary("greater", common, c.number(common, 0)), "sizes");
+    set_out(context, axes[d], out, "sizes");
   }
 }
 

@@ -30,7 +30,8 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
 
 BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what) {
   if (!context.is_computable(number) && !bounds_of(context, number, std::nullopt))
-    number = value_if(context, number, is_within(context, number, 0, static_cast<double>(limit)));
+    number = checked_number(context, number, is_within(context, number, 0, static_cast<double>(limit)),
+                            std::string(what) + " is {}, expected 0 to " + std::to_string(limit));
   return bounded_value(context, number, what);
 }
 

@@ -227,7 +227,9 @@ BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
   if (is_of_run(context, 1)) {
     const V given = one_integer(context, 1, "dft_length");
     const V is_length = is_within(context, given, 1, static_cast<double>(kMaxLength));
-    length = bounded_value(context, value_if(context, given, is_length), "dft_length");
+    const V checked = checked_number(context, given, is_length,
+                                     "dft_length is {}, expected 1 to " + std::to_string(kMaxLength));
+    length = bounded_value(context, checked, "dft_length");
   } else if (context.has_input(1)) {
     length.most = known_length(context, 1, "dft_length");
   } else {
@@ -250,7 +252,9 @@ V along_axis_of_run(NodeContext& context, DftForm form) {
   const V from_front =
       c.where(c.binary("less", given, zero), c.plus(given, static_cast<double>(rank)), given);
   const V is_axis = is_within(context, from_front, 0, static_cast<double>(last - 1));
-  const V axis = value_if(context, from_front, is_axis);
+  const V axis =
+      checked_number(context, from_front, is_axis,
+                     "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
   std::vector<Transform> each;
   for (int64_t d = 0; d < last; ++d)
     each.push_back(along_axis(context, x, d, dft_length(context, d, form), form));
@@ -329,9 +333,11 @@ V frames_of_run(NodeContext& context, V x, bool is_half) {
   V fits = c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
   if (context.has_input(2) && context.has_input(3))
     fits = c.binary("and", fits, c.binary("equal", counted, one_integer(context, 3, "frame_length")));
+  const char* const kMisfit = "frame_length and frame_step do not fit the signal and the window";
   const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
   const V number = c.plus(c.div(behind, c.binary("max", step, one)), 1);
-  const BoundedInt frames = bounded_value(context, value_if(context, number, fits), "frame_step");
+  const BoundedInt frames =
+      bounded_value(context, checked_number(context, number, fits, kMisfit), "frame_step");
   const V starts = c.mul(c.ints(c.count_to(frames.most), {frames.most, 1}), step);
   const V places = c.add(starts, c.ints(c.count_to(most), {1, most}));
   const V parts =
@@ -388,13 +394,15 @@ V mel_weights_of_run(NodeContext& context) {
   const V one = c.ints({1}, {1}), zero = c.ints({0}, {1});
   V length = one_integer(context, 1, "dft_length");
   if (is_of_run(context, 1))
-    length = value_if(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)));
+    length = checked_number(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)),
+                            "dft_length is {}, expected 0 to " + std::to_string(kMaxLength));
   const auto real = [&](size_t index, const char* what) {
     return c.cast(one_number(context, index, what), DType::kFloat64);
   };
   const V low = real(3, "lower_edge_hertz"), high = real(4, "upper_edge_hertz");
   V rate = real(2, "sample_rate");
-  rate = value_if(context, rate, c.binary("greater", rate, c.number(rate, 0)));
+  rate = checked_number(context, rate, c.binary("greater", rate, c.number(rate, 0)),
+                        "sample_rate is {}, expected above 0");
   const BoundedInt bins =
       bounded_count(context, one_integer(context, 0, "num_mel_bins"), kMaxLength, "num_mel_bins");
   const BoundedInt rows = bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length");
