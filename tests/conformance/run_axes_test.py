@@ -128,6 +128,7 @@ class Reductions(OfARun):
         x = floats(2, 3)
         for axes, keepdims in itertools.product(((2,), (-3,), (0, 0), (1, -1), (2**40,), (-2**63,)), (0, 1)):
             self.refuse(OUTSIDE, "ReduceSum", 13, [x, ints(*axes)], [x], keepdims=keepdims)
+            self.refuse(OUTSIDE, "ReduceSum", 13, [x[:1, :1], ints(*axes)], [x], keepdims=keepdims)
         self.refuse("3 axes of rank 2", "ReduceSum", 13, [x, ints(0, 1, 2)], [x])
 
 
@@ -186,7 +187,9 @@ class Shapes(OfARun):
         self.check("Squeeze", 24, [x > 0, ints(2)], [x[:, :, 0] > 0])
         for axes in ((1,), (0, 0), (5,), (-6,), (0, 1), (3, 4, 0)):
             self.refuse(OUTSIDE, "Squeeze", 13, [x, ints(*axes)], [x])
-        self.check("Squeeze", 13, [floats(1, 1), ints(1, 0)], [np.float32(0)], digits=-2)
+        self.check("Squeeze", 13, [x[:, :1, :, :1], ints(1, 0, 4, 3, 2)], [x[0, 0, 0, 0, 0]])
+        for one in (floats(4), np.zeros(0, np.float32), floats(1)):
+            self.refuse(OUTSIDE, "Squeeze", 13, [one, ints(0 if len(one) != 1 else 1)], [x])
         self.check("Squeeze", 13, [np.zeros((1, 0, 1), np.int8), ints(2)], [np.zeros((1, 0), np.int8)])
 
     def test_unsqueeze(self):
@@ -198,6 +201,7 @@ class Shapes(OfARun):
             self.refuse(OUTSIDE, "Unsqueeze", 13, [x, ints(*axes)], [x])
         one = np.array(2.5, np.float32)
         self.check("Unsqueeze", 13, [one, ints(0, -1)], [one[None, None]])
+        self.refuse(OUTSIDE, "Unsqueeze", 13, [one, ints(1)], [one])
         self.check("Unsqueeze", 13, [np.zeros((0, 2), np.float32), ints(1)], [np.zeros((0, 1, 2), np.float32)])
 
     def test_axes_of_free_dims(self):
@@ -336,6 +340,7 @@ class Pads(OfARun):
             self.refuse(OUTSIDE, "Pad", 19, [x, ints(-2, -2)], [x], mode=mode)
         self.refuse(OUTSIDE, "Pad", 19, [x, ints(-3, 1)], [x], mode="wrap")
         self.refuse(OUTSIDE, "Pad", 19, [x[:0], ints(0, 1)], [x], mode="edge")
+        self.refuse(OUTSIDE, "Pad", 19, [np.zeros((0, 1), np.float32), ints(1, -2, 0, 1)], [x], mode="edge")
         self.check("Pad", 19, [x[:0], ints(2, 1)], [np.zeros(3, np.float32)])
         self.refuse(OUTSIDE, "Pad", 19, [x, ints(0, 1), None, ints(1)], [x])
         self.refuse("pads has 3 values, expected 2", "Pad", 19, [x, ints(0, 1, 1), None, ints(0)], [x])

@@ -38,12 +38,16 @@ struct CountedAxis {
 V zero_if(NodeContext& context, V holds) {
   Compose c(context);
   // Of one element nothing would be left to look up.
-  return c.gather(c.ints({0, 1}, {2}), place_if(context, holds, 2), 0);
+  return c.gather(c.ints({0, 0}, {2}), place_if(context, holds, 2), 0);
 }
 
 V value_if(NodeContext& context, V x, V holds) {
   Compose c(context);
-  return c.squeeze(c.gather(c.unsqueeze(x, 0), place_if(context, holds, 1), 0), 0);
+  const V all = c.unsqueeze(x, 0);
+  // The same of the one that x has.
+  if (num_elements(c.shape(x)) == 1)
+    return c.squeeze(c.gather(c.concat({all, all}, 0), place_if(context, holds, 2), 0), 0);
+  return c.squeeze(c.gather(all, place_if(context, holds, 1), 0), 0);
 }
 
 V checked_number(NodeContext& context, V number, V holds, const std::string& what) {

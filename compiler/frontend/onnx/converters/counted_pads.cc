@@ -53,9 +53,9 @@ V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, i
   // Of nothing nothing goes on.
   const V goes_on = c.binary("and", c.binary("less", none, left), c.binary("less", none, total));
   const V holds = c.binary("or", c.binary("equal", total, none), goes_on);
-  from = c.add(c.binary("max", c.binary("min", from, last), none), zero_if(context, holds));
+  from = c.binary("max", c.binary("min", from, last), none);
   const V all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
-  return take_first(context, all, c.binary("max", total, none), axis);
+  return take_first(context, all, c.add(c.binary("max", total, none), zero_if(context, holds)), axis);
 }
 
 namespace {
@@ -111,9 +111,9 @@ void pad_as_run(NodeContext& context) {
     const V sum = c.add(c.add(before, *count_along(context, x, pads.axis)), behind), none = c.ints({0}, {1});
     // Pads of a run may take elements away.
     const V is_short = c.binary("less", sum, none), fits = zero_if(context, c.unary("not", is_short));
-    const BoundedInt total = bounded_value(context, c.where(is_short, none, sum), "pads");
+    const BoundedInt total = bounded_value(context, c.add(c.where(is_short, none, sum), fits), "pads");
     x = mode == "constant"
-            ? moved_along(context, x, pads.axis, c.add(before, fits), total, value)
+            ? moved_along(context, x, pads.axis, before, total, value)
             : continued_along(context, x, pads.axis, before, behind, std::max<int64_t>(total.most, 0), mode);
   }
   context.set_output(0, x);
@@ -121,11 +121,25 @@ void pad_as_run(NodeContext& context) {
 
 V centered(NodeContext& context, V x, int64_t axis, const BoundedInt& wanted) {
   Compose c(context);
-  const V extent = as_count(context, wanted), none = c.ints({0}, {1});
-  V before = c.div(c.sub(extent, *count_along(context, x, axis)), c.ints({2}, {1}));
-  if (!wanted.is_known()) before = c.add(before, zero_if(context, c.binary("less_equal", none, extent)));
+  const V extent = as_count(context, wanted);
+  const V before = c.div(c.sub(extent, *count_along(context, x, axis)), c.ints({2}, {1}));
   return moved_along(context, x, axis, before, wanted, context.scalar_like(x, 0));
 }
+
+namespace {
+
+/// One of a shape's numbers; a run fails in which it is less than 0.
+BoundedInt extent_of_run(NodeContext& context, const BoundedInt& given) {
+  Compose c(context);
+  if (given.is_known()) {
+    if (given.most < 0) context.invalid("shape has " + std::to_string(given.most));
+    return given;
+  }
+  const V extent = as_count(context, given), holds = c.binary("less_equal", c.ints({0}, {1}), extent);
+  return bounded_value(context, c.add(extent, zero_if(context, holds)), "shape");
+}
+
+}  // namespace
 
 void center_crop_pad_as_run(NodeContext& context) {
   require_told_extents(context);
@@ -136,11 +150,8 @@ void center_crop_pad_as_run(NodeContext& context) {
   if (axes.size() != wanted.size())
     context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
                     std::to_string(axes.size()) + " axes");
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (wanted[i].is_known() && wanted[i].most < 0)
-      context.invalid("shape has " + std::to_string(wanted[i].most));
-    x = centered(context, x, context.normalize_axis(axes[i], rank), wanted[i]);
-  }
+  for (size_t i = 0; i < axes.size(); ++i)
+    x = centered(context, x, context.normalize_axis(axes[i], rank), extent_of_run(context, wanted[i]));
   context.set_output(0, x);
 }
 
@@ -151,13 +162,15 @@ V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
   if (wanted.size() != shape.size())
     context.invalid("output_shape has " + std::to_string(wanted.size()) + " values for shape " +
                     to_string(shape));
-  const V none = c.ints({0}, {1});
   for (size_t d = 0; d < shape.size(); ++d) {
-    const V extent = as_count(context, wanted[d]), own = c.ints({shape[d]}, {1});
-    const V front =
-        zero_if(context, d < 2 ? c.binary("equal", extent, own) : c.binary("less_equal", none, extent));
-    map = moved_along(context, map, static_cast<int64_t>(d), front, d < 2 ? BoundedInt{shape[d]} : wanted[d],
-                      context.scalar_like(map, 0));
+    const auto axis = static_cast<int64_t>(d);
+    const V none = c.ints({0}, {1}), value = context.scalar_like(map, 0);
+    if (d >= 2) {
+      map = moved_along(context, map, axis, none, extent_of_run(context, wanted[d]), value);
+      continue;
+    }
+    const V same = c.binary("equal", as_count(context, wanted[d]), c.ints({shape[d]}, {1}));
+    map = moved_along(context, map, axis, zero_if(context, same), {shape[d]}, value);
   }
   return map;
 }

@@ -103,7 +103,8 @@ void squeeze_as_run(NodeContext& context) {
   const V longer = c.reduce("reduce_max", c.mul(is_long, axes.flags), {0}, true);
   axes.hold = c.binary("and", axes.hold, c.binary("equal", longer, c.ints({0}, {1})));
   // Where no others can be meant, what is left is known.
-  const bool is_fixed = !context.is_sample() && context.data_shape(x).extents.empty();
+  const bool is_fixed =
+      !context.is_sample() && num_elements(shape) != 0 && context.data_shape(x).extents.empty();
   if (is_fixed && std::count(shape.begin(), shape.end(), 1) == axes.number) {
     Shape others = shape;
     std::erase(others, 1);
