@@ -252,6 +252,8 @@ private:
     try {
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
+      if (!generic_->refused.empty())
+        result_.generic_refused = "for some shapes with an extent of 1: " + generic_->refused;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || variants_.graphs.empty()) throw;
       result_.generic_refused = error.message();
@@ -321,12 +323,18 @@ private:
     }
     if (!set.is_dynamic()) return set;
     set.input_shapes = variants_.input_shapes;
-    if (generic_) {
-      set.generic = generic_->model.plan;
-      params.merge({std::move(set.generic->plan), std::move(generic_->model.params)}, set.generic->plan);
-    }
     std::vector<package::ExecPlan*> plans;
+    std::vector<package::GenericPlan> generics;
+    for (size_t i = 0; generic_ && i < generic_->models.size(); ++i) {
+      plan::GenericModel& model = generic_->models[i];
+      generics.push_back(model.plan);
+      params.merge({std::move(model.plan.plan), std::move(model.params)}, generics.back().plan);
+    }
+    for (size_t i = generics.size(); i-- > 1;)
+      set.special.insert(set.special.begin(), std::move(generics[i]));
+    if (!generics.empty()) set.generic = std::move(generics.front());
     if (set.generic) plans.push_back(&set.generic->plan);
+    for (package::GenericPlan& special : set.special) plans.push_back(&special.plan);
     for (package::PlanVariant& variant : set.variants) plans.push_back(&variant.plan);
     result_.params_bytes = params.finish(plans);
     result_.params = params.take_segments();
@@ -403,8 +411,8 @@ private:
       info.verified = verifies(kernel) || options_.verify == VerifyMode::kNone ? verify_name() : "not_run";
       metadata_.kernels.push_back(std::move(info));
     }
-    for (size_t i = 0; generic_ && i < generic_->model.kernels.size(); ++i) {
-      const plan::GenericKernel& kernel = generic_->model.kernels[i];
+    for (size_t i = 0; generic_ && i < generic_->kernels.size(); ++i) {
+      const plan::GenericKernel& kernel = generic_->kernels[i];
       generic_infos.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
                                verify_name(), kernel.origins});
     }

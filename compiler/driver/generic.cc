@@ -38,36 +38,41 @@ ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
 class GenericVerifier {
 public:
   GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies)
-      : compiled_(compiled), verifies_(verifies) {
-    for (const codegen::Object& object : compiled.objects) {
-      libraries_.push_back(codegen::JitLibrary::load(object));
-      entries_.push_back(libraries_.back()->kernel(object.symbol));
-    }
-  }
+      : compiled_(compiled), verifies_(verifies) {}
 
   /// `sample`: which one `graph` is of.
-  void run(const ir::Graph& graph, const std::vector<plan::HiddenConstant>& hidden, size_t sample,
-           const std::vector<int64_t>& dims) const {
+  void run(const plan::GenericModel& model, const ir::Graph& graph,
+           const std::vector<plan::HiddenConstant>& hidden, size_t sample, const std::vector<int64_t>& dims) {
+    load();
     std::map<ir::ValueId, const Tensor*> constants;
     const size_t own_inputs = graph.inputs().size() - hidden.size();
     for (size_t i = 0; i < hidden.size(); ++i)
       constants[graph.inputs()[own_inputs + i]] = &hidden[i].values[sample];
-    const package::ExecPlan plan = package::instantiate(compiled_.model.plan, dims);
+    const package::ExecPlan plan = package::instantiate(model.plan, dims);
     std::set<std::string> seen;
-    for (const plan::GenericGroup& group : compiled_.model.groups) {
+    for (const plan::GenericGroup& group : model.groups) {
       std::string what;
       for (size_t step = group.first_step; step < group.end_step; ++step) {
         what += plan.steps[step].function;
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) check(plan, group, graph, constants);
+      if (seen.insert(what).second) check(model, plan, group, graph, constants);
     }
   }
 
 private:
-  void check(const package::ExecPlan& plan, const plan::GenericGroup& group, const ir::Graph& graph,
-             const std::map<ir::ValueId, const Tensor*>& hidden) const {
+  /// The kernels that are new.
+  void load() {
+    while (entries_.size() < compiled_.objects.size()) {
+      const codegen::Object& object = compiled_.objects[entries_.size()];
+      libraries_.push_back(codegen::JitLibrary::load(object));
+      entries_.push_back(libraries_.back()->kernel(object.symbol));
+    }
+  }
+
+  void check(const plan::GenericModel& model, const package::ExecPlan& plan, const plan::GenericGroup& group,
+             const ir::Graph& graph, const std::map<ir::ValueId, const Tensor*>& hidden) const {
     std::vector<ir::ValueId> inputs;
     const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
     if (!verifies_(kernel)) return;
@@ -89,8 +94,7 @@ private:
         const auto found = tensors.try_emplace(arg, Tensor::zeros(buffer.dtype, buffer.shape)).first;
         buffers.push_back(found->second.data());
       }
-      code = run_kernel(entries_[compiled_.model.step_kernels[step].value()], buffers, {},
-                        plan.steps[step].dims);
+      code = run_kernel(entries_[model.step_kernels[step].value()], buffers, {}, plan.steps[step].dims);
     }
     std::vector<Tensor> outputs;
     for (const int32_t output : group.outputs) {
@@ -124,7 +128,7 @@ ShapesByName shapes_of(const ir::Graph& graph) {
 /// Compares a generic plan of the samples with the model.
 class ShapeComparison {
 public:
-  ShapeComparison(const ir::Variants& variants, const std::vector<const ir::ShapedGraph*>& samples,
+  ShapeComparison(const ir::SampleSet& variants, const std::vector<const ir::ShapedGraph*>& samples,
                   const package::GenericPlan& generic)
       : generic_(generic), starts_(samples) {
     // A pass may have changed the form of what keeps its name.
@@ -169,13 +173,13 @@ private:
   std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
 };
 
-bool is_dependent(const ir::Variants& variants, size_t dim) {
+bool is_dependent(const ir::SampleSet& variants, size_t dim) {
   return std::any_of(variants.dependents.begin(), variants.dependents.end(),
                      [&](const ir::DependentDim& each) { return each.dim == dim; });
 }
 
 /// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
-int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
+int64_t least_above(const ir::SampleSet& variants, size_t dim, int64_t refused) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
   int64_t least = base[dim];
   for (const ir::ShapeCheck& check : variants.checks) {
@@ -189,7 +193,7 @@ int64_t least_above(const ir::Variants& variants, size_t dim, int64_t refused) {
 
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
 /// does not are below its minimums; so is 0 where the model does not take it. Returns those without a 0.
-std::set<std::vector<int64_t>> check_outputs_of(const ir::Variants& variants,
+std::set<std::vector<int64_t>> check_outputs_of(const ir::SampleSet& variants,
                                                 const std::vector<const ir::ShapedGraph*>& samples,
                                                 package::GenericPlan& plan) {
   const std::vector<int64_t>& base = variants.samples.front().dims;
@@ -246,7 +250,7 @@ struct Generalized {
   std::set<std::vector<int64_t>> refused;  ///< of the checks, below the samples
 };
 
-Generalized generalize(const ir::Variants& variants, const std::vector<const ir::ShapedGraph*>& samples,
+Generalized generalize(const ir::SampleSet& variants, const std::vector<const ir::ShapedGraph*>& samples,
                        const CompileOptions& options) {
   std::vector<const ir::Graph*> imported;
   for (const ir::ShapedGraph* sample : samples) imported.push_back(&sample->graph);
@@ -280,17 +284,24 @@ Generalized generalize(const ir::Variants& variants, const std::vector<const ir:
   return result;
 }
 
+/// Whether a dim is less that nothing else decides about.
+bool has_less(const ir::SampleSet& variants, const std::vector<int64_t>& dims, int64_t least) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] < least && !is_dependent(variants, d)) return true;
+  }
+  return false;
+}
+
 /// Where points below the samples are refused, these are samples, too: extents may end or start there. First
 /// all of them, then without extents of 1, which hide what broadcasts; where neither has one form, without.
-Generalized generalize_all(const ir::Variants& variants, const CompileOptions& options) {
+Generalized generalize_all(const ir::SampleSet& variants, const CompileOptions& options) {
   std::vector<const ir::ShapedGraph*> samples;
   for (const ir::ShapedGraph& sample : variants.samples) samples.push_back(&sample);
   Generalized result = generalize(variants, samples, options);
   for (const int64_t least : {1, 2}) {
     std::vector<const ir::ShapedGraph*> more = samples;
     for (const ir::ShapedGraph& small : variants.small) {
-      const bool is_small = *std::min_element(small.dims.begin(), small.dims.end()) < least;
-      if (!is_small) more.push_back(&small);
+      if (!has_less(variants, small.dims, least)) more.push_back(&small);
     }
     if (result.refused.empty() || more.size() == samples.size()) break;
     // The last one is verified: a large one.
@@ -305,35 +316,96 @@ Generalized generalize_all(const ir::Variants& variants, const CompileOptions& o
   return result;
 }
 
+class GenericCompiler {
+public:
+  GenericCompiler(const CompileOptions& options, const codegen::Backend& backend,
+                  const std::function<bool(const plan::Kernel&)>& verifies)
+      : options_(options), backend_(backend), verifier_(compiled_, verifies) {}
+
+  void add(const ir::SampleSet& set) {
+    Generalized generalized = generalize_all(set, options_);
+    for (const plan::GenericKernel& kernel : generalized.model.kernels) check_bounds(kernel);
+    plan::GenericModel& model = generalized.model;
+    const std::vector<size_t> places = compile_kernels(model);
+    for (size_t i = 0; i < model.step_kernels.size(); ++i) {
+      std::optional<size_t>& kernel = model.step_kernels[i];
+      if (!kernel) continue;
+      kernel = places[*kernel];
+      model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
+    }
+    if (options_.verify != VerifyMode::kNone && options_.host_runs_target) verify(generalized);
+    compiled_.models.push_back(std::move(model));
+  }
+
+  /// A set whose plan cannot be made leaves the others as they are.
+  void add_special(const ir::SampleSet& set) {
+    try {
+      add(set);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotSupported) throw;
+      if (compiled_.refused.empty()) compiled_.refused = error.message();
+    }
+  }
+
+  CompiledGeneric take() { return std::move(compiled_); }
+
+private:
+  /// Where the model's kernels are among those of all models.
+  std::vector<size_t> compile_kernels(const plan::GenericModel& model) {
+    std::vector<size_t> places;
+    for (const plan::GenericKernel& kernel : model.kernels) {
+      const auto [found, is_new] = by_symbol_.emplace(kernel.symbol, compiled_.kernels.size());
+      places.push_back(found->second);
+      if (is_new) {
+        compile(kernel);
+      } else {
+        add_origins(kernel.origins, compiled_.kernels[found->second].origins);
+      }
+    }
+    return places;
+  }
+
+  void compile(const plan::GenericKernel& kernel) {
+    compiled_.functions.push_back(lower::lower(kernel.loops, options_.target));
+    const te::Function& function = compiled_.functions.back();
+    TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,
+             "a generic kernel has workspace");
+    compiled_.objects.push_back(backend_.emit(
+        function, options_.target, {options_.dumps.count("ll") != 0, options_.dumps.count("asm") != 0}));
+    compiled_.kernels.push_back(kernel);
+  }
+
+  static void add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all) {
+    for (const std::string& origin : origins) {
+      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
+    }
+  }
+
+  void verify(const Generalized& generalized) {
+    const size_t count = generalized.samples.size();
+    verifier_.run(generalized.model, generalized.first, generalized.hidden, 0,
+                  generalized.samples.front()->dims);
+    if (count > 1)
+      verifier_.run(generalized.model, generalized.last, generalized.hidden, count - 1,
+                    generalized.samples.back()->dims);
+  }
+
+  const CompileOptions& options_;
+  const codegen::Backend& backend_;
+  CompiledGeneric compiled_;
+  GenericVerifier verifier_;
+  std::map<std::string, size_t> by_symbol_;
+};
+
 }  // namespace
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
-  Generalized generalized = generalize_all(variants, options);
-  CompiledGeneric compiled;
-  compiled.model = std::move(generalized.model);
-  for (const plan::GenericKernel& kernel : compiled.model.kernels) {
-    check_bounds(kernel);
-    compiled.functions.push_back(lower::lower(kernel.loops, options.target));
-    const te::Function& function = compiled.functions.back();
-    TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,
-             "a generic kernel has workspace");
-    compiled.objects.push_back(backend.emit(
-        function, options.target, {options.dumps.count("ll") != 0, options.dumps.count("asm") != 0}));
-  }
-  for (size_t i = 0; i < compiled.model.step_kernels.size(); ++i) {
-    const std::optional<size_t> kernel = compiled.model.step_kernels[i];
-    if (kernel) compiled.model.plan.plan.steps[i].sharing = plan::sharing_of(compiled.functions[*kernel]);
-  }
-  if (options.verify != VerifyMode::kNone && options.host_runs_target) {
-    const GenericVerifier verifier(compiled, verifies);
-    const size_t count = generalized.samples.size();
-    verifier.run(generalized.first, generalized.hidden, 0, generalized.samples.front()->dims);
-    if (count > 1)
-      verifier.run(generalized.last, generalized.hidden, count - 1, generalized.samples.back()->dims);
-  }
-  return compiled;
+  GenericCompiler compiler(options, backend, verifies);
+  compiler.add(variants);
+  for (const ir::SampleSet& set : variants.special) compiler.add_special(set);
+  return compiler.take();
 }
 
 }  // namespace tensormill::driver

@@ -11,9 +11,12 @@
 namespace tensormill::driver {
 
 struct CompiledGeneric {
-  plan::GenericModel model;
-  std::vector<codegen::Object> objects;  ///< by kernel of the model
-  std::vector<te::Function> functions;   ///< as code was generated from them
+  /// The generic plan, and those of shapes that it does not take; `step_kernels` name the kernels here.
+  std::vector<plan::GenericModel> models;
+  std::vector<plan::GenericKernel> kernels;  ///< of all models, each once
+  std::vector<codegen::Object> objects;      ///< by kernel
+  std::vector<te::Function> functions;       ///< as code was generated from them
+  std::string refused;                       ///< why a plan of special shapes was not made; or ""
 };
 
 /// Generalizes the samples' graphs (which have at least two), compiles the kernels and compares each node

@@ -58,10 +58,75 @@ std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vecto
   return dims;
 }
 
+namespace {
+
+Json set_json(const SampleSet& set) {
+  Json checks = Json::array();
+  for (const ShapeCheck& check : set.checks)
+    checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
+  Json dependents = Json::array();
+  for (const DependentDim& each : set.dependents)
+    dependents.push_back({{"dim", each.dim}, {"value", formula_json(each.value)}});
+  return {{"samples", dims_of(set.samples)},
+          {"small", dims_of(set.small)},
+          {"checks", std::move(checks)},
+          {"multiples", set.multiples},
+          {"dependents", std::move(dependents)}};
+}
+
+/// Takes the graphs that a description lists from a bundle, in order.
+class BundleReader {
+public:
+  explicit BundleReader(std::vector<Graph> graphs) : graphs_(std::move(graphs)) {}
+
+  std::vector<ShapedGraph> take(const Json& all_dims) {
+    std::vector<ShapedGraph> list;
+    for (const Json& dims : all_dims) {
+      if (next_ == graphs_.size()) fail();
+      list.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs_[next_++])});
+    }
+    return list;
+  }
+
+  void read_set(const Json& json, SampleSet& set) {
+    set.samples = take(json.at("samples"));
+    set.small = take(json.at("small"));
+    for (const Json& check : json.at("checks"))
+      set.checks.push_back(
+          {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
+    json.at("multiples").get_to(set.multiples);
+    for (const Json& each : json.at("dependents"))
+      set.dependents.push_back({each.at("dim").get<size_t>(), formula_from(each.at("value"))});
+  }
+
+  void finish() const {
+    if (next_ != graphs_.size()) fail();
+  }
+
+private:
+  [[noreturn]] static void fail() {
+    throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");
+  }
+
+  std::vector<Graph> graphs_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
 std::string write_variants(const Variants& variants, int text_fd, int constants_fd) {
   std::vector<const Graph*> graphs;
-  for (const auto* list : {&variants.graphs, &variants.samples, &variants.small}) {
-    for (const ShapedGraph& graph : *list) graphs.push_back(&graph.graph);
+  const auto add = [&](const std::vector<ShapedGraph>& list) {
+    for (const ShapedGraph& graph : list) graphs.push_back(&graph.graph);
+  };
+  add(variants.graphs);
+  add(variants.samples);
+  add(variants.small);
+  Json special = Json::array();
+  for (const SampleSet& set : variants.special) {
+    add(set.samples);
+    add(set.small);
+    special.push_back(set_json(set));
   }
   write_bundle(graphs, text_fd, constants_fd);
   Json shapes = Json::array();
@@ -70,42 +135,25 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     for (const Dim& dim : shape) std::visit([&](const auto& value) { dims.push_back(value); }, dim);
     shapes.push_back(std::move(dims));
   }
-  Json checks = Json::array();
-  for (const ShapeCheck& check : variants.checks)
-    checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
-  Json dependents = Json::array();
-  for (const DependentDim& each : variants.dependents)
-    dependents.push_back({{"dim", each.dim}, {"value", formula_json(each.value)}});
-  return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
-              {"graphs", dims_of(variants.graphs)}, {"samples", dims_of(variants.samples)},
-              {"small", dims_of(variants.small)},   {"checks", std::move(checks)},
-              {"multiples", variants.multiples},    {"dependents", std::move(dependents)}}
+  return Json{{"free_dims", variants.free_dims},
+              {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)},
+              {"generic", set_json(variants)},
+              {"special", std::move(special)}}
       .dump();
 }
 
 Variants read_variants(const std::string& description, const MappedFile& text,
                        const std::shared_ptr<const MappedFile>& constants, const OpRegistry& ops) {
   const Json json = parse_json(description);
-  std::vector<Graph> graphs = read_bundle(text, constants, ops);
   Variants variants;
   json.at("free_dims").get_to(variants.free_dims);
-  json.at("multiples").get_to(variants.multiples);
-  for (const Json& each : json.at("dependents"))
-    variants.dependents.push_back({each.at("dim").get<size_t>(), formula_from(each.at("value"))});
   for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
-  if (graphs.size() != json.at("graphs").size() + json.at("samples").size() + json.at("small").size())
-    throw Error(ErrorCode::kInvalidModel, "graph bundle: another number of graphs than described");
-  for (const Json& check : json.at("checks"))
-    variants.checks.push_back(
-        {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
-  size_t next = 0;
-  const auto take = [&](const char* name, std::vector<ShapedGraph>& list) {
-    for (const Json& dims : json.at(name))
-      list.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs[next++])});
-  };
-  take("graphs", variants.graphs);
-  take("samples", variants.samples);
-  take("small", variants.small);
+  BundleReader reader(read_bundle(text, constants, ops));
+  variants.graphs = reader.take(json.at("graphs"));
+  reader.read_set(json.at("generic"), variants);
+  for (const Json& set : json.at("special")) reader.read_set(set, variants.special.emplace_back());
+  reader.finish();
   return variants;
 }
 

@@ -32,15 +32,23 @@ struct DependentDim {
 /// `dims`, the dependent ones as the others have it; one that follows from others that do comes behind them.
 std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents);
 
-struct Variants {
-  std::vector<std::string> free_dims;  ///< none: one graph, without dims
-  std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
-  std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
-  std::vector<ShapedGraph> samples;    ///< what the generic plan generalizes
+/// What a generic plan is made from.
+struct SampleSet {
+  std::vector<ShapedGraph> samples;  ///< what the generic plan generalizes
   std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
   std::vector<DependentDim> dependents;
+};
+
+/// Its own samples are those of the generic plan for as many shapes as one plan can serve.
+struct Variants : SampleSet {
+  std::vector<std::string> free_dims;  ///< none: one graph, without dims
+  std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
+  std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
+  /// Samples of shapes at which some dims are 1 that are no such numbers in the other samples: these dims are
+  /// dependents of the set, of the value 1.
+  std::vector<SampleSet> special;
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/base/narrow.h"
 #include "runtime/base/text.h"
 #include "runtime/exec/graph_executor.h"
+#include "runtime/package/choose_plan.h"
 
 namespace tensormill::exec {
 
@@ -97,16 +98,31 @@ bool GraphExecutor::names_all(const std::vector<std::optional<int64_t>>& named) 
   return true;
 }
 
+std::vector<int64_t> GraphExecutor::dims_of(size_t index,
+                                            const std::vector<std::optional<int64_t>>& wanted) const {
+  const package::PlanSet& plans = package_->package().plans();
+  const auto name = [](const std::vector<std::optional<int64_t>>& named, std::vector<int64_t>& dims) {
+    for (size_t at = 0; at < dims.size(); ++at) dims[at] = named[at].value_or(dims[at]);
+  };
+  std::vector<int64_t> dims = bound_plan_->dims;
+  for (const auto& [input, tensor] : waiting_) {
+    if (input != index) name(named_dims(input, {tensor.dtype(), tensor.shape(), tensor.data()}), dims);
+  }
+  name(wanted, dims);
+  if (!waiting_.empty() && package::has_plan(plans, dims)) return dims;
+  dims = bound_plan_->dims;
+  name(wanted, dims);
+  return package::settled_dims(plans, dims, wanted);
+}
+
 bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
   const package::PlanSet& plans = package_->package().plans();
   const std::vector<std::optional<int64_t>> named = named_dims(index, tensor);
-  std::vector<int64_t> dims = bound_plan_->dims;
   std::vector<std::optional<int64_t>> wanted = refused_ ? wanted_ : named;
-  for (size_t at = 0; at < dims.size(); ++at) {
+  for (size_t at = 0; at < named.size(); ++at) {
     if (named[at]) wanted[at] = named[at];
-    dims[at] = wanted[at].value_or(dims[at]);
   }
-  dims = package::settled_dims(plans, std::move(dims));
+  const std::vector<int64_t> dims = dims_of(index, wanted);
   // What is set and loses its shape though no dim of it was named may get it back by an input that is to
   // come.
   std::map<size_t, Tensor> lost;

@@ -136,6 +136,8 @@ private:
   std::vector<std::optional<int64_t>> named_dims(size_t index, const TensorView& tensor) const;
   /// Whether the named dims are all that inputs have.
   bool names_all(const std::vector<std::optional<int64_t>>& named) const;
+  /// The dims of a plan for what is wanted beside the other inputs: those that wait, or those that are set.
+  std::vector<int64_t> dims_of(size_t index, const std::vector<std::optional<int64_t>>& wanted) const;
   /// Whether the input has the tensor's shape now; else it waits for other inputs.
   bool bind_shape(size_t index, const TensorView& tensor);
   void set_waiting();

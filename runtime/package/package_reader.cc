@@ -8,6 +8,7 @@
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
+#include "runtime/package/choose_plan.h"
 #include "runtime/package/cpu_features.h"
 #include "runtime/package/elf_admission.h"
 #include "runtime/package/tar_reader.h"
@@ -142,10 +143,30 @@ LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<c
   const PlanSet& plans = package_->plans();
   for (const PlanVariant& variant : plans.variants) check_kernels(variant.plan, code_);
   if (plans.generic) check_kernels(plans.generic->plan, code_);
+  for (const GenericPlan& special : plans.special) check_kernels(special.plan, code_);
   first_dims_ = plans.variants.empty() ? plans.generic->dims : plans.variants.front().dims;
   if (plans.variants.empty()) first_dims_ = first_room(first_dims_).value_or(first_dims_);
   bind(first_dims());
 }
+
+namespace {
+
+/// The first generic plan that takes the dims; what the first of all says where none does.
+ExecPlan instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims) {
+  std::optional<Error> refused;
+  for (const GenericPlan* generic : plans_taking(plans, dims)) {
+    try {
+      return instantiate(*generic, dims);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kMemoryBudget) throw;
+      if (!refused) refused = error;
+    }
+  }
+  if (refused) throw Error(*refused);
+  return instantiate(*plans.generic, dims);
+}
+
+}  // namespace
 
 std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int64_t>& dims) const {
   const PlanSet& plans = package_->plans();
@@ -157,7 +178,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
     bound->plan = variant->plan;
   } else if (plans.generic) {
     bound->is_generic = true;
-    bound->plan = instantiate(*plans.generic, dims);
+    bound->plan = instantiate_any(plans, dims);
   } else {
     throw Error(ErrorCode::kInvalidTensor, "the package has no plan for these shapes; it was compiled for " +
                                                std::to_string(plans.variants.size()) + " shapes alone");

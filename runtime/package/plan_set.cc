@@ -8,7 +8,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
-#include "runtime/base/text.h"
 #include "runtime/package/json_fields.h"
 
 namespace tensormill::package {
@@ -146,6 +145,18 @@ Json empties_to_json(const std::vector<EmptyArguments>& empties) {
   return result;
 }
 
+Json generic_to_json(const GenericPlan& generic) {
+  Json json = {{"dims", generic.dims},
+               {"multiples", generic.multiples},
+               {"minimums", generic.minimums},
+               {"plan", parse_json(plan_to_json(generic.plan))},
+               {"buffer_holes", holes_to_json(generic.buffer_holes)},
+               {"step_holes", holes_to_json(generic.step_holes)}};
+  if (!generic.derived.empty()) json["derived"] = derived_to_json(generic.derived);
+  if (!generic.empties.empty()) json["empties"] = empties_to_json(generic.empties);
+  return json;
+}
+
 std::vector<EmptyArguments> empties_from_json(JsonFields& set) {
   std::vector<EmptyArguments> empties;
   if (!set.has("empties")) return empties;
@@ -214,18 +225,18 @@ void check_plan(const PlanSet& set, const ExecPlan& plan, const std::vector<int6
   }
 }
 
-void check_holes(const GenericPlan& generic) {
-  const auto fail = [](const char* list) { throw_invalid(list, "a hole names nothing"); };
+void check_holes(const GenericPlan& generic, const std::string& pointer) {
+  const auto fail = [&](const char* list) { throw_invalid(pointer + list, "a hole names nothing"); };
   for (const PlanHole& hole : generic.buffer_holes) {
-    if (static_cast<size_t>(hole.owner) >= generic.plan.buffers.size()) fail("/generic/buffer_holes");
+    if (static_cast<size_t>(hole.owner) >= generic.plan.buffers.size()) fail("/buffer_holes");
     const Buffer& buffer = generic.plan.buffers[static_cast<size_t>(hole.owner)];
     const bool fixed = buffer.kind == BufferKind::kConstant;
-    if (fixed || static_cast<size_t>(hole.position) >= buffer.shape.size()) fail("/generic/buffer_holes");
+    if (fixed || static_cast<size_t>(hole.position) >= buffer.shape.size()) fail("/buffer_holes");
   }
   for (const PlanHole& hole : generic.step_holes) {
-    if (static_cast<size_t>(hole.owner) >= generic.plan.steps.size()) fail("/generic/step_holes");
+    if (static_cast<size_t>(hole.owner) >= generic.plan.steps.size()) fail("/step_holes");
     const Step& step = generic.plan.steps[static_cast<size_t>(hole.owner)];
-    if (static_cast<size_t>(hole.position) >= step.dims.size()) fail("/generic/step_holes");
+    if (static_cast<size_t>(hole.position) >= step.dims.size()) fail("/step_holes");
   }
 }
 
@@ -239,9 +250,34 @@ void check_set(const PlanSet& set) {
     if (!seen.insert(set.variants[i].dims).second) throw_invalid(pointer, "two variants have the same dims");
     check_plan(set, set.variants[i].plan, set.variants[i].dims, first, pointer);
   }
-  if (!set.generic) return;
-  check_plan(set, set.generic->plan, set.generic->dims, first, "/generic");
-  check_holes(*set.generic);
+  const auto check_generic = [&](const GenericPlan& generic, const std::string& pointer) {
+    check_plan(set, generic.plan, generic.dims, first, pointer);
+    check_holes(generic, pointer);
+  };
+  if (set.generic) check_generic(*set.generic, "/generic");
+  if (!set.special.empty() && !set.generic) throw_invalid("/special", "there is no generic plan");
+  for (size_t i = 0; i < set.special.size(); ++i)
+    check_generic(set.special[i], "/special/" + std::to_string(i));
+}
+
+GenericPlan generic_from_json(const Json& json, const std::string& pointer, size_t free_dims) {
+  JsonFields item(json, pointer);
+  GenericPlan generic;
+  generic.dims = dims_member(item, free_dims);
+  generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
+  if (generic.multiples.size() != free_dims)
+    throw_invalid(item.pointer_to("multiples"), "one for each free dim");
+  generic.minimums = item.integers("minimums", 0, kMaxFreeDim, kMaxFreeDims);
+  if (generic.minimums.size() != free_dims)
+    throw_invalid(item.pointer_to("minimums"), "one for each free dim");
+  generic.plan = plan_member(item);
+  generic.derived = derived_from_json(item, free_dims);
+  const size_t dims = free_dims + generic.derived.size();
+  generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
+  generic.step_holes = holes_from_json(item, "step_holes", dims);
+  generic.empties = empties_from_json(item);
+  item.finish();
+  return generic;
 }
 
 PlanSet read_set(const Json& json) {
@@ -265,23 +301,13 @@ PlanSet read_set(const Json& json) {
     set.variants.push_back(std::move(variant));
   }
   if (fields.has("generic")) {
-    JsonFields item(fields.object("generic"), "/generic");
-    GenericPlan generic;
-    generic.dims = dims_member(item, set.free_dims.size());
-    generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
-    if (generic.multiples.size() != set.free_dims.size())
-      throw_invalid(item.pointer_to("multiples"), "one for each free dim");
-    generic.minimums = item.integers("minimums", 0, kMaxFreeDim, kMaxFreeDims);
-    if (generic.minimums.size() != set.free_dims.size())
-      throw_invalid(item.pointer_to("minimums"), "one for each free dim");
-    generic.plan = plan_member(item);
-    generic.derived = derived_from_json(item, set.free_dims.size());
-    const size_t dims = set.free_dims.size() + generic.derived.size();
-    generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
-    generic.step_holes = holes_from_json(item, "step_holes", dims);
-    generic.empties = empties_from_json(item);
-    item.finish();
-    set.generic = std::move(generic);
+    set.generic = generic_from_json(fields.object("generic"), "/generic", set.free_dims.size());
+  }
+  if (fields.has("special")) {
+    const Json& items = fields.array("special", kMaxSpecialPlans);
+    for (size_t i = 0; i < items.size(); ++i)
+      set.special.push_back(
+          generic_from_json(items[i], "/special/" + std::to_string(i), set.free_dims.size()));
   }
   fields.finish();
   return set;
@@ -381,70 +407,6 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) 
   return plan;
 }
 
-std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims) {
-  if (!set.generic) return dims;
-  const ExecPlan& plan = set.generic->plan;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    for (const PlanHole& hole : set.generic->buffer_holes) {
-      if (hole.owner != plan.inputs[i].buffer) continue;
-      const auto* name = std::get_if<std::string>(&set.input_shapes[i][static_cast<size_t>(hole.position)]);
-      if (name == nullptr) continue;
-      const auto at = std::find(set.free_dims.begin(), set.free_dims.end(), *name) - set.free_dims.begin();
-      dims[static_cast<size_t>(at)] = evaluate(hole.value, with_derived(dims, set.generic->derived));
-    }
-  }
-  return dims;
-}
-
-namespace {
-
-/// Every plan of the set with its dims; the generic one also at other extents, where only that tells a fixed
-/// extent from a free one.
-std::vector<PlanVariant> described_plans(const PlanSet& set) {
-  std::vector<PlanVariant> plans = set.variants;
-  if (!set.generic) return plans;
-  plans.push_back({set.generic->dims, set.generic->plan});
-  for (size_t i = 0; i < set.free_dims.size(); ++i) {
-    std::vector<int64_t> dims = set.generic->dims;
-    dims[i] *= 2;
-    plans.push_back({dims, instantiate(*set.generic, dims)});
-  }
-  return plans;
-}
-
-Dim described_dim(const PlanSet& set, const std::vector<PlanVariant>& plans, size_t output, size_t d) {
-  const auto extent = [&](const PlanVariant& plan) {
-    return std::get<int64_t>(plan.plan.outputs[output].shape[d]);
-  };
-  const auto all = [&](const auto& holds) { return std::all_of(plans.begin(), plans.end(), holds); };
-  for (size_t i = 0; i < set.free_dims.size(); ++i) {
-    const bool varies = !all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; });
-    if (varies && all([&](const PlanVariant& plan) { return extent(plan) == plan.dims[i]; }))
-      return set.free_dims[i];
-  }
-  if (all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); })) return extent(plans[0]);
-  return std::string();
-}
-
-}  // namespace
-
-void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs) {
-  const std::vector<PlanVariant> plans = described_plans(set);
-  const ExecPlan& first = plans.front().plan;
-  for (size_t i = 0; i < first.inputs.size(); ++i) {
-    const Port& port = first.inputs[i];
-    inputs.push_back({port.name, port.dtype,
-                      shown_shape(port.dtype, set.is_dynamic() ? set.input_shapes[i] : port.shape)});
-  }
-  for (size_t i = 0; i < first.outputs.size(); ++i) {
-    TensorInfo info{first.outputs[i].name, first.outputs[i].dtype, {}};
-    for (size_t d = 0; d < first.outputs[i].shape.size(); ++d)
-      info.shape.push_back(described_dim(set, plans, i, d));
-    info.shape = shown_shape(info.dtype, std::move(info.shape));
-    outputs.push_back(std::move(info));
-  }
-}
-
 std::string plan_set_to_json(const PlanSet& set) {
   if (!set.is_dynamic()) {
     TM_CHECK(set.variants.size() == 1, "a fixed package has one plan");
@@ -461,14 +423,8 @@ std::string plan_set_to_json(const PlanSet& set) {
                {"input_shapes", std::move(shapes)},
                {"variants", std::move(variants)}};
   if (set.generic) {
-    json["generic"] = {{"dims", set.generic->dims},
-                       {"multiples", set.generic->multiples},
-                       {"minimums", set.generic->minimums},
-                       {"plan", parse_json(plan_to_json(set.generic->plan))},
-                       {"buffer_holes", holes_to_json(set.generic->buffer_holes)},
-                       {"step_holes", holes_to_json(set.generic->step_holes)}};
-    if (!set.generic->derived.empty()) json["generic"]["derived"] = derived_to_json(set.generic->derived);
-    if (!set.generic->empties.empty()) json["generic"]["empties"] = empties_to_json(set.generic->empties);
+    json["generic"] = generic_to_json(*set.generic);
+    for (const GenericPlan& special : set.special) json["special"].push_back(generic_to_json(special));
   }
   return canonical_json(json);
 }

@@ -1,6 +1,7 @@
 /// All plans of a package. A package of fixed shapes has one plan. One with free dims has a plan for each
 /// shape that it was compiled for (a variant) and may have a generic one, whose kernels take extents as
-/// arguments and which serves every other shape. Thread-safety: values.
+/// arguments and which serves every other shape, but for those that the model computes in another way: they
+/// have generic plans of their own. Thread-safety: values.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,7 @@ inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
+inline constexpr int64_t kMaxSpecialPlans = 64;
 /// Largest value of a free dim.
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;
 
@@ -60,6 +62,9 @@ struct PlanSet {
   std::vector<DimShape> input_shapes;  ///< in the plans' order; free dims by name
   std::vector<PlanVariant> variants;   ///< the first is what an executor is bound to at its start
   std::optional<GenericPlan> generic;
+  /// Generic plans of other shapes, at which some dims have one extent each, as where a row of an operand
+  /// stands for all rows of another one. Where several plans take a shape the first of all does.
+  std::vector<GenericPlan> special = {};
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 
@@ -82,9 +87,6 @@ struct RoomWish {
 /// is none.
 std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std::vector<int64_t>& dims,
                                                    const std::vector<RoomWish>& wishes);
-/// `dims` where those that the inputs show and the generic plan makes of others have their values.
-std::vector<int64_t> settled_dims(const PlanSet& set, std::vector<int64_t> dims);
-
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
 /// that has the same values, or a dim without a name.
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs);

@@ -15,7 +15,7 @@ namespace tensormill::frontend::onnx {
 /// The model for values of its free dims; nothing when it does not take them.
 using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_t>&)>;
 
-/// Fills samples, small, checks, multiples and dependents of `variants`. `anchor`: an extent of each dim
+/// Fills `samples`. `anchor`: an extent of each dim
 /// around which samples lie, 0 where any will do. `asked`: shapes that get kernels of their own.
 ///
 /// Along each dim the samples hold near neighbours, points kFarStep multiples away, from which the mean
@@ -26,9 +26,9 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
 ///
 /// `meant_at`: the stops where nodes take no range of extents, for dims that follow from others in what such
-/// a node is most often given.
+/// a node is most often given. `ones`: dims that are 1 in all samples.
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                   const std::vector<std::vector<int64_t>>& asked, ir::Variants& variants,
-                   const StopAt& meant_at = {});
+                   const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
+                   const StopAt& meant_at = {}, const std::vector<size_t>& ones = {});
 
 }  // namespace tensormill::frontend::onnx

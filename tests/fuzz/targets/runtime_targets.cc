@@ -9,6 +9,7 @@
 #include "runtime/base/json.h"
 #include "runtime/image/image.h"
 #include "runtime/npz/npz.h"
+#include "runtime/package/choose_plan.h"
 #include "runtime/package/code_image.h"
 #include "runtime/package/elf_admission.h"
 #include "runtime/package/exec_plan.h"
@@ -177,6 +178,9 @@ void fuzz_plan_set(std::string_view bytes) {
     attempt([&] {
       const std::vector<int64_t> dims(set.free_dims.size(), extent);
       package::plan_memory(package::instantiate(*set.generic, dims));
+      for (const package::GenericPlan* generic : package::plans_taking(set, dims))
+        package::plan_memory(package::instantiate(*generic, dims));
+      package::settled_dims(set, dims, std::vector<std::optional<int64_t>>(dims.size()));
     });
 }
 

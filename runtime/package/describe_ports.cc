@@ -1,0 +1,59 @@
+// What the plans of a package say of its inputs and outputs.
+#include <algorithm>
+
+#include "runtime/base/text.h"
+#include "runtime/package/plan_set.h"
+
+namespace tensormill::package {
+
+namespace {
+
+/// Every plan of the set with its dims; the generic one also at other extents, where only that tells a fixed
+/// extent from a free one.
+std::vector<PlanVariant> described_plans(const PlanSet& set) {
+  std::vector<PlanVariant> plans = set.variants;
+  if (!set.generic) return plans;
+  plans.push_back({set.generic->dims, set.generic->plan});
+  for (size_t i = 0; i < set.free_dims.size(); ++i) {
+    std::vector<int64_t> dims = set.generic->dims;
+    dims[i] *= 2;
+    plans.push_back({dims, instantiate(*set.generic, dims)});
+  }
+  for (const GenericPlan& special : set.special) plans.push_back({special.dims, special.plan});
+  return plans;
+}
+
+Dim described_dim(const PlanSet& set, const std::vector<PlanVariant>& plans, size_t output, size_t d) {
+  const auto extent = [&](const PlanVariant& plan) {
+    return std::get<int64_t>(plan.plan.outputs[output].shape[d]);
+  };
+  const auto all = [&](const auto& holds) { return std::all_of(plans.begin(), plans.end(), holds); };
+  for (size_t i = 0; i < set.free_dims.size(); ++i) {
+    const bool varies = !all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; });
+    if (varies && all([&](const PlanVariant& plan) { return extent(plan) == plan.dims[i]; }))
+      return set.free_dims[i];
+  }
+  if (all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); })) return extent(plans[0]);
+  return std::string();
+}
+
+}  // namespace
+
+void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs) {
+  const std::vector<PlanVariant> plans = described_plans(set);
+  const ExecPlan& first = plans.front().plan;
+  for (size_t i = 0; i < first.inputs.size(); ++i) {
+    const Port& port = first.inputs[i];
+    inputs.push_back({port.name, port.dtype,
+                      shown_shape(port.dtype, set.is_dynamic() ? set.input_shapes[i] : port.shape)});
+  }
+  for (size_t i = 0; i < first.outputs.size(); ++i) {
+    TensorInfo info{first.outputs[i].name, first.outputs[i].dtype, {}};
+    for (size_t d = 0; d < first.outputs[i].shape.size(); ++d)
+      info.shape.push_back(described_dim(set, plans, i, d));
+    info.shape = shown_shape(info.dtype, std::move(info.shape));
+    outputs.push_back(std::move(info));
+  }
+}
+
+}  // namespace tensormill::package

@@ -1,0 +1,153 @@
+#include "runtime/package/choose_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/exec/graph_executor.h"
+#include "tests/expect_error.h"
+#include "tests/runtime/test_package.h"
+
+namespace tensormill::package {
+namespace {
+
+const DimFormula kN{0, {{1, {{0, 1, 0, 1}}}}};
+const DimFormula kM{0, {{1, {{1, 1, 0, 1}}}}};
+constexpr int32_t kX = 0, kY = 1, kZ = 2;
+
+/// x [n,8] and y [m,8]; z of as many rows as the larger one has.
+ExecPlan rows_plan(int64_t n, int64_t m, Step step) {
+  ExecPlan plan;
+  const auto add = [&](const char* name, BufferKind kind, int64_t rows) {
+    const Shape shape{rows, 8};
+    plan.buffers.push_back({name, kind, DType::kFloat32, shape, num_bytes(shape, DType::kFloat32), -1, 0, 0});
+    return Port{name, DType::kFloat32, DimShape(shape.begin(), shape.end()),
+                static_cast<int32_t>(plan.buffers.size()) - 1};
+  };
+  plan.inputs = {add("x", BufferKind::kInput, n), add("y", BufferKind::kInput, m)};
+  plan.outputs = {add("z", BufferKind::kOutput, std::max(n, m))};
+  plan.steps = {std::move(step)};
+  plan.params_bytes = 64;
+  return plan;
+}
+
+Step add_step(const char* function, std::vector<int32_t> args, std::vector<int64_t> dims) {
+  Step step;
+  step.name = "add_0";
+  step.kind = StepKind::kKernel;
+  step.function = function;
+  step.outputs = {static_cast<int32_t>(args.size()) - 1};
+  step.args = std::move(args);
+  step.dims = std::move(dims);
+  step.origins = {"add"};
+  return step;
+}
+
+/// z = relu(x) where there are as many rows of both; the sum where one of them has a single row.
+PlanSet plan_set() {
+  PlanSet set;
+  set.free_dims = {"N", "M"};
+  set.input_shapes = {{std::string("N"), int64_t{8}}, {std::string("M"), int64_t{8}}};
+  const DimFormula elements{0, {{8, {{0, 1, 0, 1}}}}};
+  set.generic = GenericPlan{{3, 3},
+                            {1, 1},
+                            {0, 0},
+                            rows_plan(3, 3, add_step("k_relu", {kX, kZ}, {24})),
+                            {},
+                            {{kX, 0, kN}, {kY, 0, kN}, {kZ, 0, kN}},
+                            {{0, 0, elements}},
+                            {}};
+  set.special = {GenericPlan{{3, 1},
+                             {1, 1},
+                             {0, 1},
+                             rows_plan(3, 1, add_step("k_add", {kX, kY, kZ}, {3, 8})),
+                             {},
+                             {{kX, 0, kN}, {kZ, 0, kN}},
+                             {{0, 0, kN}},
+                             {}},
+                 GenericPlan{{1, 3},
+                             {1, 1},
+                             {1, 0},
+                             rows_plan(1, 3, add_step("k_add", {kY, kX, kZ}, {3, 8})),
+                             {},
+                             {{kY, 0, kM}, {kZ, 0, kM}},
+                             {{0, 0, kM}},
+                             {}}};
+  return set;
+}
+
+exec::GraphExecutor executor_of(const PlanSet& set) {
+  Archive archive;
+  archive.params.assign(64, '\0');
+  archive.plans = set;
+  archive.plan = set.generic->plan;
+  return exec::GraphExecutor(load_archive(archive.bytes()));
+}
+
+void set_rows(exec::GraphExecutor& executor, const char* name, int64_t rows, float value) {
+  const Tensor tensor =
+      Tensor::from<float>({rows, 8}, std::vector<float>(static_cast<size_t>(rows) * 8, value));
+  executor.set_input(name, {tensor.dtype(), tensor.shape(), tensor.data()});
+}
+
+TEST(ChoosePlan, TakesTheOneThatHasTheInputsExtents) {
+  const PlanSet set = plan_set();
+  const auto taking = [&](const std::vector<int64_t>& dims) { return plans_taking(set, dims); };
+  EXPECT_EQ(taking({5, 5}), (std::vector<const GenericPlan*>{&*set.generic}));
+  EXPECT_EQ(taking({5, 1}), (std::vector<const GenericPlan*>{&set.special[0]}));
+  EXPECT_EQ(taking({1, 5}), (std::vector<const GenericPlan*>{&set.special[1]}));
+  EXPECT_EQ(taking({1, 1}).size(), 3U);
+  EXPECT_EQ(taking({1, 1}).front(), &*set.generic);
+  EXPECT_FALSE(has_plan(set, {5, 4}));
+}
+
+TEST(ChoosePlan, KeepsTheDimsThatAreNamed) {
+  const PlanSet set = plan_set();
+  EXPECT_EQ(settled_dims(set, {5, 1}, {5, std::nullopt}), (std::vector<int64_t>{5, 1}));
+  EXPECT_EQ(settled_dims(set, {5, 4}, {5, std::nullopt}), (std::vector<int64_t>{5, 5}));
+  EXPECT_EQ(settled_dims(set, {5, 4}, {std::nullopt, 4}), (std::vector<int64_t>{5, 5}));
+}
+
+TEST(ChoosePlan, InputsComeInAnyOrder) {
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor = executor_of(plan_set());
+  const std::vector<std::pair<int64_t, int64_t>> shapes = {{7, 1}, {1, 5}, {4, 4}, {5, 1}, {1, 1},
+                                                           {6, 6}, {1, 6}, {6, 1}, {2, 2}};
+  for (const bool starts_with_x : {true, false}) {
+    for (const auto& [n, m] : shapes) {
+      if (starts_with_x) set_rows(executor, "x", n, 2);
+      set_rows(executor, "y", m, 30);
+      if (!starts_with_x) set_rows(executor, "x", n, 2);
+      executor.run(pool);
+      const Tensor z = executor.copy_output(0);
+      EXPECT_EQ(z.shape(), (Shape{std::max(n, m), 8})) << n << " " << m;
+      for (const float value : z.values<float>()) EXPECT_EQ(value, n == m ? 2.0f : 32.0f);
+    }
+  }
+  set_rows(executor, "x", 5, 2);
+  set_rows(executor, "y", 4, 30);
+  expect_error(ErrorCode::kInvalidTensor, "follows from them as 5", [&] { executor.run(pool); });
+}
+
+TEST(ChoosePlan, SetsOfPlansAreTextsAndBack) {
+  const PlanSet set = plan_set();
+  const std::string text = plan_set_to_json(set);
+  EXPECT_EQ(plan_set_to_json(plan_set_from_json(text)), text);
+  PlanSet alone = set;
+  alone.variants = {{{3, 3}, set.generic->plan}};
+  alone.generic.reset();
+  expect_error(ErrorCode::kInvalidPackage, "there is no generic plan", [&] { plan_set_to_json(alone); });
+  PlanSet hole = set;
+  hole.special[1].step_holes[0].owner = 4;
+  expect_error(ErrorCode::kInvalidPackage, "a hole names nothing", [&] { plan_set_to_json(hole); });
+}
+
+TEST(ChoosePlan, AnOutputThatSeveralPlansMakeHasNoName) {
+  std::vector<TensorInfo> inputs, outputs;
+  describe_ports(plan_set(), inputs, outputs);
+  EXPECT_EQ(to_string(inputs.at(1).shape), "[M,8]");
+  EXPECT_EQ(to_string(outputs.at(0).shape), "[-1,8]");
+}
+
+}  // namespace
+}  // namespace tensormill::package
