@@ -112,6 +112,15 @@ private:
   std::vector<tm_kernel> entries_;
 };
 
+/// What one plan is made from.
+struct Points {
+  std::vector<const ir::ShapedGraph*> samples, small;
+  std::vector<ir::ShapeCheck> checks;
+  std::vector<int64_t> multiples;
+  std::vector<ir::DependentDim> dependents;
+  std::vector<ir::DependentDim> spread;  ///< may also be 1; they are no dependents here
+};
+
 using ShapesByName = std::map<std::string, Shape>;
 
 /// Of the values of an imported graph that have a name of their own.
@@ -128,14 +137,14 @@ ShapesByName shapes_of(const ir::Graph& graph) {
 /// Compares a generic plan of the samples with the model.
 class ShapeComparison {
 public:
-  ShapeComparison(const ir::SampleSet& variants, const std::vector<const ir::ShapedGraph*>& samples,
+  ShapeComparison(const Points& points, const std::vector<const ir::ShapedGraph*>& samples,
                   const package::GenericPlan& generic)
       : generic_(generic), starts_(samples) {
     // A pass may have changed the form of what keeps its name.
     for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
-    for (const ir::ShapedGraph* sample : {&variants.samples.front(), &variants.samples.back()})
+    for (const ir::ShapedGraph* sample : {samples.front(), samples.back()})
       compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
-    for (const ir::ShapedGraph& small : variants.small) small_.emplace(small.dims, &small);
+    for (const ir::ShapedGraph* small : points.small) small_.emplace(small->dims, small);
   }
 
   /// Whether the plan can be bound to the check's dims, and its outputs and, as far as they are known, its
@@ -173,19 +182,20 @@ private:
   std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
 };
 
-bool is_dependent(const ir::SampleSet& variants, size_t dim) {
-  return std::any_of(variants.dependents.begin(), variants.dependents.end(),
+bool is_dependent(const Points& points, size_t dim) {
+  return std::any_of(points.dependents.begin(), points.dependents.end(),
                      [&](const ir::DependentDim& each) { return each.dim == dim; });
 }
 
 /// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
-int64_t least_above(const ir::SampleSet& variants, size_t dim, int64_t refused) {
-  const std::vector<int64_t>& base = variants.samples.front().dims;
+int64_t least_above(const Points& points, size_t dim, int64_t refused) {
+  const std::vector<int64_t>& base = points.samples.front()->dims;
   int64_t least = base[dim];
-  for (const ir::ShapeCheck& check : variants.checks) {
+  for (const ir::ShapeCheck& check : points.checks) {
     std::vector<int64_t> others = check.dims;
     others[dim] = base[dim];
-    others = ir::with_dependents(std::move(others), variants.dependents);
+    for (const ir::DependentDim& each : points.spread) others[each.dim] = base[each.dim];
+    others = ir::with_dependents(std::move(others), points.dependents);
     if (others == base && check.dims[dim] > refused) least = std::min(least, check.dims[dim]);
   }
   return least;
@@ -193,26 +203,27 @@ int64_t least_above(const ir::SampleSet& variants, size_t dim, int64_t refused) 
 
 /// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
 /// does not are below its minimums; so is 0 where the model does not take it. Returns those without a 0.
-std::set<std::vector<int64_t>> check_outputs_of(const ir::SampleSet& variants,
+std::set<std::vector<int64_t>> check_outputs_of(const Points& points,
                                                 const std::vector<const ir::ShapedGraph*>& samples,
                                                 package::GenericPlan& plan) {
-  const std::vector<int64_t>& base = variants.samples.front().dims;
+  const std::vector<int64_t>& base = points.samples.front()->dims;
   std::set<std::vector<int64_t>> refused;
   plan.minimums.assign(base.size(), 0);
-  const ShapeComparison comparison(variants, samples, plan);
+  const ShapeComparison comparison(points, samples, plan);
   std::vector<int64_t> minimums(base.size(), 1);
   std::set<size_t> may_be_empty;
-  for (const ir::ShapeCheck& check : variants.checks) {
+  for (const ir::ShapeCheck& check : points.checks) {
     if (comparison.gives(check)) {
-      const auto zero = std::find(check.dims.begin(), check.dims.end(), 0);
-      if (zero != check.dims.end()) may_be_empty.insert(static_cast<size_t>(zero - check.dims.begin()));
+      for (size_t d = 0; d < base.size(); ++d) {
+        if (check.dims[d] == 0) may_be_empty.insert(d);
+      }
       continue;
     }
     bool small = false;
     for (size_t d = 0; d < base.size(); ++d) {
-      if (check.dims[d] >= base[d] || is_dependent(variants, d)) continue;
+      if (check.dims[d] >= base[d] || is_dependent(points, d)) continue;
       small = true;
-      minimums[d] = std::max(minimums[d], least_above(variants, d, check.dims[d]));
+      minimums[d] = std::max(minimums[d], least_above(points, d, check.dims[d]));
     }
     if (small) {
       refused.insert(check.dims);
@@ -250,7 +261,7 @@ struct Generalized {
   std::set<std::vector<int64_t>> refused;  ///< of the checks, below the samples
 };
 
-Generalized generalize(const ir::SampleSet& variants, const std::vector<const ir::ShapedGraph*>& samples,
+Generalized generalize(const Points& points, const std::vector<const ir::ShapedGraph*>& samples,
                        const CompileOptions& options) {
   std::vector<const ir::Graph*> imported;
   for (const ir::ShapedGraph* sample : samples) imported.push_back(&sample->graph);
@@ -266,7 +277,7 @@ Generalized generalize(const ir::SampleSet& variants, const std::vector<const ir
   for (const ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
   const auto with_facts = [&](bool all) {
     plan::ExtentFacts facts = plan::extent_facts(imported, all);
-    facts.dependents = variants.dependents;
+    facts.dependents = points.dependents;
     return plan::generalize_model(first, forms, graphs.hidden, facts, names, options.target.facts.lanes(32));
   };
   plan::GenericModel model = [&] {
@@ -277,43 +288,85 @@ Generalized generalize(const ir::SampleSet& variants, const std::vector<const ir
       return with_facts(true);
     }
   }();
-  model.plan.multiples = variants.multiples;
+  model.plan.multiples = points.multiples;
+  for (const ir::DependentDim& each : points.spread)
+    model.plan.spread.push_back({static_cast<int32_t>(each.dim), each.value});
   Generalized result{samples,         std::move(graphs.hidden), std::move(first),
                      std::move(last), std::move(model),         {}};
-  result.refused = check_outputs_of(variants, samples, result.model.plan);
+  result.refused = check_outputs_of(points, samples, result.model.plan);
   return result;
 }
 
 /// Whether a dim is less that nothing else decides about.
-bool has_less(const ir::SampleSet& variants, const std::vector<int64_t>& dims, int64_t least) {
+bool has_less(const Points& points, const std::vector<int64_t>& dims, int64_t least) {
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] < least && !is_dependent(variants, d)) return true;
+    if (dims[d] < least && !is_dependent(points, d)) return true;
   }
   return false;
 }
 
 /// Where points below the samples are refused, these are samples, too: extents may end or start there. First
 /// all of them, then without extents of 1, which hide what broadcasts; where neither has one form, without.
-Generalized generalize_all(const ir::SampleSet& variants, const CompileOptions& options) {
-  std::vector<const ir::ShapedGraph*> samples;
-  for (const ir::ShapedGraph& sample : variants.samples) samples.push_back(&sample);
-  Generalized result = generalize(variants, samples, options);
+Generalized generalize_all(const Points& points, const CompileOptions& options) {
+  const std::vector<const ir::ShapedGraph*>& samples = points.samples;
+  Generalized result = generalize(points, samples, options);
   for (const int64_t least : {1, 2}) {
     std::vector<const ir::ShapedGraph*> more = samples;
-    for (const ir::ShapedGraph& small : variants.small) {
-      if (!has_less(variants, small.dims, least)) more.push_back(&small);
+    for (const ir::ShapedGraph* small : points.small) {
+      if (!has_less(points, small->dims, least)) more.push_back(small);
     }
     if (result.refused.empty() || more.size() == samples.size()) break;
     // The last one is verified: a large one.
     std::swap(more[samples.size() - 1], more.back());
     try {
-      Generalized other = generalize(variants, more, options);
+      Generalized other = generalize(points, more, options);
       if (other.refused.size() < result.refused.size()) return other;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported) throw;
     }
   }
   return result;
+}
+
+Points points_of(const ir::SampleSet& set) {
+  Points points{{}, {}, set.checks, set.multiples, set.dependents, {}};
+  for (const ir::ShapedGraph& sample : set.samples) points.samples.push_back(&sample);
+  for (const ir::ShapedGraph& small : set.small) points.small.push_back(&small);
+  return points;
+}
+
+/// Of what the model is where dims are 1 that may be, and a few of the set's own samples, where they are not.
+Points spread_points_of(const ir::SampleSet& set) {
+  constexpr size_t kOwnSamples = 6;
+  Points points = points_of(set);
+  std::vector<const ir::ShapedGraph*> own = std::move(points.samples);
+  points.samples.clear();
+  for (const ir::ShapedGraph& sample : set.spread_samples) points.samples.push_back(&sample);
+  const size_t step = std::max<size_t>(own.size() / kOwnSamples, 1);
+  for (size_t i = 0; i + 1 < own.size(); i += step) points.samples.push_back(own[i]);
+  points.samples.push_back(own.back());
+  points.spread = set.spread;
+  points.checks.insert(points.checks.end(), set.spread_checks.begin(), set.spread_checks.end());
+  const auto is_spread = [&](const ir::DependentDim& dependent) {
+    return std::any_of(set.spread.begin(), set.spread.end(),
+                       [&](const ir::DependentDim& each) { return each.dim == dependent.dim; });
+  };
+  points.dependents.erase(std::remove_if(points.dependents.begin(), points.dependents.end(), is_spread),
+                          points.dependents.end());
+  return points;
+}
+
+/// With the dims that may be 1 where that has one form, else without.
+Generalized generalize_set(const ir::SampleSet& set, const CompileOptions& options, std::string& refused) {
+  if (!set.spread.empty()) {
+    try {
+      return generalize_all(spread_points_of(set), options);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotSupported) throw;
+      if (refused.empty()) refused = error.message();
+    }
+  }
+  return generalize_all(points_of(set), options);
 }
 
 class GenericCompiler {
@@ -323,7 +376,7 @@ public:
       : options_(options), backend_(backend), verifier_(compiled_, verifies) {}
 
   void add(const ir::SampleSet& set) {
-    Generalized generalized = generalize_all(set, options_);
+    Generalized generalized = generalize_set(set, options_, compiled_.refused);
     for (const plan::GenericKernel& kernel : generalized.model.kernels) check_bounds(kernel);
     plan::GenericModel& model = generalized.model;
     const std::vector<size_t> places = compile_kernels(model);

@@ -58,20 +58,53 @@ std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vecto
   return dims;
 }
 
+bool has_form(const SampleSet& set, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> settled = with_dependents(dims, set.dependents);
+  for (const DependentDim& each : set.spread) {
+    if (dims[each.dim] == 1) settled[each.dim] = 1;
+  }
+  return settled == dims;
+}
+
 namespace {
 
+Json checks_json(const std::vector<ShapeCheck>& checks) {
+  Json json = Json::array();
+  for (const ShapeCheck& check : checks) json.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
+  return json;
+}
+
+Json dependents_json(const std::vector<DependentDim>& dependents) {
+  Json json = Json::array();
+  for (const DependentDim& each : dependents)
+    json.push_back({{"dim", each.dim}, {"value", formula_json(each.value)}});
+  return json;
+}
+
 Json set_json(const SampleSet& set) {
-  Json checks = Json::array();
-  for (const ShapeCheck& check : set.checks)
-    checks.push_back({{"dims", check.dims}, {"outputs", check.outputs}});
-  Json dependents = Json::array();
-  for (const DependentDim& each : set.dependents)
-    dependents.push_back({{"dim", each.dim}, {"value", formula_json(each.value)}});
   return {{"samples", dims_of(set.samples)},
           {"small", dims_of(set.small)},
-          {"checks", std::move(checks)},
+          {"checks", checks_json(set.checks)},
           {"multiples", set.multiples},
-          {"dependents", std::move(dependents)}};
+          {"dependents", dependents_json(set.dependents)},
+          {"spread", dependents_json(set.spread)},
+          {"spread_samples", dims_of(set.spread_samples)},
+          {"spread_checks", checks_json(set.spread_checks)}};
+}
+
+std::vector<ShapeCheck> checks_from(const Json& json) {
+  std::vector<ShapeCheck> checks;
+  for (const Json& check : json)
+    checks.push_back(
+        {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
+  return checks;
+}
+
+std::vector<DependentDim> dependents_from(const Json& json) {
+  std::vector<DependentDim> dependents;
+  for (const Json& each : json)
+    dependents.push_back({each.at("dim").get<size_t>(), formula_from(each.at("value"))});
+  return dependents;
 }
 
 /// Takes the graphs that a description lists from a bundle, in order.
@@ -91,12 +124,12 @@ public:
   void read_set(const Json& json, SampleSet& set) {
     set.samples = take(json.at("samples"));
     set.small = take(json.at("small"));
-    for (const Json& check : json.at("checks"))
-      set.checks.push_back(
-          {check.at("dims").get<std::vector<int64_t>>(), check.at("outputs").get<std::vector<Shape>>()});
+    set.spread_samples = take(json.at("spread_samples"));
+    set.checks = checks_from(json.at("checks"));
     json.at("multiples").get_to(set.multiples);
-    for (const Json& each : json.at("dependents"))
-      set.dependents.push_back({each.at("dim").get<size_t>(), formula_from(each.at("value"))});
+    set.dependents = dependents_from(json.at("dependents"));
+    set.spread = dependents_from(json.at("spread"));
+    set.spread_checks = checks_from(json.at("spread_checks"));
   }
 
   void finish() const {
@@ -119,13 +152,16 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   const auto add = [&](const std::vector<ShapedGraph>& list) {
     for (const ShapedGraph& graph : list) graphs.push_back(&graph.graph);
   };
-  add(variants.graphs);
-  add(variants.samples);
-  add(variants.small);
   Json special = Json::array();
-  for (const SampleSet& set : variants.special) {
+  const auto add_set = [&](const SampleSet& set) {
     add(set.samples);
     add(set.small);
+    add(set.spread_samples);
+  };
+  add(variants.graphs);
+  add_set(variants);
+  for (const SampleSet& set : variants.special) {
+    add_set(set);
     special.push_back(set_json(set));
   }
   write_bundle(graphs, text_fd, constants_fd);

@@ -39,7 +39,14 @@ struct SampleSet {
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
   std::vector<DependentDim> dependents;
+  /// Those of them that may also be 1, as a row of an operand that stands for all rows of another one; what
+  /// the model is there: all of them 1 in the first samples, which lie as the set's own do.
+  std::vector<DependentDim> spread;
+  std::vector<ShapedGraph> spread_samples;
+  std::vector<ShapeCheck> spread_checks;
 };
+/// Whether the dims are such that a plan of the set serves them.
+bool has_form(const SampleSet& set, const std::vector<int64_t>& dims);
 
 /// Its own samples are those of the generic plan for as many shapes as one plan can serve.
 struct Variants : SampleSet {

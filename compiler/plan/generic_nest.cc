@@ -311,6 +311,7 @@ private:
     for (size_t i = 0; i < first->args.size(); ++i) {
       std::vector<Expr> parts;
       for (const Expr& expr : exprs) parts.push_back(expr->args[i]);
+      if (first->op == ExprOp::kRead) spread(exprs, i, parts);
       args.push_back(merge_all(parts));
     }
     if (first->op == ExprOp::kRead) {
@@ -321,6 +322,33 @@ private:
       return te::read((*inputs_)[input], std::move(args));
     }
     return args.empty() ? first : te::with_args(first, std::move(args));
+  }
+
+  /// Indices of `axis` of reads. An axis of one element stands for all of another operand's: there any index
+  /// is the 0 that loops clamp it to, and what is read may have the form of the samples in which it has more.
+  void spread(const std::vector<Expr>& reads, size_t axis, std::vector<Expr>& indices) const {
+    const auto is_one = [&](size_t s) {
+      const int64_t* extent = te::as_int(reads[s]->tensor->shape.at(axis));
+      return extent != nullptr && *extent == 1 && indices[s]->op == ExprOp::kIntImm &&
+             indices[s]->int_value == 0;
+    };
+    const Expr* form = nullptr;
+    for (size_t s = 0; s < indices.size(); ++s) {
+      if (is_one(s)) continue;
+      if (form == nullptr || longest_of({*form, indices[s]}).same_as(indices[s])) form = &indices[s];
+    }
+    if (form == nullptr || (*form)->op == ExprOp::kIntImm) return;
+    const Expr chosen = *form;
+    for (size_t s = 0; s < indices.size(); ++s) {
+      if (!is_one(s)) continue;
+      Expr own = chosen;
+      te::for_each_expr(chosen, [&](const Expr& part) {
+        if (part->op != ExprOp::kVar) return;
+        const auto found = own_.find(renamed_.at(part->var.get()).get());
+        if (found != own_.end()) own = te::substitute(own, part->var, Expr(found->second[s]));
+      });
+      indices[s] = own;
+    }
   }
 
   size_t input_of(const te::ExprNode& node, size_t sample) const {

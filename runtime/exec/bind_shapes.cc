@@ -189,8 +189,9 @@ void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
   const auto buffer = [&]() -> const package::Buffer& {
     return plan().buffers[static_cast<size_t>(inputs()[index].buffer)];
   };
-  const bool binds =
-      package_->package().plans().is_dynamic() && (refused_.has_value() || tensor.shape != buffer().shape);
+  // With what waits there may be a plan for both.
+  const bool is_other = refused_.has_value() || !waiting_.empty() || tensor.shape != buffer().shape;
+  const bool binds = package_->package().plans().is_dynamic() && is_other;
   if (binds && !bind_shape(index, tensor)) return;
   // A stranger's plan may hold an extent that it names.
   const package::Port& port = inputs()[index];

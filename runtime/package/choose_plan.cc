@@ -30,12 +30,20 @@ std::vector<int64_t> settled(const PlanSet& set, const GenericPlan& generic, std
   for_each_named(set, generic, [&](size_t dim, const PlanHole* hole, int64_t) {
     if (hole != nullptr) dims[dim] = evaluate(hole->value, with_derived(dims, generic.derived));
   });
+  for (const GenericPlan::SpreadDim& spread : generic.spread) {
+    int64_t& own = dims[static_cast<size_t>(spread.dim)];
+    if (own != 1) own = evaluate(spread.value, dims);
+  }
   return dims;
 }
 
 bool takes(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
+  }
+  for (const GenericPlan::SpreadDim& spread : generic.spread) {
+    const int64_t own = dims[static_cast<size_t>(spread.dim)];
+    if (own != 1 && own != evaluate(spread.value, dims)) return false;
   }
   bool is_taken = true;
   const std::vector<int64_t> all = with_derived(dims, generic.derived);
@@ -72,7 +80,6 @@ std::vector<int64_t> settled_dims(const PlanSet& set, const std::vector<int64_t>
                                   const std::vector<std::optional<int64_t>>& named) {
   if (!set.generic || has_plan(set, dims)) return dims;
   const std::vector<int64_t> first = settled(set, *set.generic, dims);
-  if (set.special.empty()) return first;
   for (const GenericPlan* generic : generics_of(set)) {
     std::vector<int64_t> own = settled(set, *generic, dims);
     bool is_kept = takes(set, *generic, own);

@@ -154,6 +154,9 @@ Json generic_to_json(const GenericPlan& generic) {
                {"step_holes", holes_to_json(generic.step_holes)}};
   if (!generic.derived.empty()) json["derived"] = derived_to_json(generic.derived);
   if (!generic.empties.empty()) json["empties"] = empties_to_json(generic.empties);
+  for (const GenericPlan::SpreadDim& spread : generic.spread)
+    json["spread"].push_back(
+        {{"dim", spread.dim}, {"offset", spread.value.offset}, {"products", products_to_json(spread.value)}});
   return json;
 }
 
@@ -260,6 +263,19 @@ void check_set(const PlanSet& set) {
     check_generic(set.special[i], "/special/" + std::to_string(i));
 }
 
+std::vector<GenericPlan::SpreadDim> spread_from_json(JsonFields& set, size_t free_dims) {
+  std::vector<GenericPlan::SpreadDim> spread;
+  if (!set.has("spread")) return spread;
+  const Json& items = set.array("spread", kMaxFreeDims);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to("spread") + "/" + std::to_string(i));
+    const auto dim = static_cast<int32_t>(fields.integer("dim", 0, static_cast<int64_t>(free_dims) - 1));
+    spread.push_back({dim, formula_from_json(fields, free_dims)});
+    fields.finish();
+  }
+  return spread;
+}
+
 GenericPlan generic_from_json(const Json& json, const std::string& pointer, size_t free_dims) {
   JsonFields item(json, pointer);
   GenericPlan generic;
@@ -276,6 +292,7 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer, size
   generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
   generic.step_holes = holes_from_json(item, "step_holes", dims);
   generic.empties = empties_from_json(item);
+  generic.spread = spread_from_json(item, free_dims);
   item.finish();
   return generic;
 }

@@ -55,6 +55,13 @@ struct GenericPlan {
   std::vector<PlanHole> buffer_holes;
   std::vector<PlanHole> step_holes;
   std::vector<EmptyArguments> empties;  ///< all others are refused
+  /// Free dims that are what a formula makes of others, or 1, as a row that stands for all of another
+  /// operand.
+  struct SpreadDim {
+    int32_t dim = 0;
+    DimFormula value;
+  };
+  std::vector<SpreadDim> spread = {};
 };
 
 struct PlanSet {

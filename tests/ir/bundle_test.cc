@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "compiler/ir/variants.h"
 #include "runtime/base/error.h"
 #include "tests/ir/support.h"
 
@@ -65,6 +66,42 @@ TEST(Bundle, ReadsBackWhatItWrote) {
   const Tensor& b = *again.value(again.outputs()[1]).constant;
   for (int64_t i = 0; i < 33; ++i) EXPECT_EQ(b.element_as_double(i), 5.0 + static_cast<double>(i));
   EXPECT_NO_THROW(verify(again));
+}
+
+TEST(Bundle, ReadsBackAllSamplesOfAModel) {
+  const auto row = [](int64_t count) {
+    Graph graph(ops::standard_ops());
+    graph.set_outputs({graph.add_input("x" + std::to_string(count), {DType::kFloat32, {count}})});
+    return ShapedGraph{{count, 1}, std::move(graph)};
+  };
+  const DependentDim same{1, {0, {{1, {{0, 1, 0, 1}}}}}}, one{0, {1, {}}};
+  Variants variants;
+  variants.free_dims = {"N", "M"};
+  variants.input_shapes = {{std::string("N")}, {std::string("M"), int64_t{4}}};
+  variants.graphs.push_back(row(2));
+  variants.samples.push_back(row(3));
+  variants.small.push_back(row(4));
+  variants.checks = {{{3, 3}, {{3}, {3, 4}}}};
+  variants.multiples = {1, 2};
+  variants.dependents = variants.spread = {same};
+  variants.spread_samples.push_back(row(5));
+  variants.spread_checks = {{{3, 1}, {{3}}}};
+  SampleSet& special = variants.special.emplace_back();
+  special.samples.push_back(row(6));
+  special.multiples = {1, 1};
+  special.dependents = {one};
+  const Files files, again_files;
+  const std::string text = write_variants(variants, files.text.get(), files.constants.get());
+  const Variants again =
+      read_variants(text, *MappedFile::map(files.text.get(), "text"),
+                    MappedFile::map(files.constants.get(), "constants"), ops::standard_ops());
+  EXPECT_EQ(write_variants(again, again_files.text.get(), again_files.constants.get()), text);
+  const auto name = [](const std::vector<ShapedGraph>& graphs) { return graphs.at(0).graph.value(0).name; };
+  EXPECT_EQ(name(again.graphs) + name(again.samples) + name(again.small) + name(again.spread_samples) +
+                name(again.special.at(0).samples),
+            "x2x3x4x5x6");
+  EXPECT_TRUE(has_form(again, {7, 7}) && has_form(again, {7, 1}));
+  EXPECT_FALSE(has_form(again, {7, 2}));
 }
 
 TEST(Bundle, EqualConstantsAreWrittenOnceAndAligned) {

@@ -129,6 +129,21 @@ TEST(ChoosePlan, InputsComeInAnyOrder) {
   expect_error(ErrorCode::kInvalidTensor, "follows from them as 5", [&] { executor.run(pool); });
 }
 
+TEST(ChoosePlan, ADimMayBeOneBesideWhatItFollowsFrom) {
+  PlanSet set = plan_set();
+  set.special.clear();
+  set.generic->buffer_holes[1].value = kM;
+  set.generic->spread = {{1, kN}};
+  for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{7, 7}, {7, 1}, {1, 1}, {0, 1}, {0, 0}})
+    EXPECT_EQ(plans_taking(set, {n, m}).size(), 1U) << n << " " << m;
+  for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{7, 6}, {1, 7}, {7, 0}})
+    EXPECT_FALSE(has_plan(set, {n, m})) << n << " " << m;
+  EXPECT_EQ(settled_dims(set, {5, 3}, {5, std::nullopt}), (std::vector<int64_t>{5, 5}));
+  EXPECT_EQ(settled_dims(set, {5, 1}, {5, std::nullopt}), (std::vector<int64_t>{5, 1}));
+  const std::string text = plan_set_to_json(set);
+  EXPECT_EQ(plan_set_to_json(plan_set_from_json(text)), text);
+}
+
 TEST(ChoosePlan, SetsOfPlansAreTextsAndBack) {
   const PlanSet set = plan_set();
   const std::string text = plan_set_to_json(set);

@@ -200,23 +200,21 @@ private:
 
 class Finder {
 public:
-  Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& taken,
-         const std::vector<ir::DependentDim>& known)
-      : stop_at_(stop_at), anchor_(anchor), taken_(taken), known_(known) {}
+  Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& taken)
+      : stop_at_(stop_at), anchor_(anchor), taken_(taken) {}
 
   /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums.
   bool run(const Reach& reach) {
     far_ = reach.far;
-    dependents_ = known_;
+    dependents_.clear();
     is_known_.assign(anchor_.size(), false);
-    for (const ir::DependentDim& each : known_) is_known_[each.dim] = true;
     base_.clear();
     for (int64_t number = 3; base_.size() < anchor_.size(); number += 2) {
       if (is_prime(number)) base_.push_back(reach.scale * number);
     }
     while (true) {
       const ImportStop stop = stop_at_(settled(base_));
-      if (stop.node == -1) return dependents_.size() > known_.size();
+      if (stop.node == -1) return !dependents_.empty();
       if (dependents_.size() == anchor_.size() || !find_next(stop)) return false;
     }
   }
@@ -364,7 +362,6 @@ private:
   const StopAt& stop_at_;
   const Dims& anchor_;
   const std::vector<Dims>& taken_;
-  const std::vector<ir::DependentDim>& known_;
   int64_t far_ = 0;
   int64_t tries_left_ = kMostTries;
   Dims base_;
@@ -375,9 +372,8 @@ private:
 }  // namespace
 
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                                              const std::vector<std::vector<int64_t>>& taken,
-                                              const std::vector<ir::DependentDim>& known) {
-  Finder finder(stop_at, anchor, taken, known);
+                                              const std::vector<std::vector<int64_t>>& taken) {
+  Finder finder(stop_at, anchor, taken);
   for (const Reach& reach : kReaches) {
     if (finder.run(reach)) return finder.take();
   }

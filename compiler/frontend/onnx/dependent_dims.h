@@ -25,10 +25,9 @@ using StopAt = std::function<ImportStop(const std::vector<int64_t>&)>;
 /// line, or a quotient, by the places where it changes; of several, a sum or a product. A dim may also be a
 /// number: one of a weight's extents, or an attribute. `anchor`: an extent of each dim that is asked for, 0
 /// where any will do. `taken`: shapes that are asked for and that the model takes; a dim follows from
-/// others only as it does there. `known`: dependents that are sure, and stay among the result's. Empty where
-/// that finds no other ones; the imports without a sign of what to look for are bounded in all.
+/// others only as it does there. Empty where that finds nothing; the imports without a sign of what to look
+/// for are bounded in all.
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
-                                              const std::vector<std::vector<int64_t>>& taken,
-                                              const std::vector<ir::DependentDim>& known = {});
+                                              const std::vector<std::vector<int64_t>>& taken);
 
 }  // namespace tensormill::frontend::onnx

@@ -16,10 +16,8 @@ using Dims = std::vector<int64_t>;
 class Sampler {
 public:
   Sampler(const ImportAt& import, const StopAt& stop_at, const StopAt& meant_at,
-          const std::vector<Dims>& asked, ir::SampleSet& variants, const std::vector<size_t>& ones)
-      : import_(import), stop_at_(stop_at), meant_at_(meant_at), asked_(asked), variants_(variants) {
-    for (const size_t dim : ones) dependents_.push_back({dim, DimFormula{1, {}}});
-  }
+          const std::vector<Dims>& asked, ir::SampleSet& variants)
+      : import_(import), stop_at_(stop_at), meant_at_(meant_at), asked_(asked), variants_(variants) {}
 
   void run(const Dims& anchor) {
     if (!find_base(anchor)) return;
@@ -71,30 +69,20 @@ private:
                        [&](const ir::DependentDim& each) { return each.dim == dim; });
   }
 
-  bool has_free_one(const Dims& dims) const {
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d] == 1 && !is_dependent(d)) return true;
-    }
-    return false;
-  }
-
   bool find_dependent(const Dims& anchor) {
-    std::vector<Dims> taken, without_ones;
+    std::vector<Dims> taken, larger;
     std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(taken),
-                 [this](const Dims& dims) { return settled(dims) == dims && import_(dims).has_value(); });
+                 [this](const Dims& dims) { return import_(dims).has_value(); });
     // An extent of 1 may be one that stands for all of another operand.
-    std::copy_if(taken.begin(), taken.end(), std::back_inserter(without_ones),
-                 [this](const Dims& dims) { return !has_free_one(dims); });
-    const std::vector<ir::DependentDim> known = dependents_;
-    for (const std::vector<Dims>* shapes : {&taken, &without_ones}) {
-      if (shapes != &taken && shapes->size() == taken.size()) return false;
-      for (const StopAt* stops : {&meant_at_, &stop_at_}) {
-        if (!*stops) continue;
-        dependents_ = find_dependents(*stops, anchor, *shapes, known);
-        if (!dependents_.empty()) return true;
-      }
+    std::copy_if(taken.begin(), taken.end(), std::back_inserter(larger),
+                 [](const Dims& dims) { return std::find(dims.begin(), dims.end(), 1) == dims.end(); });
+    for (const std::vector<Dims>* shapes : {&taken, &larger}) {
+      if (shapes == &larger && larger.size() == taken.size()) break;
+      if (meant_at_) dependents_ = find_dependents(meant_at_, anchor, *shapes);
+      if (dependents_.empty()) dependents_ = find_dependents(stop_at_, anchor, *shapes);
+      if (!dependents_.empty()) break;
     }
-    return false;
+    return !dependents_.empty();
   }
 
   /// Until no extent that grows with a dim is 1 or 2: the net's deepest maps are no smaller than its windows.
@@ -301,8 +289,8 @@ private:
 
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
-                   const StopAt& meant_at, const std::vector<size_t>& ones) {
-  Sampler(import, stop_at, meant_at, asked, samples, ones).run(anchor);
+                   const StopAt& meant_at) {
+  Sampler(import, stop_at, meant_at, asked, samples).run(anchor);
 }
 
 }  // namespace tensormill::frontend::onnx

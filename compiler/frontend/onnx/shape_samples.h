@@ -26,9 +26,9 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 /// out; so is a dim for which no multiple is found, and then there are no samples at all.
 ///
 /// `meant_at`: the stops where nodes take no range of extents, for dims that follow from others in what such
-/// a node is most often given. `ones`: dims that are 1 in all samples.
+/// a node is most often given.
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
-                   const StopAt& meant_at = {}, const std::vector<size_t>& ones = {});
+                   const StopAt& meant_at = {});
 
 }  // namespace tensormill::frontend::onnx

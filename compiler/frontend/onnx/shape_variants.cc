@@ -205,7 +205,10 @@ public:
     for (const std::vector<int64_t>& own : extents_) anchor.push_back(own.empty() ? 0 : own.front());
     anchor = with_rooms(std::move(anchor));
     take_samples(anchor, variants);
-    if (are_alike(variants.samples)) take_special(anchor, variants);
+    if (are_alike(variants.samples)) {
+      variants.special = sets_of_ones(importer(), variants);
+      add_spread_dims(importer(), variants);
+    }
     for (const ir::DependentDim& each : variants.dependents) {
       if (extents_[each.dim].empty()) extents_[each.dim] = {0};
     }
@@ -240,20 +243,16 @@ private:
   }
 
   void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
-    take_set(anchor, {}, variants);
+    take_set(anchor, variants);
     if (are_alike(variants.samples) || read_facts(source_).ops.count("SplitToSequence") == 0) return;
     // Lists of the elements along a free axis differ in length.
     ir::SampleSet stacked;
     stacks_elements_ = true;
-    take_set(anchor, {}, stacked);
+    take_set(anchor, stacked);
     if (are_alike(stacked.samples)) static_cast<ir::SampleSet&>(variants) = std::move(stacked);
   }
 
-  /// `ones`: dims that are 1 in all samples.
-  void take_set(const std::vector<int64_t>& anchor, const std::vector<size_t>& ones, ir::SampleSet& set) {
-    const ImportAt import_at = [this](const std::vector<int64_t>& dims) {
-      return import_sample(dims, false, nullptr);
-    };
+  void take_set(const std::vector<int64_t>& anchor, ir::SampleSet& set) {
     const auto stops = [this](bool meant_alone) -> StopAt {
       return [this, meant_alone](const std::vector<int64_t>& dims) {
         ImportStop stop;
@@ -262,29 +261,12 @@ private:
         return stop;
       };
     };
-    sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true), ones);
+    const ImportAt import_at = importer();
+    sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true));
   }
 
-  /// Where an operand's axis of one element stands for all of another's.
-  void take_special(const std::vector<int64_t>& anchor, ir::Variants& variants) {
-    std::vector<std::vector<size_t>> inputs;
-    const std::vector<std::string>& names = signature_.free_dims;
-    for (const auto& [input, shape] : signature_.shapes) {
-      std::vector<size_t>& own = inputs.emplace_back();
-      for (const Dim& dim : shape) {
-        const auto* name = std::get_if<std::string>(&dim);
-        const auto found = name == nullptr ? names.end() : std::find(names.begin(), names.end(), *name);
-        if (found != names.end()) own.push_back(static_cast<size_t>(found - names.begin()));
-      }
-    }
-    const TakesAt takes = [this](const std::vector<int64_t>& dims) {
-      return import_sample(dims, false, nullptr).has_value();
-    };
-    for (const std::vector<size_t>& ones : find_spread_dims(takes, variants, inputs)) {
-      ir::SampleSet set;
-      take_set(anchor, ones, set);
-      if (set.samples.size() > 1 && are_alike(set.samples)) variants.special.push_back(std::move(set));
-    }
+  ImportAt importer() {
+    return [this](const std::vector<int64_t>& dims) { return import_sample(dims, false, nullptr); };
   }
 
   /// Nothing where the model does not take the dims. `stop`: where the import ended, or null.
@@ -329,11 +311,10 @@ private:
   void import_asked(ir::Variants& variants) const {
     std::set<std::vector<int64_t>> made;
     for (const std::vector<int64_t>& choice : asked()) {
-      const bool is_special = std::any_of(
-          variants.special.begin(), variants.special.end(),
-          [&](const ir::SampleSet& set) { return ir::with_dependents(choice, set.dependents) == choice; });
-      const std::vector<int64_t> dims =
-          is_special ? choice : ir::with_dependents(choice, variants.dependents);
+      const bool is_served = has_form(variants, choice) ||
+                             std::any_of(variants.special.begin(), variants.special.end(),
+                                         [&](const ir::SampleSet& set) { return has_form(set, choice); });
+      const std::vector<int64_t> dims = is_served ? choice : ir::with_dependents(choice, variants.dependents);
       if (!made.insert(dims).second) continue;
       const bool is_needed = is_room_given_ || variants.samples.empty();
       std::optional<ir::Graph> graph;

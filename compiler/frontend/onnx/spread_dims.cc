@@ -1,105 +1,155 @@
 #include "compiler/frontend/onnx/spread_dims.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 namespace tensormill::frontend::onnx {
 
 namespace {
 
+using Dims = std::vector<int64_t>;
+
 /// The dim that the formula is, if it is one.
-const DimTerm* same_dim(const DimFormula& formula) {
-  if (formula.offset != 0 || formula.products.size() != 1) return nullptr;
+std::optional<size_t> same_dim(const DimFormula& formula) {
+  if (formula.offset != 0 || formula.products.size() != 1) return std::nullopt;
   const DimProduct& product = formula.products[0];
-  if (product.scale != 1 || product.factors.size() != 1) return nullptr;
+  if (product.scale != 1 || product.factors.size() != 1) return std::nullopt;
   const DimTerm& term = product.factors[0];
-  return term.mul == 1 && term.add == 0 && term.div == 1 ? &term : nullptr;
+  if (term.mul != 1 || term.add != 0 || term.div != 1) return std::nullopt;
+  return static_cast<size_t>(term.dim);
 }
 
-class SpreadFinder {
-public:
-  SpreadFinder(const TakesAt& takes, const ir::SampleSet& samples,
-               const std::vector<std::vector<size_t>>& inputs)
-      : takes_(takes), base_(samples.samples.front().dims), inputs_(inputs) {
-    std::set<size_t> roots;
-    for (const ir::DependentDim& each : samples.dependents) {
-      dependents_.insert(each.dim);
-      if (const DimTerm* same = same_dim(each.value)) roots.insert(static_cast<size_t>(same->dim));
+/// What is made of a dim that is another one is made of that one.
+std::vector<ir::DependentDim> resolved(std::vector<ir::DependentDim> dependents) {
+  std::map<int32_t, int32_t> root_of;
+  for (ir::DependentDim& each : dependents) {
+    for (DimProduct& product : each.value.products) {
+      for (DimTerm& term : product.factors) {
+        if (const auto root = root_of.find(term.dim); root != root_of.end()) term.dim = root->second;
+      }
     }
-    for (const size_t dim : roots) {
-      if (dependents_.count(dim) == 0) roots_.push_back(dim);
-    }
+    if (const std::optional<size_t> same = same_dim(each.value))
+      root_of.emplace(static_cast<int32_t>(each.dim), static_cast<int32_t>(*same));
   }
+  return dependents;
+}
 
-  std::vector<std::vector<size_t>> run() {
-    std::vector<size_t> alone, roots;
-    for (const size_t dim : dependents_) {
-      if (add({dim})) alone.push_back(dim);
-    }
-    // An operand of several axes, as a mask of batches and heads, those beside each other first.
-    for (size_t count = 2; count <= kMostTogether; ++count) add_together(alone, count);
-    for (const size_t dim : roots_) {
-      if (add({dim})) roots.push_back(dim);
-    }
-    add_pairs(alone);
-    add_pairs(roots);
-    return std::move(found_);
+Dims with_ones(Dims dims, const std::vector<ir::DependentDim>& ones) {
+  for (const ir::DependentDim& each : ones) dims[each.dim] = 1;
+  return dims;
+}
+
+std::vector<Shape> outputs_of(const ir::Graph& graph) {
+  std::vector<Shape> outputs;
+  for (const ir::ValueId output : graph.outputs()) outputs.push_back(graph.value(output).type.shape);
+  return outputs;
+}
+
+/// The model at the points where `at` moves those of the set.
+template <typename At>
+void import_points(const ImportAt& import, const ir::SampleSet& set, const At& at,
+                   std::vector<ir::ShapedGraph>& samples, std::vector<ir::ShapeCheck>& checks) {
+  std::set<Dims> seen;
+  for (const ir::ShapedGraph& sample : set.samples) {
+    const Dims dims = at(sample.dims);
+    if (!seen.insert(dims).second) continue;
+    if (std::optional<ir::Graph> graph = import(dims)) samples.push_back({dims, std::move(*graph)});
   }
-
-private:
-  static constexpr size_t kMostTogether = 4;
-
-  bool is_full() const { return found_.size() + 1 >= kMostGenericPlans; }
-
-  /// Whether the model takes the set beside what the others are in the first sample.
-  bool add(std::vector<size_t> dims) {
-    if (is_full()) return false;
-    std::sort(dims.begin(), dims.end());
-    if (!tried_.insert(dims).second) return false;
-    std::vector<int64_t> at = base_;
-    for (const size_t dim : dims) {
-      if (at[dim] == 1) return false;
-      at[dim] = 1;
-    }
-    if (!takes_(at)) return false;
-    found_.push_back(std::move(dims));
-    return true;
+  for (const ir::ShapeCheck& check : set.checks) {
+    const Dims dims = at(check.dims);
+    if (!seen.insert(dims).second) continue;
+    if (const std::optional<ir::Graph> graph = import(dims)) checks.push_back({dims, outputs_of(*graph)});
   }
+}
 
-  /// So many neighbours among an input's dims.
-  void add_together(const std::vector<size_t>& alone, size_t count) {
-    for (const std::vector<size_t>& input : inputs_) {
-      std::vector<size_t> own;
-      std::copy_if(input.begin(), input.end(), std::back_inserter(own),
-                   [&](size_t dim) { return std::find(alone.begin(), alone.end(), dim) != alone.end(); });
-      for (size_t first = 0; first + count <= own.size(); ++first) {
-        const auto begin = own.begin() + static_cast<std::ptrdiff_t>(first);
-        add({begin, begin + static_cast<std::ptrdiff_t>(count)});
+/// The set where `one` is 1, and what was it is another dim.
+ir::SampleSet set_of_one(const ImportAt& import, const ir::SampleSet& set, size_t one) {
+  ir::SampleSet result;
+  result.multiples = set.multiples;
+  std::vector<ir::DependentDim> dependents = resolved(set.dependents);
+  const auto next = std::find_if(dependents.begin(), dependents.end(),
+                                 [&](const ir::DependentDim& each) { return same_dim(each.value) == one; });
+  const size_t root = next->dim;
+  std::swap(result.multiples[one], result.multiples[root]);
+  dependents.erase(next);
+  for (ir::DependentDim& each : dependents) {
+    for (DimProduct& product : each.value.products) {
+      for (DimTerm& term : product.factors) {
+        if (static_cast<size_t>(term.dim) == one) term.dim = static_cast<int32_t>(root);
       }
     }
   }
-
-  void add_pairs(const std::vector<size_t>& dims) {
-    for (size_t i = 0; i < dims.size(); ++i) {
-      for (size_t k = i + 1; k < dims.size(); ++k) add({dims[i], dims[k]});
-    }
-  }
-
-  const TakesAt& takes_;
-  const std::vector<int64_t>& base_;
-  const std::vector<std::vector<size_t>>& inputs_;
-  std::set<size_t> dependents_;
-  std::vector<size_t> roots_;
-  std::set<std::vector<size_t>> tried_;
-  std::vector<std::vector<size_t>> found_;
-};
+  result.dependents = std::move(dependents);
+  result.dependents.push_back({one, DimFormula{1, {}}});
+  const auto at = [&](Dims dims) {
+    dims[one] = 1;
+    return ir::with_dependents(std::move(dims), result.dependents);
+  };
+  import_points(import, set, at, result.samples, result.checks);
+  return result;
+}
 
 }  // namespace
 
-std::vector<std::vector<size_t>> find_spread_dims(const TakesAt& takes, const ir::SampleSet& samples,
-                                                  const std::vector<std::vector<size_t>>& inputs) {
-  if (samples.samples.empty() || samples.dependents.empty()) return {};
-  return SpreadFinder(takes, samples, inputs).run();
+void add_spread_dims(const ImportAt& import, ir::SampleSet& set) {
+  const Dims& base = set.samples.front().dims;
+  const auto takes = [&](const std::vector<ir::DependentDim>& ones) {
+    return import(with_ones(base, ones)).has_value();
+  };
+  for (const ir::DependentDim& each : resolved(set.dependents)) {
+    if (base[each.dim] == 1) continue;
+    std::vector<ir::DependentDim> more = set.spread;
+    more.push_back(each);
+    if (takes({each}) && takes(more)) set.spread = std::move(more);
+  }
+  if (set.spread.empty()) return;
+  const auto at = [&](const Dims& dims) { return with_ones(dims, set.spread); };
+  import_points(import, set, at, set.spread_samples, set.spread_checks);
+  for (const ir::DependentDim& each : set.spread) {
+    Dims dims = with_ones(base, set.spread);
+    dims[each.dim] = base[each.dim];
+    if (dims == base) continue;
+    if (std::optional<ir::Graph> graph = import(dims))
+      set.spread_samples.push_back({dims, std::move(*graph)});
+  }
+}
+
+std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set) {
+  std::vector<ir::SampleSet> sets;
+  std::set<std::set<size_t>> tried;
+  // Of one more dim than the set before it, those of fewer first.
+  const auto add_ones = [&](const ir::SampleSet& from, const std::set<size_t>& ones) {
+    std::vector<std::pair<ir::SampleSet, std::set<size_t>>> more;
+    std::set<size_t> roots;
+    for (const ir::DependentDim& each : resolved(from.dependents)) {
+      if (const std::optional<size_t> same = same_dim(each.value)) roots.insert(*same);
+    }
+    for (const size_t root : roots) {
+      std::set<size_t> all = ones;
+      if (!all.insert(root).second || !tried.insert(all).second) continue;
+      const Dims& base = from.samples.front().dims;
+      Dims dims = base;
+      dims[root] = 1;
+      if (base[root] == 1 || !import(dims)) continue;
+      ir::SampleSet made = set_of_one(import, from, root);
+      if (made.samples.size() < 2 || made.samples.size() * 2 < from.samples.size()) continue;
+      add_spread_dims(import, made);
+      more.emplace_back(std::move(made), std::move(all));
+    }
+    return more;
+  };
+  std::vector<std::set<size_t>> ones_of;
+  for (size_t next = 0; next <= sets.size(); ++next) {
+    auto more = next == 0 ? add_ones(set, {}) : add_ones(sets[next - 1], ones_of[next - 1]);
+    for (auto& [made, ones] : more) {
+      if (sets.size() + 1 == kMostGenericPlans) return sets;
+      sets.push_back(std::move(made));
+      ones_of.push_back(std::move(ones));
+    }
+  }
+  return sets;
 }
 
 }  // namespace tensormill::frontend::onnx

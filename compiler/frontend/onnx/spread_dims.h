@@ -3,24 +3,20 @@
 /// Thread-safety: pure functions.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <vector>
-
+#include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/ir/variants.h"
 
 namespace tensormill::frontend::onnx {
 
-/// Plans of a package, all in all: each has samples of its own.
+/// Generic plans of a package, all in all: each has samples of its own.
 inline constexpr size_t kMostGenericPlans = 8;
 
-/// Whether the model takes the values of its free dims.
-using TakesAt = std::function<bool(const std::vector<int64_t>&)>;
+/// Fills `spread`, its samples and checks in the set: which of its dependents may be 1, and what the model is
+/// there.
+void add_spread_dims(const ImportAt& import, ir::SampleSet& set);
 
-/// Sets of free dims to be 1, the most likely ones first, so that all have kMostGenericPlans with the plan of
-/// `samples`: those of dims that are dependents there, or that dependents are made of. `inputs`: the free
-/// dims of each input, in order. Each set is found by imports of the model.
-std::vector<std::vector<size_t>> find_spread_dims(const TakesAt& takes, const ir::SampleSet& samples,
-                                                  const std::vector<std::vector<size_t>>& inputs);
+/// Sets of samples at which dims are 1 that dependents of `set` are made of; each has its spread dims. A dim
+/// that was made of one that is 1 is free there. kMostGenericPlans with `set` at most.
+std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set);
 
 }  // namespace tensormill::frontend::onnx
