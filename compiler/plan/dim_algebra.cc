@@ -4,6 +4,10 @@
 
 namespace tensormill::plan {
 
+bool varies(const std::vector<int64_t>& values) {
+  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
+}
+
 DimTerm identity(size_t dim) { return {static_cast<int32_t>(dim), 1, 0, 1}; }
 
 DimFormula single(int64_t scale, const DimTerm& term) { return {0, {{scale, {term}}}}; }

@@ -5,6 +5,8 @@
 
 namespace tensormill::plan {
 
+/// Whether not all are equal.
+bool varies(const std::vector<int64_t>& values);
 /// The dim itself.
 DimTerm identity(size_t dim);
 /// scale × term

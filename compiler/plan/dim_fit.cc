@@ -14,10 +14,6 @@ namespace {
 /// Strides and patches multiply up to this where samples are near each other alone.
 constexpr int64_t kMaxDivisor = 64;
 
-bool varies(const std::vector<int64_t>& values) {
-  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
-}
-
 }  // namespace
 
 DimFitter::DimFitter(std::vector<std::vector<int64_t>> samples, std::vector<float> factors)
@@ -485,7 +481,9 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
   if (!formula) formula = fit_product(values, dims);
   if (!formula) formula = fit_sum(values, dims);
+  if (!formula && dims.size() > 1) formula = fit_apart(values, dims);
   if (!formula) formula = fit_multiple(values);
+  if (!formula && dims.size() > 1) formula = fit_multiple_of_fewer(values, dims);
   if (!formula) formula = fit_half(values, dims);
   return formula || dims.size() == 1 ? formula : fit_bounded_sum(values);
 }

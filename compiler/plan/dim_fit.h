@@ -24,9 +24,9 @@ public:
   void add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down);
 
   /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
-  /// extents that were, the sum of one and a number, or of one and a formula of fewer dims; nothing when
-  /// there is none. Equal values have one formula, whoever asks: two extents that are equal in all samples
-  /// are equal everywhere.
+  /// extents that were, the sum of one and a number, of one and a formula of fewer dims, or of a formula of
+  /// each dim, an extent times a formula of fewer dims; nothing when there is none. Equal values have one
+  /// formula, whoever asks: two extents that are equal in all samples are equal everywhere.
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
   /// A formula that gives the values of the samples that `counts` names; the others may have any.
   std::optional<DimFormula> fit_some(const std::vector<int64_t>& values, const std::vector<bool>& counts);
@@ -61,7 +61,11 @@ private:
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,
                                         const std::vector<size_t>& dims) const;
   std::optional<DimFormula> fit_sum(const std::vector<int64_t>& values, const std::vector<size_t>& dims);
+  std::optional<DimFormula> fit_apart(const std::vector<int64_t>& values,
+                                      const std::vector<size_t>& dims) const;
   std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_multiple_of_fewer(const std::vector<int64_t>& values,
+                                                  const std::vector<size_t>& dims);
   const DimFormula* find_known(const std::vector<int64_t>& values) const;
 
   std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents

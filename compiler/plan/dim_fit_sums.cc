@@ -1,10 +1,58 @@
-// What of several dims ends at a bound.
+// What is a sum or a product of several dims, and what of it ends at a bound.
 #include <algorithm>
 #include <utility>
 
+#include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/dim_fit.h"
 
 namespace tensormill::plan {
+
+/// The sum of a formula of each dim, none of which was found before: each is told from the samples that
+/// differ in its dim alone.
+std::optional<DimFormula> DimFitter::fit_apart(const std::vector<int64_t>& values,
+                                               const std::vector<size_t>& dims) const {
+  DimFormula sum{values[0], {}};
+  for (const size_t dim : dims) {
+    std::vector<std::vector<int64_t>> samples;
+    std::vector<int64_t> own;
+    for (size_t s = 0; s < samples_.size(); ++s) {
+      if (!differs_alone(s, dim)) continue;
+      samples.emplace_back(samples_[s].begin(),
+                           samples_[s].begin() + static_cast<std::ptrdiff_t>(terms_.size()));
+      own.push_back(values[s]);
+    }
+    DimFitter along(std::move(samples));
+    const std::optional<DimFormula> formula = along.fit(own);
+    if (!formula || !along.derived().empty()) return std::nullopt;
+    sum = sum_of(sum, *formula, 1);
+    sum.offset -= values[0];
+  }
+  return holds(sum, values) ? std::optional(sum) : std::nullopt;
+}
+
+/// A dim or an extent that was found before, of `dims`, times anything over fewer of them.
+std::optional<DimFormula> DimFitter::fit_multiple_of_fewer(const std::vector<int64_t>& values,
+                                                           const std::vector<size_t>& dims) {
+  const auto times = [&](const DimFormula& factor) -> std::optional<DimFormula> {
+    std::vector<int64_t> rest = values;
+    for (size_t s = 0; s < rest.size(); ++s) {
+      const int64_t divisor = evaluate(factor, samples_[s]);
+      if (divisor == 0 || rest[s] % divisor != 0) return std::nullopt;
+      rest[s] /= divisor;
+    }
+    if (dims_of(rest).size() >= dims.size()) return std::nullopt;
+    const std::optional<DimFormula> other = fit(rest);
+    return other ? std::optional(product_of(factor, *other)) : std::nullopt;
+  };
+  for (const size_t dim : dims) {
+    if (const std::optional<DimFormula> formula = times(single(1, identity(dim)))) return formula;
+  }
+  for (const auto& [part, factor] : known_) {
+    if (!factor || !varies(part)) continue;
+    if (const std::optional<DimFormula> formula = times(*factor)) return formula;
+  }
+  return std::nullopt;
+}
 
 /// A known extent of several dims and a number, up to or down to a bound that several samples reach: the last
 /// rows of a cache and of what is new.

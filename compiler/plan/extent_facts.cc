@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_plan.h"
 
 namespace tensormill::plan {
@@ -42,10 +43,6 @@ std::vector<float> factors_of(const ir::Graph& graph) {
     }
   }
   return factors;
-}
-
-bool varies(const std::vector<int64_t>& values) {
-  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
 }
 
 /// The integers of a short row: what is known of shapes, also where it was cast, or a constant.

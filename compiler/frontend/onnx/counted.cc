@@ -94,8 +94,11 @@ std::optional<AxisRange> merged_axes(const Shape& from, const Shape& to, size_t 
   };
   const int64_t before = num_elements(Shape(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(at)));
   const std::optional<size_t> first = behind(0, before);
-  const std::optional<size_t> last = first ? behind(*first, to[at]) : std::nullopt;
-  return last ? std::optional(AxisRange{*first, *last}) : std::nullopt;
+  std::optional<size_t> last = first ? behind(*first, to[at]) : std::nullopt;
+  if (!last) return std::nullopt;
+  // What is 1 at most behind them may be none.
+  while (*last < from.size() && from[*last] == 1 && (at + 1 == to.size() || to[at + 1] != 1)) ++*last;
+  return AxisRange{*first, *last};
 }
 
 /// x of shape `from` in shape `to`, whose axis `at` is made of the axes of `range`: what is there of them,

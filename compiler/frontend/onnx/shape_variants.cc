@@ -300,8 +300,8 @@ private:
         // Of a model that is supported, the extents of a far one may not be.
         return is_supported_ || has(0);
       case ErrorCode::kShapeRequired:
-        // Extents of 1 hide which axis depends on data.
-        return has(1) || has(0);
+        // Extents of 1 hide which axis depends on data; so do those that are made of rooms.
+        return has(1) || has(0) || (is_supported_ && signature_.has_room());
       default:
         // Of no elements little can be said.
         return has(0);

@@ -224,9 +224,11 @@ void convert_slice_attrs(NodeContext& context) {
 namespace {
 
 /// From element `start` on up to `end` along the axis, where the run works out the axis' extent or the end.
+/// Throws ValueRequired where the former cannot be told.
 ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start,
                           const BoundedInt& end) {
   Compose c(context);
+  static_cast<void>(context.data_shape_of(0));
   const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
   if (start < -extent) start = 0;
   const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
@@ -241,7 +243,9 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
   int64_t most = start < 0 ? std::min(-start, extent) : std::max<int64_t>(extent - start, 0);
   ir::ValueId whole = filled_along(context, x, axis, "zero");
   if (context.is_sample() && start >= 0 && start <= kMaxPadded) {
-    const bool is_short = end.most >= start && end.most <= kMaxPadded;
+    // What nothing bounds is bounded by the extent, which is not one of the model's numbers.
+    const bool is_bounded = end.is_known() || bounds_of(context, end.count, std::nullopt);
+    const bool is_short = is_bounded && end.most >= start && end.most <= kMaxPadded;
     most = is_short ? end.most - start : extent;
     if (is_short || start != 0) whole = longer_by(context, whole, start + most, axis);
   } else if (start >= 0 && end.most >= 0) {
