@@ -481,10 +481,11 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
   if (!formula) formula = fit_product(values, dims);
   if (!formula) formula = fit_sum(values, dims);
-  if (!formula && dims.size() > 1) formula = fit_apart(values, dims);
   if (!formula) formula = fit_multiple(values);
-  if (!formula && dims.size() > 1) formula = fit_multiple_of_fewer(values, dims);
   if (!formula) formula = fit_half(values, dims);
+  if (!formula && dims.size() > 1) formula = fit_apart(values, dims);
+  if (!formula) formula = fit_multiple_of_fewer(values, dims);
+  if (!formula && dims.size() > 1) formula = fit_sum_apart(values);
   return formula || dims.size() == 1 ? formula : fit_bounded_sum(values);
 }
 

@@ -64,6 +64,7 @@ private:
   std::optional<DimFormula> fit_apart(const std::vector<int64_t>& values,
                                       const std::vector<size_t>& dims) const;
   std::optional<DimFormula> fit_multiple(const std::vector<int64_t>& values) const;
+  std::optional<DimFormula> fit_sum_apart(const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_multiple_of_fewer(const std::vector<int64_t>& values,
                                                   const std::vector<size_t>& dims);
   const DimFormula* find_known(const std::vector<int64_t>& values) const;

@@ -8,10 +8,11 @@
 namespace tensormill::plan {
 
 /// The sum of a formula of each dim, none of which was found before: each is told from the samples that
-/// differ in its dim alone.
+/// differ in its dim alone. That it is no product is told by samples in which the parts of any two differ.
 std::optional<DimFormula> DimFitter::fit_apart(const std::vector<int64_t>& values,
                                                const std::vector<size_t>& dims) const {
   DimFormula sum{values[0], {}};
+  std::vector<DimFormula> parts;
   for (const size_t dim : dims) {
     std::vector<std::vector<int64_t>> samples;
     std::vector<int64_t> own;
@@ -24,13 +25,35 @@ std::optional<DimFormula> DimFitter::fit_apart(const std::vector<int64_t>& value
     DimFitter along(std::move(samples));
     const std::optional<DimFormula> formula = along.fit(own);
     if (!formula || !along.derived().empty()) return std::nullopt;
+    parts.push_back(*formula);
     sum = sum_of(sum, *formula, 1);
     sum.offset -= values[0];
+  }
+  for (size_t a = 0; a < parts.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      const bool differ = std::any_of(samples_.begin(), samples_.end(), [&](const auto& sample) {
+        return evaluate(parts[a], sample) != values[0] && evaluate(parts[b], sample) != values[0];
+      });
+      if (!differ) return std::nullopt;
+    }
   }
   return holds(sum, values) ? std::optional(sum) : std::nullopt;
 }
 
-/// A dim or an extent that was found before, of `dims`, times anything over fewer of them.
+/// An extent that was found before and what fit_apart finds for the rest: the elements of a box and what is
+/// added at their ends.
+std::optional<DimFormula> DimFitter::fit_sum_apart(const std::vector<int64_t>& values) const {
+  for (const auto& [part, formula] : known_) {
+    if (!formula || !varies(part)) continue;
+    std::vector<int64_t> rest = values;
+    for (size_t s = 0; s < rest.size(); ++s) rest[s] -= part[s];
+    if (const std::optional<DimFormula> other = fit_apart(rest, dims_of(rest)))
+      return sum_of(*other, *formula, 1);
+  }
+  return std::nullopt;
+}
+
+/// A dim or an extent that was found before, of `dims`, times anything over fewer of them, or over one.
 std::optional<DimFormula> DimFitter::fit_multiple_of_fewer(const std::vector<int64_t>& values,
                                                            const std::vector<size_t>& dims) {
   const auto times = [&](const DimFormula& factor) -> std::optional<DimFormula> {
@@ -40,7 +63,8 @@ std::optional<DimFormula> DimFitter::fit_multiple_of_fewer(const std::vector<int
       if (divisor == 0 || rest[s] % divisor != 0) return std::nullopt;
       rest[s] /= divisor;
     }
-    if (dims_of(rest).size() >= dims.size()) return std::nullopt;
+    const size_t left = dims_of(rest).size();
+    if (left > 1 && left >= dims.size()) return std::nullopt;
     const std::optional<DimFormula> other = fit(rest);
     return other ? std::optional(product_of(factor, *other)) : std::nullopt;
   };

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/plan/dim_fit.h"
@@ -215,6 +217,43 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<int64_t> odd;
   for (const auto& dims : samples) odd.push_back(dims[1] * dims[1] % 7);
   EXPECT_FALSE(fitter.fit(odd).has_value());
+}
+
+/// Of several numbers a run works out the extents alone, not what they are made of.
+TEST(DimFit, SumsAndProductsOfWhatWasNotFoundBefore) {
+  std::vector<std::vector<int64_t>> samples = {{8, 8, 8}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 977, 1920}) {
+    for (size_t d = 0; d < 3; ++d) {
+      samples.push_back(samples.front());
+      samples.back()[d] += step;
+    }
+  }
+  samples.push_back({13, 14, 15});
+  samples.push_back({11, 12, 13});
+  using Dims = std::vector<int64_t>;
+  using Extent = std::function<int64_t(const Dims&)>;
+  const auto check = [&](const std::vector<Extent>& extents) {
+    plan::DimFitter fitter(samples);
+    std::optional<DimFormula> formula;
+    for (const Extent& of : extents) {
+      std::vector<int64_t> values;
+      for (const Dims& dims : samples) values.push_back(of(dims));
+      formula = fitter.fit(values);
+      ASSERT_TRUE(formula.has_value()) << values[0];
+    }
+    for (const Dims& other : {Dims{37, 101, 5}, Dims{1, 4, 300}})
+      EXPECT_EQ(evaluate(*formula, with_derived(other, fitter.derived())), extents.back()(other));
+  };
+  const Extent sum = [](const Dims& d) { return d[0] + d[1]; };
+  const Extent box = [](const Dims& d) { return d[0] * d[1]; };
+  check({sum});
+  check({[](const Dims& d) { return 2 * d[0] + d[1] + 3; }});
+  check({[](const Dims& d) { return d[0] / 2 + (d[1] + 2) / 3 - d[2]; }});
+  check({[](const Dims& d) { return d[0] * (d[0] / 2); }});
+  check({[](const Dims& d) { return d[2] * (d[0] + 2 * d[1] + 1); }});
+  check({sum, [](const Dims& d) { return (d[0] + d[1]) * (d[0] + 2); }});
+  check({box, [](const Dims& d) { return d[0] * d[1] + d[0] + 2 * d[1]; }});
+  check({box, [](const Dims& d) { return d[0] * d[1] + d[0] / 2 + d[1] + d[2]; }});
 }
 
 TEST(DimFit, FactorsOfFloat32) {

@@ -171,7 +171,30 @@ def meeting():
                      net.add("Tile", second, net.add("Unsqueeze", "n", net.ints(0))))
 
 
+def sums():
+    """Extents that are sums and products of numbers of the run, of which no value is as long as one of them."""
+    net = Net(n=scalar(0), m=scalar(0))
+
+    def shape(*numbers):
+        rows = [net.add("Unsqueeze", number, net.ints(0)) for number in numbers]
+        return net.add("Concat", *rows, axis=0) if len(rows) > 1 else rows[0]
+
+    both, more = net.add("Add", "n", "m"), net.add("Add", "n", scalar(2))
+    half = net.add("Div", "n", scalar(2))
+    row = net.add("Range", scalar(0), both, scalar(1))
+    box = net.add("ConstantOfShape", shape(both, more), value=numpy_helper.from_array(np.asarray([3], np.int64)))
+    flat = net.add("Reshape", box, net.ints(-1))
+    # Where one extent is half a small number it is 1, or nothing.
+    thin = net.add("Reshape", net.add("ConstantOfShape", shape("m", half)), net.ints(-1))
+    return net.model(net.add("Pad", flat, shape(both, "m"), scalar(7)), net.add("Tile", row, shape(more)), net.add("Slice", flat, net.ints(0), shape(more), net.ints(0)),
+                     thin, net.add("Range", scalar(0), net.add("Add", half, "m"), scalar(1)))
+
+
 class UnboundedExtents(ModelChecks):
+    def test_sums_and_products_of_numbers(self):
+        feeds = {f"{n}.{m}": {"n": scalar(n), "m": scalar(m)} for n, m in ((3, 5), (70, 2), (2, 70), (1, 1), (100, 90))}
+        self.check(sums(), feeds, "sums")
+
     def test_each_extent_has_its_own_room(self):
         rng = np.random.default_rng(10)
         cases = {"Tile": ((2, 3, 4, 5), ([1, 300, 1, 1], [2, 3, 4, 5], [1, 1, 1, 1], [0, 2, 1, 1])),
