@@ -125,8 +125,8 @@ class ResizeForms(OneNode):
                 ("linear", "cubic", "nearest"), ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric")):
             form = {"mode": mode, "coordinate_transformation_mode": coordinates}
             with self.subTest(**form):
-                self.check_form(x, sizes=[1, 2, 7, 3], **form)
-                self.check_form(x, sizes=[1, 2, 1, 1], **form)
+                self.check_form(x, sizes=[7, 3], axes=[2, 3], **form)
+                self.check_form(x, sizes=[1, 1], axes=[2, 3], **form)
                 self.check_form(x, scales=[1, 1, 2, 0.6] if coordinates != "align_corners" else [1, 1, 2, 0.6000001], **form)
 
     def test_nearest_elements(self):
@@ -134,8 +134,8 @@ class ResizeForms(OneNode):
         for nearest, coordinates in itertools.product(NEAREST, ("half_pixel", "align_corners", "asymmetric")):
             form = {"nearest_mode": nearest, "coordinate_transformation_mode": coordinates}
             with self.subTest(**form):
-                self.check_form(x, sizes=[1, 1, 8, 9], **form)
-                self.check_form(x, sizes=[1, 1, 3, 4], **form)
+                self.check_form(x, sizes=[8, 9], axes=[2, 3], **form)
+                self.check_form(x, sizes=[3, 4], axes=[2, 3], **form)
 
     def test_filters(self):
         x = floats(1, 1, 9, 8)
