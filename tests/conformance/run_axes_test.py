@@ -124,6 +124,16 @@ class Reductions(OfARun):
             right = REDUCTIONS[op](x[:, keep], axis=tuple(a % 2 for a in axes), keepdims=bool(keepdims))
             self.after_compress(node, x, keep, 1, {"axes": ints(*axes)}, [np.asarray(right)])
 
+    def test_what_is_reduced_meets_the_rest(self):
+        """One element stands for all along an axis that is reduced, and for itself along another."""
+        x, make = floats(3, 4), helper.make_node
+        nodes = [make("ReduceMean", ["x", "axes"], ["mean"]), make("Sub", ["x", "mean"], ["away"]), make("Mul", ["away", "away"], ["square"]),
+                 make("ReduceMean", ["square", "axes"], ["variance"]), make("Sqrt", ["variance"], ["deviation"]),
+                 make("Div", ["away", "deviation"], ["y0"]), make("Greater", ["mean", "x"], ["y1"]), make("Where", ["y1", "mean", "x"], ["y2"])]
+        for axes in ((0,), (1,), (-1, 0)):
+            mean, deviation = x.mean(axes, keepdims=True), x.std(axes, keepdims=True)
+            self.check_nodes(nodes, {"x": x, "axes": ints(*axes)}, [(x - mean) / deviation, mean > x, np.maximum(mean, x)], 18)
+
     def test_axes_that_are_none(self):
         x = floats(2, 3)
         for axes, keepdims in itertools.product(((2,), (-3,), (0, 0), (1, -1), (2**40,), (-2**63,)), (0, 1)):
@@ -171,6 +181,15 @@ class Shapes(OfARun):
             for shape in ((-1, 3), (0, 2, 3)):
                 right = x.reshape([x.shape[d] if extent == 0 else extent for d, extent in enumerate(shape)])
                 self.check("Reshape", 14, [x, ints(*shape)], [right], free={0: {0: "N"}}, buckets="N=4")
+
+    def test_reshaped_beside_a_bias(self):
+        x, bias = floats(2, 6), floats(4)
+        make = helper.make_node
+        nodes = [make("Reshape", ["x", "shape"], ["some"]), make("Add", ["some", "bias"], ["y0"])]
+        for shape in ((3, 4), (-1, 4), (12, 1)):
+            self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(*shape)}, [x.reshape(shape) + bias])
+        with self.assertRaisesRegex(AssertionError, OUTSIDE):
+            self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(6, 2)}, [x])
 
     def test_reshape_what_data_decides(self):
         x = floats(4, 6)

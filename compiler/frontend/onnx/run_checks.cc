@@ -83,4 +83,52 @@ std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
   return operands;
 }
 
+namespace {
+
+/// The fixed extent of another operand, other than 1, that meets the axis `behind` from the end.
+std::optional<int64_t> fixed_extent(const NodeContext& context, const std::vector<V>& operands,
+                                    size_t behind) {
+  for (const V operand : operands) {
+    const Shape& extents = context.type(operand).shape;
+    if (behind > extents.size()) continue;
+    const auto axis = static_cast<int64_t>(extents.size() - behind);
+    const int64_t extent = extents[static_cast<size_t>(axis)];
+    if (extent > 1 && context.data_shape(operand).along(axis) == nullptr) return extent;
+  }
+  return std::nullopt;
+}
+
+/// Whether no number but the room bounds a count.
+bool is_roomy(const NodeContext& context, V count) {
+  const BoundedInts number = context.room() ? bounds_of(context, count, context.room()) : std::nullopt;
+  return number && number->size() == 1 && number->front().grows;
+}
+
+/// The one element along the axis for each, or the `extent` ones that there are.
+V as_many(NodeContext& context, V x, const DataExtent& data, int64_t extent) {
+  Compose c(context);
+  const auto axis = static_cast<int64_t>(data.axis);
+  const V none = c.ints({0}, {1}), is_one = c.binary("equal", data.count, c.ints({1}, {1}));
+  const V holds = c.binary("or", is_one, c.binary("equal", data.count, c.ints({extent}, {1})));
+  const V own =
+      c.binary("min", c.ints(c.count_to(extent), {extent}), c.ints({c.shape(x)[data.axis] - 1}, {1}));
+  const V places = c.add(c.where(is_one, none, own), zero_if(context, holds));
+  return c.gather(filled_along(context, x, axis, "zero"), places, axis);
+}
+
+}  // namespace
+
+std::vector<V> broadcast_as_run(NodeContext& context, std::vector<V> operands) {
+  for (V& x : operands) {
+    const size_t rank = context.type(x).shape.size();
+    for (const DataExtent& data : context.data_shape(x).extents) {
+      const std::optional<int64_t> extent = fixed_extent(context, operands, rank - data.axis);
+      const int64_t room = context.type(x).shape[data.axis];
+      if (extent && room > 1 && (room == *extent || is_roomy(context, data.count)))
+        x = as_many(context, x, data, *extent);
+    }
+  }
+  return operands;
+}
+
 }  // namespace tensormill::frontend::onnx

@@ -24,5 +24,9 @@ ir::ValueId checked_number(NodeContext& context, ir::ValueId number, ir::ValueId
 /// told that they are the same, they get the same count. A run fails in which they are not.
 std::vector<ir::ValueId> with_same_counts(NodeContext& context, std::vector<ir::ValueId> operands,
                                           std::optional<int64_t> joined);
+/// Operands of an operator of the model on elements that broadcast: along an axis whose extent data decides,
+/// and which meets one of a fixed extent, a run has one element, which stands for all, or as many. A run
+/// fails in which it has another number of them.
+std::vector<ir::ValueId> broadcast_as_run(NodeContext& context, std::vector<ir::ValueId> operands);
 
 }  // namespace tensormill::frontend::onnx

@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -77,7 +78,8 @@ ir::ValueId aligned_operand(NodeContext& context) {
 
 void convert_binary(NodeContext& context) {
   const ir::ValueId b = aligned_operand(context);
-  context.set_output(0, context.add(snake_case(context.node().op_type), {context.input(0), b}));
+  context.set_output(
+      0, context.add(snake_case(context.node().op_type), broadcast_as_run(context, {context.input(0), b})));
 }
 
 void convert_identity(NodeContext& context) {
@@ -90,7 +92,8 @@ void convert_variadic(NodeContext& context) {
   const std::string& op = context.node().op_type;
   const std::string combine = op == "Max" ? "max" : op == "Min" ? "min" : "add";
   ir::ValueId result = context.input(0);
-  for (size_t i = 1; i < context.num_inputs(); ++i) result = context.add(combine, {result, context.input(i)});
+  for (size_t i = 1; i < context.num_inputs(); ++i)
+    result = context.add(combine, broadcast_as_run(context, {result, context.input(i)}));
   if (op == "Mean") {
     const double count = static_cast<double>(context.num_inputs());
     result = context.add("div", {result, context.scalar_like(result, count)});
@@ -99,8 +102,10 @@ void convert_variadic(NodeContext& context) {
 }
 
 void convert_pow(NodeContext& context) {
-  const ir::ValueId base = context.input(0);
-  ir::ValueId exponent = aligned_operand(context);
+  const std::vector<ir::ValueId> operands =
+      broadcast_as_run(context, {context.input(0), aligned_operand(context)});
+  const ir::ValueId base = operands[0];
+  ir::ValueId exponent = operands[1];
   const DType dtype = context.type(base).dtype;
   if (!is_float(dtype)) {
     // Integer powers go through double, and a result within rounding of an integer is that integer.
@@ -120,8 +125,8 @@ void convert_pow(NodeContext& context) {
 }
 
 void convert_mod(NodeContext& context) {
-  context.set_output(
-      0, context.add("mod", {context.input(0), context.input(1)}, {{"fmod", context.int_attr("fmod", 0)}}));
+  context.set_output(0, context.add("mod", broadcast_as_run(context, {context.input(0), context.input(1)}),
+                                    {{"fmod", context.int_attr("fmod", 0)}}));
 }
 
 void convert_bit_shift(NodeContext& context) {
@@ -150,7 +155,8 @@ void convert_prelu(NodeContext& context) {
 }
 
 void convert_where(NodeContext& context) {
-  context.set_output(0, context.add("where", {context.input(0), context.input(1), context.input(2)}));
+  context.set_output(0, context.add("where", broadcast_as_run(context, {context.input(0), context.input(1),
+                                                                        context.input(2)})));
 }
 
 namespace {
