@@ -210,7 +210,8 @@ void GraphExecutor::clear_inputs() {
   refused_.reset();
 }
 
-int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const {
+int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, const tm_parallel* parallel,
+                                int64_t& error_index) const {
   const Step& step = *bound.step;
   if (step.kind == StepKind::kCopy) {
     const int64_t bytes = plan().buffers[static_cast<size_t>(step.args[0])].bytes;
@@ -219,7 +220,7 @@ int32_t GraphExecutor::run_step(const Bound& bound, const tm_parallel* parallel,
   }
   if (step.kind == StepKind::kHost) {
     try {
-      run_host_step(plan(), step, bound.host, bound.buffers);
+      run_host_step(plan(), step, bound.host, bound.buffers, options.common_pictures);
     } catch (Error& error) {
       error.add_context(origins_text(step));
       throw;
@@ -340,15 +341,16 @@ int32_t GraphExecutor::run_by_one(const Bound& bound, Stretch& stretch, parallel
   struct Alone {
     const GraphExecutor& executor;
     const Bound& bound;
+    const RunOptions& options;
     parallel::KernelErrors& errors;
     int32_t workers;
   };
-  Alone alone{*this, bound, stretch.errors, team.workers()};
+  Alone alone{*this, bound, stretch.options, stretch.errors, team.workers()};
   const auto run = [](void* context, int64_t task, int32_t runner) {
     const Alone& self = *static_cast<Alone*>(context);
     const tm_parallel table = parallel::inline_parallel(runner, self.workers);
     int64_t index = -1;
-    const int32_t code = self.executor.run_step(self.bound, &table, index);
+    const int32_t code = self.executor.run_step(self.bound, self.options, &table, index);
     if (code != TM_OK) self.errors.add(task, index);
     return code;
   };
@@ -374,7 +376,7 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
     int64_t error_index = -1;
     const bool alone = team != nullptr && bound.step->sharing == package::Sharing::kOne;
     const int32_t code = alone ? run_by_one(bound, stretch, *team, worker, error_index)
-                               : run_step(bound, parallel.get(), error_index);
+                               : run_step(bound, options, parallel.get(), error_index);
     if (first) {
       stretch.code = code;
       stretch.error_index = error_index;

@@ -47,6 +47,9 @@ struct RunOptions {
   parallel::Deadline deadline = std::nullopt;
   const parallel::CancelToken* cancel = nullptr;
   std::vector<StepTime>* profile = nullptr;  ///< filled when given
+  /// Steps that decode pictures take JPEG, PNG, BMP and Netpbm's alone: for a process that outlives the run,
+  /// since files are strangers' and the decoders of other forms are large.
+  bool common_pictures = false;
 };
 
 /// What an executor of `package` allocates for `threads` workers: the most of its variants (a generic plan
@@ -159,7 +162,8 @@ private:
   /// `team`: null where one thread goes through the steps.
   void run_stretch(Stretch& stretch, const parallel::KernelParallel& parallel, parallel::Team* team,
                    int32_t worker) const;
-  int32_t run_step(const Bound& bound, const tm_parallel* parallel, int64_t& error_index) const;
+  int32_t run_step(const Bound& bound, const RunOptions& options, const tm_parallel* parallel,
+                   int64_t& error_index) const;
   [[noreturn]] void throw_step_error(size_t step_index, int32_t code, int64_t error_index) const;
   [[noreturn]] void throw_late(size_t step_index) const;
   void* address(int32_t buffer) const;

@@ -5,7 +5,7 @@
 namespace tensormill::exec {
 
 void run_host_step(const package::ExecPlan& plan, const package::Step& step, host_ops::HostFunction function,
-                   const std::vector<void*>& buffers) {
+                   const std::vector<void*>& buffers, bool common_pictures) {
   std::vector<TensorView> inputs;
   std::vector<void*> outputs;
   std::vector<size_t> bytes;
@@ -18,7 +18,7 @@ void run_host_step(const package::ExecPlan& plan, const package::Step& step, hos
       inputs.push_back({buffer.dtype, buffer.shape, buffers[i]});
     }
   }
-  function({inputs, outputs, bytes, step.attributes});
+  function({inputs, outputs, bytes, step.attributes, common_pictures});
 }
 
 }  // namespace tensormill::exec

@@ -8,8 +8,8 @@
 
 namespace tensormill::exec {
 
-/// `buffers`: the addresses of the step's arguments.
+/// `buffers`: the addresses of the step's arguments. `common_pictures`: as RunOptions.
 void run_host_step(const package::ExecPlan& plan, const package::Step& step, host_ops::HostFunction function,
-                   const std::vector<void*>& buffers);
+                   const std::vector<void*>& buffers, bool common_pictures);
 
 }  // namespace tensormill::exec

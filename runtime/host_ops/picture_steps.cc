@@ -29,9 +29,17 @@ std::span<const std::byte> file_of(const HostCall& call) {
 
 #ifdef TENSORMILL_PICTURES
 
+namespace {
+
+image::PictureFiles files_of(const HostCall& call) {
+  return call.common_pictures ? image::PictureFiles::kCommon : image::PictureFiles::kAny;
+}
+
+}  // namespace
+
 void picture_extents(const HostCall& call) {
   expect(call, 1, 1);
-  const image::Image picture = image::decode_or_empty(file_of(call), 3, false);
+  const image::Image picture = image::decode_or_empty(file_of(call), 3, false, files_of(call));
   int64_t* extents = integers(call, 0, 2);
   extents[0] = picture.height;
   extents[1] = picture.width;
@@ -46,7 +54,7 @@ void decode_picture(const HostCall& call) {
   const auto bytes = static_cast<size_t>(num_elements(canvas.shape));
   auto* target = static_cast<uint8_t*>(storage(call, 0, bytes, 1));
   const image::Image picture = image::decode_or_empty(file_of(call), static_cast<int>(canvas.shape[2]),
-                                                      Attributes(call).flag("reversed"));
+                                                      Attributes(call).flag("reversed"), files_of(call));
   if (bytes == 0) return;
   std::memmove(target, canvas.data, bytes);
   const int64_t rows = std::min(picture.height, canvas.shape[0]);

@@ -15,6 +15,7 @@ struct HostCall {
   std::span<void* const> outputs;        ///< storage of the sizes that the memory plan gives
   std::span<const size_t> output_bytes;  ///< of each; a function that needs another size throws
   std::string_view attributes;           ///< JSON text, or ""
+  bool common_pictures = false;          ///< no other picture's file is decoded (image::PictureFiles)
 };
 
 using HostFunction = void (*)(const HostCall& call);

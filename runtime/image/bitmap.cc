@@ -109,16 +109,33 @@ bool starts_with(std::span<const std::byte> file, std::string_view mark) {
 
 }  // namespace
 
+namespace {
+
+bool is_tiff(std::span<const std::byte> file) {
+  return starts_with(file, std::string_view("II*\0", 4)) || starts_with(file, std::string_view("MM\0*", 4));
+}
+
+bool is_webp(std::span<const std::byte> file) {
+  return starts_with(file, "RIFF") && file.size() > 8 && starts_with(file.subspan(8), "WEBP");
+}
+
+bool is_jpeg2000(std::span<const std::byte> file) {
+  return starts_with(file, "\xff\x4f\xff\x51") || starts_with(file, std::string_view("\0\0\0\x0cjP  ", 8));
+}
+
+}  // namespace
+
+bool is_common(std::span<const std::byte> file) {
+  return !is_tiff(file) && !is_webp(file) && !is_jpeg2000(file);
+}
+
 Image decode_any(std::span<const std::byte> file, int64_t max_pixels) {
   if (starts_with(file, "BM")) return decode_bmp(file, max_pixels);
   if (starts_with(file, "P") && file.size() > 1 && file[1] >= std::byte{'1'} && file[1] <= std::byte{'6'})
     return decode_pnm(file, max_pixels);
-  if (starts_with(file, std::string_view("II*\0", 4)) || starts_with(file, std::string_view("MM\0*", 4)))
-    return decode_tiff(file, max_pixels);
-  if (starts_with(file, "RIFF") && file.size() > 8 && starts_with(file.subspan(8), "WEBP"))
-    return decode_webp(file, max_pixels);
-  if (starts_with(file, "\xff\x4f\xff\x51") || starts_with(file, std::string_view("\0\0\0\x0cjP  ", 8)))
-    return decode_jpeg2000(file, max_pixels);
+  if (is_tiff(file)) return decode_tiff(file, max_pixels);
+  if (is_webp(file)) return decode_webp(file, max_pixels);
+  if (is_jpeg2000(file)) return decode_jpeg2000(file, max_pixels);
   return decode(file, max_pixels);
 }
 

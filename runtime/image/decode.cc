@@ -108,8 +108,13 @@ Image decode(std::span<const std::byte> file, int64_t max_pixels) {
 namespace {
 
 /// Nothing where the file is no picture that could be decoded.
-std::optional<Image> decoded(std::span<const std::byte> file) {
+std::optional<Image> decoded(std::span<const std::byte> file, PictureFiles files) {
   try {
+    if (files == PictureFiles::kCommon && !is_common(file))
+      throw RefusedPicture(
+          ErrorCode::kUnsupportedMediaType,
+          "the picture is WebP, JPEG 2000 or TIFF, which a deployment does not decode: JPEG, "
+          "PNG, BMP or Netpbm");
     return decode_any(file);
   } catch (const RefusedPicture&) {
     throw;
@@ -123,8 +128,8 @@ std::optional<Image> decoded(std::span<const std::byte> file) {
 
 }  // namespace
 
-Image decode_or_empty(std::span<const std::byte> file, int channels, bool reversed) {
-  const std::optional<Image> found = decoded(file);
+Image decode_or_empty(std::span<const std::byte> file, int channels, bool reversed, PictureFiles files) {
+  const std::optional<Image> found = decoded(file, files);
   Image picture = found ? convert_channels(*found, channels) : Image{0, 0, channels, {}};
   const auto step = static_cast<size_t>(channels);
   for (size_t i = 0; reversed && i + step <= picture.pixels.size(); i += step)

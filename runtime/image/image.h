@@ -52,10 +52,14 @@ Image decode_tiff(std::span<const std::byte> file, int64_t max_pixels);
 /// JPEG, PNG, WebP, JPEG 2000, BMP (8 bits with a palette, 24 and 32), Netpbm's formats (P1 to P6) and TIFF.
 /// For the import process and for models that decode pictures: the decoders read strangers' bytes.
 Image decode_any(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
+/// Whether it is none of the last three.
+bool is_common(std::span<const std::byte> file);
+enum class PictureFiles { kAny, kCommon };
 /// What the operator that decodes pictures makes of a file: decode_any's picture of 1 or 3 channels, in the
 /// order of the file's colours or, `reversed`, the last one first; one of 0 by 0 where the file is no picture
-/// that could be decoded. Throws RefusedPicture.
-Image decode_or_empty(std::span<const std::byte> file, int channels, bool reversed);
+/// that could be decoded. Throws RefusedPicture, also for WebP, JPEG 2000 and TIFF where `files` are common.
+Image decode_or_empty(std::span<const std::byte> file, int channels, bool reversed,
+                      PictureFiles files = PictureFiles::kAny);
 /// RefusedPicture for a size that a picture may not have, Error(kInvalidImage) for one that none has.
 void check_size(int64_t width, int64_t height, int64_t max_pixels);
 

@@ -134,6 +134,7 @@ exec::RunOptions InProcessPackage::run_options(Clock::time_point deadline,
   options.threads = std::max(1, host_.threads / options_.instances);
   options.deadline = deadline;
   options.cancel = &cancel;
+  options.common_pictures = true;
   return options;
 }
 

@@ -17,12 +17,12 @@ TensorView file_of(const std::string& bytes) {
   return {DType::kUInt8, {static_cast<int64_t>(bytes.size())}, bytes.data()};
 }
 
-std::vector<int64_t> extents_of(const TensorView& file) {
+std::vector<int64_t> extents_of(const TensorView& file, bool common_pictures = false) {
   std::vector<int64_t> extents(2, -1);
   const std::vector<TensorView> inputs = {file};
   const std::vector<void*> outputs = {extents.data()};
   const std::vector<size_t> bytes = {2 * sizeof(int64_t)};
-  picture_extents({inputs, outputs, bytes, "{}"});
+  picture_extents({inputs, outputs, bytes, "{}", common_pictures});
   return extents;
 }
 
@@ -61,6 +61,16 @@ TEST(PictureSteps, WhatIsNoPictureIsEmpty) {
 
 TEST(PictureSteps, AClaimOfTooManyPixelsIsAnError) {
   EXPECT_THROW(extents_of(file_of("P5 60000 60000 255\nabc")), Error);
+}
+
+TEST(PictureSteps, ADeploymentDecodesCommonFilesAlone) {
+  EXPECT_EQ(extents_of(file_of(kFile), true), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(extents_of(file_of("no picture"), true), (std::vector<int64_t>{0, 0}));
+  const std::string tiff("II*\0....", 8), jpeg2000("\xff\x4f\xff\x51....");
+  for (const std::string& file : {tiff, jpeg2000, std::string("RIFF....WEBP")}) {
+    EXPECT_EQ(extents_of(file_of(file)), (std::vector<int64_t>{0, 0})) << file;
+    EXPECT_THROW(extents_of(file_of(file), true), Error) << file;
+  }
 }
 
 TEST(PictureSteps, PlansThatNoCompilerWritesAreRefused) {
