@@ -477,7 +477,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
     terms_[dims[0]].insert(product.factors[0]);
     return formula;
   }
-  if (dims.empty()) return std::nullopt;
+  if (dims.empty()) return fit_least(values);
   if (dims.size() == 1) formula = fit_two_quotients(dims[0], values);
   if (!formula) formula = fit_product(values, dims);
   if (!formula) formula = fit_sum(values, dims);
@@ -486,7 +486,8 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!formula && dims.size() > 1) formula = fit_apart(values, dims);
   if (!formula) formula = fit_multiple_of_fewer(values, dims);
   if (!formula && dims.size() > 1) formula = fit_sum_apart(values);
-  return formula || dims.size() == 1 ? formula : fit_bounded_sum(values);
+  if (!formula && dims.size() > 1) formula = fit_bounded_sum(values);
+  return formula ? formula : fit_least(values);
 }
 
 }  // namespace tensormill::plan

@@ -1,4 +1,4 @@
-// What is a sum or a product of several dims, and what of it ends at a bound.
+// What is a sum or a product of several dims, and what of it ends at a bound or where another extent ends.
 #include <algorithm>
 #include <utility>
 
@@ -102,6 +102,78 @@ std::optional<DimFormula> DimFitter::fit_bounded_sum(const std::vector<int64_t>&
     }
   }
   return std::nullopt;
+}
+
+/// The least or the largest of known extents: the rows that all have, those of the longest one.
+std::optional<DimFormula> DimFitter::fit_least(const std::vector<int64_t>& values) {
+  std::optional<DimFormula> formula = fit_extreme(values, true);
+  return formula ? formula : fit_extreme(values, false);
+}
+
+namespace {
+
+/// A known extent that is the wanted one in some samples, and beyond it in the others.
+struct Candidate {
+  const std::vector<int64_t>* values = nullptr;
+  const DimFormula* formula = nullptr;
+};
+
+bool give(const std::vector<Candidate>& candidates, const std::vector<int64_t>& values) {
+  for (size_t s = 0; s < values.size(); ++s) {
+    const bool is_any = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+      return (*candidate.values)[s] == values[s];
+    });
+    if (!is_any) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<DimFormula> DimFitter::fit_extreme(const std::vector<int64_t>& values, bool is_least) {
+  constexpr size_t kMost = 4;
+  const auto size_of = [](const DimFormula& formula) {
+    size_t size = formula.offset != 0 ? 1 : 0;
+    for (const DimProduct& product : formula.products) size += 1 + 2 * product.factors.size();
+    return size;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& [extents, formula] : known_) {
+    if (!formula || formula->products.empty()) continue;
+    bool is_beyond = true, is_reached = false;
+    for (size_t s = 0; s < values.size() && is_beyond; ++s) {
+      is_beyond = is_least ? extents[s] >= values[s] : extents[s] <= values[s];
+      is_reached = is_reached || extents[s] == values[s];
+    }
+    if (is_beyond && is_reached) candidates.push_back({&extents, &*formula});
+  }
+  if (!give(candidates, values)) return std::nullopt;
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+    return size_of(*a.formula) < size_of(*b.formula);
+  });
+  for (size_t i = candidates.size(); i-- > 0;) {
+    std::vector<Candidate> fewer = candidates;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (give(fewer, values)) candidates = std::move(fewer);
+  }
+  if (candidates.size() < 2 || candidates.size() > kMost) return std::nullopt;
+  // The least of a and b is a without what it has more than b, the largest is b and that.
+  DimFormula result = *candidates[0].formula;
+  std::vector<int64_t> own = *candidates[0].values;
+  for (size_t i = 1; i < candidates.size(); ++i) {
+    const DimFormula other = *candidates[i].formula;
+    DerivedExtent more{sum_of(result, other, -1)};
+    more.least = 0;
+    std::vector<int64_t> added;
+    for (size_t s = 0; s < own.size(); ++s) {
+      const int64_t next = (*candidates[i].values)[s];
+      added.push_back(std::max<int64_t>(own[s] - next, 0));
+      own[s] = is_least ? std::min(own[s], next) : std::max(own[s], next);
+    }
+    const DimFormula difference = derive(terms_.size(), more, added);
+    result = is_least ? sum_of(result, difference, -1) : sum_of(other, difference, 1);
+  }
+  return result;
 }
 
 }  // namespace tensormill::plan

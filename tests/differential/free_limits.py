@@ -29,3 +29,27 @@ def rows_and_then_windows(b):
 def windows_and_then_rows(b):
     w, x = b.input("w", [1, 1, "K"]), b.input("x", [1, 1, "W"])
     b.node("Conv", [x, w])
+
+
+@form({"N": 5, "M": 7}, [(3, 9), (9, 3), (6, 6), (31, 30)])
+def as_many_rows_as_the_longer_one_has(b):
+    x, y = b.input("x", ["N", 4]), b.input("y", ["M", 4])
+    most = b.node("Max", [b.node("Shape", [x]), b.node("Shape", [y])])
+    b.node("Expand", [b.weights(1, 4), most])
+    rows = b.node("Sub", [most, b.node("Shape", [x])])
+    b.node("Pad", [x, b.node("Concat", [b.i(0, 0), rows], axis=0)])
+
+
+@form({"N": 5, "M": 7, "K": 3}, [(3, 9, 4), (9, 3, 8), (6, 6, 2), (31, 30, 33)])
+def the_least_of_three(b):
+    x, y, z = b.input("x", ["N", 4]), b.input("y", ["M", 4]), b.input("z", ["K", 4])
+    least = b.node("Min", [b.node("Shape", [x], end=1), b.node("Shape", [y], end=1), b.node("Shape", [z], end=1)])
+    b.node("Expand", [b.weights(1, 4), b.node("Concat", [least, b.i(4)], axis=0)])
+
+
+@form({"T": 5}, [(3,), (9,), (1,), (40,)])
+def rows_up_to_half_of_both(b):
+    """A table that is as long as half of the rows and one, or all of them, which is less."""
+    x = b.input("x", ["T", 4])
+    least = b.node("Min", [b.dim(x, 0), b.node("Add", [b.node("Div", [b.dim(x, 0), b.i(2)]), b.i(3)])])
+    b.node("Slice", [x, b.i(0), b.node("Reshape", [least, b.i(1)]), b.i(0)])

@@ -390,6 +390,38 @@ TEST(DimFit, RatiosOfFloat32) {
     }
 }
 
+/// What all operands have, and what the longest one has.
+TEST(DimFit, TheLeastAndTheLargestOfSeveral) {
+  std::vector<std::vector<int64_t>> samples = {{5, 7, 6}};
+  for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 977, 1920}) {
+    samples.push_back({5 + step, 7, 6});
+    samples.push_back({5, 7 + step, 6});
+    samples.push_back({5, 7, 6 + step});
+  }
+  samples.insert(samples.end(), {{7, 14, 13}, {14, 7, 13}, {14, 15, 8}, {10, 13, 12}});
+  plan::DimFitter fitter(samples);
+  std::vector<std::vector<int64_t>> dims(3);
+  std::vector<int64_t> least, most;
+  for (const auto& sample : samples) {
+    for (size_t d = 0; d < dims.size(); ++d) dims[d].push_back(sample[d]);
+    least.push_back(std::min({sample[0], sample[1] + 1, sample[2]}));
+    most.push_back(std::max({sample[0], sample[1] + 1, sample[2]}));
+  }
+  std::vector<int64_t> longer = dims[1];
+  for (int64_t& extent : longer) ++extent;
+  for (const std::vector<int64_t>& known : {dims[0], dims[1], dims[2], longer})
+    ASSERT_TRUE(fitter.fit(known).has_value());
+  const auto lesser = fitter.fit(least), larger = fitter.fit(most);
+  ASSERT_TRUE(lesser && larger);
+  for (int64_t n = 0; n < 24; ++n)
+    for (int64_t m = 0; m < 24; ++m)
+      for (int64_t k = 0; k < 24; ++k) {
+        const std::vector<int64_t> all = with_derived(std::vector<int64_t>{n, m, k}, fitter.derived());
+        ASSERT_EQ(evaluate(*lesser, all), std::min({n, m + 1, k}));
+        ASSERT_EQ(evaluate(*larger, all), std::max({n, m + 1, k}));
+      }
+}
+
 /// Both sides of a picture keep to the smaller, or to the larger, of what each would be scaled by.
 TEST(DimFit, RatiosThatSidesShare) {
   std::vector<std::vector<int64_t>> samples = {{30, 40}};

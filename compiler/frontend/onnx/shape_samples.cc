@@ -28,6 +28,7 @@ public:
     for (size_t d = 0; d < base_.size(); ++d) {
       if (!is_dependent(d)) sample_along(d);
     }
+    add_least();
     // All dims at once: products of dims are told from sums.
     for (const int64_t count : {5, 3}) {
       Dims dims = base_;
@@ -178,6 +179,23 @@ private:
     });
     if (!is_seen) add_neighbours([&](int64_t at) { return at == first; });
     if (grows(far)) add_neighbours([&](int64_t at) { return at != last; });
+  }
+
+  /// Each of a few dims in turn is less than the others: the least of them is told from the first one.
+  void add_least() {
+    constexpr size_t kFew = 4;
+    if (base_.size() < 2 || base_.size() > kFew) return;
+    const int64_t largest = *std::max_element(base_.begin(), base_.end());
+    for (size_t least = 0; least < base_.size(); ++least) {
+      if (is_dependent(least)) continue;
+      Dims dims = base_;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        const auto more = static_cast<int64_t>(kFew + d) * steps_[d];
+        const int64_t lacks = d == least ? steps_[d] : largest - base_[d] + more;
+        dims[d] += (lacks + steps_[d] - 1) / steps_[d] * steps_[d];
+      }
+      add(settled(dims));
+    }
   }
 
   /// Whether the model takes the dims, without constants that fill the memory.
