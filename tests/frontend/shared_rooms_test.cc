@@ -130,8 +130,10 @@ TEST(SharedRooms, BeginSmallWhereTheirProductIsLarge) {
   };
   EXPECT_EQ(shared(2, box(1)).first, 64);
   EXPECT_EQ(shared(4, box(1)).first, 16);
-  EXPECT_EQ(shared(6, box(1)).first, 8);
+  EXPECT_EQ(shared(5, box(1)).first, 8);
   EXPECT_EQ(shared(6, box(1000)).first, 4);
+  // Whatever else is large.
+  EXPECT_EQ(shared(2, [](const Extents& n) { return Extents{n[0], n[1], 1 << 22}; }).first, 64);
 }
 
 TEST(SharedRooms, OfAModelThatIsNotTakenThereIsOne) {

@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 /// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
 /// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when it has a
 /// name in the model that buckets name; without either there are no free dims and one graph. Where a loop has
-/// no bound and its values grow, kLoopRoom is one more. Throws
+/// no bound and its values grow, or nothing bounds an extent, rooms (kLoopRoom) are the last ones. Throws
 /// Error(kInvalidArgument) for a bucket of no dim or too many variants, and what import_model throws; samples
 /// that the model does not take are left out.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,

@@ -173,20 +173,23 @@ private:
     return shared;
   }
 
-  /// The largest of a few at which no value has many elements, of those that the model takes.
+  /// The largest of a few at which no value has many elements, or many more than at the least, of those that
+  /// the model takes.
   int64_t first_extent(const SharedRooms& shared) const {
-    constexpr int64_t kManyElements = int64_t{1} << 20;
-    constexpr std::array<int64_t, 4> kExtents = {64, 16, 8, 4};
-    int64_t taken = small_;
+    constexpr int64_t kManyElements = int64_t{1} << 17;
+    constexpr std::array<int64_t, 4> kExtents = {4, 8, 16, 64};
+    int64_t taken = 0, most = kManyElements;
     for (const int64_t extent : kExtents) {
       size_t numbers = 0;
       const std::optional<ir::Graph> graph =
           import_(shared.at(std::vector<int64_t>(shared.count, extent)), &numbers);
       if (!graph) continue;
+      const int64_t largest = largest_of(*graph);
+      if (taken == 0) most = std::max(most, 2 * largest);
+      if (largest > most) break;
       taken = extent;
-      if (largest_of(*graph) <= kManyElements) break;
     }
-    return taken;
+    return taken == 0 ? small_ : taken;
   }
 
   const ImportWithRooms& import_;
