@@ -12,6 +12,8 @@
 
 namespace tensormill::host_ops {
 
+#ifdef TENSORMILL_PICTURES
+
 namespace {
 
 [[noreturn]] void refuse() {
@@ -24,12 +26,6 @@ std::span<const std::byte> file_of(const HostCall& call) {
   if (file.dtype != DType::kUInt8 || file.shape.size() != 1) refuse();
   return {static_cast<const std::byte*>(file.data), static_cast<size_t>(file.shape[0])};
 }
-
-}  // namespace
-
-#ifdef TENSORMILL_PICTURES
-
-namespace {
 
 image::PictureFiles files_of(const HostCall& call) {
   return call.common_pictures ? image::PictureFiles::kCommon : image::PictureFiles::kAny;

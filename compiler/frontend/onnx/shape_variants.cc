@@ -402,19 +402,27 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     const Signature signature(facts, options, buckets, count);
     return VariantImport(source, options, signature, rooms, buckets, ops).run();
   };
+  std::optional<Error> required;
   if (!name_rooms(buckets)) {
     try {
       return import(0, {});
     } catch (const Error& error) {
       if (!may_want_room(error, facts)) throw;
+      if (error.code() == ErrorCode::kShapeRequired) required = error;
     }
   }
-  const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
-  if (rooms.count > 1) {
-    ir::Variants variants = import(rooms.count, rooms);
-    if (are_alike(variants.samples)) return variants;
+  try {
+    const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
+    if (rooms.count > 1) {
+      ir::Variants variants = import(rooms.count, rooms);
+      if (are_alike(variants.samples)) return variants;
+    }
+    return import(1, {});
+  } catch (const Error& error) {
+    // With the values that were asked for the model may well be taken.
+    if (required && error.code() != ErrorCode::kShapeRequired) throw Error(*required);
+    throw;
   }
-  return import(1, {});
 }
 
 }  // namespace tensormill::frontend::onnx
