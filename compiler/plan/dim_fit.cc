@@ -6,6 +6,7 @@
 
 #include "compiler/plan/dim_algebra.h"
 #include "runtime/base/error.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::plan {
 
@@ -153,7 +154,10 @@ std::optional<DimFormula> DimFitter::fit_small_quotient(size_t dim,
 }
 
 /// Makes a dim of what is derived from extents of `dim` alone.
-DimFormula DimFitter::derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values) {
+std::optional<DimFormula> DimFitter::derive(size_t dim, DerivedExtent extent,
+                                            const std::vector<int64_t>& values) {
+  // More of them no package holds.
+  if (derived_.size() >= static_cast<size_t>(package::kMaxDerivedExtents)) return std::nullopt;
   const size_t at = samples_.front().size();
   for (size_t s = 0; s < values.size(); ++s) samples_[s].push_back(values[s]);
   derived_.push_back(std::move(extent));
@@ -245,7 +249,7 @@ std::optional<DimFormula> DimFitter::fit_within(size_t dim, const std::vector<in
   if (inner.size() < 2 || !varies(inner)) return std::nullopt;
   const auto bounded = [&](DimFormula of) -> std::optional<DimFormula> {
     const DerivedExtent extent{std::move(of), 1, most, least};
-    return gives(extent, values) ? std::optional(derive(dim, extent, values)) : std::nullopt;
+    return gives(extent, values) ? derive(dim, extent, values) : std::nullopt;
   };
   const auto moved = [&](DimFormula of) {
     for (size_t s = 0; s < values.size(); ++s) {

@@ -57,7 +57,7 @@ private:
   std::optional<DimFormula> fit_least(const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_extreme(const std::vector<int64_t>& values, bool is_least);
   bool gives(const DerivedExtent& extent, const std::vector<int64_t>& values) const;
-  DimFormula derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values);
+  std::optional<DimFormula> derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_two_quotients(size_t dim, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_product(const std::vector<int64_t>& values,

@@ -170,8 +170,9 @@ std::optional<DimFormula> DimFitter::fit_extreme(const std::vector<int64_t>& val
       added.push_back(std::max<int64_t>(own[s] - next, 0));
       own[s] = is_least ? std::min(own[s], next) : std::max(own[s], next);
     }
-    const DimFormula difference = derive(terms_.size(), more, added);
-    result = is_least ? sum_of(result, difference, -1) : sum_of(other, difference, 1);
+    const std::optional<DimFormula> difference = derive(terms_.size(), more, added);
+    if (!difference) return std::nullopt;
+    result = is_least ? sum_of(result, *difference, -1) : sum_of(other, *difference, 1);
   }
   return result;
 }

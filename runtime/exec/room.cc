@@ -37,8 +37,9 @@ int64_t wanted_room(const NoRoom& error, int64_t room, const std::optional<Lack>
   if (is_same)
     growth =
         static_cast<double>(error.had() - before->error.had()) / static_cast<double>(room - before->room);
-  return room +
-         static_cast<int64_t>(std::min(std::ceil(lacks / growth), static_cast<double>(package::kMaxFreeDim)));
+  const double more = std::ceil(lacks / growth);
+  if (!(more > 0)) return 0;
+  return room + static_cast<int64_t>(std::min(more, static_cast<double>(package::kMaxFreeDim)));
 }
 
 /// The rooms of a run, from the first one on.
@@ -93,6 +94,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   if (rooms.empty()) return run_bound(pool, options);
   std::optional<std::vector<int64_t>> next = package_->first_room(dims());
   if (next) bind_room(*next);
+  check_set();
   for (;;) {
     try {
       return run_bound(pool, options);
@@ -105,6 +107,8 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
         larger.add_context(error.message());
         throw;
       }
+      // A plan that no compiler writes may have another shape of an input for each room.
+      check_set();
     }
   }
 }

@@ -1,6 +1,7 @@
 // Numbers of a run that have to hold to something.
 #include <algorithm>
-#include <sstream>
+#include <array>
+#include <charconv>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -14,9 +15,14 @@ namespace {
 
 std::string text_of(const Tensor& number) {
   if (!is_float(number.dtype())) return std::to_string(number.element_as_int(0));
-  std::ostringstream text;
-  text << number.element_as_double(0);
-  return text.str();
+  // As short as it reads back: a float's value that was made a double, too, as the float.
+  std::array<char, 32> text{};
+  const double value = number.element_as_double(0);
+  const auto narrow = static_cast<float>(value);
+  char* const last = text.data() + text.size();
+  const auto end = static_cast<double>(narrow) == value ? std::to_chars(text.data(), last, narrow)
+                                                        : std::to_chars(text.data(), last, value);
+  return {text.data(), end.ptr};
 }
 
 }  // namespace

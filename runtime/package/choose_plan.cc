@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
+
 namespace tensormill::package {
 
 namespace {
@@ -37,7 +39,7 @@ std::vector<int64_t> settled(const PlanSet& set, const GenericPlan& generic, std
   return dims;
 }
 
-bool takes(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
+bool takes_exactly(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
   }
@@ -51,6 +53,16 @@ bool takes(const PlanSet& set, const GenericPlan& generic, const std::vector<int
     is_taken = is_taken && dims[dim] == (hole != nullptr ? evaluate(hole->value, all) : extent);
   });
   return is_taken;
+}
+
+/// Dims of which one plan's formulas are too large are another one's.
+bool takes(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
+  try {
+    return takes_exactly(set, generic, dims);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kMemoryBudget) throw;
+    return false;
+  }
 }
 
 std::vector<const GenericPlan*> generics_of(const PlanSet& set) {

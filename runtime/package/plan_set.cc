@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kMaxFactor = int64_t{1} << 40;
 constexpr int64_t kMaxProducts = 64;
-constexpr int64_t kMaxDerivedExtents = 256;
 
 Json products_to_json(const DimFormula& formula) {
   Json products = Json::array();

@@ -1,6 +1,7 @@
 #include "server/services/input_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/base/error.h"
@@ -9,6 +10,9 @@
 namespace tensormill::server {
 
 namespace {
+
+/// They stand in a job and in the package's metadata.
+constexpr size_t kMostValues = size_t{1} << 12, kMaxRank = 32;
 
 [[noreturn]] void refuse(const std::string& input, const std::string& why) {
   throw Error(ErrorCode::kInvalidArgument,
@@ -22,10 +26,14 @@ void flatten(const std::string& input, const Json& json, size_t depth, Shape& sh
   if (!json.is_array()) {
     if (depth != shape.size() || !(json.is_number() || json.is_boolean())) refuse(input, "is no tensor");
     values.push_back(json);
+    if (values.size() > kMostValues)
+      refuse(input,
+             "has more than " + std::to_string(kMostValues) + " values; make it a constant of the model");
     return;
   }
   const auto size = static_cast<int64_t>(json.size());
   if (depth == shape.size() && values.empty()) shape.push_back(size);
+  if (shape.size() > kMaxRank) refuse(input, "has more than " + std::to_string(kMaxRank) + " axes");
   if (depth >= shape.size() || shape[depth] != size) refuse(input, "has rows of several sizes");
   for (const Json& item : json) flatten(input, item, depth + 1, shape, values);
 }
@@ -47,11 +55,18 @@ Tensor tensor_of(const services::TensorSpec& input, const Json& json) {
   for (size_t i = 0; i < values.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     if (!is_float(input.dtype)) {
-      tensor.set_element_int(at, whole_number(input.name, values[i]));
+      const int64_t number = whole_number(input.name, values[i]);
+      tensor.set_element_int(at, number);
+      if (tensor.element_as_int(at) != number)
+        refuse(input.name, "has " + values[i].dump() + ", which " +
+                               std::string(dtype_long_name(input.dtype)) + " does not hold");
     } else if (values[i].is_boolean()) {
       refuse(input.name, "takes numbers");
     } else {
       tensor.set_element(at, values[i].get<double>());
+      if (!std::isfinite(tensor.element_as_double(at)))
+        refuse(input.name, "has " + values[i].dump() + ", which " +
+                               std::string(dtype_long_name(input.dtype)) + " does not hold");
     }
   }
   return tensor;
@@ -67,12 +82,13 @@ void bind_input_values(const Json& values, const std::vector<services::TensorSpe
     if (input == inputs.end()) refuse(name, "is no input of the model");
     if (input->kind.empty()) {
       options.input_values.insert_or_assign(name, tensor_of(*input, value));
-    } else if (value.is_null()) {
+    } else if (value.is_null() && input->kind != "sequence") {
       options.input_elements[name] = std::nullopt;
     } else if (value.is_array() && value.empty()) {
       options.input_elements[name].emplace();
     } else {
-      refuse(name, "is a " + input->kind + ": null and [] alone are known while a model is compiled");
+      refuse(name, "is of kind " + input->kind +
+                       ": null, for nothing where it is optional, and [] alone are known before a run");
     }
   }
 }

@@ -139,13 +139,14 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"target", target.canonical()},
                    {"opt_level", request.opt_level},
                    {"input_shapes", std::move(shapes)},
-                   {"input_values", checked_values(request, inputs)},
                    {"shape_buckets", request.shape_buckets},
                    {"outputs", request.outputs.value_or(std::vector<std::string>{})},
                    {"disabled_pass", disabled},
                    {"verify", "sample"},
                    {"host_runs_target", host_runs},
                    {"compiler", driver::compiler_build()}};
+  Json values = checked_values(request, inputs);
+  if (!values.empty()) resolved["input_values"] = std::move(values);
   try {
     resolve_records(records_, catalog_, request.tuning_records, resolved);
   } catch (const Error& error) {

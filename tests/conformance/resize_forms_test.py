@@ -162,6 +162,10 @@ class ResizeForms(OneNode):
                     with self.subTest(shape=shape, policy=policy, **form):
                         self.check_form(floats(1, 2, *shape), sizes=[12, 10], axes=[-2, -1], policy=policy, free="H=30;W=40", **form)
 
+    def test_one_element_of_a_common_scale(self):
+        for mode in ("linear", "cubic"):
+            self.check_form(floats(7, 13), sizes=[1, 1], mode=mode, antialias=1, policy="not_larger")
+
     def test_numbers_of_a_run(self):
         x = floats(1, 2, 4, 5)
         for mode in ("nearest", "linear", "cubic"):

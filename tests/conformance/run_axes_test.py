@@ -10,7 +10,7 @@ from onnx import helper
 import cases
 from one_node import OneNode, element_type, floats
 
-OUTSIDE = "outside its axis"
+OUTSIDE = "does not go together|outside its axis"
 
 
 def log_sum_exp(x, axis, keepdims):
@@ -431,6 +431,15 @@ class Places(OfARun):
                 self.check("Tile", 1, operands, [right], constants=(2,))
         for tiles, axis in ((-1, 0), (2, 2)):
             self.refuse(OUTSIDE, "Tile", 1, [x, np.array([tiles], np.float32), np.array([axis], np.float32)], [x])
+
+    def test_numbers_past_all_extents(self):
+        x, most = floats(4), 2**63 - 1
+        for repeats in (2**62, 2**61 + 1, -1):
+            self.refuse("a number of repeats is", "Tile", 13, [x, ints(repeats)], [x])
+        for mode in ("constant", "reflect", "edge", "wrap"):
+            for pads in ((most, most), (-most - 1, -most - 1)):
+                self.refuse("a pad is", "Pad", 19, [x, ints(*pads)], [x], mode=mode)
+        self.refuse("an extent is -1", "Expand", 13, [floats(1, 3), ints(-1, 3)], [x])
 
 
 class Functions(OfARun):

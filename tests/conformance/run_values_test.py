@@ -102,6 +102,9 @@ class Windows(OfRun):
                 self.check("MelWeightMatrix", 17, operands, [right], constants=(0, 1, 2, 4))
         operands = [integer(8), integer(16), integer(0), np.array(0, np.float32), np.array(1, np.float32)]
         self.refused("MelWeightMatrix", 17, operands)
+        operands[1:3] = [integer(-64), integer(8000)]
+        with self.assertRaisesRegex(AssertionError, "dft_length is -64"):
+            self.check("MelWeightMatrix", 17, operands, [operands[4]], constants=(1,))
 
 
 class Dropouts(OfRun):
@@ -207,6 +210,8 @@ class Transforms(OfRun):
                 self.check("STFT", 17, [signal, integer(step), window, integer(length)], [weighed], **form)
                 self.check("STFT", 17, [signal, integer(step), window, integer(length)], [weighed], constants=(1, 2), **form)
         signal = floats(2, 90, 1)
+        for step in (91, 2**60, 2**63 - 1):
+            self.check("STFT", 17, [signal, integer(step), None, integer(20)], [self.frames(signal[:, :20], 1, np.ones(20), 1)], digits=3)
         self.check("STFT", 17, [signal, integer(8), None, integer(20)], [self.frames(signal, 8, np.ones(20), 1)], digits=3,
                    free={0: {1: "N"}}, buckets="N=100")
 

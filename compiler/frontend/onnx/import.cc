@@ -193,7 +193,7 @@ private:
     const auto check_name = [&](const char* option, const std::string& name) {
       const bool known = std::any_of(
           model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const ValueInfoProto& input) {
-            const bool is_part = !input.is_tensor && name.rfind(input.name + "/", 0) == 0;
+            const bool is_part = !input.is_tensor && is_element_name(name, input.name + "/");
             return (input.name == name || is_part) && initializers.count(input.name) == 0;
           });
       if (!known) {
@@ -250,6 +250,14 @@ private:
     return type;
   }
 
+  /// Whether a name is that of an element, a number behind the prefix, and no other input's.
+  bool is_element_name(const std::string& name, const std::string& prefix) const {
+    const bool is_number = name.size() > prefix.size() && name.rfind(prefix, 0) == 0 &&
+                           name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+    return is_number && std::none_of(model_.graph.inputs.begin(), model_.graph.inputs.end(),
+                                     [&](const ValueInfoProto& other) { return other.name == name; });
+  }
+
   /// The elements of an input that is no tensor.
   std::optional<std::vector<ir::ValueType>> elements_of(const ValueInfoProto& input) const {
     const auto given = options_.input_elements.find(input.name);
@@ -262,7 +270,7 @@ private:
     const auto is_other = [&](const auto& given_shape) {
       const std::string& name = given_shape.first;
       const std::string prefix = input.name + "/";
-      return name.rfind(prefix, 0) == 0 && std::none_of(types.begin(), types.end(), [&](const auto& type) {
+      return is_element_name(name, prefix) && std::none_of(types.begin(), types.end(), [&](const auto& type) {
                return name == prefix + std::to_string(&type - types.data());
              });
     };

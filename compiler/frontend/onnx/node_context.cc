@@ -117,7 +117,7 @@ std::optional<Room> NodeContext::find_room(ir::ValueId value, int64_t element) c
 
 std::optional<Room> NodeContext::room_of_loop() const {
   if (form_.rooms.empty()) return std::nullopt;
-  return room_at(extents_.rooms().of_loop(node_));
+  return room_at(extents_.rooms().of_loop(label_));
 }
 
 const Digest& NodeContext::source_digest() const { return source_.digest; }

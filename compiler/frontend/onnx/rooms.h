@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "compiler/ir/graph.h"
 
 namespace tensormill::frontend::onnx {
-
-struct NodeProto;
 
 /// As much as there is room for, and what of: bit i for room i of the package, of a sum or product several.
 struct Room {
@@ -38,8 +37,8 @@ public:
     const auto found = of_values_.find({value, element});
     return found == of_values_.end() ? std::nullopt : std::optional(found->second);
   }
-  /// That of the trips of a node's loop, however often it is converted.
-  size_t of_loop(const NodeProto& node) { return numbered(of_loops_, &node); }
+  /// That of the trips of the loop of a node, by its label, however often it is converted.
+  size_t of_loop(const std::string& label) { return numbered(of_loops_, label); }
   size_t count() const { return of_values_.size() + of_loops_.size(); }
   static constexpr int64_t kAll = -1;
 
@@ -50,7 +49,7 @@ private:
   }
 
   std::map<std::pair<ir::ValueId, int64_t>, size_t> of_values_;
-  std::map<const NodeProto*, size_t> of_loops_;
+  std::map<std::string, size_t> of_loops_;
 };
 
 }  // namespace tensormill::frontend::onnx

@@ -36,9 +36,8 @@ struct CountedAxis {
 }  // namespace
 
 V zero_if(NodeContext& context, V holds) {
-  Compose c(context);
-  // Of one element nothing would be left to look up.
-  return c.gather(c.ints({0, 0}, {2}), place_if(context, holds, 2), 0);
+  return checked_number(context, Compose(context).ints({0}, {1}), holds,
+                        "what a run says of axes, extents or places does not go together");
 }
 
 V value_if(NodeContext& context, V x, V holds) {

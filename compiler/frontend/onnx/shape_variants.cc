@@ -9,6 +9,7 @@
 #include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/frontend/onnx/spread_dims.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -33,7 +34,7 @@ public:
       if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) {
         throw Error(ErrorCode::kInvalidArgument,
                     "shape_buckets name \"" + name + "\", which is no free dim of the model's inputs",
-                    {{"/shape_buckets/" + name, "is no free dim"}});
+                    {{(Json::json_pointer("/shape_buckets") / name).to_string(), "is no free dim"}});
       }
     }
   }
@@ -414,8 +415,13 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   try {
     const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
     if (rooms.count > 1) {
-      ir::Variants variants = import(rooms.count, rooms);
-      if (are_alike(variants.samples)) return variants;
+      try {
+        ir::Variants variants = import(rooms.count, rooms);
+        if (are_alike(variants.samples)) return variants;
+      } catch (const Error& error) {
+        // One room for all may do.
+        if (error.code() == ErrorCode::kMemoryBudget) throw;
+      }
     }
     return import(1, {});
   } catch (const Error& error) {

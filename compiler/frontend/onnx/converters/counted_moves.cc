@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "compiler/frontend/onnx/converters/compose.h"
@@ -43,8 +44,22 @@ void convert_expand(NodeContext& context) {
   const int64_t missing = std::max<int64_t>(context.rank(x) - static_cast<int64_t>(shape.extents.size()), 0);
   ir::ValueId result = context.add("expand", {x}, {{"shape", shape.extents}});
   for (const auto& [open, number] : repeated)
-    result = take_first(context, result, as_count(context, number), static_cast<int64_t>(open) + missing);
+    result = take_first(context, result, no_less_than(context, number, 0, "an extent"),
+                        static_cast<int64_t>(open) + missing);
   context.set_output(0, result);
+}
+
+namespace {}  // namespace
+
+ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t least, const char* what) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  Compose c(context);
+  const ir::ValueId count = as_count(context, number);
+  if (number.is_known() || (!number.grows && number.least >= least && number.most <= kMost)) return count;
+  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.ints({least}, {1}), count),
+                                     c.binary("less_equal", count, c.ints({kMost}, {1})));
+  const std::string expected = " is {}, expected " + std::to_string(least) + " to " + std::to_string(kMost);
+  return checked_number(context, count, holds, what + expected);
 }
 
 namespace {
@@ -59,7 +74,7 @@ ir::ValueId copied(NodeContext& context, ir::ValueId x, int64_t axis, const Boun
       context.add("mod", {c.ints(c.count_to(most), {most}), c.binary("max", own, c.ints({1}, {1}))},
                   {{"fmod", int64_t{0}}});
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
-                    c.mul(own, as_count(context, times)), axis);
+                    c.mul(own, no_less_than(context, times, 0, "a number of repeats")), axis);
 }
 
 /// `times` copies of x along an axis, whose extent may be as data says.

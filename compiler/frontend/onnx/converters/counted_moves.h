@@ -10,6 +10,9 @@ namespace tensormill::frontend::onnx {
 
 /// Throws ValueRequired where data decides about extents of operand 0 in a way that cannot be told.
 void require_told_extents(const NodeContext& context);
+/// A number as i64 [1]; a run fails in which it is less than `least`, or so large (2^31) that what is made of
+/// it would overflow, and names it as `what`.
+ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t least, const char* what);
 /// Reshape to a shape of which the numbers are not known.
 void reshape_as_run(NodeContext& context);
 /// Squeeze and Unsqueeze of axes that are not known.

@@ -107,7 +107,9 @@ void pad_as_run(NodeContext& context) {
   const std::string mode = context.string_attr("mode", "constant");
   const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
   for (const AxisPads& pads : pads_of_run(context, context.rank(x))) {
-    const V before = as_count(context, pads.before), behind = as_count(context, pads.behind);
+    constexpr int64_t kLeast = -(int64_t{1} << 31);
+    const V before = no_less_than(context, pads.before, kLeast, "a pad"),
+            behind = no_less_than(context, pads.behind, kLeast, "a pad");
     const V sum = c.add(c.add(before, *count_along(context, x, pads.axis)), behind), none = c.ints({0}, {1});
     // Pads of a run may take elements away.
     const V is_short = c.binary("less", sum, none), fits = zero_if(context, c.unary("not", is_short));

@@ -159,7 +159,8 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
   const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
   const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
   const ir::ValueId scale = scale_nodes(c, axis, position);
-  const int64_t reach = (options.mode == "cubic" ? 2 : 1) * axis.in + 1;
+  // No scale is below half an element by all of them: an axis of a common scale has one element at least.
+  const int64_t reach = (options.mode == "cubic" ? 4 : 2) * axis.in + 1;
   const int64_t extent = axis.in + 2 * reach;
   const ir::ValueId counted = c.cast(c.ints(c.count_to(extent), {extent}), DType::kFloat64);
   const ir::ValueId elements = c.sub(counted, c.number(position, static_cast<double>(reach)));

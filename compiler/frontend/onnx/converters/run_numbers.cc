@@ -1,5 +1,7 @@
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 
+#include <algorithm>
+
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/text.h"
@@ -29,7 +31,11 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
 }
 
 BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what) {
-  if (!context.is_computable(number) && !bounds_of(context, number, std::nullopt))
+  const BoundedInts bounds = bounds_of(context, number, std::nullopt);
+  const bool is_bounded = bounds && std::all_of(bounds->begin(), bounds->end(), [&](const BoundedInt& each) {
+                            return each.least >= 0 && each.most <= limit;
+                          });
+  if (!context.is_computable(number) && !is_bounded)
     number = checked_number(context, number, is_within(context, number, 0, static_cast<double>(limit)),
                             std::string(what) + " is {}, expected 0 to " + std::to_string(limit));
   return bounded_value(context, number, what);
