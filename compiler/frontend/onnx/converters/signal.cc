@@ -333,13 +333,13 @@ V frames_of_run(NodeContext& context, V x, bool is_half) {
   V fits = c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
   if (context.has_input(2) && context.has_input(3))
     fits = c.binary("and", fits, c.binary("equal", counted, one_integer(context, 3, "frame_length")));
-  const char* const kMisfit = "frame_length and frame_step do not fit the signal and the window";
+  const char* const misfit = "frame_length and frame_step do not fit the signal and the window";
   const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
   // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
   const V stride = c.binary("min", c.binary("max", step, one), c.ints({extent}, {1}));
   const V number = c.plus(c.div(behind, stride), 1);
   const BoundedInt frames =
-      bounded_value(context, checked_number(context, number, fits, kMisfit), "frame_step");
+      bounded_value(context, checked_number(context, number, fits, misfit), "frame_step");
   const V starts = c.mul(c.ints(c.count_to(frames.most), {frames.most, 1}), stride);
   const V places = c.add(starts, c.ints(c.count_to(most), {1, most}));
   const V parts =
@@ -395,11 +395,12 @@ V mel_weights_of_run(NodeContext& context) {
   Compose c(context);
   const V one = c.ints({1}, {1}), zero = c.ints({0}, {1});
   V length = one_integer(context, 1, "dft_length");
-  if (is_of_run(context, 1))
+  if (is_of_run(context, 1)) {
     length = checked_number(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)),
                             "dft_length is {}, expected 0 to " + std::to_string(kMaxLength));
-  else
+  } else {
     length = c.ints({known_length(context, 1, "dft_length")}, {1});
+  }
   const auto real = [&](size_t index, const char* what) {
     return c.cast(one_number(context, index, what), DType::kFloat64);
   };
