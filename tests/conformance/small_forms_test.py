@@ -220,5 +220,61 @@ class Ends(OneNode):
         self.check("TopK", 24, [x, np.array([3], np.int64)], [np.take_along_axis(x, places, 1), places], axis=1)
 
 
+class EditedGraphs(Graphs):
+    """Nodes that stand before those that they read from: what tools leave behind that put nodes in."""
+
+    def test_nodes_in_any_order(self):
+        x = floats(3)
+        nodes = [helper.make_node("Add", ["b", "a"], ["y0"]), helper.make_node("Neg", ["a"], ["b"]),
+                 helper.make_node("Abs", ["x"], ["a"])]
+        self.check_nodes(nodes, 24, [described("x", x)], {"x": x}, [np.zeros(3, np.float32)])
+
+    def test_a_branch_reads_what_is_made_later(self):
+        x = floats(3)
+
+        def branch(op):
+            inner = [helper.make_node("Identity", ["inner"], ["out"]), helper.make_node(op, ["made"], ["inner"])]
+            return helper.make_graph(inner, op, [], [helper.make_tensor_value_info("out", FLOAT, [3])])
+
+        nodes = [helper.make_node("If", ["c"], ["y0"], then_branch=branch("Neg"), else_branch=branch("Abs")),
+                 helper.make_node("Mul", ["x", "x"], ["made"])]
+        for condition in (True, False):
+            c = np.array(condition)
+            self.check_nodes(nodes, 24, [described("x", x), described("c", c)], {"x": x, "c": c}, [-x * x if condition else x * x])
+
+    def test_a_cycle(self):
+        x = floats(3)
+        nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Neg", ["a"], ["b"]), helper.make_node("Abs", ["a"], ["y0"])]
+        graph = helper.make_graph(nodes, "graph", [described("x", x)], [described("y0", x)])
+        self.run_model(graph, 24, {"x": x}, lambda answer, _: self.assertIn('reads "b", which is made later: the graph has a cycle', answer))
+
+
+class BranchesOfOtherShapes(Graphs):
+    """Exporters keep both branches, though each takes only the shapes that its case comes with."""
+
+    def nodes(self, then_axes=2, else_axes=3):
+        def branch(name, kept):
+            nodes = [helper.make_node("Constant", [], ["kept"], value_ints=[kept, 2]), helper.make_node("Reshape", ["x", "kept"], ["r"]),
+                     helper.make_node("ReduceSum", ["r"], ["out"], keepdims=0)]
+            return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info("out", FLOAT, [])])
+
+        return [helper.make_node("If", ["c"], ["y0"], then_branch=branch("then", then_axes), else_branch=branch("else", else_axes))]
+
+    def test_only_one_can_be_taken(self):
+        for extent, taken in ((4, True), (6, False)):
+            x, c = np.arange(extent, dtype=np.float32), np.array(taken)
+            self.check_nodes(self.nodes(), 24, [described("x", x), described("c", c)], {"x": x, "c": c}, [x.sum()])
+
+    def test_a_run_takes_the_other_one(self):
+        x, c = np.arange(4, dtype=np.float32), np.array(False)
+        graph = helper.make_graph(self.nodes(), "graph", [described("x", x), described("c", c)], [helper.make_tensor_value_info("y0", FLOAT, [])])
+        self.run_model(graph, 24, {"x": x, "c": c}, lambda answer, _: self.assertRegex(answer, 'node .*If_0'))
+
+    def test_neither_can_be_taken(self):
+        x, c = np.arange(5, dtype=np.float32), np.array(False)
+        graph = helper.make_graph(self.nodes(), "graph", [described("x", x), described("c", c)], [helper.make_tensor_value_info("y0", FLOAT, [])])
+        self.run_model(graph, 24, {"x": x, "c": c}, lambda answer, _: self.assertIn("both branches fail", answer))
+
+
 if __name__ == "__main__":
     unittest.main()

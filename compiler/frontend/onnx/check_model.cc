@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/maps.h"
+#include "compiler/frontend/onnx/sort_nodes.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "runtime/base/json.h"
 
@@ -43,9 +44,18 @@ void check_value_info(const ValueInfoProto& value, const char* kind) {
 /// Values that exist before a node runs; subgraphs see the outer ones.
 class ScopeChecker {
 public:
-  explicit ScopeChecker(const ModelSource& source) : source_(source) {}
+  /// `is_sorted`: a value that is made later is an error; else it is noted alone.
+  ScopeChecker(const ModelSource& source, bool is_sorted) : source_(source), is_sorted_(is_sorted) {}
 
-  void check(const GraphProto& graph, const std::set<std::string>& outer) {
+  /// Whether a node read what a later one makes.
+  bool found_later() const { return found_later_; }
+
+  void check(const GraphProto& graph) { check(graph, {}, {}); }
+
+private:
+  /// `outer`: the values of the graphs around it that are there before it; `later`: all that these make.
+  void check(const GraphProto& graph, const std::set<std::string>& outer,
+             const std::set<std::string>& later) {
     std::set<std::string> defined = outer;
     std::set<std::string> own;
     for (const ValueInfoProto& input : graph.inputs) {
@@ -63,15 +73,18 @@ public:
       own.insert(tensor.name);
       defined.insert(tensor.name);
     }
-    const std::set<std::string> produced = all_outputs(graph, own);
+    std::set<std::string> produced = all_outputs(graph, own);
+    produced.insert(later.begin(), later.end());
     for (size_t i = 0; i < graph.nodes.size(); ++i) check_node(graph.nodes[i], i, defined, produced);
     for (const ValueInfoProto& output : graph.outputs) {
       check_value_info(output, "output");
-      if (defined.count(output.name) == 0) invalid("output \"" + output.name + "\" is made by no node");
+      if (defined.count(output.name) != 0) continue;
+      if (is_sorted_ || produced.count(output.name) == 0)
+        invalid("output \"" + output.name + "\" is made by no node");
+      found_later_ = true;
     }
   }
 
-private:
   static std::set<std::string> all_outputs(const GraphProto& graph, const std::set<std::string>& own) {
     std::set<std::string> produced;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -92,15 +105,17 @@ private:
     if (node.outputs.empty()) invalid(label + " has no outputs");
     for (const std::string& input : node.inputs) {
       if (input.empty() || defined.count(input) != 0) continue;
-      invalid(label + " reads \"" + input + "\", which " +
-              (produced.count(input) != 0 ? "is made later: the graph has a cycle or is not sorted"
-                                          : "nothing makes"));
+      const bool is_later = produced.count(input) != 0;
+      if (!is_later || is_sorted_)
+        invalid(label + " reads \"" + input + "\", which " +
+                (is_later ? "is made later: the graph has a cycle" : "nothing makes"));
+      found_later_ = true;
     }
     std::set<std::string> names;
     for (const AttributeProto& attribute : node.attributes) {
       if (!names.insert(attribute.name).second)
         invalid(label + " has attribute " + attribute.name + " twice");
-      for (const auto& graph : attribute.graphs) check(*graph, defined);
+      for (const auto& graph : attribute.graphs) check(*graph, defined, produced);
     }
     for (const std::string& output : node.outputs) {
       if (!output.empty()) defined.insert(output);
@@ -108,7 +123,18 @@ private:
   }
 
   const ModelSource& source_;
+  bool is_sorted_;
+  bool found_later_ = false;
 };
+
+/// Checks the graph; one that is not in order, nor one of its subgraphs, is put in order first.
+void check_scopes(GraphProto& graph, const ModelSource& source) {
+  ScopeChecker checker(source, /*is_sorted=*/false);
+  checker.check(graph);
+  if (!checker.found_later()) return;
+  sort_nodes(graph);
+  ScopeChecker(source, /*is_sorted=*/true).check(graph);
+}
 
 void count_ops(const GraphProto& graph, ModelFacts& facts) {
   for (const NodeProto& node : graph.nodes) {
@@ -286,10 +312,10 @@ ModelProto checked_model(const ModelSource& source) {
   }
   standard_opset(model);
   if (model.graph.outputs.empty()) invalid("the graph has no outputs");
-  ScopeChecker(source).check(model.graph, {});
+  check_scopes(model.graph, source);
   RecursionChecker recursion(model);
-  for (const FunctionProto& function : model.functions) {
-    ScopeChecker(source).check(function.body, {});
+  for (FunctionProto& function : model.functions) {
+    check_scopes(function.body, source);
     recursion.check(function);
   }
   split_maps(model.graph);

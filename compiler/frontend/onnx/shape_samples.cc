@@ -102,9 +102,31 @@ private:
         if (small) larger[d] *= 2;
       }
       larger = settled(larger);
-      if (i == kDoublings || larger == base_ || !import_(larger)) return;
+      if (i == kDoublings || larger == base_ || !import_(larger) || !leaves_range(larger)) return;
       base_ = larger;
     }
+  }
+
+  /// How many steps beyond the base the model takes along the dim, kFarStep at most.
+  int64_t reach(size_t dim) {
+    if (!form_at(dim, kFarStep).values.empty()) return kFarStep;
+    int64_t low = 0, high = kFarStep;
+    while (high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      (form_at(dim, middle).values.empty() ? high : low) = middle;
+    }
+    return low;
+  }
+
+  /// Whether most of the extents that the model takes beyond the base are beyond `dims`, too: of what takes a
+  /// range of extents alone, a part tells less.
+  bool leaves_range(const Dims& dims) {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (is_dependent(d) || dims[d] == base_[d]) continue;
+      const int64_t range = reach(d);
+      if (range < kFarStep && (dims[d] - base_[d]) / steps_[d] > range / 4) return false;
+    }
+    return true;
   }
 
   /// What the dim must be a multiple of: the least at which the model can be imported.
@@ -142,7 +164,8 @@ private:
     while (far > 15 && form_at(dim, far).values.empty()) far /= 2;
     if (far > 15) {
       counts.insert({far / 2 + 17, far});
-      for (size_t i = 0; i < base_form_.values.size(); ++i) find_change(dim, i, far, counts);
+      const int64_t range = far < kFarStep ? reach(dim) : far;
+      for (size_t i = 0; i < base_form_.values.size(); ++i) find_change(dim, i, range, counts);
     }
     for (const int64_t count : counts) add(at(dim, count));
   }

@@ -163,6 +163,11 @@ Branch branch(StructureContext& context, const char* name, V condition) {
   } catch (const BranchFails& fails) {
     context.builder.leave_dead_nodes();
     return {std::nullopt, fails.reason};
+  } catch (const Error& error) {
+    // Exporters keep branches for other shapes than those that the model is compiled for.
+    if (error.code() != ErrorCode::kInvalidModel) throw;
+    context.builder.leave_dead_nodes();
+    return {std::nullopt, error.message()};
   }
 }
 
