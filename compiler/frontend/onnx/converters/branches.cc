@@ -158,8 +158,9 @@ Branch branch(StructureContext& context, const char* name, V condition) {
   const V around = context.builder.guard();
   const V guard = around == ir::kAbsent ? condition : c.binary("and", around, condition);
   const GraphBuilder::Guarded guarded(context.builder, guard);
+  const GraphProto& body = context.body(name);
   try {
-    return {context.builder.run_body(context.body(name), context.scope, {}), std::nullopt};
+    return {context.builder.run_body(body, context.scope, {}), std::nullopt};
   } catch (const BranchFails& fails) {
     context.builder.leave_dead_nodes();
     return {std::nullopt, fails.reason};
