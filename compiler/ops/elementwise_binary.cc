@@ -1,5 +1,6 @@
 /// Operators of two operands, element by element with numpy's broadcasting: the rows of binary.def.
 #include <cmath>
+#include <type_traits>
 
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -76,6 +77,18 @@ void reference(const ir::ReferenceContext& context) {
   const std::array<Shape, 2> strides = {broadcast_strides(x.shape(), shape),
                                         broadcast_strides(y.shape(), shape)};
   const size_t count = static_cast<size_t>(out.num_elements());
+  const auto combine = [&](auto xs, auto ys, auto values) {
+    using Element = std::remove_reference_t<decltype(values[0])>;
+    for_each_strided<2>(shape, strides, [&](int64_t position, const std::array<int64_t, 2>& from) {
+      values[static_cast<size_t>(position)] = static_cast<Element>(
+          Row::value(xs[static_cast<size_t>(from[0])], ys[static_cast<size_t>(from[1])]));
+    });
+  };
+  // Large tensors are not copied, so that kernels are checked in good time.
+  if (x.dtype() == DType::kFloat32 && out.dtype() == DType::kFloat32)
+    return combine(x.values<float>(), y.values<float>(), out.values<float>());
+  if (x.dtype() == DType::kFloat64 && out.dtype() == DType::kFloat64)
+    return combine(x.values<double>(), y.values<double>(), out.values<double>());
   if (is_float(x.dtype())) {
     const std::vector<double> xs = to_doubles(x);
     const std::vector<double> ys = to_doubles(y);
