@@ -60,6 +60,30 @@ class Unsupported(OneNode):
                    '"second" (op Gemm, opset 17, attribute fast: is not implemented)',
                    '"second" (op Gemm, opset 17, attribute transC: is not implemented)')
 
+    def test_attributes_of_contributed_operators(self):
+        """What an attribute of theirs says is read, or it is named; a value that changes nothing may stand."""
+        def own(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], domain="com.microsoft", **attributes)
+
+        answer = self.refusal([
+            own("FusedMatMul", ["x", "x"], "a", alpha=0.5, transB=1, transC=1),
+            own("CausalConvWithState", ["a", "a"], "b", activation="silu", dilation=2, channels_last=1),
+            own("MatMulNBits", ["b", "b", "b"], "c", K=32, N=8, bits=4, block_size=32, accuracy_level=4, weight_prepacked=1),
+            own("GroupQueryAttention", ["c"] * 3 + ["", "", "c", "c"], "d", num_heads=1, kv_num_heads=1, sliding_window_cache=1),
+            own("QMoE", ["d"] * 3, "e", activation_type="silu", quant_type="fp4", weights_prepacked=1, k=1),
+            own("BiasGelu", ["e", "e"], "y", approximate="tanh"),
+        ])
+        self.named(answer, '"FusedMatMul_0" (op com.microsoft.FusedMatMul, opset 17, attribute transC: is not implemented)',
+                   "CausalConvWithState, opset 17, attribute dilation: value 2 is not implemented",
+                   "CausalConvWithState, opset 17, attribute channels_last: value 1 is not implemented",
+                   "MatMulNBits, opset 17, attribute weight_prepacked: value 1 is not implemented",
+                   "GroupQueryAttention, opset 17, attribute sliding_window_cache: value 1 is not implemented",
+                   'QMoE, opset 17, attribute quant_type: value "fp4" is not implemented',
+                   "QMoE, opset 17, attribute weights_prepacked: value 1 is not implemented",
+                   "BiasGelu, opset 17, attribute approximate: is not implemented")
+        plain = own("QuickGelu", ["x"], "y", alpha=1.0, __note="exported")
+        self.assertTrue(self.refusal([plain]).startswith("ok "))
+
     def test_bodies(self):
         complex_weight = helper.make_tensor("w", TensorProto.COMPLEX64, [1], [1j])
         inner = helper.make_graph([helper.make_node("Screw", ["x"], ["i"]), helper.make_node("Identity", ["w"], ["j"])], "inner",
