@@ -82,6 +82,12 @@ std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   return {made_type(x.dtype, x.shape), each, each, each, count_type()};
 }
 
+std::vector<ir::ValueType> infer_path(const ir::InferContext& context) {
+  const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  if (shape.size() != 2) fail("the costs have shape " + to_string(shape));
+  return {made_type(DType::kInt32, {2, std::max<int64_t>(shape[0] + shape[1] - 1, 0)}), count_type()};
+}
+
 std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const std::vector<int64_t>& axes = attr_ints(context.attrs, "axes");
@@ -219,7 +225,7 @@ std::vector<std::optional<size_t>> stacked_axes(const ir::Node& node) {
 
 std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
-  if (node.op == "find_nonzero") return {1, std::nullopt};
+  if (node.op == "find_nonzero" || node.op == "warping_path") return {1, std::nullopt};
   if (node.op == "select_boxes") return {0, std::nullopt};
   if (node.op == "normalize_text" && node.attrs.has("keeps_all")) return {};
   if (node.op == "compress" || node.op == "normalize_text" || node.op == "take_first" ||
@@ -354,6 +360,12 @@ std::vector<ir::OpDef> host_step_ops() {
           [](const ir::ReferenceContext& context) { run_host("require", context); },
           "x, of one element; where the condition (bool [1]) does not hold, the error of attribute what "
           "(string), in which the number stands for \"{}\""),
+      host_op(
+          "warping_path", 1, &infer_path,
+          [](const ir::ReferenceContext& context) { run_host("warping_path", context); },
+          "rows and columns (i32 [2, rows + columns - 1]) of the cells of the cheapest path through costs "
+          "(f32 "
+          "[rows, columns]) from the first cell to the last, and their count (i64 [1])"),
       host_op(
           "picture_extents", 1, &infer_picture_extents,
           [](const ir::ReferenceContext& context) { run_host("picture_extents", context); },

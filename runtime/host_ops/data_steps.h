@@ -19,6 +19,9 @@ void select_boxes_step(const HostCall& call);
 /// x -> the distinct slices of x along attribute "axis", i64 [extent] each: where each stands first, which of
 /// them each slice is, how often each is there. Attribute "sorted": 1 for rising order.
 void distinct_step(const HostCall& call);
+/// costs f32 [rows, columns] -> i32 [2, rows + columns - 1]: rows and columns of the cells of the cheapest
+/// path from the first cell to the last, each step to the next row, the next column or both.
+void warping_path(const HostCall& call);
 /// x, i64 n [1] -> x with its first n elements along attribute "axis", of which there are n within [0,
 /// extent].
 void take_first(const HostCall& call);

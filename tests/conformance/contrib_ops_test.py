@@ -126,9 +126,24 @@ class ContribOps(PeerCase):
         decay, rate, state = -np.abs(floats(2, 4, 4)), np.abs(floats(2, 4, 2)) / 3, floats(2, 2, 2, 3)
         for rule, gates in (("linear", [None, None]), ("gated", [decay, None]), ("delta", [None, rate]), ("gated_delta", [decay, rate])):
             self.check("LinearAttention", [q, k, v, state, *gates], 2, opset=21, q_num_heads=4, kv_num_heads=2, update_rule=rule)
+        # Heads of the state that share heads of the queries and of the keys.
+        v, decay, rate, state = floats(2, 4, 12), -np.abs(floats(2, 4, 4)), np.abs(floats(2, 4, 4)) / 3, floats(2, 4, 2, 3)
+        for k in (floats(2, 4, 4) / 2, floats(2, 4, 2) / 2, floats(2, 4, 8) / 2):
+            for rule in ("gated", "gated_delta"):
+                self.check("LinearAttention", [q[..., :4], k, v, state, decay, rate], 2, opset=21, q_num_heads=2, kv_num_heads=4,
+                           update_rule=rule)
         x, w, bias, past = floats(2, 6, 5), floats(6, 1, 4), floats(6), floats(2, 6, 3)
         self.check("CausalConvWithState", [x, w, bias, past], 2, opset=21, activation="silu")
         self.check("CausalConvWithState", [x, w, None, past], 2, opset=21)
+
+    def test_paths_of_time_warping(self):
+        for shape in ((5, 9), (9, 5), (1, 7), (7, 1), (1, 1), (1, 6, 11), (40, 300)):
+            self.check("DynamicTimeWarping", [floats(*shape)])
+        # Where several steps are equally cheap, and where there is no number.
+        same, odd = np.ones((6, 4), np.float32), floats(5, 5)
+        odd[2, 3], odd[3, 1] = np.nan, np.inf
+        for costs in (same, -same, RANDOM.integers(0, 3, (12, 15)).astype(np.float32), odd):
+            self.check("DynamicTimeWarping", [costs])
 
     def test_multi_head_attention(self):
         q, k, v = floats(2, 3, 8), floats(2, 5, 8), floats(2, 5, 8)

@@ -252,6 +252,27 @@ class EdgeValues(OneNode):
             y = x[..., np.clip(np.ceil(at - np.float32(0.5)), 0, 32).astype(np.int64)]
             self.check("Resize", 13, [x, None, np.array([1, 1, 1, scale], np.float32)], [y], mode="nearest")
 
+    def test_paths_through_matrices_of_any_extent(self):
+        """Dynamic time warping: of equally cheap steps to the next row, the next column or both, the one along the row."""
+        def path(costs):
+            total = np.full((costs.shape[0] + 1, costs.shape[1] + 1), np.inf, np.float32)
+            total[0, 0] = 0
+            steps = {}
+            for j, i in np.ndindex(costs.shape[1], costs.shape[0]):
+                both, above, left = total[i, j], total[i, j + 1], total[i + 1, j]
+                steps[i, j] = (1, 1) if both < min(above, left) else (1, 0) if above < min(both, left) else (0, 1)
+                total[i + 1, j + 1] = costs[i, j] + {(1, 1): both, (1, 0): above, (0, 1): left}[steps[i, j]]
+            at, cells = (costs.shape[0] - 1, costs.shape[1] - 1), []
+            while min(at) >= 0:
+                cells.append(at)
+                at = at[0] - steps[at][0], at[1] - steps[at][1]
+            return np.array(cells[::-1], np.int32).reshape(-1, 2).T
+
+        for shape in ((1, 1), (3, 8), (8, 3), (1, 9), (20, 33), (0, 4), (5, 0)):
+            costs = floats(*shape)
+            self.check("DynamicTimeWarping", 17, [costs], [path(costs)], domains=[("com.microsoft", 1)],
+                       free={0: {0: "R", 1: "C"}}, buckets="R=8;C=16")
+
     def test_grams_of_rows_whose_length_is_free(self):
         pool = [(5, 6), (7, 8), (6, 7)]
         options = {"max_gram_length": 2, "min_gram_length": 2, "mode": "TF", "ngram_counts": [0, 2], "ngram_indexes": [3, 4, 0, 1, 2],

@@ -40,6 +40,20 @@ void convert_unfold_tensor(NodeContext& context) {
   context.set_output(0, c.transpose(taken, perm));
 }
 
+// The cheapest path through costs [rows, columns], or [1, rows, columns], as rows and columns of its cells.
+void convert_dynamic_time_warping(NodeContext& context) {
+  Compose c(context);
+  context.require_fixed_shape(0);
+  V costs = context.input(0);
+  const ir::ValueType& type = context.type(costs);
+  const bool is_one_of_many = type.shape.size() == 3 && type.shape[0] == 1;
+  if (type.dtype != DType::kFloat32 || (type.shape.size() != 2 && !is_one_of_many))
+    context.invalid("the costs are " + ir::to_string(type) +
+                    ", expected f32 [rows, columns] or one more axis of 1");
+  if (is_one_of_many) costs = c.squeeze(costs, 0);
+  context.set_output(0, context.add_many("warping_path", {costs}, {})[0]);
+}
+
 // Scores [B,vocabulary] become -inf for each token that would repeat `ngram_size` tokens of input_ids [B,S].
 void convert_ngram_repeat_block(NodeContext& context) {
   Compose c(context);

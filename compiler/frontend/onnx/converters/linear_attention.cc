@@ -47,11 +47,34 @@ struct LinearAttention {
   V state;
 };
 
+/// x [steps, batch, own heads, ...] for so many heads, the same for as many that stand side by side.
+V for_heads(NodeContext& context, V x, int64_t heads) {
+  Compose c(context);
+  const int64_t own = c.shape(x)[2];
+  if (own == heads) return x;
+  std::vector<int64_t> from = c.count_to(heads);
+  for (int64_t& head : from) head /= heads / own;
+  return c.gather(x, c.ints(from, {heads}), 2);
+}
+
+/// The keys [steps, batch, heads, keys of a head, 1]. com.microsoft has heads of the state that share one of
+/// the keys.
+V keys_by_step(NodeContext& context, int64_t heads, int64_t keys) {
+  const Shape own = Compose(context).shape(context.input(1));
+  const int64_t given = own.size() == 3 && keys > 0 ? own[2] / keys : 0;
+  const bool is_shared = context.node().domain == "com.microsoft" && given > 0 && heads % given == 0;
+  const V key = by_step(context, context.input(1), "key", {is_shared ? given : heads, keys, 1});
+  return for_heads(context, key, heads);
+}
+
 LinearAttention read_operands(NodeContext& context) {
   Compose c(context);
   const int64_t queries = context.required_int("q_num_heads"), heads = context.required_int("kv_num_heads");
   const Shape q = c.shape(context.input(0)), v = c.shape(context.input(2));
-  if (queries < 1 || heads < 1 || queries % heads != 0)
+  // com.microsoft also has heads of the state that share one of the queries.
+  const bool is_shared =
+      context.node().domain == "com.microsoft" && queries > 0 && heads > 0 && heads % queries == 0;
+  if (queries < 1 || heads < 1 || (queries % heads != 0 && !is_shared))
     context.invalid(std::to_string(queries) + " heads of queries do not divide over " +
                     std::to_string(heads) + " of keys");
   if (q.size() != 3 || v.size() != 3 || q[2] % queries != 0 || v[2] % heads != 0 || v[0] != q[0] ||
@@ -64,11 +87,12 @@ LinearAttention read_operands(NodeContext& context) {
   const bool is_gated = rule == "gated" || rule == "gated_delta";
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   if (!is_gated && !is_delta && rule != "linear") context.invalid("update_rule is \"" + rule + "\"");
-  const V query = by_step(context, context.input(0), "query", {heads, queries / heads, keys});
+  const Shape split = is_shared ? Shape{queries, 1, keys} : Shape{heads, queries / heads, keys};
+  const V query = for_heads(context, by_step(context, context.input(0), "query", split), heads);
   const double scale = context.float_attr("scale", 0);
   LinearAttention all{};
   all.query = c.mul(query, scale != 0 ? c.number(query, scale) : inverse_root(context, query, keys));
-  all.key = by_step(context, context.input(1), "key", {heads, keys, 1});
+  all.key = keys_by_step(context, heads, keys);
   all.value = by_step(context, context.input(2), "value", {heads, 1, values});
   if (is_gated) {
     const bool is_scalar = has_columns(context, context.input(4), heads);
