@@ -183,6 +183,7 @@ std::vector<ir::ValueType> infer_require(const ir::InferContext& context) {
   if (num_elements(x.shape) != 1 || num_elements(holds.shape) != 1)
     fail("x is " + to_string(x.shape) + ", the condition " + to_string(holds.shape) +
          "; expected one element");
+  for (size_t i = 2; i < context.inputs.size(); ++i) static_cast<void>(input_of(context, i, kNumeric));
   return {x};
 }
 
@@ -196,6 +197,8 @@ std::vector<ir::ValueType> infer_running(const ir::InferContext& context) {
 
 /// The axes of a value that data decides about are no more than those of the largest rank.
 constexpr int kMaxTrimmed = 32;
+/// Numbers that an error names.
+constexpr int kMaxTold = 4;
 
 ir::OpDef host_op(std::string_view name, int inputs,
                   std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
@@ -356,10 +359,12 @@ std::vector<ir::OpDef> host_step_ops() {
           "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
           "is_max, half_pixel (ints), spatial_scale (float)"),
       host_op(
-          "require", 2, &infer_require,
+          "require", 2 + kMaxTold, &infer_require,
           [](const ir::ReferenceContext& context) { run_host("require", context); },
           "x, of one element; where the condition (bool [1]) does not hold, the error of attribute what "
-          "(string), in which the number stands for \"{}\""),
+          "(string), in which the numbers behind it (inputs 2 ..., optional), or else x, stand for each "
+          "\"{}\"",
+          kMaxTold),
       host_op(
           "warping_path", 1, &infer_path,
           [](const ir::ReferenceContext& context) { run_host("warping_path", context); },

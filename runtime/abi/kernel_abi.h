@@ -3,7 +3,7 @@
  *
  * A kernel is `int32_t kernel(const tm_call* call)`. It has no globals, thread-local storage, libc calls,
  * allocation or large stack arrays. Extents and offsets are int64. It returns 0, or a positive tm_status and
- * stores the linear index of the element at fault in *call->error_index; the executor names the model's node.
+ * stores the index at fault in *call->error_index; the executor names it and the model's node.
  *
  * A parallel loop is an outlined function that the kernel hands to call->parallel->launch with the number of
  * tasks, which the schedule fixed: which worker runs a task never changes a result.

@@ -20,8 +20,8 @@ void scatter(const HostCall& call);
 /// "axis", or products where attribute "product" is 1; from the end where "reverse" is, without the element
 /// itself where "exclusive" is. Floats are rounded once, integers wrap around. Linear.
 void running_totals(const HostCall& call);
-/// x of one element, bool holds [1] -> x. Where it does not hold, Error(kTensorData) with the text of
-/// attribute "what", in which the number stands for "{}".
+/// x of one element, bool holds [1], numbers ... -> x. Where it does not hold, Error(kTensorData) with the
+/// text of attribute "what", in which the numbers, or else x, stand for each "{}".
 void require(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].

@@ -276,6 +276,34 @@ class ResizeForms(OneNode):
             with self.subTest(operands=[None if each is None else each.tolist() for each in operands[1:]]):
                 self.assertRegex(self.answer_to("Resize", 13, operands), '^error node "Resize_0".*(a scale|scales|sizes)')
 
+    def test_parts_that_are_none(self):
+        x = floats(1, 1, 4, 5)
+        for number in (np.nan, np.inf, -np.inf):
+            operands = [x, np.array([0, 0, 0, 0, 1, 1, number, 1], np.float32), None, np.array([1, 1, 2, 2])]
+            said = self.answer_to("Resize", 13, operands, coordinate_transformation_mode="tf_crop_and_resize")
+            self.assertIn(f'error node "Resize_0": roi has {number}', said)
+            with self.assertRaisesRegex(AssertionError, f"roi has {number}"):
+                self.check("Resize", 13, operands, [x], constants=(1,), coordinate_transformation_mode="tf_crop_and_resize")
+
+    def test_no_rows_at_all(self):
+        """Nothing becomes something of none, and none of something."""
+        x, make = floats(3, 4), helper.make_node
+        for sizes in ((5, 4), (0, 4)):
+            graph = helper.make_graph(
+                [make("Compress", ["x", "c"], ["rows"], axis=0), make("Constant", [], ["s"], value_ints=list(sizes)),
+                 make("Resize", ["rows", "", "", "s"], ["y"], mode="linear")], "rows",
+                [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), helper.make_tensor_value_info("c", TensorProto.BOOL, [3])],
+                [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+
+            def expect(answer, outputs, sizes=sizes):
+                if sizes[0] == 0:
+                    self.assertTrue(answer.startswith("ok "), answer)
+                    self.assertEqual(outputs["0"].shape, sizes)
+                else:
+                    self.assertIn('error node "Resize_2": an axis of 0 cannot become one of 5', answer)
+
+            self.run_model(graph, 13, {"x": x, "c": np.zeros(3, bool)}, expect)
+
     def test_cuts(self):
         x = floats(1, 1, 5, 6)
         crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}

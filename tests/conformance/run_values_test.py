@@ -187,6 +187,12 @@ class Transforms(OfRun):
                 self.check("DFT", 20, [x[..., :1], None, integer(axis)], [fourier_test.pairs(y)], digits=3, onesided=1)
         for axis in (3, -1, 4, -5):
             self.refused("DFT", 20, [x, None, integer(axis)])
+        y = np.fft.rfft(floats(1, 8, 5).astype(np.float64), axis=1)
+        for axis in (1, 2, -2):
+            back = np.fft.irfft(y, n=2 * (y.shape[axis % 4] - 1), axis=axis % 4)
+            self.check("DFT", 20, [fourier_test.pairs(y), None, integer(axis)], [back[..., None].astype(np.float32)], digits=3, inverse=1, onesided=1)
+        said = self.refused("DFT", 20, [fourier_test.pairs(y), None, integer(0)], inverse=1, onesided=1)
+        self.assertIn("axis 0 from the front has one element", said)
         self.refused("DFT", 20, [x, integer(0)])
         self.refused("DFT", 17, [x, integer(-3)])
 

@@ -113,6 +113,25 @@ TEST(SharedRooms, WhatMeetsMayBeSeenWhenOthersHaveMet) {
               ElementsAre(0, 0, 0));
 }
 
+TEST(SharedRooms, ManyThatHaveNothingToDoWithEachOtherAreFewImports) {
+  size_t imports = 0;
+  const auto apart = [&](const Extents& n) {
+    ++imports;
+    return n;
+  };
+  EXPECT_EQ(shared(16, apart).count, 8u);
+  EXPECT_LT(imports, 110u);
+  // Two that meet are found among them.
+  const std::vector<size_t> rooms = rooms_of(16, [&](const Extents& n) {
+    Extents lengths = apart(n);
+    lengths.push_back(std::max(n[2], n[13]));
+    return lengths;
+  });
+  EXPECT_EQ(rooms[13], rooms[2]);
+  EXPECT_NE(rooms[12], rooms[2]);
+  EXPECT_LT(imports, 250u);
+}
+
 TEST(SharedRooms, WhatChangesNothingHasNone) {
   EXPECT_THAT(rooms_of(3, [](const Extents& n) { return Extents{n[1], n[2]}; }), ElementsAre(0, 0, 1));
   EXPECT_EQ(shared(2, [](const Extents&) { return Extents{4}; }).count, 1u);

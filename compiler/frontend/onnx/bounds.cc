@@ -269,10 +269,11 @@ private:
 
   /// What a node of one element can be.
   Interval interval_of(const ir::Node& node) {
+    // What else such a node reads is no bound of it.
+    if (node.op == "gather" || node.op == "require") return operand(node.inputs[0], false);
     std::vector<Interval> in;
     for (const V input : node.inputs) in.push_back(operand(input, node.op == "reduce_min"));
-    if (node.op == "reduce_min" || node.op == "reduce_max" || node.op == "gather" || node.op == "require")
-      return in[0];
+    if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
     if (node.op == "where") return either(in[1], in[2]);
     if (node.op == "max")
       return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most), false,

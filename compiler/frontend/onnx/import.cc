@@ -267,12 +267,10 @@ private:
     for (auto found = options_.input_shapes.find(next()); found != options_.input_shapes.end();
          found = options_.input_shapes.find(next()))
       types.push_back(element_type(input, found->first, found->second));
-    const auto is_other = [&](const auto& given_shape) {
-      const std::string& name = given_shape.first;
-      const std::string prefix = input.name + "/";
-      return is_element_name(name, prefix) && std::none_of(types.begin(), types.end(), [&](const auto& type) {
-               return name == prefix + std::to_string(&type - types.data());
-             });
+    std::set<std::string> names;
+    for (size_t i = 0; i < types.size(); ++i) names.insert(input.name + "/" + std::to_string(i));
+    const auto is_other = [&](const auto& shape) {
+      return is_element_name(shape.first, input.name + "/") && names.count(shape.first) == 0;
     };
     const auto other = std::find_if(options_.input_shapes.begin(), options_.input_shapes.end(), is_other);
     if (other != options_.input_shapes.end())

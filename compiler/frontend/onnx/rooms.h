@@ -37,7 +37,8 @@ public:
     const auto found = of_values_.find({value, element});
     return found == of_values_.end() ? std::nullopt : std::optional(found->second);
   }
-  /// That of the trips of the loop of a node, by its label, however often it is converted.
+  /// That of the trips of the loop of a node, by its label: the loop of a body that is converted several
+  /// times, of an unrolled loop or of a function, has one number, which has to suffice for all of them.
   size_t of_loop(const std::string& label) { return numbered(of_loops_, label); }
   size_t count() const { return of_values_.size() + of_loops_.size(); }
   static constexpr int64_t kAll = -1;

@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -19,83 +20,36 @@ V unless_left(NodeContext& context, V holds) {
   return guard == ir::kAbsent ? holds : c.binary("or", holds, c.unary("not", guard));
 }
 
-/// 0 where it holds, else `extent`, which no gather of so many finds.
-V place_if(NodeContext& context, V holds, int64_t extent) {
-  Compose c(context);
-  return c.where(unless_left(context, holds), c.ints({0}, {1}), c.ints({extent}, {1}));
+V required(NodeContext& context, V number, const Check& check) {
+  std::vector<V> operands{number, unless_left(context, check.holds)};
+  operands.insert(operands.end(), check.numbers.begin(), check.numbers.end());
+  return context.add("require", std::move(operands), {{"what", check.what}});
 }
-
-/// An axis of an operand whose extent data decides.
-struct CountedAxis {
-  size_t operand = 0;
-  int64_t axis = 0;
-  V count = ir::kAbsent;
-  int64_t room = 0;
-};
 
 }  // namespace
 
-V zero_if(NodeContext& context, V holds) {
-  return checked_number(context, Compose(context).ints({0}, {1}), holds,
-                        "what a run says of axes, extents or places does not go together");
+V zero_if(NodeContext& context, const Check& check) {
+  return required(context, Compose(context).ints({0}, {1}), check);
 }
 
-V value_if(NodeContext& context, V x, V holds) {
+V value_if(NodeContext& context, V x, const Check& check) {
+  const ir::ValueType type = context.type(x);
+  const bool is_number = type.dtype != DType::kBool && type.dtype != kString;
+  if (is_number && num_elements(type.shape) == 1 && context.data_shape(x).extents.empty())
+    return required(context, x, check);
+  return value_with(context, x, zero_if(context, check));
+}
+
+V value_with(NodeContext& context, V x, V zero) {
   Compose c(context);
-  const V all = c.unsqueeze(x, 0);
-  // The same of the one that x has.
-  if (num_elements(c.shape(x)) == 1)
-    return c.squeeze(c.gather(c.concat({all, all}, 0), place_if(context, holds, 2), 0), 0);
-  return c.squeeze(c.gather(all, place_if(context, holds, 1), 0), 0);
+  return c.squeeze(c.gather(c.unsqueeze(x, 0), zero, 0), 0);
 }
 
 V checked_number(NodeContext& context, V number, V holds, const std::string& what) {
-  return context.add("require", {number, unless_left(context, holds)}, {{"what", what}});
-}
-
-std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
-                                std::optional<int64_t> joined) {
-  std::map<size_t, std::vector<CountedAxis>> meeting;  // by axis from the end
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] == ir::kAbsent) continue;
-    const DataShape shape = context.data_shape(operands[i]);
-    if (!shape.is_known) return operands;
-    const Shape& extents = context.type(operands[i]).shape;
-    for (const DataExtent& extent : shape.extents) {
-      const auto axis = static_cast<int64_t>(extent.axis);
-      if (axis == joined || extents[extent.axis] == 1) continue;
-      meeting[extents.size() - extent.axis].push_back({i, axis, extent.count, extents[extent.axis]});
-    }
-  }
-  Compose c(context);
-  for (const auto& [behind, axes] : meeting) {
-    const CountedAxis least = *std::min_element(
-        axes.begin(), axes.end(), [](const CountedAxis& a, const CountedAxis& b) { return a.room < b.room; });
-    for (const CountedAxis& own : axes) {
-      if (context.same_count(own.count, least.count)) continue;
-      V& x = operands[own.operand];
-      const V same = c.binary("equal", own.count, least.count);
-      x = c.slice(filled_along(context, x, own.axis, "zero"), own.axis, 0, least.room);
-      x = take_first(context, value_if(context, x, same), least.count, own.axis);
-    }
-  }
-  return operands;
+  return required(context, number, {holds, what});
 }
 
 namespace {
-
-/// The fixed extent of another operand, other than 1, that meets the axis `behind` from the end.
-std::optional<int64_t> fixed_extent(const NodeContext& context, const std::vector<V>& operands,
-                                    size_t behind) {
-  for (const V operand : operands) {
-    const Shape& extents = context.type(operand).shape;
-    if (behind > extents.size()) continue;
-    const auto axis = static_cast<int64_t>(extents.size() - behind);
-    const int64_t extent = extents[static_cast<size_t>(axis)];
-    if (extent > 1 && context.data_shape(operand).along(axis) == nullptr) return extent;
-  }
-  return std::nullopt;
-}
 
 /// Whether no number but the room bounds a count.
 bool is_roomy(const NodeContext& context, V count) {
@@ -103,29 +57,192 @@ bool is_roomy(const NodeContext& context, V count) {
   return number && number->size() == 1 && number->front().grows;
 }
 
-/// The one element along the axis for each, or the `extent` ones that there are.
-V as_many(NodeContext& context, V x, const DataExtent& data, int64_t extent) {
-  Compose c(context);
-  const auto axis = static_cast<int64_t>(data.axis);
-  const V none = c.ints({0}, {1}), is_one = c.binary("equal", data.count, c.ints({1}, {1}));
-  const V holds = c.binary("or", is_one, c.binary("equal", data.count, c.ints({extent}, {1})));
-  const V own =
-      c.binary("min", c.ints(c.count_to(extent), {extent}), c.ints({c.shape(x)[data.axis] - 1}, {1}));
-  const V places = c.add(c.where(is_one, none, own), zero_if(context, holds));
-  return c.gather(filled_along(context, x, axis, "zero"), places, axis);
+/// Axes that meet.
+class Meeting {
+public:
+  Meeting(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes)
+      : context_(context), c_(context), operands_(operands) {
+    for (const MeetingAxis& axis : axes) {
+      const int64_t extent = c_.shape(operands[axis.operand])[static_cast<size_t>(axis.axis)];
+      const DataShape shape = context.data_shape(operands[axis.operand]);
+      is_told_ = is_told_ && shape.is_known;
+      const DataExtent* data = shape.along(axis.axis);
+      if (data == nullptr) {
+        fixed_.push_back(extent);
+      } else {
+        counted_.push_back({axis.operand, axis.axis, data->count, extent});
+      }
+    }
+  }
+
+  void make_same() {
+    if (!is_told_ || counted_.empty()) return;
+    if (!fixed_.empty()) {
+      for (const Counted& axis : counted_) meet_fixed(axis, fixed_.front(), false);
+    } else {
+      share_count();
+    }
+  }
+
+  void make_broadcast() {
+    if (!is_told_ || counted_.empty()) return;
+    const auto wide = std::find_if(fixed_.begin(), fixed_.end(), [](int64_t extent) { return extent != 1; });
+    if (wide != fixed_.end()) {
+      for (const Counted& axis : counted_) meet_fixed(axis, *wide, true);
+      return;
+    }
+    const bool are_same = std::all_of(counted_.begin(), counted_.end(), [&](const Counted& axis) {
+      return context_.same_count(axis.count, counted_[0].count);
+    });
+    if (are_same) {
+      share_count();
+    } else {
+      spread();
+    }
+  }
+
+private:
+  /// An axis of an operand whose extent data decides.
+  struct Counted {
+    size_t operand = 0;
+    int64_t axis = 0;
+    V count = ir::kAbsent;
+    int64_t room = 0;
+  };
+
+  std::string meets(const Counted& axis) const {
+    return "axis " + std::to_string(axis.axis - context_.rank(operands_[axis.operand])) + " of an operand";
+  }
+
+  const Counted& least_room() const {
+    return *std::min_element(counted_.begin(), counted_.end(),
+                             [](const Counted& a, const Counted& b) { return a.room < b.room; });
+  }
+
+  /// The count of the least of them.
+  void share_count() {
+    const Counted& least = least_room();
+    for (const Counted& axis : counted_) {
+      const bool is_same = context_.same_count(axis.count, least.count);
+      if (is_same && axis.room == least.room) continue;
+      V& x = operands_[axis.operand];
+      x = c_.slice(filled_along(context_, x, axis.axis, "zero"), axis.axis, 0, least.room);
+      if (!is_same)
+        x = value_if(context_, x,
+                     {c_.binary("equal", axis.count, least.count),
+                      meets(axis) + " of {} elements meets one of {}",
+                      {axis.count, least.count}});
+      x = take_first(context_, x, least.count, axis.axis);
+    }
+  }
+
+  /// Whether as many elements as a fixed extent may be there. In a sample that is found out by the extents.
+  bool may_be(const Counted& axis, int64_t extent) const {
+    if (axis.room == extent || is_roomy(context_, axis.count)) return true;
+    return axis.room > extent && !context_.is_sample();
+  }
+
+  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only
+  /// one for each.
+  V at_places(const Counted& axis, int64_t extent, V is_one, const Check& check) {
+    V x = operands_[axis.operand];
+    if (axis.room == 0) x = longer_by(context_, x, 1, axis.axis);
+    const int64_t last = std::max<int64_t>(axis.room, 1) - 1;
+    V places = c_.binary("min", c_.ints(c_.count_to(extent), {extent}), c_.ints({last}, {1}));
+    if (is_one != ir::kAbsent) places = c_.where(is_one, c_.ints({0}, {1}), places);
+    return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero_if(context_, check)),
+                     axis.axis);
+  }
+
+  void meet_fixed(const Counted& axis, int64_t extent, bool spreads) {
+    if ((spreads && axis.room == 1) || !may_be(axis, extent)) return;
+    V holds = c_.binary("equal", axis.count, c_.ints({extent}, {1})), is_one = ir::kAbsent;
+    if (spreads) {
+      is_one = c_.binary("equal", axis.count, c_.ints({1}, {1}));
+      holds = c_.binary("or", is_one, holds);
+    }
+    const Check check{
+        holds, meets(axis) + " of {} elements meets one of " + std::to_string(extent), {axis.count}};
+    operands_[axis.operand] = at_places(axis, extent, is_one, check);
+  }
+
+  /// One element along some axes stands for all of the others.
+  void spread() {
+    const V one = c_.ints({1}, {1});
+    V all = counted_[0].count;
+    int64_t room = 0;
+    for (const Counted& axis : counted_) {
+      all = c_.where(c_.binary("equal", all, one), axis.count, all);
+      room = std::max(room, axis.room);
+    }
+    for (const Counted& axis : counted_) {
+      const V is_one = c_.binary("equal", axis.count, one);
+      const Check check{c_.binary("or", is_one, c_.binary("equal", axis.count, all)),
+                        meets(axis) + " of {} elements meets one of {}",
+                        {axis.count, all}};
+      operands_[axis.operand] = take_first(context_, at_places(axis, room, is_one, check), all, axis.axis);
+    }
+  }
+
+  NodeContext& context_;
+  Compose c_;
+  std::vector<V>& operands_;
+  std::vector<Counted> counted_;
+  std::vector<int64_t> fixed_;
+  bool is_told_ = true;
+};
+
+bool are_some_counted(const NodeContext& context, const std::vector<V>& operands) {
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](V x) { return x != ir::kAbsent && !context.data_shape(x).extents.empty(); });
+}
+
+bool are_told(const NodeContext& context, const std::vector<V>& operands) {
+  return std::all_of(operands.begin(), operands.end(),
+                     [&](V x) { return x == ir::kAbsent || context.data_shape(x).is_known; });
+}
+
+/// The axes that stand at one place from the end, by that place.
+std::map<size_t, std::vector<MeetingAxis>> meeting_axes(const NodeContext& context,
+                                                        const std::vector<V>& operands) {
+  std::map<size_t, std::vector<MeetingAxis>> meeting;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == ir::kAbsent) continue;
+    const int64_t rank = context.rank(operands[i]);
+    for (int64_t axis = 0; axis < rank; ++axis)
+      meeting[static_cast<size_t>(rank - axis)].push_back({i, axis});
+  }
+  return meeting;
 }
 
 }  // namespace
 
-std::vector<V> broadcast_as_run(NodeContext& context, std::vector<V> operands) {
-  for (V& x : operands) {
-    const size_t rank = context.type(x).shape.size();
-    for (const DataExtent& data : context.data_shape(x).extents) {
-      const std::optional<int64_t> extent = fixed_extent(context, operands, rank - data.axis);
-      const int64_t room = context.type(x).shape[data.axis];
-      if (extent && room > 1 && (room == *extent || is_roomy(context, data.count)))
-        x = as_many(context, x, data, *extent);
-    }
+void make_same(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes) {
+  Meeting(context, operands, axes).make_same();
+}
+
+void make_broadcast(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes) {
+  Meeting(context, operands, axes).make_broadcast();
+}
+
+std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
+                                std::optional<int64_t> joined) {
+  if (!are_some_counted(context, operands) || !are_told(context, operands)) return operands;
+  for (auto& [behind, axes] : meeting_axes(context, operands)) {
+    std::erase_if(axes, [&](const MeetingAxis& each) {
+      const V x = operands[each.operand];
+      return each.axis == joined || context.type(x).shape[static_cast<size_t>(each.axis)] == 1 ||
+             context.data_shape(x).along(each.axis) == nullptr;
+    });
+    make_same(context, operands, axes);
+  }
+  return operands;
+}
+
+std::vector<V> broadcast_as_run(NodeContext& context, std::vector<V> operands, size_t others) {
+  if (!are_some_counted(context, operands) || !are_told(context, operands)) return operands;
+  for (const auto& [behind, axes] : meeting_axes(context, operands)) {
+    if (behind > others) make_broadcast(context, operands, axes);
   }
   return operands;
 }

@@ -414,16 +414,24 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   }
   try {
     const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
-    if (rooms.count > 1) {
-      try {
-        ir::Variants variants = import(rooms.count, rooms);
-        if (are_alike(variants.samples)) return variants;
-      } catch (const Error& error) {
-        // One room for all may do.
-        if (error.code() == ErrorCode::kMemoryBudget) throw;
-      }
+    if (rooms.count < 2) return import(1, {});
+    std::optional<Error> of_several;
+    try {
+      ir::Variants variants = import(rooms.count, rooms);
+      if (are_alike(variants.samples)) return variants;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kMemoryBudget) throw;
+      of_several = error;
     }
-    return import(1, {});
+    // One room for all may do.
+    try {
+      return import(1, {});
+    } catch (Error& error) {
+      if (of_several && of_several->message() != error.message())
+        error.add_context("with a room for each of several numbers: " + of_several->message() +
+                          "; with one for all");
+      throw;
+    }
   } catch (const Error& error) {
     // With the values that were asked for the model may well be taken.
     if (required && error.code() != ErrorCode::kShapeRequired) throw Error(*required);

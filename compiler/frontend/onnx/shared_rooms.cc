@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "compiler/frontend/onnx/graph_form.h"
 #include "runtime/base/shape_buckets.h"
@@ -65,8 +67,9 @@ public:
       if (are_equal(alone_[i], base_)) groups_[i] = kUnused;
     }
     // Those that have one room now may show what meets with them.
-    while (unite_some()) {
-    }
+    do {
+      tell_apart(firsts());
+    } while (unite_some());
     return result();
   }
 
@@ -97,7 +100,13 @@ private:
     return rooms;
   }
 
-  Grown grown(const Numbers& some) const {
+  const Grown& grown(Numbers some) {
+    std::sort(some.begin(), some.end());
+    const auto known = grown_.find(some);
+    return known != grown_.end() ? known->second : grown_.emplace(some, import_grown(some)).first->second;
+  }
+
+  Grown import_grown(const Numbers& some) const {
     Grown forms;
     for (size_t g = 0; g < kGrowths.size(); ++g) {
       size_t numbers = 0;
@@ -115,6 +124,67 @@ private:
       if (groups_[i] == first) members.push_back(i);
     }
     return members;
+  }
+
+  Numbers firsts() const {
+    Numbers all;
+    for (size_t i = 0; i < numbers_; ++i) {
+      if (is_first(i)) all.push_back(i);
+    }
+    return all;
+  }
+
+  static Numbers joined(Numbers a, const Numbers& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+
+  static std::pair<Numbers, Numbers> halves(const Numbers& all) {
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    return {Numbers(all.begin(), middle), Numbers(middle, all.end())};
+  }
+
+  /// Finds first ones that do not meet, many at once: each pair would be two imports.
+  void tell_apart(const Numbers& some) {
+    if (some.size() < 2) return;
+    const auto [a, b] = halves(some);
+    tell_apart(a);
+    tell_apart(b);
+    tell_apart(a, b);
+  }
+
+  void tell_apart(const Numbers& a, const Numbers& b) {
+    if (a.size() == 1 && b.size() == 1) return;
+    if (change_apart(members(a), members(b))) {
+      for (const size_t i : a) {
+        for (const size_t k : b) apart_.insert(std::minmax(group(i), group(k)));
+      }
+      return;
+    }
+    const auto [first, second] = halves(a.size() < b.size() ? b : a);
+    const Numbers& other = a.size() < b.size() ? a : b;
+    tell_apart(first, other);
+    tell_apart(second, other);
+  }
+
+  /// Whether no number depends on both.
+  bool change_apart(const Numbers& own, const Numbers& other) {
+    const Grown &a = grown(own), &b = grown(other), &both = grown(joined(own, other));
+    if (!are_like(both, base_) || !are_like(a, base_) || !are_like(b, base_)) return false;
+    for (size_t g = 0; g < kGrowths.size(); ++g) {
+      for (size_t i = 0; i < base_.values.size(); ++i) {
+        const int64_t base = base_.values[i], of_a = a[g]->values[i], of_b = b[g]->values[i];
+        if ((of_a != base && of_b != base) || both[g]->values[i] != of_a + of_b - base) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Of all groups.
+  Numbers members(const Numbers& some) const {
+    Numbers all;
+    for (const size_t first : some) all = joined(all, group(first));
+    return all;
   }
 
   bool unite_some() {
@@ -139,20 +209,23 @@ private:
   }
 
   /// Whether a number is no sum or product of what both make.
-  bool meet(size_t a, size_t b) const {
-    Numbers members = group(a);
-    const Numbers others = group(b);
-    members.insert(members.end(), others.begin(), others.end());
-    const Grown both = grown(members);
-    if (!are_like(both, base_)) return false;
-    if (!are_like(alone_[a], base_) || !are_like(alone_[b], base_)) return true;
+  bool meet(size_t a, size_t b) {
+    const Numbers own = group(a), other = group(b);
+    if (apart_.count(std::minmax(own, other)) != 0) return false;
+    return are_like(grown(joined(own, other)), base_) && !is_made(own, other);
+  }
+
+  /// Whether the model takes both, and each number is a sum or product of what they make.
+  bool is_made(const Numbers& own, const Numbers& other) {
+    const Grown &a = grown(own), &b = grown(other), &both = grown(joined(own, other));
+    if (!are_like(both, base_) || !are_like(a, base_) || !are_like(b, base_)) return false;
     const auto at = [](const Grown& forms, size_t i) {
       return std::array<int64_t, 2>{forms[0]->values[i], forms[1]->values[i]};
     };
     for (size_t i = 0; i < base_.values.size(); ++i) {
-      if (!is_made_of_two(base_.values[i], at(alone_[a], i), at(alone_[b], i), at(both, i))) return true;
+      if (!is_made_of_two(base_.values[i], at(a, i), at(b, i), at(both, i))) return false;
     }
-    return false;
+    return true;
   }
 
   SharedRooms result() const {
@@ -198,6 +271,8 @@ private:
   GraphForm base_;
   std::vector<size_t> groups_;  ///< by number: the first one that has the same room
   std::vector<Grown> alone_;    ///< of first ones: where the room of their group is larger
+  std::map<Numbers, Grown> grown_;
+  std::set<std::pair<Numbers, Numbers>> apart_;  ///< groups that do not meet
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ static int32_t gather_task(const tm_call* call, void* closure, int64_t task, int
   float* scratch = (float*)((char*)call->worker_workspace + worker * call->worker_workspace_stride);
   const int64_t row = g->indices[task];
   if (row < 0 || row >= g->rows) {
-    *call->error_index = task;
+    *call->error_index = row;
     return TM_INDEX_OUT_OF_RANGE;
   }
   for (int64_t j = 0; j < g->width; ++j) scratch[j] = g->table[row * g->width + j];

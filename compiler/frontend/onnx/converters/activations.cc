@@ -257,7 +257,8 @@ ir::ValueId along_axis_of_run(NodeContext& context, const Along& along) {
     result = c.where(is_it, along(d), result);
     is_axis = d == 0 ? is_it : c.binary("or", is_axis, is_it);
   }
-  return value_if(context, result, is_axis);
+  const std::string range = std::to_string(-rank) + " to " + std::to_string(rank - 1);
+  return value_if(context, result, {is_axis, "axis {} is none of " + range, {given}});
 }
 
 }  // namespace

@@ -173,11 +173,12 @@ Branch branch(StructureContext& context, const char* name, V condition) {
 }
 
 /// The results of the only branch that can be taken; a run fails that takes the other one.
-Bindings only_branch(StructureContext& context, std::vector<Binding> results, V is_taken) {
+Bindings only_branch(StructureContext& context, std::vector<Binding> results, V is_taken,
+                     const std::string& failure) {
   for (Binding& result : results) {
     V* const value = !result.elements.empty() ? result.elements.data() : &result.tensor;
     if (*value == ir::kAbsent) continue;
-    *value = value_if(context.node, *value, is_taken);
+    *value = value_if(context.node, *value, {is_taken, "the branch that is taken fails: " + failure});
     return results;
   }
   return results;
@@ -194,8 +195,8 @@ Bindings convert_both(StructureContext& context) {
     context.node.invalid("both branches fail: " + *yes.failure + ", and " + *no.failure);
   }
   if ((!yes.failure && !yes.results) || (!no.failure && !no.results)) return std::nullopt;
-  if (yes.failure) return only_branch(context, *no.results, otherwise);
-  if (no.failure) return only_branch(context, *yes.results, condition);
+  if (yes.failure) return only_branch(context, *no.results, otherwise, *yes.failure);
+  if (no.failure) return only_branch(context, *yes.results, condition, *no.failure);
   if (yes.results->size() != no.results->size())
     context.node.invalid("the branches have " + std::to_string(yes.results->size()) + " and " +
                          std::to_string(no.results->size()) + " outputs");

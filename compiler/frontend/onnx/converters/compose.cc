@@ -5,12 +5,6 @@
 
 namespace tensormill::frontend::onnx {
 
-namespace {
-
-constexpr int64_t kMaxListed = int64_t{1} << 24;
-
-}  // namespace
-
 ir::ValueId Compose::matmul(V a, V b, bool transpose_b) {
   return context_.add("matmul", {a, b}, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{transpose_b}}});
 }

@@ -9,6 +9,10 @@
 
 namespace tensormill::frontend::onnx {
 
+/// As many numbers as stand in a graph at most: of places along an axis, whose extent a run may work out, or
+/// of a table. More of them would be larger than most models, and slow to import.
+inline constexpr int64_t kMaxListed = int64_t{1} << 24;
+
 class Compose {
 public:
   using V = ir::ValueId;

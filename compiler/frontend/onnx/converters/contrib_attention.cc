@@ -201,7 +201,12 @@ void convert_group_query_attention(NodeContext& context) {
       context.invalid("total_sequence_length is " + std::to_string(total) + ", the cache's " +
                       std::to_string(held) + " and the " + std::to_string(queries) + " new ones are " +
                       std::to_string(held + queries));
-    if (is_fixed) valid = c.add(valid, zero_if(context, within(c, valid, held)));
+    if (is_fixed) {
+      const Check fits{within(c, valid, held),
+                       "seqlens_k make {} keys, the cache has " + std::to_string(held),
+                       {c.reshape(valid, {batch})}};
+      valid = c.add(valid, zero_if(context, fits));
+    }
   }
   // Of the first run, which has no past, all queries are new, those behind the valid ones too.
   const V before = c.binary("max", c.minus(valid, static_cast<double>(queries)), c.number(valid, 0));

@@ -330,13 +330,12 @@ struct RunWindows {
 /// Axis `d` of the picture and its windows. `fits`: whether they do, so far.
 RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V& fits) {
   Compose c(context);
-  constexpr int64_t kMaxImage = int64_t{1} << 24;
   const auto number = [&](size_t index) {
     return c.cast(row_element(context, context.input(index), static_cast<int64_t>(d)), DType::kInt64);
   };
   const auto less = [&](int64_t a, V b) { return c.binary("less", c.ints({a}, {1}), b); };
   RunWindows axis;
-  axis.extent = bounded_count(context, number(1), kMaxImage, "image_shape");
+  axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape");
   axis.image = as_count(context, axis.extent);
   const V block = number(2);
   axis.block = c.binary("max", block, c.ints({1}, {1}));
@@ -379,9 +378,11 @@ V col2im_of_run(NodeContext& context) {
   fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
-  const std::string misfit =
-      "image_shape and block_shape do not fit " + std::to_string(x[1]) + " rows of " + std::to_string(x[2]);
-  BoundedInt channels{x[1], checked_number(context, whole, fits, misfit)};
+  const Check check{fits,
+                    "image_shape {} and block_shape {} do not fit " + std::to_string(x[1]) + " rows of " +
+                        std::to_string(x[2]),
+                    {context.input(1), context.input(2)}};
+  BoundedInt channels{x[1], value_if(context, whole, check)};
   if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
   // Of each row its channel and tap, of each column its window.
   V channel = c.ints(c.count_to(x[1]), {x[1], 1}), window = c.ints(c.count_to(x[2]), {1, x[2]});

@@ -9,47 +9,65 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
-void require_told_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
+namespace {
+
+/// x as it broadcasts along an axis whose extent data decides, to as many elements as the number says.
+ir::ValueId spread_to(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& number) {
+  Compose c(context);
+  ir::ValueId line = c.filled(DType::kUInt8, {std::max<int64_t>(number.most, 0)}, 0);
+  if (!number.is_known()) line = take_first(context, line, no_less_than(context, number, 0, "an extent"), 0);
+  std::vector<ir::ValueId> operands{x, line};
+  make_broadcast(context, operands, {{0, axis}, {1, 0}});
+  return operands[0];
+}
+
+}  // namespace
 
 // Extents that the run works out are the value's own, or those that it is repeated for.
 void convert_expand(NodeContext& context) {
   Compose c(context);
+  const std::vector<BoundedInt> numbers = bounded_ints(context, 1, "shape");
+  const bool is_open =
+      std::any_of(numbers.begin(), numbers.end(), [](const BoundedInt& each) { return !each.is_known(); });
+  if (is_open) require_told_extents(context);
   ir::ValueId x = context.input(0);
-  BoundedShape shape = bounded_shape(context, 1);
-  if (!shape.open.empty()) require_told_extents(context);
-  std::vector<std::pair<size_t, BoundedInt>> repeated;
-  for (const auto& [open, number] : shape.open) {
-    const int64_t own =
-        static_cast<int64_t>(open) - static_cast<int64_t>(shape.extents.size()) + context.rank(x);
+  const auto rank = static_cast<int64_t>(numbers.size());
+  std::vector<std::pair<int64_t, BoundedInt>> repeated;
+  Shape extents;
+  for (int64_t i = 0; i < rank; ++i) {
+    const BoundedInt& number = numbers[static_cast<size_t>(i)];
+    const int64_t own = i - rank + context.rank(x);
     const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
-    if (own >= 0 && is_count_of(context, number, x, own)) {
-      shape.extents[open] = extent;
-      continue;
+    extents.push_back(number.most);
+    if (own >= 0 && extent != 1 && context.data_shape(x).along(own) != nullptr) {
+      const bool is_kept = number.is_known() ? number.most == 1 : is_count_of(context, number, x, own);
+      if (!is_kept) x = spread_to(context, x, own, number);
+      if (!number.is_known()) extents.back() = c.shape(x)[static_cast<size_t>(own)];
+    } else if (!number.is_known() && extent == 1) {
+      repeated.emplace_back(i, number);
+    } else if (!number.is_known()) {
+      const ir::ValueId wanted = as_count(context, number), fixed = c.ints({extent}, {1});
+      x = value_if(
+          context, x,
+          {c.binary("or", c.binary("equal", wanted, fixed), c.binary("equal", wanted, c.ints({1}, {1}))),
+           "an extent is {} where axis " + std::to_string(own) + " has {} elements",
+           {wanted, fixed}});
+      extents.back() = extent;
     }
-    if (extent == 1) {
-      repeated.emplace_back(open, number);
-      continue;
-    }
-    const ir::ValueId wanted = as_count(context, number);
-    const ir::ValueId is_own = c.binary("equal", wanted, *count_along(context, context.input(0), own));
-    x = value_if(context, x, c.binary("or", is_own, c.binary("equal", wanted, c.ints({1}, {1}))));
-    shape.extents[open] = extent;
   }
   // A shape of fewer extents is one of the last ones.
-  const int64_t missing = std::max<int64_t>(context.rank(x) - static_cast<int64_t>(shape.extents.size()), 0);
-  ir::ValueId result = context.add("expand", {x}, {{"shape", shape.extents}});
+  const int64_t missing = std::max<int64_t>(context.rank(x) - rank, 0);
+  ir::ValueId result = context.add("expand", {x}, {{"shape", extents}});
   for (const auto& [open, number] : repeated)
-    result = take_first(context, result, no_less_than(context, number, 0, "an extent"),
-                        static_cast<int64_t>(open) + missing);
+    result = take_first(context, result, no_less_than(context, number, 0, "an extent"), open + missing);
   context.set_output(0, result);
 }
-
-namespace {}  // namespace
 
 ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t least, const char* what) {
   constexpr int64_t kMost = int64_t{1} << 31;
@@ -120,9 +138,8 @@ void convert_tile_axis(NodeContext& context) {
     return context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
   }
   require_told_extents(context);
-  NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
-  const ir::ValueId tiles = numbers_of(context, 1, 1, "tiles"), none = c.ints({0}, {1});
-  axes.flags = c.add(axes.flags, zero_if(context, c.binary("less_equal", none, tiles)));
+  const NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
+  const ir::ValueId tiles = numbers_of(context, 1, 1, "tiles");
   for (int64_t d = 0; d < rank; ++d) {
     const ir::ValueId times = c.where(c.cast(axes.flag(context, d), DType::kBool), tiles, c.ints({1}, {1}));
     x = copied(context, x, d, bounded_value(context, times, "tiles"));
@@ -139,19 +156,18 @@ struct SliceStep {
   std::optional<int64_t> known;
   V value = ir::kAbsent;
 };
-constexpr int64_t kMostStep = int64_t{1} << 31;
 
 SliceStep known_step(NodeContext& context, int64_t step) {
-  if (step == 0 || std::abs(step) > kMostStep) context.invalid("a step is " + std::to_string(step));
+  if (step == 0) context.invalid("a step is 0");
+  step = std::clamp(step, -kMostStep, kMostStep);
   return {step, context.int64_constant({step})};
 }
 
 SliceStep step_of_run(NodeContext& context, V step) {
   Compose c(context);
   const V is_step = c.unary("not", c.binary("equal", step, c.ints({0}, {1})));
-  // Beyond any extent all steps are alike.
   const V least = c.ints({-kMostStep}, {1}), most = c.ints({kMostStep}, {1});
-  return {std::nullopt, c.add(within(context, step, least, most), zero_if(context, is_step))};
+  return {std::nullopt, within(context, checked_number(context, step, is_step, "a step is {}"), least, most)};
 }
 
 /// Every step-th element of x from `first` on up to `stop`, both as the model says them.
@@ -177,20 +193,6 @@ V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, const SliceS
   const V inside = within(context, places, none, c.ints({extent - 1}, {1}));
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
 }
-
-}  // namespace
-
-V numbers_of(NodeContext& context, size_t index, int64_t number, const char* what) {
-  Compose c(context);
-  const V given = context.input(index);
-  if (!context.data_shape_of(index).extents.empty()) static_cast<void>(context.known(index, what));
-  if (num_elements(c.shape(given)) != number)
-    context.invalid(std::string(what) + " has " + std::to_string(num_elements(c.shape(given))) +
-                    " values, expected " + std::to_string(number));
-  return c.reshape(c.cast(given, DType::kInt64), {number});
-}
-
-namespace {
 
 /// Slice of axes that the run names.
 V slice_of_named_axes(NodeContext& context, V x) {
@@ -248,7 +250,8 @@ V lengths_of_parts(NodeContext& context, V lengths, V count, int64_t extent) {
   const V least = c.reduce("reduce_min", lengths, {0}, true);
   const V total = c.reduce("reduce_sum", within_sum, {0}, true);
   const V fits = c.binary("and", c.binary("less_equal", none, least), c.binary("equal", total, count));
-  return c.add(within(context, lengths, none, c.ints({extent}, {1})), zero_if(context, fits));
+  const Check check{fits, "lengths {} of parts are no split of {} elements", {lengths, count}};
+  return c.add(within(context, lengths, none, c.ints({extent}, {1})), zero_if(context, check));
 }
 
 void split_as_run(NodeContext& context) {

@@ -8,8 +8,9 @@
 
 namespace tensormill::frontend::onnx {
 
-/// Throws ValueRequired where data decides about extents of operand 0 in a way that cannot be told.
-void require_told_extents(const NodeContext& context);
+/// Beyond any extent all steps are alike.
+inline constexpr int64_t kMostStep = int64_t{1} << 31;
+
 /// A number as i64 [1]; a run fails in which it is less than `least`, or so large (2^31) that what is made of
 /// it would overflow, and names it as `what`.
 ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t least, const char* what);
@@ -46,8 +47,6 @@ void center_crop_pad_as_run(NodeContext& context);
 /// `index`, of which the numbers are not known.
 ir::ValueId map_in_shape_of_run(NodeContext& context, ir::ValueId map, size_t index);
 
-/// Operand `index`, of `number` numbers, as i64 [number].
-ir::ValueId numbers_of(NodeContext& context, size_t index, int64_t number, const char* what);
 /// x, but `low` where it is less and `high` where it is more than that.
 ir::ValueId within(NodeContext& context, ir::ValueId x, ir::ValueId low, ir::ValueId high);
 

@@ -1,9 +1,11 @@
 // Pad whose pads, or the axes that they belong to, and CenterCropPad whose shape a run works out.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
@@ -35,27 +37,35 @@ V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, i
                   const std::string& mode) {
   Compose c(context);
   const V count = *count_along(context, x, axis), none = c.ints({0}, {1}), one = c.ints({1}, {1});
-  const V last = c.sub(count, one), places = c.ints(c.count_to(most), {most});
   const auto in_period = [&](V at, V period) {
     return context.add("mod", {at, c.binary("max", period, one)}, {{"fmod", int64_t{0}}});
   };
-  V from = c.sub(places, before), left = count;
+  // What goes on is what negative pads leave.
+  const V cut = c.binary("min", before, none), left = c.add(c.add(count, cut), c.binary("min", behind, none));
+  const V last = c.sub(left, one);
+  V from = c.sub(c.ints(c.count_to(most), {most}), c.binary("max", before, none));
   if (mode == "wrap") {
-    // What is wrapped around is what is left.
-    const V cut = c.binary("min", before, none);
-    left = c.add(c.add(count, cut), c.binary("min", behind, none));
-    from = c.sub(in_period(c.sub(places, c.binary("max", before, none)), left), cut);
+    from = in_period(from, left);
   } else if (mode == "reflect") {
     const V there_and_back = c.add(last, last), place = in_period(from, there_and_back);
     from = c.binary("min", place, c.sub(there_and_back, place));
+  } else {
+    from = within(context, from, none, last);
   }
   const V total = c.add(c.add(before, count), behind);
   // Of nothing nothing goes on.
-  const V goes_on = c.binary("and", c.binary("less", none, left), c.binary("less", none, total));
-  const V holds = c.binary("or", c.binary("equal", total, none), goes_on);
-  from = c.binary("max", c.binary("min", from, last), none);
+  const V is_none = c.binary("and", c.binary("equal", left, none), c.binary("equal", total, none));
+  const V holds = c.binary("or", is_none, c.binary("less", none, left));
+  from = within(context, c.sub(from, cut), none, c.ints({c.shape(x)[static_cast<size_t>(axis)] - 1}, {1}));
+  const Check check{
+      holds,
+      "pads of {} and {} leave nothing of axis " + std::to_string(axis) + ", of {}, that goes on",
+      {before, behind, count}};
+  from = c.add(from, zero_if(context, check));
   const V all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
-  return take_first(context, all, c.add(c.binary("max", total, none), zero_if(context, holds)), axis);
+  const std::optional<Tensor>& known = context.graph().value(total).known;
+  if (known && known->element_as_int(0) == most) return all;
+  return take_first(context, all, c.binary("max", total, none), axis);
 }
 
 namespace {
@@ -110,13 +120,21 @@ void pad_as_run(NodeContext& context) {
     constexpr int64_t kLeast = -(int64_t{1} << 31);
     const V before = no_less_than(context, pads.before, kLeast, "a pad"),
             behind = no_less_than(context, pads.behind, kLeast, "a pad");
-    const V sum = c.add(c.add(before, *count_along(context, x, pads.axis)), behind), none = c.ints({0}, {1});
+    const V count = *count_along(context, x, pads.axis);
+    const V sum = c.add(c.add(before, count), behind), none = c.ints({0}, {1});
     // Pads of a run may take elements away.
-    const V is_short = c.binary("less", sum, none), fits = zero_if(context, c.unary("not", is_short));
-    const BoundedInt total = bounded_value(context, c.add(c.where(is_short, none, sum), fits), "pads");
-    x = mode == "constant"
-            ? moved_along(context, x, pads.axis, before, total, value)
-            : continued_along(context, x, pads.axis, before, behind, std::max<int64_t>(total.most, 0), mode);
+    const V is_short = c.binary("less", sum, none);
+    const Check fits{c.unary("not", is_short),
+                     "pads of {} and {} take more away than axis " + std::to_string(pads.axis) + " has, {}",
+                     {before, behind, count}};
+    const BoundedInt total =
+        bounded_value(context, c.add(c.where(is_short, none, sum), zero_if(context, fits)), "pads");
+    if (mode == "constant") {
+      x = moved_along(context, x, pads.axis, before, total, value);
+    } else {
+      const int64_t most = std::max<int64_t>(total.most, 0);
+      x = continued_along(context, x, pads.axis, before, behind, most, mode);
+    }
   }
   context.set_output(0, x);
 }
@@ -138,7 +156,8 @@ BoundedInt extent_of_run(NodeContext& context, const BoundedInt& given) {
     return given;
   }
   const V extent = as_count(context, given), holds = c.binary("less_equal", c.ints({0}, {1}), extent);
-  return bounded_value(context, c.add(extent, zero_if(context, holds)), "shape");
+  return bounded_value(context, checked_number(context, extent, holds, "an extent is {}, expected 0 or more"),
+                       "shape");
 }
 
 }  // namespace
@@ -171,8 +190,9 @@ V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
       map = moved_along(context, map, axis, none, extent_of_run(context, wanted[d]), value);
       continue;
     }
-    const V same = c.binary("equal", as_count(context, wanted[d]), c.ints({shape[d]}, {1}));
-    map = moved_along(context, map, axis, zero_if(context, same), {shape[d]}, value);
+    const V given = as_count(context, wanted[d]), same = c.binary("equal", given, c.ints({shape[d]}, {1}));
+    const Check check{same, "output_shape has {}, expected " + std::to_string(shape[d]), {given}};
+    map = moved_along(context, map, axis, zero_if(context, check), {shape[d]}, value);
   }
   return map;
 }

@@ -4,6 +4,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
@@ -44,7 +45,8 @@ V resolved_extents(NodeContext& context, V x, V wanted) {
                               c.binary("or", c.unary("not", has_rest), c.binary("less", zero, product)));
   const V are_extents = c.binary("less_equal", zero, c.reduce("reduce_min", listed, {0}, true));
   const V holds = c.binary("and", c.binary("and", is_whole, are_extents), c.binary("less_equal", rests, one));
-  return c.add(c.where(is_rest, rest, extents), zero_if(context, holds));
+  const Check check{holds, "shape {} is none of {} elements, of shape {}", {wanted, elements, own}};
+  return c.add(c.where(is_rest, rest, extents), zero_if(context, check));
 }
 
 }  // namespace
@@ -101,16 +103,18 @@ void squeeze_as_run(NodeContext& context) {
   NamedAxes axes = named_axes(context, 1, context.rank(x));
   const V is_long = c.cast(c.unary("not", c.binary("equal", counts, c.ints({1}, {1}))), DType::kInt64);
   const V longer = c.reduce("reduce_max", c.mul(is_long, axes.flags), {0}, true);
-  axes.hold = c.binary("and", axes.hold, c.binary("equal", longer, c.ints({0}, {1})));
+  const V zero = zero_if(context, {c.binary("equal", longer, c.ints({0}, {1})),
+                                   "axes {} of shape {} are not all of one element",
+                                   {axes.given, counts}});
   // Where no others can be meant, what is left is known.
   const bool is_fixed =
       !context.is_sample() && num_elements(shape) != 0 && context.data_shape(x).extents.empty();
   if (is_fixed && std::count(shape.begin(), shape.end(), 1) == axes.number) {
     Shape others = shape;
     std::erase(others, 1);
-    return context.set_output(0, value_if(context, c.reshape(x, others), axes.hold));
+    return context.set_output(0, value_with(context, c.reshape(x, others), zero));
   }
-  axes.flags = c.add(axes.flags, zero_if(context, axes.hold));
+  axes.flags = c.add(axes.flags, zero);
   context.set_output(0, without_axes(context, x, counts, axes));
 }
 

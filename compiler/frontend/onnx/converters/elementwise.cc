@@ -134,7 +134,8 @@ void convert_bit_shift(NodeContext& context) {
   if (direction != "LEFT" && direction != "RIGHT") context.invalid("direction is \"" + direction + "\"");
   const std::string lower = direction == "LEFT" ? "left" : "right";
   context.set_output(0,
-                     context.add("bit_shift", {context.input(0), context.input(1)}, {{"direction", lower}}));
+                     context.add("bit_shift", broadcast_as_run(context, {context.input(0), context.input(1)}),
+                                 {{"direction", lower}}));
 }
 
 void convert_prelu(NodeContext& context) {

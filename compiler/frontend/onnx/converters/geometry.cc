@@ -49,12 +49,13 @@ V grid_of_run(NodeContext& context, bool align) {
   const auto number = [&](int64_t at) {
     return c.cast(row_element(context, context.input(1), at), DType::kInt64);
   };
-  theta = value_if(context, theta, c.binary("equal", number(0), *count_along(context, theta, 0)));
-  constexpr int64_t kMaxGrid = int64_t{1} << 24;
+  const V batch = number(0), own = *count_along(context, theta, 0);
+  theta = value_if(context, theta,
+                   {c.binary("equal", batch, own), "size has a batch of {}, theta of {}", {batch, own}});
   Shape out{shape[0]}, spatial;
   std::vector<V> counts;
   for (int64_t d = 0; d < rank; ++d) {
-    const BoundedInt extent = bounded_count(context, number(d + 2), kMaxGrid, "size");
+    const BoundedInt extent = bounded_count(context, number(d + 2), kMaxListed, "size");
     spatial.push_back(std::max<int64_t>(extent.most, 0));
     counts.push_back(extent.is_known() ? ir::kAbsent : as_count(context, extent));
     out.push_back(spatial.back());
@@ -92,7 +93,7 @@ void convert_affine_grid(NodeContext& context) {
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
   // A table of many positions would be larger than what is made of them.
-  if (context.is_sample() || context.product(points, rank + 1) > (int64_t{1} << 24)) {
+  if (context.is_sample() || context.product(points, rank + 1) > kMaxListed) {
     const std::vector<V> none(spatial.size(), ir::kAbsent);
     const V grid = grid_nodes(c, c.dtype(theta), spatial, none, align);
     context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));

@@ -3,18 +3,22 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// The axis over which a matrix product sums may be as long as data says.
+/// The axis over which a matrix product sums, and those before both, may be as long as data says.
 ir::ValueId product_of(NodeContext& context, ir::ValueId a, ir::ValueId b, bool transpose_b) {
-  const auto operand = [&](ir::ValueId x, int64_t axis_from_end) {
-    const int64_t axis = std::max<int64_t>(context.rank(x) - axis_from_end, 0);
-    return filled_along(context, x, axis, "zero");
+  const auto axis_of = [&](ir::ValueId x, int64_t from_end) {
+    return std::max<int64_t>(context.rank(x) - from_end, 0);
   };
-  return Compose(context).matmul(operand(a, 1), operand(b, transpose_b ? 1 : 2), transpose_b);
+  const int64_t of_a = axis_of(a, 1), of_b = axis_of(b, transpose_b ? 1 : 2);
+  std::vector<ir::ValueId> operands = broadcast_as_run(context, {a, b}, 2);
+  make_same(context, operands, {{0, of_a}, {1, of_b}});
+  return Compose(context).matmul(filled_along(context, operands[0], of_a, "zero"),
+                                 filled_along(context, operands[1], of_b, "zero"), transpose_b);
 }
 
 }  // namespace

@@ -111,6 +111,25 @@ ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_
   return x;
 }
 
+/// x with the reflections that are longer than an axis, there and back; their pads become 0.
+ir::ValueId reflected_far(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
+  Compose c(context);
+  const size_t rank = c.shape(x).size();
+  if (pads.size() != 2 * rank) return x;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    int64_t &before = pads[axis], &behind = pads[axis + rank];
+    const int64_t extent = c.shape(x)[axis];
+    if (extent == 0 || std::max(before, behind) < extent) continue;
+    if (std::max(before, behind) > kMaxListed)
+      context.unsupported("pads", "pads of more than " + std::to_string(kMaxListed) + " are not implemented");
+    const ir::ValueId front = c.ints({before}, {1}), back = c.ints({behind}, {1});
+    x = continued_along(context, x, static_cast<int64_t>(axis), front, back, extent + before + behind,
+                        "reflect");
+    before = behind = 0;
+  }
+  return x;
+}
+
 void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value, double attribute_value) {
   Compose c(context);
   ir::ValueId x = context.input(0);
@@ -130,8 +149,9 @@ void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value,
     const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
     x = padded_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), fill);
   }
-  // What is wrapped around is what is left.
-  if (mode == "wrap") x = without_cuts(context, x, pads);
+  // What goes on is what negative pads leave.
+  if (mode != "constant") x = without_cuts(context, x, pads);
+  if (mode == "reflect" && !context.is_sample()) x = reflected_far(context, x, pads);
   ir::Attrs attrs{{"pads", pads}, {"mode", mode}};
   std::vector<ir::ValueId> inputs{x};
   if (value != ir::kAbsent) {
@@ -172,6 +192,13 @@ void convert_concat(NodeContext& context) {
   const int64_t axis =
       context.normalize_axis(context.opset() < 4 ? context.int_attr("axis", 1) : context.required_int("axis"),
                              context.rank(inputs[0]));
+  for (int64_t other = 0; other < context.rank(inputs[0]); ++other) {
+    std::vector<MeetingAxis> axes;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (context.rank(inputs[i]) > other) axes.push_back({i, other});
+    }
+    if (other != axis) make_same(context, inputs, axes);
+  }
   context.set_output(0, counted_concat(context, std::move(inputs), axis));
 }
 
@@ -265,6 +292,7 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
 ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start, int64_t end,
                             int64_t step) {
   Compose c(context);
+  step = std::clamp(step, -kMostStep, kMostStep);
   const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
   const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
   const auto from_front = [&](int64_t at) {
@@ -302,10 +330,8 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
   const BoundedInt end = capped_int(context, 2, "ends", extent);
   const bool is_counted = is_counted_along(context, x, axis);
-  constexpr int64_t kMostStep = int64_t{1} << 31;
   if (steps[0] != 1) {
-    const bool is_plain = is_counted && end.is_known() && extent > 0 && steps[0] != 0 &&
-                          steps[0] >= -kMostStep && steps[0] <= kMostStep;
+    const bool is_plain = is_counted && end.is_known() && extent > 0 && steps[0] != 0;
     return is_plain ? std::optional(strided_counted(context, x, axis, starts[0], end.most, steps[0]))
                     : std::nullopt;
   }
@@ -359,8 +385,11 @@ ir::ValueId indices_within(NodeContext& context, ir::ValueId indices, ir::ValueI
     if (counted != nullptr && context.same_count(counted->count, extent.count)) continue;
     // In a sample, the less of two extents is no formula.
     const ir::ValueId longer = longer_by(context, filled_along(context, indices, d, "zero"), own, d);
-    const ir::ValueId fits = c.binary("less_equal", extent.count, *count_along(context, x, d));
-    indices = take_first(context, value_if(context, c.slice(longer, d, 0, own), fits), extent.count, d);
+    const ir::ValueId there = *count_along(context, x, d);
+    const Check check{c.binary("less_equal", extent.count, there),
+                      "{} indices along axis " + std::to_string(d) + " of {} elements",
+                      {extent.count, there}};
+    indices = take_first(context, value_if(context, c.slice(longer, d, 0, own), check), extent.count, d);
   }
   return indices;
 }

@@ -61,7 +61,7 @@ void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
                 const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
     if (axis.is_of_run || (axis.in == axis.out && axis.scale == 1)) continue;
-    if (!(axis.scale > 0) || axis.in < 1 || axis.out < 0 || axis.out > kMaxResized)
+    if (!(axis.scale > 0) || axis.in < 1 || axis.out < 0 || axis.out > kMaxListed)
       context.invalid("an axis of " + std::to_string(axis.in) + " cannot become one of " +
                       std::to_string(axis.out));
     if (options.antialias && 2 / axis.scale > kMaxTaps)
@@ -121,28 +121,16 @@ std::vector<double> known_numbers(const NodeContext& context, size_t index, cons
   return values;
 }
 
-/// The part of a row of numbers that nodes compute and element `at` is of, as [1]; kAbsent where it is a
-/// constant.
-ir::ValueId computed_element(NodeContext& context, ir::ValueId row, int64_t at) {
-  const ir::Value& value = context.graph().value(row);
-  if (value.producer == ir::kAbsent || value.type.shape.size() != 1) return ir::kAbsent;
-  const ir::Node& node = context.graph().node(value.producer);
-  if (node.op != "concat") return Compose(context).slice(row, 0, at, 1);
-  for (const ir::ValueId part : node.inputs) {
-    const int64_t extent = context.type(part).shape[0];
-    if (at < extent) return computed_element(context, part, at);
-    at -= extent;
-  }
-  return ir::kAbsent;
-}
-
 /// In a sample what nodes compute of shapes stays a value of the run.
 void keep_computed(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                    ir::ValueId scales) {
   if (!context.is_sample()) return;
   for (size_t i = 0; i < which.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const bool is_constant =
+        context.graph().value(part_of_row(context, scales, at).part).producer == ir::kAbsent;
     ir::ValueId& computed = axes[which[i]].computed;
-    if (computed == ir::kAbsent) computed = computed_element(context, scales, static_cast<int64_t>(i));
+    if (computed == ir::kAbsent && !is_constant) computed = row_element(context, scales, at);
   }
 }
 
@@ -202,6 +190,9 @@ void set_parts(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   }
   const std::vector<double> roi = known_numbers(context, 1, "roi");
   if (roi.size() != 2 * which.size()) context.invalid("roi has " + std::to_string(roi.size()) + " values");
+  for (const double number : roi) {
+    if (!std::isfinite(number)) context.invalid("roi has " + std::to_string(number));
+  }
   for (size_t i = 0; i < which.size(); ++i) {
     axes[which[i]].roi_start = roi[i];
     axes[which[i]].roi_end = roi[i + which.size()];

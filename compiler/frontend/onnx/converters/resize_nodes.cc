@@ -79,12 +79,18 @@ ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& opt
   return c.binary("and", same, c.binary("and", is_start, c.binary("equal", axis.span_of_run, like)));
 }
 
+namespace {
+
+/// The input's position of each output element, from extents that are constants of their own: f64 [out], or,
+/// where the nearest is taken, f32.
 ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = transformed_positions(c, axis, options);
   if (!axis.is_of_run) return position;
   const ir::ValueId own = c.cast(c.ints(c.count_to(axis.out), {axis.out}), c.dtype(position));
   return c.where(is_left(c, axis, options), own, position);
 }
+
+}  // namespace
 
 ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options);

@@ -13,9 +13,6 @@ bool is_wide(const ResizeAxis& axis, const ResizeOptions& options);
 bool has_formula(const ResizeAxis& axis, const ResizeOptions& options);
 /// Of an axis of a run: whether it leaves it as it is, bool [1].
 ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
-/// The input's position of each output element, from extents that are constants of their own: f64 [out], or,
-/// where the nearest is taken, f32.
-ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
 /// Which output elements lie outside of the input, bool [out].
 ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
 /// x resized along `dim` as has_formula says.

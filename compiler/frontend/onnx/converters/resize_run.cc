@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/frontend/onnx/converters/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
@@ -22,7 +23,7 @@ V in_number(Compose& c, const ResizeAxis& axis, DType dtype) {
 /// How large an axis becomes (a float, as [1]).
 void set_out(NodeContext& context, ResizeAxis& axis, V out, const char* what) {
   Compose c(context);
-  out = checked_number(context, out, is_within(context, out, 0, static_cast<double>(kMaxResized)),
+  out = checked_number(context, out, is_within(context, out, 0, static_cast<double>(kMaxListed)),
                        std::string(what) + " make an axis of {} elements");
   const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what);
   axis.out = std::max<int64_t>(extent.most, 0);
@@ -80,7 +81,7 @@ std::vector<ResizeAxis> axes_of(NodeContext& context) {
 void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
   // In float32, as other runtimes have it: the product may round up to the next integer.
   const double out = std::floor(static_cast<float>(axis.in) * static_cast<float>(scale));
-  if (!(scale > 0) || !(out <= static_cast<double>(kMaxResized)))
+  if (!(scale > 0) || !(out <= static_cast<double>(kMaxListed)))
     context.invalid("scale " + std::to_string(scale) + " of an axis of " + std::to_string(axis.in));
   axis.scale = scale;
   axis.out = static_cast<int64_t>(out);
@@ -152,7 +153,7 @@ void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
       continue;
     }
     // Nothing becomes of no elements.
-    const int64_t most = axis.in == 0 ? 0 : kMaxResized;
+    const int64_t most = axis.in == 0 ? 0 : kMaxListed;
     const BoundedInt extent = bounded_count(context, size, most, "sizes");
     axis.out = std::max<int64_t>(extent.most, 0);
     axis.out_of_run = as_count(context, extent);
@@ -168,11 +169,29 @@ void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
   const V numbers = c.cast(roi, DType::kFloat64);
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
-    axis.start_of_run = c.slice(numbers, 0, static_cast<int64_t>(i), 1);
-    axis.span_of_run =
-        c.sub(c.slice(numbers, 0, static_cast<int64_t>(i + which.size()), 1), axis.start_of_run);
+    const auto number = [&](size_t at) {
+      const V own = c.slice(numbers, 0, static_cast<int64_t>(at), 1);
+      constexpr double kMost = std::numeric_limits<float>::max();
+      return checked_number(context, own, is_within(context, own, -kMost, kMost), "roi has {}");
+    };
+    axis.start_of_run = number(i);
+    axis.span_of_run = c.sub(number(i + which.size()), axis.start_of_run);
   }
 }
+
+namespace {
+
+/// A run fails in which an axis of no elements is to become one of some.
+void check_not_empty(NodeContext& context, ResizeAxis& axis) {
+  Compose c(context);
+  const V zero = c.ints({0}, {1});
+  const V out = axis.out_of_run == ir::kAbsent ? c.ints({axis.out}, {1}) : axis.out_of_run;
+  const V holds = c.binary("or", c.binary("less", zero, axis.in_of_run), c.binary("equal", out, zero));
+  axis.in_of_run =
+      c.add(axis.in_of_run, zero_if(context, {holds, "an axis of 0 cannot become one of {}", {out}}));
+}
+
+}  // namespace
 
 void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
   for (const size_t d : which) {
@@ -184,6 +203,7 @@ void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std:
         is_scaled || axis.out_of_run != ir::kAbsent || axis.start_of_run != ir::kAbsent || is_moved;
     if (axis.is_of_run && axis.out_of_run == ir::kAbsent && !axis.by_size && (is_scaled || is_counted))
       set_scaled(context, axis);
+    if (axis.is_of_run && axis.by_size && is_counted) check_not_empty(context, axis);
   }
 }
 

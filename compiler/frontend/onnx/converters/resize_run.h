@@ -9,9 +9,6 @@
 
 namespace tensormill::frontend::onnx {
 
-/// Elements that an axis may become.
-inline constexpr int64_t kMaxResized = int64_t{1} << 24;
-
 /// The axes of operand 0, of which data may decide how long they are, not resized.
 std::vector<ResizeAxis> axes_of(NodeContext& context);
 /// The scale of an axis, and its extent. Throws Error(kInvalidModel) where it is no scale.

@@ -48,6 +48,7 @@ NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
   Compose c(context);
   NamedAxes axes;
   axes.number = c.shape(given)[0];
+  axes.given = given;
   if (axes.number > rank)
     context.invalid(std::to_string(axes.number) + " axes of rank " + std::to_string(rank));
   const V numbers = c.reshape(given, {1, axes.number}), none = c.ints({0}, {1});
@@ -56,8 +57,13 @@ NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
   axes.places = c.cast(c.binary("equal", from_front, c.ints(c.count_to(rank), {rank, 1})), DType::kInt64);
   const V flags = c.reduce("reduce_max", axes.places, {1}, false);
   // An axis that is none, or that stands twice, is one less.
-  axes.hold = c.binary("equal", c.reduce("reduce_sum", flags, {0}, true), c.ints({axes.number}, {1}));
-  axes.flags = c.add(flags, zero_if(context, axes.hold));
+  const V named = c.reduce("reduce_sum", flags, {0}, true);
+  const std::string range = std::to_string(-rank) + " to " + std::to_string(rank - 1);
+  const Check check{c.binary("equal", named, c.ints({axes.number}, {1})),
+                    axes.number == 1 ? "axis {} is none of " + range
+                                     : "axes {} are not each one of " + range + ", and none twice",
+                    {given}};
+  axes.flags = c.add(flags, zero_if(context, check));
   return axes;
 }
 
@@ -145,12 +151,22 @@ std::vector<RunAxis> axes_among(NodeContext& context, const Shape& stored, V cou
 
 }  // namespace
 
+namespace {
+
+/// 0, i64 [1], that a run has whose axes are right.
+V none_of(Compose& c, const NamedAxes& axes) {
+  const V most = c.reduce("reduce_max", axes.flags, {0}, true);
+  return c.sub(most, most);
+}
+
+}  // namespace
+
 V without_axes(NodeContext& context, V x, V counts, const NamedAxes& axes) {
   Compose c(context);
   const Shape stored = c.shape(x);
   const int64_t rank = context.rank(x), number = axes.number, kept = rank - number;
-  const V hold = axes.hold;
-  if (kept == 0) return value_if(context, c.reshape(taken_at(context, x, c.ints({0}, {1}), {}), {}), hold);
+  if (kept == 0)
+    return value_with(context, c.reshape(taken_at(context, x, c.ints({0}, {1}), {}), {}), none_of(c, axes));
   const V places = c.reshape(places_among_others(context, axes.flags), {1, rank});
   const V is_own = c.cast(c.binary("equal", places, c.ints(c.count_to(kept), {kept, 1})), DType::kInt64);
   const V strides = c.ints(strides_of(context, stored), {rank});
@@ -164,7 +180,8 @@ V with_axes(NodeContext& context, V x, const NamedAxes& axes) {
   Compose c(context);
   const Shape stored = c.shape(x);
   const int64_t own_rank = context.rank(x), rank = own_rank + axes.number;
-  if (own_rank == 0) return value_if(context, c.reshape(x, Shape(static_cast<size_t>(rank), 1)), axes.hold);
+  if (own_rank == 0)
+    return value_with(context, c.reshape(x, Shape(static_cast<size_t>(rank), 1)), none_of(c, axes));
   const V places = c.reshape(places_among_others(context, axes.flags), {rank, 1});
   const V is_own =
       c.cast(c.binary("equal", places, c.ints(c.count_to(own_rank), {1, own_rank})), DType::kInt64);

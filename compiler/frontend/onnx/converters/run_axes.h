@@ -10,10 +10,11 @@ namespace tensormill::frontend::onnx {
 
 /// Which axes an operand of integers names, in a run alone.
 struct NamedAxes {
-  int64_t number = 0;  ///< of them
-  /// 1 where an axis is named, else 0, i64 [rank]; a run fails there where they do not `hold`
+  int64_t number = 0;               ///< of them
+  ir::ValueId given = ir::kAbsent;  ///< as the operand has them, i64 [number]
+  /// 1 where an axis is named, else 0, i64 [rank]; a run fails there in which one of them is none of the axes
+  /// or stands twice
   ir::ValueId flags = ir::kAbsent;
-  ir::ValueId hold = ir::kAbsent;  ///< whether each is one of the axes and stands once, bool [1]
   ir::ValueId places =
       ir::kAbsent;  ///< 1 where it is the one that is named there, else 0, i64 [rank, number]
   /// As i64 [1].

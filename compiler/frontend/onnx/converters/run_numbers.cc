@@ -8,6 +8,8 @@
 
 namespace tensormill::frontend::onnx {
 
+void require_told_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
+
 ir::ValueId one_number(NodeContext& context, size_t index, const char* what) {
   const ir::ValueId x = context.input(index);
   const ir::ValueType& type = context.type(x);
@@ -18,6 +20,16 @@ ir::ValueId one_number(NodeContext& context, size_t index, const char* what) {
 
 ir::ValueId one_integer(NodeContext& context, size_t index, const char* what) {
   return Compose(context).cast(one_number(context, index, what), DType::kInt64);
+}
+
+ir::ValueId numbers_of(NodeContext& context, size_t index, int64_t number, const char* what) {
+  Compose c(context);
+  const ir::ValueId given = context.input(index);
+  if (!context.data_shape_of(index).extents.empty()) static_cast<void>(context.known(index, what));
+  if (num_elements(c.shape(given)) != number)
+    context.invalid(std::string(what) + " has " + std::to_string(num_elements(c.shape(given))) +
+                    " values, expected " + std::to_string(number));
+  return c.reshape(c.cast(given, DType::kInt64), {number});
 }
 
 bool is_of_run(const NodeContext& context, size_t index) {
@@ -41,20 +53,30 @@ BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit
   return bounded_value(context, number, what);
 }
 
+RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at) {
+  const ir::Graph& graph = context.graph();
+  const ir::ValueId producer = graph.value(row).producer;
+  const ir::Node* node = producer == ir::kAbsent ? nullptr : &graph.node(producer);
+  if (node != nullptr && node->op == "cast") {
+    RowPart own = part_of_row(context, node->inputs[0], at);
+    own.casts.push_back(graph.value(row).type.dtype);
+    return own;
+  }
+  if (node == nullptr || node->op != "concat") return {row, at, {}};
+  for (const ir::ValueId part : node->inputs) {
+    const int64_t extent = num_elements(graph.value(part).type.shape);
+    if (at < extent) return part_of_row(context, part, at);
+    at -= extent;
+  }
+  context.invalid("a row of numbers is too short");
+}
+
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at) {
   Compose c(context);
-  const ir::ValueId producer = context.graph().value(row).producer;
-  const ir::Node* node = producer == ir::kAbsent ? nullptr : &context.graph().node(producer);
-  if (node != nullptr && node->op == "cast")
-    return c.cast(row_element(context, node->inputs[0], at), c.dtype(row));
-  if (node == nullptr || node->op != "concat") return c.slice(row, 0, at, 1);
-  int64_t before = 0;
-  for (const ir::ValueId part : node->inputs) {
-    const int64_t extent = c.shape(part)[0];
-    if (at < before + extent) return row_element(context, part, at - before);
-    before += extent;
-  }
-  context.invalid("there is no element " + std::to_string(at));
+  const RowPart own = part_of_row(context, row, at);
+  ir::ValueId element = c.slice(own.part, 0, own.at, 1);
+  for (const DType dtype : own.casts) element = c.cast(element, dtype);
+  return element;
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -122,7 +122,10 @@ Bindings convert_sequence_insert(StructureContext& context) {
     // An empty list has one place.
     Compose c(context.node);
     const ir::ValueId place = c.reshape(c.cast(context.node.input(2), DType::kInt64), {1});
-    return one_sequence({value_if(context.node, element, c.binary("equal", place, c.ints({0}, {1})))});
+    return one_sequence({value_if(context.node, element,
+                                  {c.binary("equal", place, c.ints({0}, {1})),
+                                   "position {} of an empty sequence, expected 0",
+                                   {place}})});
   }
   const std::ptrdiff_t at =
       context.has_input(2) ? position_of(context, 2, size, size) : static_cast<std::ptrdiff_t>(size);
@@ -237,23 +240,25 @@ Bindings convert_optional_has_element(StructureContext& context) {
   return std::vector<Binding>{context.builder.constant(std::move(has))};
 }
 
+namespace {
+
+constexpr const char* kEmpty = "the optional value is empty";
+
+}  // namespace
+
 Bindings convert_optional_get_element(StructureContext& context) {
   if (context.input(0).kind == Binding::Kind::kNone) {
-    const std::string reason = "the optional value is empty";
-    if (context.builder.guard() != ir::kAbsent) throw BranchFails{reason};
-    context.node.invalid(reason);
+    if (context.builder.guard() != ir::kAbsent) throw BranchFails{kEmpty};
+    context.node.invalid(kEmpty);
   }
   if (is_sequence(context.input(0)) && context.input(0).present != ir::kAbsent) {
     Binding sequence = context.input(0);
-    sequence.tensor = value_if(context.node, sequence.tensor, sequence.present);
+    sequence.tensor = value_if(context.node, sequence.tensor, {sequence.present, kEmpty});
     sequence.present = ir::kAbsent;
     return std::vector{sequence};
   }
   if (context.input(0).kind == Binding::Kind::kMaybe) {
-    Compose c(context.node);
-    // Of none, the place of its only element is none.
-    const ir::ValueId place = c.where(context.input(0).present, c.ints({0}, {1}), c.ints({1}, {1}));
-    return one_tensor(stack_element(context, stack(c.unsqueeze(context.input(0).tensor, 0)), place));
+    return one_tensor(value_if(context.node, context.input(0).tensor, {context.input(0).present, kEmpty}));
   }
   return std::vector<Binding>{context.input(0)};
 }

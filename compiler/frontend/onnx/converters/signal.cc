@@ -252,13 +252,23 @@ V along_axis_of_run(NodeContext& context, DftForm form) {
   const V from_front =
       c.where(c.binary("less", given, zero), c.plus(given, static_cast<double>(rank)), given);
   const V is_axis = is_within(context, from_front, 0, static_cast<double>(last - 1));
-  const V axis =
-      checked_number(context, from_front, is_axis,
-                     "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
-  std::vector<Transform> each;
-  for (int64_t d = 0; d < last; ++d)
-    each.push_back(along_axis(context, x, d, dft_length(context, d, form), form));
+  V axis = checked_number(context, from_front, is_axis,
+                          "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
   const Shape own = c.shape(x);
+  std::vector<Transform> each;
+  for (int64_t d = 0; d < last; ++d) {
+    const bool has_length = context.has_input(1) || !form.is_real() || own[static_cast<size_t>(d)] != 1;
+    if (has_length) {
+      each.push_back(along_axis(context, x, d, dft_length(context, d, form), form));
+      continue;
+    }
+    // No real signal has one element alone for its half.
+    axis = checked_number(context, axis, c.unary("not", c.binary("equal", axis, c.ints({d}, {1}))),
+                          "axis {} from the front has one element, half of a signal of none");
+    Shape none = own;
+    none.back() = 1;
+    each.push_back({c.filled(c.dtype(x), none, 0), ir::kAbsent});
+  }
   const auto extent_of = [&](int64_t d) {
     return c.shape(each[static_cast<size_t>(d)].values)[static_cast<size_t>(d)];
   };
@@ -330,16 +340,21 @@ V frames_of_run(NodeContext& context, V x, bool is_half) {
   const V own = *count_along(context, x, 1);
   const V counted = length.is_known() ? c.ints({most}, {1}) : held_length(context, length);
   const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
-  V fits = c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
-  if (context.has_input(2) && context.has_input(3))
-    fits = c.binary("and", fits, c.binary("equal", counted, one_integer(context, 3, "frame_length")));
-  const char* const misfit = "frame_length and frame_step do not fit the signal and the window";
+  const V fits =
+      c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
+  V given = step;
+  if (context.has_input(2) && context.has_input(3)) {
+    const V said = one_integer(context, 3, "frame_length");
+    given = value_if(
+        context, step,
+        {c.binary("equal", counted, said), "frame_length is {}, the window has {}", {said, counted}});
+  }
   const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
   // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
-  const V stride = c.binary("min", c.binary("max", step, one), c.ints({extent}, {1}));
+  const V stride = c.binary("min", c.binary("max", given, one), c.ints({extent}, {1}));
   const V number = c.plus(c.div(behind, stride), 1);
-  const BoundedInt frames =
-      bounded_value(context, checked_number(context, number, fits, misfit), "frame_step");
+  const Check check{fits, "frames of {} by steps of {} do not fit a signal of {}", {counted, step, own}};
+  const BoundedInt frames = bounded_value(context, value_if(context, number, check), "frame_step");
   const V starts = c.mul(c.ints(c.count_to(frames.most), {frames.most, 1}), stride);
   const V places = c.add(starts, c.ints(c.count_to(most), {1, most}));
   const V parts =

@@ -88,7 +88,9 @@ private:
     if (is_counted()) {
       const V count = *count_along(node_, x_, axis_);
       x = value_if(node_, filled_along(node_, x_, axis_, "zero"),
-                   c_.binary("equal", count, c_.ints({total}, {1})));
+                   {c_.binary("equal", count, c_.ints({total}, {1})),
+                    "split adds up to " + std::to_string(total) + ", the axis has {}",
+                    {count}});
     } else if (total != extent_) {
       node_.invalid("split adds up to " + std::to_string(total) + ", the axis has " +
                     std::to_string(extent_));
@@ -136,8 +138,8 @@ private:
   Bindings by_size(V split) {
     const V given = c_.reshape(c_.cast(split, DType::kInt64), {1}), one = c_.ints({1}, {1});
     const int64_t room = bound(1, true), most = (extent_ + bound(1, false) - 1) / bound(1, false);
-    const V size = c_.add(c_.clip(given, 1, static_cast<double>(std::max<int64_t>(extent_, 1))),
-                          zero_if(node_, c_.binary("less_equal", one, given)));
+    const V checked = checked_number(node_, given, c_.binary("less_equal", one, given), "split is {}");
+    const V size = c_.clip(checked, 1, static_cast<double>(std::max<int64_t>(extent_, 1)));
     const V count = *count_along(node_, x_, axis_);
     if (most == 0) node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
     const V starts = c_.mul(c_.ints(c_.count_to(most), {most}), size), zero = c_.ints({0}, {1});

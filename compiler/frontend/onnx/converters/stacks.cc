@@ -20,23 +20,15 @@ V length_of(NodeContext& node, V x) {
   return *count;
 }
 
-/// A position counted from the front, i64 [1], of which there are `limit` in a tensor of `extent`; a negative
-/// one is from the end of `count` elements. One that is none is `extent`, which no gather finds, or 0 in a
-/// branch that is not taken.
-V place_of(StructureContext& context, V position, V count, V limit, int64_t extent) {
+/// A position counted from the front, i64 [1], of which there are `limit`; a negative one is from the end of
+/// `count` elements. A run fails in which it is none; in a branch that is not taken it is 0 then.
+V place_of(StructureContext& context, V position, V count, V limit) {
   Compose c(context.node);
   const V given = c.reshape(c.cast(position, DType::kInt64), {1}), zero = c.ints({0}, {1});
   const V place = c.where(c.binary("less", given, zero), c.add(given, count), given);
-  V none = c.ints({extent}, {1});
-  if (context.builder.guard() != ir::kAbsent) none = c.where(context.builder.guard(), none, zero);
-  const V below = c.where(c.binary("less", place, limit), place, none);
-  return c.where(c.binary("less", place, zero), none, below);
-}
-
-/// The place, checked, for what only compares with it.
-V checked_place(StructureContext& context, V position, V count, V limit, int64_t extent) {
-  Compose c(context.node);
-  return c.gather(c.ints(c.count_to(extent), {extent}), place_of(context, position, count, limit, extent), 0);
+  const V holds = c.binary("and", c.binary("less_equal", zero, place), c.binary("less", place, limit));
+  const Check check{holds, "position {} in a sequence of {} elements", {given, count}};
+  return c.add(c.where(holds, place, zero), zero_if(context.node, check));
 }
 
 /// Rows of x, which is filled behind its count, at places within it.
@@ -232,7 +224,7 @@ V stack_element(StructureContext& context, const Binding& all, V position) {
   NodeContext& node = context.node;
   Compose c(node);
   const V count = length_of(node, all.tensor);
-  const V place = place_of(context, position, count, count, c.shape(all.tensor)[0]);
+  const V place = place_of(context, position, count, count);
   const auto row_of = [&](V rows) { return c.gather(filled_along(node, rows, 0, "zero"), place, 0); };
   const V element = c.squeeze(row_of(all.tensor), 0);
   return all.uneven.empty() ? element : element_as(context, element, all.uneven, row_of(all.extents));
@@ -249,8 +241,7 @@ Binding stack_with(StructureContext& context, const Binding& all, V element, V p
   const V count = length_of(node, before.tensor), more = c.plus(count, 1);
   const int64_t extent = c.shape(before.tensor)[0] + 1;
   const V places = c.ints(c.count_to(extent), {extent});
-  const V place =
-      position == ir::kAbsent ? ir::kAbsent : checked_place(context, position, count, more, extent);
+  const V place = position == ir::kAbsent ? ir::kAbsent : place_of(context, position, count, more);
   const auto with_row = [&](V rows, V row) {
     if (place == ir::kAbsent) return counted_concat(node, {rows, row}, 0);
     const V is_before = c.binary("less", places, place);
@@ -272,7 +263,7 @@ Binding stack_without(StructureContext& context, const Binding& all, V position)
   const V count = length_of(node, all.tensor);
   const int64_t own = c.shape(all.tensor)[0], extent = std::max<int64_t>(own - 1, 1);
   const V last = position == ir::kAbsent ? c.ints({-1}, {1}) : position;
-  const V place = checked_place(context, last, count, count, own);
+  const V place = place_of(context, last, count, count);
   const V places = c.ints(c.count_to(extent), {extent}), fewer = c.minus(count, 1);
   const V from = c.where(c.binary("less", places, place), places, c.plus(places, 1));
   return moved_rows(all, [&](V rows) { return first_rows(node, rows_at(node, rows, from), fewer); });
@@ -312,7 +303,10 @@ V even_extent(StructureContext& context, V table, int64_t axis) {
   const V most = largest_extent(context.node, table, axis);
   if (c.shape(table)[0] < 2) return most;
   const V least = extreme_extent(context.node, table, axis, "reduce_min", "largest");
-  return c.add(most, zero_if(context.node, c.binary("less_equal", most, least)));
+  const Check check{c.binary("less_equal", most, least),
+                    "elements of {} to {} along axis " + std::to_string(axis) + " do not stack",
+                    {least, most}};
+  return c.add(most, zero_if(context.node, check));
 }
 
 /// The elements of each part close together: `x` has the parts along its axis `at`, their elements behind.
