@@ -142,16 +142,15 @@ private:
     return axis.room > extent && !context_.is_sample();
   }
 
-  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only
-  /// one for each.
-  V at_places(const Counted& axis, int64_t extent, V is_one, const Check& check) {
+  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only one
+  /// for each. `zero`: of zero_if.
+  V at_places(const Counted& axis, int64_t extent, V is_one, V zero) {
     V x = operands_[axis.operand];
     if (axis.room == 0) x = longer_by(context_, x, 1, axis.axis);
     const int64_t last = std::max<int64_t>(axis.room, 1) - 1;
     V places = c_.binary("min", c_.ints(c_.count_to(extent), {extent}), c_.ints({last}, {1}));
     if (is_one != ir::kAbsent) places = c_.where(is_one, c_.ints({0}, {1}), places);
-    return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero_if(context_, check)),
-                     axis.axis);
+    return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero), axis.axis);
   }
 
   void meet_fixed(const Counted& axis, int64_t extent, bool spreads) {
@@ -163,7 +162,7 @@ private:
     }
     const Check check{
         holds, meets(axis) + " of {} elements meets one of " + std::to_string(extent), {axis.count}};
-    operands_[axis.operand] = at_places(axis, extent, is_one, check);
+    operands_[axis.operand] = at_places(axis, extent, is_one, zero_if(context_, check));
   }
 
   /// One element along some axes stands for all of the others.
@@ -175,12 +174,16 @@ private:
       all = c_.where(c_.binary("equal", all, one), axis.count, all);
       room = std::max(room, axis.room);
     }
+    V zero = c_.ints({0}, {1});
     for (const Counted& axis : counted_) {
-      const V is_one = c_.binary("equal", axis.count, one);
-      const Check check{c_.binary("or", is_one, c_.binary("equal", axis.count, all)),
-                        meets(axis) + " of {} elements meets one of {}",
-                        {axis.count, all}};
-      operands_[axis.operand] = take_first(context_, at_places(axis, room, is_one, check), all, axis.axis);
+      const V fits =
+          c_.binary("or", c_.binary("equal", axis.count, one), c_.binary("equal", axis.count, all));
+      const Check check{fits, meets(axis) + " of {} elements meets one of {}", {axis.count, all}};
+      zero = c_.add(zero, zero_if(context_, check));
+    }
+    for (const Counted& axis : counted_) {
+      const V x = at_places(axis, room, c_.binary("equal", axis.count, one), zero);
+      operands_[axis.operand] = take_first(context_, x, all, axis.axis);
     }
   }
 
