@@ -91,10 +91,7 @@ public:
       for (const Counted& axis : counted_) meet_fixed(axis, *wide, true);
       return;
     }
-    const bool are_same = std::all_of(counted_.begin(), counted_.end(), [&](const Counted& axis) {
-      return context_.same_count(axis.count, counted_[0].count);
-    });
-    if (are_same) {
+    if (are_same()) {
       share_count();
     } else {
       spread();
@@ -114,36 +111,43 @@ private:
     return "axis " + std::to_string(axis.axis - context_.rank(operands_[axis.operand])) + " of an operand";
   }
 
-  const Counted& least_room() const {
-    return *std::min_element(counted_.begin(), counted_.end(),
-                             [](const Counted& a, const Counted& b) { return a.room < b.room; });
+  bool are_same() const {
+    return std::all_of(counted_.begin(), counted_.end(), [&](const Counted& axis) {
+      return context_.same_count(axis.count, counted_[0].count);
+    });
   }
 
-  /// The count of the least of them.
+  static bool has_less_room(const Counted& a, const Counted& b) { return a.room < b.room; }
+
+  /// The count of one of them, in the least room. In a sample that may be another one's than elsewhere: all
+  /// get the largest, in one form, unless they have the same.
   void share_count() {
-    const Counted& least = least_room();
+    const bool is_open = context_.is_sample() && !are_same();
+    const Counted least = *std::min_element(counted_.begin(), counted_.end(), &has_less_room);
+    const V count = is_open ? counted_[0].count : least.count;
+    const int64_t room =
+        is_open ? std::max_element(counted_.begin(), counted_.end(), &has_less_room)->room : least.room;
     for (const Counted& axis : counted_) {
-      const bool is_same = context_.same_count(axis.count, least.count);
-      if (is_same && axis.room == least.room) continue;
-      V& x = operands_[axis.operand];
-      x = c_.slice(filled_along(context_, x, axis.axis, "zero"), axis.axis, 0, least.room);
-      if (!is_same)
-        x = value_if(context_, x,
-                     {c_.binary("equal", axis.count, least.count),
-                      meets(axis) + " of {} elements meets one of {}",
-                      {axis.count, least.count}});
-      x = take_first(context_, x, least.count, axis.axis);
+      const bool is_own = context_.same_count(axis.count, count);
+      if (is_own && axis.room == room && !is_open) continue;
+      const Check check{c_.binary("equal", axis.count, count),
+                        meets(axis) + " of {} elements meets one of {}",
+                        {axis.count, count}};
+      const V zero = is_own ? c_.ints({0}, {1}) : zero_if(context_, check);
+      operands_[axis.operand] =
+          take_first(context_, at_places(axis, room, ir::kAbsent, zero), count, axis.axis);
     }
   }
 
-  /// Whether as many elements as a fixed extent may be there. In a sample that is found out by the extents.
-  bool may_be(const Counted& axis, int64_t extent) const {
-    if (axis.room == extent || is_roomy(context_, axis.count)) return true;
-    return axis.room > extent && !context_.is_sample();
+  /// Whether as many elements as a fixed extent may be there, or one that stands for all. In a sample that is
+  /// found out by the extents.
+  bool may_be(const Counted& axis, int64_t extent, bool spreads) const {
+    if (!context_.is_sample()) return spreads || axis.room >= extent || is_roomy(context_, axis.count);
+    return (axis.room == extent || is_roomy(context_, axis.count)) && !(spreads && axis.room == 1);
   }
 
-  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only one
-  /// for each. `zero`: of zero_if.
+  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only
+  /// one for each. `zero`: of zero_if.
   V at_places(const Counted& axis, int64_t extent, V is_one, V zero) {
     V x = operands_[axis.operand];
     if (axis.room == 0) x = longer_by(context_, x, 1, axis.axis);
@@ -154,7 +158,7 @@ private:
   }
 
   void meet_fixed(const Counted& axis, int64_t extent, bool spreads) {
-    if ((spreads && axis.room == 1) || !may_be(axis, extent)) return;
+    if (!may_be(axis, extent, spreads)) return;
     V holds = c_.binary("equal", axis.count, c_.ints({extent}, {1})), is_one = ir::kAbsent;
     if (spreads) {
       is_one = c_.binary("equal", axis.count, c_.ints({1}, {1}));
