@@ -253,8 +253,8 @@ void GraphExecutor::throw_step_error(size_t step_index, int32_t code, int64_t er
   if (code != TM_INDEX_OUT_OF_RANGE) {
     throw InternalError("kernel " + step.function + " returned " + std::to_string(code));
   }
-  throw Error(ErrorCode::kTensorData, origins_text(step) + ": an index is outside its axis, " +
-                                          std::to_string(error_index) + " from the front");
+  throw Error(ErrorCode::kTensorData, origins_text(step) + ": index " + std::to_string(error_index) +
+                                          ", from the front, is outside its axis");
 }
 
 void GraphExecutor::throw_late(size_t step_index) const {

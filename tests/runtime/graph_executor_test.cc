@@ -128,7 +128,7 @@ TEST(GraphExecutor, IndexOutOfRangeNamesTheNodeAndTheFirstIndex) {
     executor.set_input(0, {DType::kInt64, {count}, indices.data()});
     for (int round = 0; round < 20; ++round) {
       expect_error(ErrorCode::kTensorData,
-                   "node \"emb/Gather\": an index is outside its axis, -1 from the front",
+                   "node \"emb/Gather\": index -1, from the front, is outside its axis",
                    [&] { executor.run(pool, {.threads = 3}); });
     }
   }
