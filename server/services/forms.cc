@@ -32,6 +32,8 @@ DimShape shape_from_json(const Json& json) {
   return shape;
 }
 
+bool has_kinds(const Json& facts) { return facts.value("version", int64_t{1}) >= kFactsVersion; }
+
 Json specs_to_json(const std::vector<services::TensorSpec>& specs) {
   Json json = Json::array();
   for (const services::TensorSpec& spec : specs) {

@@ -16,6 +16,12 @@ namespace tensormill::server {
 Json shape_to_json(const DimShape& shape);
 /// Throws Error(kInvalidJson).
 DimShape shape_from_json(const Json& json);
+/// What import writes as "version" into the facts of a model. Facts without one are of versions of this
+/// program that told no kinds.
+inline constexpr int64_t kFactsVersion = 2;
+/// Whether inputs in the facts that are no tensors have a "kind".
+bool has_kinds(const Json& facts);
+
 /// [{"name","dtype","shape"}], and "kind" where it is no tensor
 Json specs_to_json(const std::vector<services::TensorSpec>& specs);
 std::vector<services::TensorSpec> specs_from_json(const Json& json);

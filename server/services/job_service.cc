@@ -36,11 +36,20 @@ void refuse_unsupported(const services::CompileRequest& request) {
   }
 }
 
-void check_shapes(const services::CompileRequest& request, const std::vector<services::TensorSpec>& inputs) {
+/// What import told of a model when it came. `has_kinds`: it also told which inputs are no tensors.
+struct KnownInputs {
+  std::vector<services::TensorSpec> inputs;
+  bool has_kinds = true;
+};
+
+void check_shapes(const services::CompileRequest& request, const KnownInputs& known_inputs) {
+  const std::vector<services::TensorSpec>& inputs = known_inputs.inputs;
   for (const auto& [name, shape] : request.input_shapes) {
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&name = name](const auto& one) {
-      const bool is_element = !one.kind.empty() && name.rfind(one.name + "/", 0) == 0;
-      return one.name == name || is_element;
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&, &name = name](const auto& one) {
+      const bool may_have_elements = !one.kind.empty() || !known_inputs.has_kinds;
+      const bool is_of_map =
+          one.kind == "map" && (name == one.name + ".keys" || name == one.name + ".values");
+      return one.name == name || is_of_map || (may_have_elements && name.rfind(one.name + "/", 0) == 0);
     });
     if (input != inputs.end()) continue;
     std::string known;
@@ -51,12 +60,17 @@ void check_shapes(const services::CompileRequest& request, const std::vector<ser
 }
 
 /// The values that the request gives inputs, which the model takes.
-Json checked_values(const services::CompileRequest& request,
-                    const std::vector<services::TensorSpec>& inputs) {
+Json checked_values(const services::CompileRequest& request, const KnownInputs& known_inputs) {
   if (request.input_values.empty()) return Json::object();
-  Json values = parse_json(request.input_values);
+  Json values = parse_json(request.input_values), checked = values;
+  for (const services::TensorSpec& input : known_inputs.inputs) {
+    // Whether such a value is right the job's import tells.
+    const auto value = checked.find(input.name);
+    const bool is_none = value != checked.end() && (value->is_null() || *value == Json::array());
+    if (is_none && !known_inputs.has_kinds) checked.erase(value);
+  }
   frontend::onnx::ImportOptions ignored;
-  bind_input_values(values, inputs, ignored);
+  bind_input_values(checked, known_inputs.inputs, ignored);
   return values;
 }
 
@@ -123,7 +137,7 @@ target::Target target_of(const std::string& text, const target::Target& host) {
 
 Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
   const Json facts = parse_json(model.facts, 128);
-  const std::vector<services::TensorSpec> inputs = specs_from_json(facts.at("inputs"));
+  const KnownInputs inputs{specs_from_json(facts.at("inputs")), has_kinds(facts)};
   check_shapes(request, inputs);
   const target::Target target = target_of(request.target, host_);
   const std::vector<std::string> have = host_.required_features();

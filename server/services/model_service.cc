@@ -73,6 +73,7 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
     row.blobs = {blob->digest()};
     facts["format"] = format;
     facts["size"] = size;
+    facts["version"] = kFactsVersion;
     row.facts = canonical_json(facts);
     row.owner = context.submitter;
     row.bytes = size;

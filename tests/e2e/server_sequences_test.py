@@ -1,5 +1,7 @@
 """Sequences and optional values that data decides about, as outputs behind HTTP: in NPZ and in KServe v2."""
 
+import json
+import sqlite3
 import unittest
 
 import numpy as np
@@ -99,6 +101,30 @@ class InputsThatAreNoTensors(unittest.TestCase):
         self.assertIn('name "l_x/1", and not "l_x/0" before it', job["error"]["detail"])
         job = self.server.finished(self.server.submit("taken", self.SHAPES).json()["id"])
         self.assertIn('"o_y/0"', job["error"]["detail"])
+
+
+class ModelsOfOlderVersions(unittest.TestCase):
+    def test_elements_of_inputs_whose_kinds_nobody_noted(self):
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("taken", sequence_models.model(sequence_models.TAKEN, 18)).status, 201)
+        self.assertEqual(server.stop(), 0)
+        catalog = server.folder / "data" / "catalog.db"
+        with sqlite3.connect(catalog) as rows:
+            facts = json.loads(rows.execute("SELECT facts FROM models").fetchone()[0])
+            del facts["version"]
+            for each in facts["inputs"]:
+                each.pop("kind", None)
+            self.assertEqual(rows.execute("UPDATE models SET facts = ?", [json.dumps(facts)]).rowcount, 1)
+        rows.close()
+        server.start()
+        inputs = server.request("GET", "/v1/models/taken").json()["inputs"]
+        self.assertEqual({each["name"]: each.get("kind") for each in inputs}, dict.fromkeys(("l_x", "o_y", "place", "scale")))
+        package = server.compile("taken", InputsThatAreNoTensors.SHAPES, input_values={"scale": 2.5, "o_y": None})
+        answer = server.run(package, InputsThatAreNoTensors.FEED)
+        self.assertEqual(answer.status, 200, answer.body)
+        np.testing.assert_array_equal(serving.from_npz(answer.body)["joined"], np.concatenate([X[0], BOUNDS]))
+        answer = server.submit("taken", {"what/0": [1]})
+        self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/input_shapes/what~10"))
 
 
 if __name__ == "__main__":
