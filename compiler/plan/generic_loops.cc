@@ -4,6 +4,7 @@
 
 #include "compiler/plan/generic_nest.h"
 #include "compiler/schedule/naming.h"
+#include "compiler/te/linear.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -43,6 +44,7 @@ public:
       vector_axis_ = rank - 1;
       lanes_ = lanes;
     }
+    choose_reduced_lanes(lanes);
     for (size_t i = rank; i-- > 0 && tensor_.reduction && lanes > 1;) {
       const int64_t* count = te::as_int(extent(i));
       if (vector_axis_ == i || count == nullptr || *count % kBlock != 0) continue;
@@ -63,6 +65,48 @@ public:
   }
 
 private:
+  /// Where memory does not run along the last axis but along the innermost one that is reduced, each lane
+  /// keeps a part of the result.
+  void choose_reduced_lanes(int lanes) {
+    if (!tensor_.reduction || lanes < 2 || tensor_.dtypes.size() != 1) return;
+    if (vector_axis_ && runs_along(tensor_.axes[*vector_axis_].var).is_regular) return;
+    const te::Reduction& reduction = *tensor_.reduction;
+    const ExprOp op = reduction.combine[0]->op;
+    const bool is_known =
+        op == ExprOp::kAdd || op == ExprOp::kMul || op == ExprOp::kMin || op == ExprOp::kMax;
+    const te::Axis& inner = reduction.axes.back();
+    const int64_t* count = te::as_int(inner.extent);
+    const Run run = runs_along(inner.var);
+    if (!is_known || !run.is_regular || !run.moves || (count != nullptr && *count < lanes)) return;
+    reduced_lanes_ = lanes;
+    vector_axis_.reset();
+    lanes_ = 1;
+  }
+
+  /// How what a sum reads lies along a variable. is_regular: each read is of neighbours, or of one element
+  /// for all of its values; moves: some read is of neighbours.
+  struct Run {
+    bool is_regular = true, moves = false;
+  };
+  Run runs_along(const te::Var& var) const {
+    Run run;
+    for (const Expr& source : tensor_.reduction->source) {
+      te::for_each_expr(source, [&](const Expr& expr) {
+        if (expr->op != ExprOp::kRead) return;
+        for (size_t d = 0; d < expr->args.size(); ++d) {
+          if (!te::mentions(expr->args[d], var)) continue;
+          te::Linear rest = te::to_linear(expr->args[d]);
+          const int64_t step = rest.coefficient_of(Expr(var));
+          rest.add(Expr(var), -step);
+          run.is_regular = run.is_regular && d + 1 == expr->args.size() && step == 1 &&
+                           !te::mentions(te::from_linear(rest), var);
+          run.moves = true;
+        }
+      });
+    }
+    return run;
+  }
+
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
   bool is_empty(size_t input) const { return empty_ != nullptr && (*empty_)[input]; }
 
@@ -156,7 +200,7 @@ private:
   Expr at_point(Expr expr) const {
     for (size_t i = 0; i < tensor_.axes.size(); ++i)
       expr = te::substitute(expr, tensor_.axes[i].var, position(i));
-    return expr;
+    return reduced_at_ ? te::substitute(expr, tensor_.reduction->axes.back().var, *reduced_at_) : expr;
   }
   Expr position(size_t axis) const {
     Expr value(outer_[axis]);
@@ -226,6 +270,46 @@ private:
     return body;
   }
 
+  /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
+  /// is not whole, and at the end all lanes together.
+  Stmt reduce_by_lanes() {
+    const te::Reduction& reduction = *tensor_.reduction;
+    const auto lanes = static_cast<int64_t>(reduced_lanes_);
+    const te::Axis& inner = reduction.axes.back();
+    const te::Buffer sum =
+        te::make_buffer("sum", outputs_[0]->dtype, {Expr(block_ * lanes)}, te::Scope::kRegister);
+    const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_), next = slot + Expr(1);
+    const auto rows = [&](Stmt body) {
+      body = block_ > 1 ? te::make_for(row_, Expr(0), Expr(block_), ForKind::kUnrolled, body)
+                        : te::substitute(body, row_, Expr(0));
+      return body;
+    };
+    const auto each = [&](Stmt body) {
+      return rows(te::make_for(lane_, Expr(0), Expr(lanes), ForKind::kVectorized, body));
+    };
+    const Expr whole = te::floordiv(inner.extent, Expr(lanes));
+    reduced_at_ = Expr(reduced_) * Expr(lanes) + Expr(lane_);
+    Stmt body = te::make_for(reduced_, Expr(0), whole, ForKind::kSerial,
+                             each(update(reduction, {sum}, {te::load(sum, {slot})}, {{slot}})));
+    const int64_t* count = te::as_int(inner.extent);
+    if (count == nullptr || *count % lanes != 0) {
+      reduced_at_ = whole * Expr(lanes) + Expr(rest_);
+      const Stmt added = rows(update(reduction, {sum}, {te::load(sum, {first})}, {{first}}));
+      body = te::make_seq(
+          {body, te::make_for(rest_, Expr(0), inner.extent - whole * Expr(lanes), ForKind::kSerial, added)});
+    }
+    reduced_at_.reset();
+    for (size_t i = reduction.axes.size() - 1; i-- > 0;)
+      body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
+    Expr total = te::substitute(reduction.combine[0], reduction.left[0], te::load(sum, {first}));
+    total = te::substitute(total, reduction.right[0], te::load(sum, {next}));
+    const Stmt together = te::make_for(lane_, Expr(0), Expr(lanes - 1), ForKind::kUnrolled,
+                                       te::make_store(sum, {first}, total));
+    body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body, rows(together),
+                         rows(stores(outputs_, output_index(), {te::load(sum, {first})}))});
+    return te::make_allocate(sum, body);
+  }
+
   Expr index_of(const Expr& slot) const {
     if (lanes_ == 1 && block_ == 1) return Expr(0);
     if (lanes_ == 1) return Expr(row_);
@@ -258,7 +342,7 @@ private:
 
   Stmt nest() {
     for (const te::Axis& axis : tensor_.axes) outer_.push_back(te::make_var(axis.var->name));
-    Stmt body = tensor_.reduction ? reduce() : compute();
+    Stmt body = !tensor_.reduction ? compute() : reduced_lanes_ > 1 ? reduce_by_lanes() : reduce();
     for (size_t i = tensor_.axes.size(); i-- > 0;) {
       Expr count = extent(i);
       if (i == vector_axis_)
@@ -275,7 +359,7 @@ private:
   const te::TensorNode& tensor_;
   const TermVars& vars_;
   std::optional<size_t> vector_axis_, block_axis_, parallel_axis_;
-  int lanes_ = 1;
+  int lanes_ = 1, reduced_lanes_ = 1;
   int64_t block_ = 1;
   const EmptyInputs* empty_;
   te::BoundsContext context_;
@@ -284,7 +368,9 @@ private:
   std::vector<te::Var> outer_;
   const te::Var lane_ = te::make_var("lane");
   const te::Var row_ = te::make_var("row");
-  std::vector<Expr> kept_;  ///< keeps the keys of done_ alive
+  const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
+  std::optional<Expr> reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
+  std::vector<Expr> kept_;          ///< keeps the keys of done_ alive
   std::unordered_map<const te::ExprNode*, Expr> done_;
 };
 

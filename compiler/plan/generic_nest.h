@@ -71,7 +71,8 @@ Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, Term
 using EmptyInputs = std::vector<bool>;
 
 /// Loops for any extents: a parallel axis, vectors of `lanes` elements of the last axis with a masked tail,
-/// registers for sums over a block of a constant axis. Dims are `vars`; every index is in bounds whatever
+/// registers for sums over a block of a constant axis; where memory runs along what is
+/// reduced instead, each lane sums up a part. Dims are `vars`; every index is in bounds whatever
 /// their values: where bounds cannot be shown, the index is clamped. Nothing is written where the output or
 /// an input has no elements, but in the cases of `empties`: what is not there adds nothing to a sum, and no
 /// other element is of it.
