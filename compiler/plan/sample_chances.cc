@@ -11,7 +11,8 @@ namespace tensormill::plan {
 namespace {
 
 /// Whether a move changes nothing; of a pad, how much it adds or cuts, since what cuts in all samples may add
-/// at other extents; of a concat, which parts have elements; of a product of integers, how many are added up.
+/// at other extents; of a concat, which parts have elements; of a product of integers, how many are added up;
+/// of another one, whether it has a single row.
 std::vector<int64_t> effect_of(const ir::Graph& graph, const ir::Node& node) {
   constexpr std::array<std::string_view, 4> kMoves = {"expand", "reshape", "slice", "tile"};
   if (node.op == "pad") return node.attrs.ints_of("pads");
@@ -20,6 +21,10 @@ std::vector<int64_t> effect_of(const ir::Graph& graph, const ir::Node& node) {
     const bool turned =
         left.size() > 1 && node.attrs.has("transpose_a") && node.attrs.int_of("transpose_a") != 0;
     return {left.empty() ? 0 : left[left.size() - (turned ? 2 : 1)]};
+  }
+  if (node.op == "matmul") {
+    const Shape& left = graph.value(node.inputs[0]).type.shape;
+    return {left.size() > 1 && left[left.size() - 2] == 1 ? 1 : 0};
   }
   if (node.op == "concat") {
     std::vector<int64_t> parts;
