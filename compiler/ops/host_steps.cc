@@ -107,6 +107,16 @@ std::vector<ir::ValueType> infer_take_first(const ir::InferContext& context) {
   return {made_type(x.dtype, x.shape), count_type()};
 }
 
+std::vector<ir::ValueType> infer_append(const ir::InferContext& context) {
+  const ir::ValueType &x = input(context, 0), &part = input_like_first(context, 2);
+  if (!(input(context, 1) == count_type())) fail("input 1 is no count");
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
+  Shape like = part.shape;
+  if (like.size() == x.shape.size()) like[axis] = x.shape[axis];
+  if (like != x.shape) fail("x has shape " + to_string(x.shape) + ", the part " + to_string(part.shape));
+  return {made_type(x.dtype, x.shape)};
+}
+
 std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
   const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
   int64_t classes = 2;
@@ -282,11 +292,16 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
   return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
 }
 
+std::optional<size_t> operand_in_place(const ir::Node& node) {
+  return node.op == "append" ? std::optional<size_t>(0) : std::nullopt;
+}
+
 std::string host_attributes(const ir::Attrs& attrs) {
   Json json = Json::object();
   for (const auto& [name, value] : attrs.all()) {
     // How many positions are sorted out, or parts stacked, is the extent of an output, which may be free.
-    if (name == "k" || name == "trips" || name == "counted" || name == ir::kKept) continue;
+    // What the importer notes for itself says nothing to the step.
+    if (name == "k" || name == "trips" || name == "counted" || name == "spare" || name == ir::kKept) continue;
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
     if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;
@@ -334,6 +349,12 @@ std::vector<ir::OpDef> host_step_ops() {
           "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
           "(int), and their count: n within [0, extent]; with attribute grows (int: the rooms that "
           "the extent is made of, bit i for room i) an n above the extent is NoRoom"),
+      host_op(
+          "append", 3, &infer_append,
+          [](const ir::ReferenceContext& context) { run_host("append", context); },
+          "x with a part (input 2) in place of its elements from n (input 1, i64 [1]) on along attribute "
+          "axis "
+          "(int), as far as x reaches"),
       host_op(
           "couple_pairs", 1, &infer_couple,
           [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },

@@ -21,6 +21,9 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
 /// all. Empty for other operators.
 std::vector<std::optional<size_t>> data_axes(const ir::Node& node);
 
+/// The operand of a host step in whose place its first result may be made.
+std::optional<size_t> operand_in_place(const ir::Node& node);
+
 /// Runs a host step on the tensors of a reference evaluation.
 void run_host(host_ops::HostFunction function, const ir::ReferenceContext& context);
 

@@ -253,6 +253,8 @@ private:
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(add_value(output, package::BufferKind::kTemp));
     }
+    if (const std::optional<size_t> operand = ops::operand_in_place(node))
+      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
     plan().steps.push_back(std::move(step));
     result_.step_kernels.emplace_back();
   }

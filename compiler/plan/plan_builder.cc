@@ -109,6 +109,8 @@ private:
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(buffer_for(output));
     }
+    if (const std::optional<size_t> operand = ops::operand_in_place(node))
+      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
     for (const int32_t arg : step.args) step.bytes += result_.plan.buffers[static_cast<size_t>(arg)].bytes;
     step.origins = node.origins;
     result_.plan.steps.push_back(std::move(step));

@@ -184,6 +184,27 @@ void take_first(const HostCall& call) {
   *integers(call, 1, 1) = count;
 }
 
+void append(const HostCall& call) {
+  expect(call, 3, 1);
+  const TensorView &x = call.inputs[0], &part = call.inputs[2];
+  const size_t axis = axis_of(call, x.shape.size());
+  Shape like = part.shape;
+  if (like.size() == x.shape.size()) like[axis] = x.shape[axis];
+  if (part.dtype != x.dtype || like != x.shape)
+    throw Error(ErrorCode::kInvalidPackage,
+                "what is appended to " + to_string(x.shape) + " is " + to_string(part.shape));
+  const Rows rows(x, axis), added(part, axis);
+  const auto first = static_cast<size_t>(count_of(call, 1, rows.extent));
+  const size_t all = rows.extent * rows.bytes, own = added.extent * rows.bytes;
+  const size_t moved = std::min(added.extent, rows.extent - first) * rows.bytes;
+  const auto* source = static_cast<const std::byte*>(x.data);
+  const auto* tail = static_cast<const std::byte*>(part.data);
+  auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
+  if (target != source) std::copy_n(source, rows.outer * all, target);
+  for (size_t outer = 0; outer < rows.outer; ++outer)
+    std::copy_n(tail + outer * own, moved, target + outer * all + first * rows.bytes);
+}
+
 void trim(const HostCall& call) {
   const TensorView& x = call.inputs[0];
   const std::vector<size_t> axes = axes_of(call, x.shape.size());

@@ -93,6 +93,40 @@ def cached_of(k, v, x, bound, most=12):
     return [k, v, q, np.stack(seen), k.sum()]
 
 
+def heads(trips=None, ends=False, room=0):
+    """Keys and values of two heads, of which each iteration appends those of a token and asks all; the keys before are read too. How
+    often is a number or an input ("m"), or, where it `ends`, less by what comes out. `room`: tokens there are before."""
+    b = Builder([])
+    body = loop_body(("keys", FLOAT, [1, 2, None, 3]), ("values", FLOAT, [2, None, 3]), ("q", FLOAT, [1, 2, 1, 3]))
+    before = body.add("ReduceMean", ["keys"], axes=[2], keepdims=1) if room else "q"
+    keys = body.add("Concat", ["keys", body.add("Tanh", ["q"])], axis=2)
+    values = body.add("Concat", ["values", body.add("Squeeze", ["q", body.ints(0)])], axis=1)
+    scores = body.add("MatMul", ["q", body.add("Transpose", [keys], perm=[0, 1, 3, 2])])
+    seen = body.add("MatMul", [body.add("Softmax", [scores], axis=3), values])
+    after = body.add("Sin", [body.add("Add", [body.add("Add", [seen, before]), np.float32(0.3)])])
+    size = body.add("ReduceSum", [after], keepdims=0)
+    goes_on = body.add("Less", [size, "bound"]) if ends else body.add("Identity", [body.inputs[1][0]])
+    graph = body.graph([(goes_on, BOOL), (keys, FLOAT), (values, FLOAT), (after, FLOAT), (size, FLOAT)])
+    results = many(b, "Loop", ["m" if trips is None else np.int64(trips), "", "k", "v", "x"], 4, body=graph)
+    inputs = [("k", FLOAT, [1, 2, room, 3]), ("v", FLOAT, [2, room, 3]), ("x", FLOAT, [1, 2, 1, 3]), *([("bound", FLOAT, [])] if ends else []),
+              *([("m", INT64, [])] if trips is None else [])]
+    return model(b, [(name, FLOAT) for name in results], inputs)
+
+
+def heads_of(k, v, x, m, bound=np.inf):
+    q, sizes, room = x, [], v.shape[1]
+    for _ in range(int(m)):
+        before = k.mean(2, keepdims=True) if room else q
+        k, v = np.concatenate([k, np.tanh(q)], 2), np.concatenate([v, q[0]], 1)
+        scores = q @ k.transpose(0, 1, 3, 2)
+        weights = np.exp(scores - scores.max(3, keepdims=True))
+        q = np.sin(weights / weights.sum(3, keepdims=True) @ v + before + np.float32(0.3))
+        sizes.append(q.sum())
+        if not sizes[-1] < bound:
+            break
+    return [k, v, q, np.array(sizes, np.float32)]
+
+
 VOCABULARY = (np.random.default_rng(4).standard_normal((7, 7)) * 2).astype(np.float32)
 
 

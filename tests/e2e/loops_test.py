@@ -238,6 +238,28 @@ class Loops(unittest.TestCase):
                     rows.append(np.tanh(rows[-1]))
                 self.check([rows[-1], -np.array(rows[1:], np.float32).reshape(m, 2)], m, x=x, m=np.int64(m))
 
+    def test_what_grows_is_read(self):
+        draw = np.random.default_rng(5)
+        for room in (0, 2):
+            inputs = {"k": draw.standard_normal((1, 2, room, 3)), "v": draw.standard_normal((2, room, 3)), "x": draw.standard_normal((1, 2, 1, 3))}
+            inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
+            for level in (0, 3):
+                self.compile(growth_models.heads(400, room=room), "--opt-level", level)
+                self.assertEqual(self.loops(self.plans()[0]), 1)
+                self.check(growth_models.heads_of(**inputs, m=400), (room, level), 1e-4, **inputs)
+                self.compile(growth_models.heads(room=room), "--opt-level", level)
+                for m in (0, 1, 63, 64, 65, 200):
+                    self.check(growth_models.heads_of(**inputs, m=m), (room, level, m), 1e-4, **inputs, m=np.int64(m))
+        # Data ends it, before and after there has been room for as many.
+        self.compile(growth_models.heads(np.iinfo(np.int64).max, ends=True, room=2))
+        expected = growth_models.heads_of(**inputs, m=300)[3]
+        trips = set()
+        for bound in (-9, *np.quantile(expected, (0.5, 0.9, 0.97, 0.995))):
+            wanted = growth_models.heads_of(**inputs, m=10_000, bound=np.float32(bound))
+            trips.add(len(wanted[3]))
+            self.check(wanted, bound, 1e-4, **inputs, bound=np.float32(bound))
+        self.assertGreater(max(trips), 64)
+
     def test_data_decides_by_how_much_a_value_grows(self):
         self.compile(growth_models.uneven())
         for n, x in ((0, [3, 1, 2]), (20, [3, 1, 2]), (200, [0.5, -1, 1]), (900, [0.5, 2, 1])):

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <string_view>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
 #include "runtime/base/narrow.h"
@@ -26,14 +28,31 @@ V filled(NodeContext& context, V x, const DataExtent& data, const char* with) {
   return c.cast(result, dtype);
 }
 
+bool is_zero(const char* with) { return std::string_view(with) == "zero"; }
+
+/// The take_first that made x, where zeros are behind what it takes anyway; or null.
+const ir::Node* taken_of_zeros(NodeContext& context, V x) {
+  const ir::Value& value = context.graph().value(x);
+  if (value.producer == ir::kAbsent) return nullptr;
+  const ir::Node& node = context.graph().node(value.producer);
+  const bool is_taken = node.op == "take_first" && node.outputs[0] == x && node.attrs.has("zeros");
+  return is_taken ? &node : nullptr;
+}
+
 }  // namespace
 
 V filled_behind(NodeContext& context, V x, const char* with) {
+  if (const ir::Node* taken = taken_of_zeros(context, x); taken != nullptr && is_zero(with)) {
+    // Its axis, and then those of what it is taken of.
+    return filled_behind(context, taken->inputs[0], with);
+  }
   for (const DataExtent& data : context.data_shape(x).extents) x = filled(context, x, data, with);
   return x;
 }
 
 V filled_along(NodeContext& context, V x, int64_t axis, const char* with) {
+  const ir::Node* taken = taken_of_zeros(context, x);
+  if (taken != nullptr && is_zero(with) && taken->attrs.int_of("axis") == axis) return taken->inputs[0];
   const DataShape shape = context.data_shape(x);
   const DataExtent* data = shape.along(axis);
   return data != nullptr ? filled(context, x, *data, with) : x;
@@ -42,7 +61,11 @@ V filled_along(NodeContext& context, V x, int64_t axis, const char* with) {
 V with_count(NodeContext& context, V x, int64_t axis, const char* with, const std::function<V(V)>& compute) {
   const V whole = filled_along(context, x, axis, with);
   const V result = compute(whole);
-  return whole == x ? result : take_first(context, result, *count_along(context, x, axis), axis);
+  if (whole == x) return result;
+  const V count = *count_along(context, x, axis);
+  const auto extent = [&](V value) { return context.type(value).shape[static_cast<size_t>(axis)]; };
+  if (extent(result) != extent(x)) return take_first(context, result, count, axis);
+  return context.add_many("take_first", {result, count}, {{"axis", axis}, {"fits", int64_t{1}}})[0];
 }
 
 V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
@@ -153,11 +176,56 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
   return context.int64_constant({context.type(x).shape[static_cast<size_t>(axis)]});
 }
 
+V take_zeroed(NodeContext& context, V x, V count, int64_t axis) {
+  return context.add_many("take_first", {x, count},
+                          {{"axis", axis}, {"fits", int64_t{1}}, {"zeros", int64_t{1}}})[0];
+}
+
 namespace {
+
+/// How much more of it there is room for along the axis in an iteration that is handed x, or what was
+/// appended to such: the loop has noted it (CarriedValues::spare).
+int64_t spare_of(NodeContext& context, V x, int64_t axis) {
+  const ir::ValueId producer = context.graph().value(x).producer;
+  if (producer == ir::kAbsent) return 0;
+  const ir::Node& node = context.graph().node(producer);
+  if (node.op == "append" && node.attrs.int_of("axis") == axis)
+    return spare_of(context, node.inputs[0], axis) -
+           context.type(node.inputs[2]).shape[static_cast<size_t>(axis)];
+  if (node.op != ir::kLoopBegin || !node.attrs.has("spare")) return 0;
+  const std::vector<int64_t>& spare = node.attrs.ints_of("spare");
+  for (size_t i = 0; i + 2 < spare.size(); i += 3) {
+    if (node.outputs[static_cast<size_t>(spare[i])] == x && spare[i + 1] == axis) return spare[i + 2];
+  }
+  return 0;
+}
+
+/// The parts behind what a loop hands on, in its place: what was there before does not move. Nothing where
+/// that is not what the first of them is.
+std::optional<V> appended(NodeContext& context, const std::vector<V>& parts, int64_t axis) {
+  Compose c(context);
+  const ir::Node* taken = taken_of_zeros(context, parts[0]);
+  if (taken == nullptr || taken->attrs.int_of("axis") != axis) return std::nullopt;
+  // The node goes where others are added.
+  const V whole = taken->inputs[0], count = taken->outputs[1];
+  if (!context.data_shape(whole).extents.empty()) return std::nullopt;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const DataShape shape = context.data_shape(parts[i]);
+    if (!shape.is_known || !shape.extents.empty()) return std::nullopt;
+  }
+  const int64_t spare = spare_of(context, whole, axis);
+  int64_t more = 0;
+  for (size_t i = 1; i < parts.size(); ++i) more += c.shape(parts[i])[static_cast<size_t>(axis)];
+  if (more == 0 || more > spare) return std::nullopt;
+  const V part = parts.size() == 2 ? parts[1] : c.concat({parts.begin() + 1, parts.end()}, axis);
+  const V longer = context.add("append", {whole, count, part}, {{"axis", axis}});
+  return take_zeroed(context, longer, c.add(count, c.ints({more}, {1})), axis);
+}
 
 /// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
 /// moved together.
 V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axis) {
+  if (const std::optional<V> joined = appended(context, inputs, axis)) return *joined;
   Compose c(context);
   std::vector<V> parts, counts;
   int64_t extent = 0;

@@ -24,6 +24,8 @@ ir::ValueId longer_by(NodeContext& context, ir::ValueId x, int64_t more, int64_t
 /// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on. A count
 /// that grows (BoundedInt) is one more of the run's reasons to ask for room.
 ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
+/// The same of what has zeros behind the count, and no fewer elements.
+ir::ValueId take_zeroed(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
 /// The parts one behind the other along `axis`, what is there of them moved together.
 ir::ValueId counted_concat(NodeContext& context, std::vector<ir::ValueId> parts, int64_t axis);
 /// x in a shape of as many elements. Axes that depend on data may be merged with their neighbours: what is

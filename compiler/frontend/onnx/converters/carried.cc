@@ -192,8 +192,7 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
     V x = all[next++];
     for (const Axis& axis : form.axes) {
       if (axis.is_room || is_whole(counts_[axis.count])) continue;
-      x = node_.add_many("take_first", {x, all[values + axis.count]},
-                         {{"axis", static_cast<int64_t>(axis.axis)}, {"fits", int64_t{1}}})[0];
+      x = take_zeroed(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
     }
     if (form.kind == Kind::kTable) {
       bindings[form.owner].extents = x;
@@ -218,6 +217,22 @@ std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
     counts_[i].carried = count;
   }
   return bindings_of(all, [](const Count& /*count*/) { return false; });
+}
+
+std::vector<int64_t> CarriedValues::spare() const {
+  std::vector<int64_t> spare;
+  int64_t output = 1;  // behind the number of the iteration
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) continue;
+    for (const Axis& axis : form.axes) {
+      if (axis.growth > 0) {
+        const std::vector<int64_t> own{output, static_cast<int64_t>(axis.axis), axis.growth};
+        spare.insert(spare.end(), own.begin(), own.end());
+      }
+    }
+    ++output;
+  }
+  return spare;
 }
 
 /// Whether the first iteration sees one element at least, and so does each where none takes any away.

@@ -20,6 +20,9 @@ public:
   /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
   /// are optional.
   std::vector<ir::ValueId> initial();
+  /// How much longer what grows may get in one iteration, so that there is room for it behind what the
+  /// iteration is handed: which of loop_begin's outputs, which axis, how much, one behind the other.
+  std::vector<int64_t> spare() const;
   /// What the body sees of `carried`, which stand for initial().
   std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried);
   /// What initial() is to be in the next iteration, of the body's results for the values; `names` are theirs.

@@ -53,11 +53,12 @@ private:
     count_ = initial.size();
     append(operands, initial);
     for (const ir::ValueId x : form_.scanned) operands.push_back(filled_behind(node_, x, "zero"));
-    return node_.add_many(std::string(ir::kLoopBegin), operands,
-                          {{"loop", number_},
-                           {"carried", static_cast<int64_t>(count_)},
-                           {"max_trips", int64_t{form_.max_trips != ir::kAbsent}},
-                           {"condition", int64_t{condition != ir::kAbsent}}});
+    ir::Attrs attrs{{"loop", number_},
+                    {"carried", static_cast<int64_t>(count_)},
+                    {"max_trips", int64_t{form_.max_trips != ir::kAbsent}},
+                    {"condition", int64_t{condition != ir::kAbsent}}};
+    if (std::vector<int64_t> spare = carried_.spare(); !spare.empty()) attrs.set("spare", std::move(spare));
+    return node_.add_many(std::string(ir::kLoopBegin), operands, std::move(attrs));
   }
 
   /// In a branch that is not taken no iteration runs: it may be one that does not end.
