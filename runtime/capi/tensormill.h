@@ -85,7 +85,7 @@ void tm_package_destroy(tm_package* package);
 /* metadata.json. Lives as long as the package. */
 const char* tm_package_metadata(const tm_package* package);
 
-/* max_memory: bytes for the executor's buffers, 0 for the default limit. */
+/* max_memory: bytes for the executor's buffers, 0 for as many as the machine has. */
 int32_t tm_executor_create(tm_runtime* runtime, const tm_package* package, int64_t max_memory,
                            tm_executor** executor);
 void tm_executor_destroy(tm_executor* executor);

@@ -59,8 +59,11 @@ void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
   bind_plan(std::move(plan));
   refused_.reset();
   input_set_.assign(kept.size(), false);
+  // Their bytes alone: what waits for other inputs decides nothing here.
   for (size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i]) set_input(i, {kept[i]->dtype(), kept[i]->shape(), kept[i]->data()});
+    if (!kept[i]) continue;
+    const std::span<std::byte> target = input_bytes(i);
+    if (!target.empty()) std::memcpy(target.data(), kept[i]->data(), target.size());
   }
 }
 
@@ -115,13 +118,9 @@ std::vector<int64_t> GraphExecutor::dims_of(size_t index,
   return package::settled_dims(plans, dims, wanted);
 }
 
-bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
+void GraphExecutor::bind_wanted(size_t index, const std::vector<std::optional<int64_t>>& named,
+                                const std::vector<std::optional<int64_t>>& wanted) {
   const package::PlanSet& plans = package_->package().plans();
-  const std::vector<std::optional<int64_t>> named = named_dims(index, tensor);
-  std::vector<std::optional<int64_t>> wanted = refused_ ? wanted_ : named;
-  for (size_t at = 0; at < named.size(); ++at) {
-    if (named[at]) wanted[at] = named[at];
-  }
   const std::vector<int64_t> dims = dims_of(index, wanted);
   // What is set and loses its shape though no dim of it was named may get it back by an input that is to
   // come.
@@ -135,13 +134,23 @@ bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
     }
     if (input_set_[i] && i != index && follows && !is_named) lost.emplace(i, input_copy(i));
   }
+  bind_dims(dims);
+  for (auto& [input, copy] : lost) waiting_.insert_or_assign(input, std::move(copy));
+}
+
+bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
+  const std::vector<std::optional<int64_t>> named = named_dims(index, tensor);
+  std::vector<std::optional<int64_t>> wanted = refused_ ? wanted_ : named;
+  for (size_t at = 0; at < named.size(); ++at) {
+    if (named[at]) wanted[at] = named[at];
+  }
   const auto wait = [&] {
     waiting_.insert_or_assign(index, copy_of(tensor.dtype, tensor.shape, tensor.data));
     input_set_[index] = false;
     return false;
   };
   try {
-    bind_dims(dims);
+    bind_wanted(index, named, wanted);
   } catch (const Error& error) {
     // Beside what the other inputs were no plan takes it; what they are to be may be something else.
     if (names_all(named)) throw;
@@ -149,13 +158,19 @@ bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
     wanted_ = std::move(wanted);
     return wait();
   }
-  for (auto& [input, copy] : lost) waiting_.insert_or_assign(input, std::move(copy));
   waiting_.erase(index);
+  const std::vector<int64_t>& dims = bound_plan_->dims;
   for (size_t at = 0; at < dims.size(); ++at) {
     if (named[at].value_or(dims[at]) != dims[at]) return wait();
   }
   set_waiting();
   return true;
+}
+
+void GraphExecutor::retry_refused() {
+  if (!refused_ || refused_->code() != ErrorCode::kMemoryBudget) return;
+  bind_wanted(inputs().size(), wanted_, wanted_);
+  set_waiting();
 }
 
 void GraphExecutor::set_waiting() {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/no_room.h"
 #include "runtime/base/text.h"
 #include "runtime/exec/host_step.h"
 #include "runtime/memory/planner.h"
@@ -302,16 +303,27 @@ void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) c
 }
 
 size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options,
-                                    std::chrono::steady_clock::time_point start) {
+                                    std::chrono::steady_clock::time_point start,
+                                    const std::optional<LoopState>& state) {
   const Step& step = *bound_[step_index].step;
   if (options.cancel != nullptr && options.cancel->cancelled())
     throw_step_error(step_index, TM_CANCELLED, -1);
   if (options.deadline && std::chrono::steady_clock::now() >= *options.deadline) throw_late(step_index);
   const int64_t step_start = options.profile != nullptr ? nanoseconds_since(start) : 0;
-  LoopRunner& loop = loops_[loop_steps_.at(step_index)];
+  const size_t place = loop_steps_.at(step_index);
+  LoopRunner& loop = loops_[place];
+  const bool begins = step_index == loop.loop().begin;
   size_t next = 0;
   try {
-    next = step_index == loop.loop().begin ? loop.begin() : loop.end();
+    if (begins && state && state->loop == place) {
+      next = go_on_with(*state);
+    } else {
+      next = begins ? loop.begin() : loop.end();
+    }
+  } catch (NoRoom& error) {
+    if (!begins && loop.loop().outer < 0) full_loop_ = place;
+    error.add_context(origins_text(step));
+    throw;
   } catch (Error& error) {
     error.add_context(origins_text(step));
     throw;
@@ -387,14 +399,16 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
   }
 }
 
-void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options) {
+void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options,
+                              const std::optional<LoopState>& state) {
+  full_loop_.reset();
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
-  if (options.profile != nullptr) options.profile->clear();
+  if (options.profile != nullptr && !state) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < bound_.size();) {
     if (loop_steps_.count(i) != 0) {
-      i = run_loop_step(i, options, start);
+      i = run_loop_step(i, options, start, state);
       continue;
     }
     const size_t together = lease.workers() > 1 ? end_of_stretch(i) : i;

@@ -30,8 +30,9 @@ namespace tensormill::exec {
 
 struct ExecutorOptions {
   int max_threads = 1;  ///< most workers that a run will use; sizes the workers' workspaces
-  /// For arena and workspaces together, checked before anything is allocated: Error(kMemoryBudget).
-  int64_t memory_budget = int64_t{1} << 36;
+  /// For arena and workspaces together, checked before anything is allocated: Error(kMemoryBudget). An arena
+  /// is mapped without a reservation: past what the machine has the system would end the process instead.
+  int64_t memory_budget = memory::machine_memory();
 };
 
 /// When a step ran, in nanoseconds since the start of the run: in a loop when it did so first, and how long
@@ -103,8 +104,9 @@ public:
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
   /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
-  /// more of it alone, so that what it gives depends on the inputs alone; throws Error(kMemoryBudget) naming
-  /// the node where that is more than is allowed.
+  /// more of it alone, so that what it gives depends on the inputs alone; where the generic plan serves it,
+  /// and the loop is in no other, it goes on with what the iterations so far have left. Throws
+  /// Error(kMemoryBudget) naming the node where that is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
   /// Valid until the next run or the end of the executor.
@@ -125,6 +127,18 @@ private:
   };
 
   struct Stretch;
+  /// What the iterations of a loop have left, to go on from.
+  struct LoopState {
+    size_t loop = 0;  ///< its place in loops_
+    int64_t trip = 0;
+    std::vector<Tensor> carried, stacked;
+  };
+  /// Of the loop that has just lacked room for one more iteration; nothing where the run has to begin again.
+  std::optional<LoopState> state_of_full_loop() const;
+  /// Whether the plan that is bound now has a place for all of it, of the same steps as `before`.
+  bool holds(const LoopState& state, const package::BoundPlan& before) const;
+  /// The first step of the loop, where its iterations so far are `state`.
+  size_t go_on_with(const LoopState& state);
   /// Strings have the port's width.
   void set_fitted(size_t index, const TensorView& tensor);
 
@@ -133,7 +147,9 @@ private:
   void bind_loops();
   /// As bind_dims; lent inputs stay lent.
   void bind_room(const std::vector<int64_t>& dims);
-  void run_bound(parallel::ThreadPool& pool, const RunOptions& options);
+  /// `state`: of the iterations of a loop that are done.
+  void run_bound(parallel::ThreadPool& pool, const RunOptions& options,
+                 const std::optional<LoopState>& state);
   Tensor input_copy(size_t index) const;
   /// The free dims that the tensor as input `index` says.
   std::vector<std::optional<int64_t>> named_dims(size_t index, const TensorView& tensor) const;
@@ -141,13 +157,19 @@ private:
   bool names_all(const std::vector<std::optional<int64_t>>& named) const;
   /// The dims of a plan for what is wanted beside the other inputs: those that wait, or those that are set.
   std::vector<int64_t> dims_of(size_t index, const std::vector<std::optional<int64_t>>& wanted) const;
+  /// Binds the dims of a plan for what is wanted, of which `named` is what input `index` says; `index` past
+  /// all inputs for none.
+  void bind_wanted(size_t index, const std::vector<std::optional<int64_t>>& named,
+                   const std::vector<std::optional<int64_t>>& wanted);
   /// Whether the input has the tensor's shape now; else it waits for other inputs.
   bool bind_shape(size_t index, const TensorView& tensor);
+  /// There may be memory now for what was refused because there was none.
+  void retry_refused();
   void set_waiting();
   void check_set() const;
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
-                       std::chrono::steady_clock::time_point start);
+                       std::chrono::steady_clock::time_point start, const std::optional<LoopState>& state);
   /// Notes how long a step took, of one in a loop over all iterations.
   void note_time(const RunOptions& options, const StepTime& time) const;
   /// The end of the steps from `begin` on that are no steps of a loop.
@@ -179,6 +201,7 @@ private:
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_
+  std::optional<size_t> full_loop_;      ///< which is in no other and had no room for one more iteration
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   std::vector<bool> input_set_;

@@ -24,6 +24,8 @@ public:
   /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoRoom.
   size_t begin();
   size_t end();
+  /// Runs the first step where `trip` iterations are done and what they handed on is in its place.
+  size_t go_on(int64_t trip);
 
 private:
   struct Copy {
@@ -38,8 +40,10 @@ private:
     size_t bytes;
   };
 
+  void find_limit();
   size_t next_iteration(bool goes_on);
   size_t leave();
+  [[noreturn]] void lack_room() const;
 
   package::Loop loop_;
   const int64_t* max_trips_ = nullptr;

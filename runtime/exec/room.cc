@@ -1,6 +1,7 @@
 // Runs of packages with rooms: again with more of them where a run needs more.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/base/no_room.h"
 #include "runtime/exec/graph_executor.h"
@@ -54,16 +55,26 @@ public:
   bool empty() const { return dims_.empty(); }
 
   /// What the run goes on with that lacked room at `dims`; nothing where there is no more. The rooms that no
-  /// lack was of may be smaller than before, where the others take much memory.
-  std::optional<std::vector<int64_t>> more(const std::vector<int64_t>& dims, const NoRoom& error) {
+  /// lack was of may be smaller than before, where the others take much memory. `goes_on`: nothing that is
+  /// done is lost, so that less at a time is enough.
+  std::optional<std::vector<int64_t>> more(const std::vector<int64_t>& dims, const NoRoom& error,
+                                           bool goes_on) {
     std::vector<package::RoomWish> wishes;
     for (size_t i = 0; i < dims_.size(); ++i) {
       if ((error.rooms() >> i & 1) != 0)
         wishes.push_back({dims_[i], wanted_room(error, dims[dims_[i]], before_)});
     }
     if (++restarts_ > kMostRestarts) return std::nullopt;
-    std::optional<std::vector<int64_t>> next =
-        package::with_more_room(package_.package().plans(), dims, wishes);
+    const auto more_room = [&] {
+      return package::with_more_room(package_.package().plans(), dims, wishes,
+                                     goes_on ? package::kRoomGrowth / 2 : package::kRoomGrowth);
+    };
+    std::optional<std::vector<int64_t>> next = more_room();
+    if (!next && !package_.package().plans().generic) {
+      // What the largest of the package's rooms lacks is what there is to say.
+      for (package::RoomWish& wish : wishes) wish.wanted = 0;
+      next = more_room();
+    }
     if (!next) return std::nullopt;
     before_.reset();
     if (wishes.size() == 1) before_ = Lack{error, dims[wishes[0].dim]};
@@ -88,18 +99,103 @@ private:
 
 }  // namespace
 
+namespace {
+
+Tensor copy_of(const package::Buffer& buffer, const void* data) {
+  Tensor copy(buffer.dtype, buffer.shape);
+  if (copy.num_bytes() != 0) std::memcpy(copy.data(), data, copy.num_bytes());
+  return copy;
+}
+
+bool reaches(const Shape& shape, const Shape& other) {
+  bool does = shape.size() == other.size();
+  for (size_t d = 0; does && d < shape.size(); ++d) does = shape[d] >= other[d];
+  return does;
+}
+
+/// The tensor at the first places of a buffer that reaches as far along each axis; zeros are behind it.
+void place_at_first(const Tensor& tensor, const package::Buffer& buffer, std::byte* data) {
+  std::fill_n(data, buffer.bytes, std::byte{0});
+  const Shape& shape = tensor.shape();
+  if (tensor.num_elements() == 0) return;
+  // Axes behind which both are alike are moved as one.
+  size_t rows = shape.size();
+  size_t run = dtype_bytes(tensor.dtype()), step = run;
+  while (rows > 0) {
+    --rows;
+    run *= static_cast<size_t>(shape[rows]);
+    step *= static_cast<size_t>(buffer.shape[rows]);
+    if (shape[rows] != buffer.shape[rows]) break;
+  }
+  const auto* from = static_cast<const std::byte*>(tensor.data());
+  Shape index(rows, 0);
+  for (size_t moved = 0; moved < tensor.num_bytes(); moved += run) {
+    size_t at = 0;
+    for (size_t d = 0; d < rows; ++d)
+      at = at * static_cast<size_t>(buffer.shape[d]) + static_cast<size_t>(index[d]);
+    std::memcpy(data + at * step, from + moved, run);
+    for (size_t d = rows; d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<GraphExecutor::LoopState> GraphExecutor::state_of_full_loop() const {
+  if (!full_loop_ || bound_plan_->generic == nullptr) return std::nullopt;
+  const LoopRunner& runner = loops_[*full_loop_];
+  LoopState state{*full_loop_, runner.trip(), {}, {}};
+  const auto copies = [&](const std::vector<int32_t>& ids, std::vector<Tensor>& into) {
+    for (const int32_t id : ids)
+      into.push_back(copy_of(plan().buffers[static_cast<size_t>(id)], address(id)));
+  };
+  copies(runner.loop().carried, state.carried);
+  copies(runner.loop().stacked, state.stacked);
+  return state;
+}
+
+bool GraphExecutor::holds(const LoopState& state, const package::BoundPlan& before) const {
+  if (bound_plan_->generic != before.generic) return false;
+  const package::Loop& loop = loops_[state.loop].loop();
+  const auto all_reach = [&](const std::vector<int32_t>& ids, const std::vector<Tensor>& tensors) {
+    bool do_reach = true;
+    for (size_t i = 0; i < ids.size(); ++i)
+      do_reach = do_reach && reaches(plan().buffers[static_cast<size_t>(ids[i])].shape, tensors[i].shape());
+    return do_reach;
+  };
+  return all_reach(loop.carried, state.carried) && all_reach(loop.stacked, state.stacked);
+}
+
+size_t GraphExecutor::go_on_with(const LoopState& state) {
+  LoopRunner& runner = loops_[state.loop];
+  const auto place = [&](const std::vector<int32_t>& ids, const std::vector<Tensor>& tensors) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      place_at_first(tensors[i], plan().buffers[static_cast<size_t>(ids[i])],
+                     static_cast<std::byte*>(address(ids[i])));
+  };
+  place(runner.loop().carried, state.carried);
+  place(runner.loop().stacked, state.stacked);
+  return runner.go_on(state.trip);
+}
+
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
+  retry_refused();
   check_set();
   Rooms rooms(*package_, memory_budget_);
-  if (rooms.empty()) return run_bound(pool, options);
+  if (rooms.empty()) return run_bound(pool, options, std::nullopt);
   std::optional<std::vector<int64_t>> next = package_->first_room(dims());
   if (next) bind_room(*next);
   check_set();
+  std::optional<LoopState> state;
   for (;;) {
     try {
-      return run_bound(pool, options);
+      return run_bound(pool, options, state);
     } catch (const NoRoom& error) {
-      next = rooms.more(dims(), error);
+      state = state_of_full_loop();
+      const std::shared_ptr<const package::BoundPlan> before = bound_plan_;
+      next = rooms.more(dims(), error, state.has_value());
       if (!next) throw;
       try {
         bind_room(*next);
@@ -109,6 +205,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
       }
       // A plan that no compiler writes may have another shape of an input for each room.
       check_set();
+      if (state && !holds(*state, *before)) state.reset();
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "runtime/memory/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -9,6 +10,8 @@
 #include "runtime/base/error.h"
 
 namespace tensormill::memory {
+
+int64_t machine_memory() { return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE); }
 
 Arena::Arena(int64_t bytes) {
   if (bytes <= 0) return;

@@ -8,6 +8,9 @@
 
 namespace tensormill::memory {
 
+/// Bytes of memory that the machine has.
+int64_t machine_memory();
+
 class Arena {
 public:
   Arena() = default;

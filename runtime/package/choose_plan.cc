@@ -1,6 +1,8 @@
 #include "runtime/package/choose_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "runtime/base/error.h"
 
@@ -9,20 +11,22 @@ namespace tensormill::package {
 namespace {
 
 /// Calls visit(free dim, hole or null, extent of the plan) for each extent of an input that a free dim names.
+/// A plan has many more holes than its inputs have: they are looked at once.
 template <typename Visit>
 void for_each_named(const PlanSet& set, const GenericPlan& generic, const Visit& visit) {
   const ExecPlan& plan = generic.plan;
+  std::map<std::pair<int32_t, int32_t>, const PlanHole*> holes;  // of inputs, by buffer and position
+  for (const PlanHole& hole : generic.buffer_holes) {
+    if (plan.buffers[static_cast<size_t>(hole.owner)].kind == BufferKind::kInput)
+      holes.emplace(std::pair(hole.owner, hole.position), &hole);
+  }
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     for (size_t position = 0; position < set.input_shapes[i].size(); ++position) {
       const auto* name = std::get_if<std::string>(&set.input_shapes[i][position]);
       if (name == nullptr) continue;
       const auto dim = std::find(set.free_dims.begin(), set.free_dims.end(), *name) - set.free_dims.begin();
-      const auto hole = std::find_if(generic.buffer_holes.begin(), generic.buffer_holes.end(),
-                                     [&](const PlanHole& candidate) {
-                                       return candidate.owner == plan.inputs[i].buffer &&
-                                              static_cast<size_t>(candidate.position) == position;
-                                     });
-      visit(static_cast<size_t>(dim), hole == generic.buffer_holes.end() ? nullptr : &*hole,
+      const auto hole = holes.find({plan.inputs[i].buffer, static_cast<int32_t>(position)});
+      visit(static_cast<size_t>(dim), hole == holes.end() ? nullptr : hole->second,
             std::get<int64_t>(plan.inputs[i].shape[position]));
     }
   }

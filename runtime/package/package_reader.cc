@@ -151,19 +151,22 @@ LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<c
 
 namespace {
 
-/// The first generic plan that takes the dims; what the first of all says where none does.
-ExecPlan instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims) {
+/// Binds the first generic plan that takes the dims; what the first of all says where none does.
+void instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims, BoundPlan& bound) {
   std::optional<Error> refused;
   for (const GenericPlan* generic : plans_taking(plans, dims)) {
     try {
-      return instantiate(*generic, dims);
+      bound.plan = instantiate(*generic, dims);
+      bound.generic = generic;
+      return;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kMemoryBudget) throw;
       if (!refused) refused = error;
     }
   }
   if (refused) throw Error(*refused);
-  return instantiate(*plans.generic, dims);
+  bound.plan = instantiate(*plans.generic, dims);
+  bound.generic = &*plans.generic;
 }
 
 }  // namespace
@@ -178,7 +181,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
     bound->plan = variant->plan;
   } else if (plans.generic) {
     bound->is_generic = true;
-    bound->plan = instantiate_any(plans, dims);
+    instantiate_any(plans, dims, *bound);
   } else {
     throw Error(ErrorCode::kInvalidTensor, "the package has no plan for these shapes; it was compiled for " +
                                                std::to_string(plans.variants.size()) + " shapes alone");
@@ -191,11 +194,22 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
 
 std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>& dims) const {
   constexpr size_t kKept = 32;
-  const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(bound_.begin(), bound_.end(),
-                                  [&](const auto& candidate) { return candidate->dims == dims; });
-  std::shared_ptr<const BoundPlan> result = known == bound_.end() ? make_plan(dims) : *known;
-  if (known != bound_.end()) bound_.erase(known);
+  const auto known = [&] {
+    return std::find_if(bound_.begin(), bound_.end(),
+                        [&](const auto& candidate) { return candidate->dims == dims; });
+  };
+  std::unique_lock lock(mutex_);
+  std::shared_ptr<const BoundPlan> result;
+  if (known() == bound_.end()) {
+    // Nobody who needs another plan waits for this one to be made.
+    lock.unlock();
+    result = make_plan(dims);
+    lock.lock();
+  }
+  if (const auto found = known(); found != bound_.end()) {
+    result = *found;
+    bound_.erase(found);
+  }
   if (bound_.size() == kKept) bound_.erase(bound_.begin());
   bound_.push_back(result);
   return result;

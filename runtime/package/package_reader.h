@@ -61,6 +61,7 @@ private:
 struct BoundPlan {
   std::vector<int64_t> dims;  ///< of the free dims; empty for a fixed package
   bool is_generic = false;
+  const GenericPlan* generic = nullptr;  ///< of the package, which `plan` is bound of, if any
   ExecPlan plan;
   MemoryPlan memory;
   std::vector<tm_kernel> kernels;  ///< by step; null when the step is not a kernel

@@ -1,6 +1,7 @@
 #include "runtime/package/plan_memory.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/base/error.h"
 #include "runtime/memory/planner.h"
@@ -30,6 +31,7 @@ public:
 
   MemoryPlan run() {
     find_lives();
+    for (const Loop& loop : loops_) share_carried(loop);
     request_buffers();
     find_hints();
     MemoryPlan result;
@@ -93,6 +95,63 @@ private:
     for (const int32_t buffer : loop.stacked) life(buffer).first = std::min(life(buffer).first, begin);
   }
 
+  /// What an iteration hands on is made in the place of what it was handed, where nothing reads that after.
+  void share_carried(const Loop& loop) {
+    for (size_t i = 0; i < loop.carried.size(); ++i) {
+      const int32_t carried = loop.carried[i], next = loop.next[i];
+      const bool is_once = std::count(loop.next.begin(), loop.next.end(), next) == 1;
+      if (!is_once || !is_whole_temp(carried) || !is_whole_temp(next) || is_shared(carried) ||
+          is_shared(next))
+        continue;
+      if (life(carried).first != static_cast<int64_t>(loop.begin) ||
+          life(carried).last != static_cast<int64_t>(loop.end) ||
+          life(next).last != static_cast<int64_t>(loop.end) || life(next).first <= life(carried).first)
+        continue;
+      if (may_replace(loop, carried, next)) same_block_.emplace(next, carried);
+    }
+  }
+
+  bool is_shared(int32_t buffer) const {
+    return std::any_of(same_block_.begin(), same_block_.end(),
+                       [&](const auto& shared) { return shared.first == buffer || shared.second == buffer; });
+  }
+
+  /// Whether the step that makes `next` is the last of the body to read `carried`, if it does: in place then.
+  bool may_replace(const Loop& loop, int32_t carried, int32_t next) const {
+    const auto made = static_cast<size_t>(lives_[static_cast<size_t>(next)].first);
+    const Step& maker = plan_.steps[made];
+    // A body inside of this one would be gone through again.
+    for (const Loop& other : loops_) {
+      if (other.begin > loop.begin && other.begin <= made && made <= other.end) return false;
+    }
+    if (made >= loop.end || !writes(maker, next)) return false;
+    for (size_t i = loop.begin + 1; i <= loop.end; ++i) {
+      const Step& step = plan_.steps[i];
+      const auto reads = [&](int32_t id) { return root_buffer(plan_, id) == carried; };
+      if (i != made && i > made && std::any_of(step.args.begin(), step.args.end(), reads)) return false;
+      if (i < made && writes(step, carried)) return false;
+    }
+    return !used_otherwise(maker, carried, position_in_place(maker, carried, next));
+  }
+
+  /// Whether the step writes the buffer, whole, and does not read it.
+  bool writes(const Step& step, int32_t buffer) const {
+    size_t written = 0, all = 0;
+    for (const int32_t position : step.outputs) written += step.args[static_cast<size_t>(position)] == buffer;
+    for (const int32_t id : step.args) all += root_buffer(plan_, id) == buffer;
+    return written == 1 && all == 1;
+  }
+
+  /// Where the step reads what it may overwrite with `target`; -1 where it does not.
+  static int32_t position_in_place(const Step& step, int32_t source, int32_t target) {
+    for (const InPlace& pair : step.in_place) {
+      if (step.args[static_cast<size_t>(pair.output)] == target &&
+          step.args[static_cast<size_t>(pair.input)] == source)
+        return pair.input;
+    }
+    return -1;
+  }
+
   int32_t add_block(const BlockRequest& request) {
     requests_.push_back(request);
     return static_cast<int32_t>(requests_.size()) - 1;
@@ -102,9 +161,11 @@ private:
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& buffer = plan_.buffers[i];
       if (buffer.kind == BufferKind::kView || buffer.kind == BufferKind::kConstant) continue;
-      if (lives_[i].first < 0) continue;
+      if (lives_[i].first < 0 || same_block_.count(static_cast<int32_t>(i)) != 0) continue;
       block_[i] = add_block({buffer.bytes, lives_[i].first, lives_[i].last});
     }
+    for (const auto& [next, carried] : same_block_)
+      block_[static_cast<size_t>(next)] = block_[static_cast<size_t>(carried)];
   }
 
   /// A hint holds for whole root buffers only: a view's bytes belong to others too.
@@ -137,6 +198,7 @@ private:
   const std::vector<Loop> loops_;
   std::vector<Life> lives_;
   std::vector<int32_t> block_;
+  std::map<int32_t, int32_t> same_block_;  ///< what a loop hands on -> what it was handed
   std::vector<BlockRequest> requests_;
   std::vector<ReuseHint> hints_;
 };

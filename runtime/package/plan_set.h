@@ -90,11 +90,14 @@ struct RoomWish {
   size_t dim = 0;
   int64_t wanted = 0;
 };
+/// How many times as much room there is next where it is not known how much is wanted.
+inline constexpr int64_t kRoomGrowth = 4;
 /// `dims` with the least rooms of those wished for that the set has a plan for: a variant's that are not much
-/// larger than what is wanted, else of the generic plan as much, or four times the room. Nothing where there
-/// is none.
+/// larger than what is wanted, else of the generic plan as much, or `growth` times the room. Nothing where
+/// there is none.
 std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std::vector<int64_t>& dims,
-                                                   const std::vector<RoomWish>& wishes);
+                                                   const std::vector<RoomWish>& wishes,
+                                                   int64_t growth = kRoomGrowth);
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
 /// that has the same values, or a dim without a name.
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs);

@@ -57,15 +57,14 @@ constexpr int64_t kLeastRoom = 64;
 }  // namespace
 
 std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std::vector<int64_t>& dims,
-                                                   const std::vector<RoomWish>& wishes) {
-  constexpr int64_t kGrowth = 4;
+                                                   const std::vector<RoomWish>& wishes, int64_t growth) {
   std::vector<int64_t> least = dims, more = dims;
   bool is_known = true;
   for (const RoomWish& wish : wishes) {
     const int64_t room = dims[wish.dim];
     is_known = is_known && wish.wanted > room;
     least[wish.dim] = std::max(wish.wanted, room + 1);
-    more[wish.dim] = wish.wanted > room ? in_steps(wish.wanted) : std::max(kLeastRoom, room * kGrowth);
+    more[wish.dim] = wish.wanted > room ? in_steps(wish.wanted) : std::max(kLeastRoom, room * growth);
   }
   if (wishes.empty()) return std::nullopt;
   if (const auto variant = variant_of(set, room_dims(set), least, is_known && set.generic)) return variant;

@@ -1,8 +1,11 @@
 #include "runtime/package/choose_plan.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "runtime/exec/graph_executor.h"
 #include "tests/expect_error.h"
@@ -76,12 +79,12 @@ PlanSet plan_set() {
   return set;
 }
 
-exec::GraphExecutor executor_of(const PlanSet& set) {
+exec::GraphExecutor executor_of(const PlanSet& set, int64_t memory = exec::ExecutorOptions().memory_budget) {
   Archive archive;
   archive.params.assign(64, '\0');
   archive.plans = set;
   archive.plan = set.generic->plan;
-  return exec::GraphExecutor(load_archive(archive.bytes()));
+  return exec::GraphExecutor(load_archive(archive.bytes()), {.memory_budget = memory});
 }
 
 void set_rows(exec::GraphExecutor& executor, const char* name, int64_t rows, float value) {
@@ -127,6 +130,71 @@ TEST(ChoosePlan, InputsComeInAnyOrder) {
   set_rows(executor, "x", 5, 2);
   set_rows(executor, "y", 4, 30);
   expect_error(ErrorCode::kInvalidTensor, "follows from them as 5", [&] { executor.run(pool); });
+}
+
+TEST(ChoosePlan, ARefusalIsOfWhatIsSetNow) {
+  constexpr int64_t kRows = 10000;
+  PlanSet set = plan_set();
+  // A third input, which keeps its shape.
+  const auto add_input = [](ExecPlan& plan) {
+    plan.buffers.push_back({"w", BufferKind::kInput, DType::kFloat32, {8}, 32, -1, 0, 0});
+    plan.inputs.push_back(
+        {"w", DType::kFloat32, {Dim(int64_t{8})}, static_cast<int32_t>(plan.buffers.size()) - 1});
+  };
+  set.input_shapes.push_back({Dim(int64_t{8})});
+  add_input(set.generic->plan);
+  for (GenericPlan& special : set.special) add_input(special.plan);
+  parallel::ThreadPool pool(1);
+  // Enough for x and z of so many rows, not for y as well.
+  exec::GraphExecutor executor = executor_of(set, kRows * 32 * 5 / 2);
+  const std::vector<float> w(8, 1.0f);
+  executor.set_input("w", {DType::kFloat32, {8}, w.data()});
+  set_rows(executor, "y", kRows, 30);
+  set_rows(executor, "x", kRows, 2);
+  expect_error(ErrorCode::kMemoryBudget, "bytes", [&] { executor.run(pool); });
+  // Neither what y was before nor that it was refused is left.
+  set_rows(executor, "y", 1, 30);
+  executor.run(pool);
+  EXPECT_EQ(executor.copy_output(0).shape(), (Shape{kRows, 8}));
+  EXPECT_EQ(executor.copy_output(0).values<float>()[0], 32.0f);
+}
+
+/// Bytes that the process may still map; at its end as many as before.
+class MemoryLimit {
+public:
+  explicit MemoryLimit(uint64_t bytes) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit now = before_;
+    now.rlim_cur = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + bytes;
+    ::setrlimit(RLIMIT_AS, &now);
+  }
+  ~MemoryLimit() { ::setrlimit(RLIMIT_AS, &before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+private:
+  rlimit before_{};
+};
+
+TEST(ChoosePlan, WhatWasRefusedForMemoryIsTriedAgainByARun) {
+  constexpr int64_t kRows = int64_t{1} << 20;
+  constexpr uint64_t kBytes = kRows * 32;
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor = executor_of(plan_set());
+  set_rows(executor, "x", 3, 2);
+  set_rows(executor, "y", kRows, 30);
+  const Tensor x = Tensor::from<float>({kRows, 8}, std::vector<float>(kRows * 8, 2));
+  {
+    // Enough for a copy of x, not for both inputs and the output.
+    const MemoryLimit limit(2 * kBytes);
+    executor.set_input("x", {x.dtype(), x.shape(), x.data()});
+    expect_error(ErrorCode::kMemoryBudget, "arena", [&] { executor.run(pool); });
+  }
+  executor.run(pool);
+  EXPECT_EQ(executor.copy_output(0).shape(), (Shape{kRows, 8}));
+  EXPECT_EQ(executor.copy_output(0).values<float>()[0], 2.0f);
 }
 
 TEST(ChoosePlan, ADimMayBeOneBesideWhatItFollowsFrom) {

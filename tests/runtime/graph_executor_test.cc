@@ -161,6 +161,13 @@ TEST(GraphExecutor, BudgetIsCheckedBeforeAllocation) {
                [&] { GraphExecutor executor(loaded, {.max_threads = 1, .memory_budget = 1 << 20}); });
 }
 
+TEST(GraphExecutor, NoMoreMemoryIsAllowedThanTheMachineHas) {
+  const int64_t rows = memory::machine_memory() / 64 + 1;  // of two buffers
+  ASSERT_GT(rows, 0);
+  const auto loaded = load_archive(relu_add_archive(rows).bytes());
+  expect_error(ErrorCode::kMemoryBudget, "are allowed", [&] { GraphExecutor executor(loaded); });
+}
+
 TEST(GraphExecutor, DeadlineAndCancelStopARun) {
   parallel::ThreadPool pool(1);
   GraphExecutor executor(load_archive(relu_add_archive().bytes()));

@@ -158,8 +158,8 @@ TEST(Loops, RunAgainWithMoreRoom) {
   Tensor lent = Tensor::from<float>({1, 8}, x);
   set(executor, 0, std::vector<float>(8, 100.0f));
   executor.lend_input(1, lent.data());
-  const std::map<int64_t, int64_t> rooms = {{0, 4},   {4, 4},    {5, 9},      {9, 9},
-                                            {10, 64}, {65, 256}, {1000, 1024}};
+  // No condition ends the loop: the room is for as many iterations as it is told, or up to an eighth more.
+  const std::map<int64_t, int64_t> rooms = {{0, 4}, {4, 4}, {5, 9}, {9, 9}, {10, 10}, {65, 72}, {1000, 1024}};
   for (const auto& [m, room] : rooms) {
     executor.set_input("m", {DType::kInt64, {1}, &m});
     executor.run(pool);
@@ -184,12 +184,59 @@ TEST(Loops, GrowTheRoomThatIsTheirsAlone) {
     plan->steps.back().attributes = R"({"carried":1,"condition":0,"grows":2,"loop":0})";
   parallel::ThreadPool pool(1);
   exec::GraphExecutor executor(load_archive(archive.bytes()));
-  const std::map<int64_t, std::vector<int64_t>> rooms = {{3, {4, 4}}, {10, {4, 64}}, {65, {4, 256}}};
+  const std::map<int64_t, std::vector<int64_t>> rooms = {{3, {4, 4}}, {10, {4, 10}}, {65, {4, 72}}};
   for (const auto& [m, dims] : rooms) {
     set(executor, m, std::vector<float>(8, 1.0f));
     executor.run(pool);
     EXPECT_EQ(executor.dims(), dims) << m;
     EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], m);
+  }
+}
+
+/// The generic plan alone, of a loop that ends with the first flag that is false.
+Archive flagged_archive(int64_t most) {
+  Archive archive = roomy_archive();
+  ExecPlan& plan = archive.plans->generic->plan;
+  plan.buffers[kM] = buffer("flags", BufferKind::kInput, DType::kBool, {most, 1});
+  plan.inputs[0] = {"flags", DType::kBool, {Dim(most), Dim(int64_t{1})}, kM};
+  const auto flag = static_cast<int32_t>(plan.buffers.size());
+  plan.buffers.push_back(buffer("flag", BufferKind::kTemp, DType::kBool, {1}));
+  plan.steps[1] = loop_step("loop_begin", {kX, kM, kIteration, kCarried, flag}, 3,
+                            R"({"carried":1,"condition":0,"loop":0,"max_trips":0})");
+  plan.steps[4] = loop_step("loop_end", {kIteration, flag, kSum, kOther, kFinal, kAll, kTrips}, 3,
+                            R"({"carried":1,"condition":1,"loop":0})");
+  archive.plans->variants.clear();
+  archive.plans->input_shapes[0] = plan.inputs[0].shape;
+  archive.plan = plan;
+  return archive;
+}
+
+TEST(Loops, GoOnWithMoreRoomWhereAConditionEndsThem) {
+  constexpr int64_t kMost = 1000;
+  parallel::ThreadPool pool(1);
+  exec::GraphExecutor executor(load_archive(flagged_archive(kMost).bytes()));
+  const std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4};
+  executor.set_input("x", {DType::kFloat32, {1, 8}, x.data()});
+  // Twice the room each time, as nothing is done again, or for all that may come where that is not much more.
+  const std::map<int64_t, int64_t> rooms = {{1, 64},    {64, 64},    {65, 128},   {129, 256},
+                                            {256, 256}, {257, 1024}, {1000, 1024}};
+  for (const auto& [trips, room] : rooms) {
+    Tensor flags(DType::kBool, {kMost, 1});
+    for (int64_t i = 0; i < kMost; ++i) flags.set_element_int(i, i + 1 < trips ? 1 : 0);
+    executor.set_input("flags", {flags.dtype(), flags.shape(), flags.data()});
+    std::vector<exec::StepTime> profile;
+    executor.run(pool, {.profile = &profile});
+    EXPECT_EQ(executor.dims(), (std::vector<int64_t>{room})) << trips;
+    EXPECT_EQ(profile.size(), 5u);
+    const Tensor y = executor.copy_output(0), all = executor.copy_output(1), count = executor.copy_output(2);
+    EXPECT_EQ(count.values<int64_t>()[0], trips);
+    for (size_t i = 0; i < 8; ++i) {
+      const float w = static_cast<float>(i + 1);
+      EXPECT_EQ(y.values<float>()[i], x[i] + static_cast<float>(trips) * w);
+      for (size_t row = 0; row < static_cast<size_t>(room); ++row)
+        EXPECT_EQ(all.values<float>()[row * 8 + i],
+                  static_cast<int64_t>(row) < trips ? std::max(x[i], 0.0f) + w : 0.0f);
+    }
   }
 }
 
@@ -213,8 +260,12 @@ TEST(FreeDims, RefuseShapesThatAPlanNamesAndDoesNotHave) {
 TEST(Loops, NameTheirNodeWhereMoreRoomIsNotAllowed) {
   parallel::ThreadPool pool(1);
   exec::GraphExecutor executor(load_archive(roomy_archive().bytes()), {.memory_budget = 100 * 1024});
+  set(executor, 1 << 20, std::vector<float>(8, 1.0f));
+  expect_error(ErrorCode::kMemoryBudget, "node \"the loop\": the loop has more than 4 iterations",
+               [&] { executor.run(pool); });
+  // More than any room can be.
   set(executor, int64_t{1} << 60, std::vector<float>(8, 1.0f));
-  expect_error(ErrorCode::kMemoryBudget, "node \"the loop\": the loop has more than 1024 iterations",
+  expect_error(ErrorCode::kTensorData, "node \"the loop\": the loop has more than 4 iterations",
                [&] { executor.run(pool); });
   set(executor, 3, std::vector<float>(8, 1.0f));
   executor.run(pool);
@@ -395,10 +446,33 @@ TEST(Loops, KeepWhatIterationsRead) {
     const int64_t to_b = from_b + plan.buffers[static_cast<size_t>(b)].bytes;
     return from_a < to_b && from_b < to_a;
   };
-  for (const int32_t kept : {kX, kPositive, kCarried, kIteration, kAll}) {
+  for (const int32_t kept : {kX, kPositive, kIteration, kAll}) {
     for (const int32_t other : {kSum, kOther}) EXPECT_FALSE(overlap(kept, other)) << kept << " " << other;
   }
+  EXPECT_FALSE(overlap(kCarried, kOther));
   EXPECT_FALSE(overlap(kAll, kPositive));
+}
+
+TEST(Loops, HandOnInPlaceWhatNothingReadsAfter) {
+  const auto offsets = [](const ExecPlan& plan) { return plan_memory(plan).offsets; };
+  const std::vector<int64_t> kept = offsets(counting_plan());
+  EXPECT_EQ(kept[kSum], kept[kCarried]);
+  // The step may not write where it reads.
+  ExecPlan plan = counting_plan();
+  plan.steps[2].in_place.clear();
+  EXPECT_NE(offsets(plan)[kSum], offsets(plan)[kCarried]);
+  // Another step reads what was handed on after it, or before.
+  plan = counting_plan();
+  plan.steps[3].args[0] = kCarried;
+  plan.steps[3].in_place.clear();
+  EXPECT_NE(offsets(plan)[kSum], offsets(plan)[kCarried]);
+  std::swap(plan.steps[2], plan.steps[3]);
+  EXPECT_EQ(offsets(plan)[kSum], offsets(plan)[kCarried]);
+  // What is handed on crosswise is read at the loop's end.
+  Archive crosswise = exchanging_archive(true);
+  crosswise.plan.params_bytes = static_cast<int64_t>(crosswise.params.size());
+  const std::vector<int64_t> apart = offsets(crosswise.plan);
+  EXPECT_NE(apart[4], apart[5]);
 }
 
 }  // namespace
