@@ -144,7 +144,11 @@ public:
     for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
     for (const ir::ShapedGraph* sample : {samples.front(), samples.back()})
       compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
-    for (const ir::ShapedGraph* small : points.small) small_.emplace(small->dims, small);
+    // Of no elements it does not matter what they are made of.
+    for (const ir::ShapedGraph* small : points.small) {
+      if (std::find(small->dims.begin(), small->dims.end(), 0) == small->dims.end())
+        small_.emplace(small->dims, small);
+    }
   }
 
   /// Whether the plan can be bound to the check's dims, and its outputs and, as far as they are known, its
@@ -305,22 +309,31 @@ bool has_less(const Points& points, const std::vector<int64_t>& dims, int64_t le
   return false;
 }
 
-/// Where points below the samples are refused, these are samples, too: extents may end or start there. First
-/// all of them, then without extents of 1, which hide what broadcasts; where neither has one form, without.
+/// Where points below the samples are refused, these are samples, too: extents may end or start there. All of
+/// them, then without extents of 0, then without those of 1, which hide what broadcasts; of several that have
+/// one form the one that refuses least.
 Generalized generalize_all(const Points& points, const CompileOptions& options) {
   const std::vector<const ir::ShapedGraph*>& samples = points.samples;
   Generalized result = generalize(points, samples, options);
-  for (const int64_t least : {1, 2}) {
+  size_t before = samples.size();
+  for (const int64_t least : {0, 1, 2}) {
     std::vector<const ir::ShapedGraph*> more = samples;
     for (const ir::ShapedGraph* small : points.small) {
       if (!has_less(points, small->dims, least)) more.push_back(small);
     }
-    if (result.refused.empty() || more.size() == samples.size()) break;
+    const auto has_elements = [](const std::vector<int64_t>& dims) {
+      return std::find(dims.begin(), dims.end(), 0) == dims.end();
+    };
+    if (!std::any_of(result.refused.begin(), result.refused.end(), has_elements) &&
+        (least > 0 || result.refused.empty()))
+      break;
+    if (more.size() == before || more.size() == samples.size()) continue;
+    before = more.size();
     // The last one is verified: a large one.
     std::swap(more[samples.size() - 1], more.back());
     try {
       Generalized other = generalize(points, more, options);
-      if (other.refused.size() < result.refused.size()) return other;
+      if (other.refused.size() < result.refused.size()) result = std::move(other);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported) throw;
     }
@@ -456,7 +469,15 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
   GenericCompiler compiler(options, backend, verifies);
-  compiler.add(variants);
+  try {
+    compiler.add(variants);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotSupported || !variants.graphs.empty()) throw;
+    std::string dims;
+    for (const std::string& dim : variants.free_dims) dims += (dims.empty() ? "" : ", ") + dim;
+    throw Error(error.code(), error.message() + "; without a plan for all extents of " + dims +
+                                  ", give shape_buckets, or bind them with input_shapes");
+  }
   for (const ir::SampleSet& set : variants.special) compiler.add_special(set);
   return compiler.take();
 }

@@ -372,70 +372,6 @@ const DimFormula* DimFitter::find_known(const std::vector<int64_t>& values) cons
   return found != known_.end() && found->second && varies(values) ? &*found->second : nullptr;
 }
 
-/// What concatenation makes of extents, and slicing of a whole and a part: an extent that was found before,
-/// and a number, another one, or, of which `dims` has more than one, anything over fewer dims.
-std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values,
-                                             const std::vector<size_t>& dims) {
-  for (const bool of_fewer : {false, true}) {
-    for (const auto& [part, formula] : known_) {
-      if (!formula || !varies(part)) continue;
-      for (const int64_t sign : {1, -1}) {
-        std::vector<int64_t> rest = values;
-        for (size_t s = 0; s < rest.size(); ++s) rest[s] -= sign * part[s];
-        if (!varies(rest)) return sum_of({rest[0], {}}, *formula, sign);
-        if (const DimFormula* other = find_known(rest)) return sum_of(*other, *formula, sign);
-        if (!of_fewer || dims_of(rest).size() >= dims.size()) continue;
-        if (const std::optional<DimFormula> other = fit(rest)) return sum_of(*other, *formula, sign);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// A quotient, another extent or a number, times an extent: what reshaping makes of sums.
-std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
-  const auto divided = [&](const auto& by) -> const DimFormula* {
-    std::vector<int64_t> rest = values;
-    for (size_t s = 0; s < rest.size(); ++s) {
-      const int64_t divisor = by(samples_[s]);
-      if (divisor == 0 || rest[s] % divisor != 0) return nullptr;
-      rest[s] /= divisor;
-    }
-    return find_known(rest);
-  };
-  for (const std::set<DimTerm>& terms : terms_) {
-    for (const DimTerm& term : terms) {
-      const DimFormula* rest =
-          divided([&](const std::vector<int64_t>& sample) { return evaluate(term, sample); });
-      if (rest == nullptr) continue;
-      DimFormula formula = *rest;
-      for (DimProduct& product : formula.products) product.factors.push_back(term);
-      if (formula.offset != 0) formula.products.push_back({formula.offset, {term}});
-      formula.offset = 0;
-      return formula;
-    }
-  }
-  for (const auto& [part, found] : known_) {
-    if (!found || !varies(part)) continue;
-    const DimFormula& formula = *found;
-    const DimFormula* rest =
-        divided([&](const std::vector<int64_t>& sample) { return evaluate(formula, sample); });
-    if (rest != nullptr) return product_of(formula, *rest);
-  }
-  int64_t common = 0;
-  for (const int64_t value : values) common = std::gcd(common, value);
-  for (int64_t factor = 2; factor <= common; ++factor) {
-    if (common % factor != 0) continue;
-    const DimFormula* rest = divided([&](const std::vector<int64_t>&) { return factor; });
-    if (rest == nullptr) continue;
-    DimFormula formula = *rest;
-    formula.offset *= factor;
-    for (DimProduct& product : formula.products) product.scale *= factor;
-    return formula;
-  }
-  return std::nullopt;
-}
-
 std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   TM_CHECK(values.size() == samples_.size(), "one value a sample");
   if (const auto found = known_.find(values); found != known_.end()) return found->second;
@@ -456,6 +392,7 @@ std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values
   if (some.size() == values.size()) return fit(values);
   if (some.empty()) return std::nullopt;
   if (!varies(some)) return DimFormula{some[0], {}};
+  if (std::optional<DimFormula> formula = fit_slice(values, counts)) return formula;
   for (const auto& [extents, formula] : known_) {
     bool holds = formula.has_value();
     for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s];
@@ -471,6 +408,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   const std::vector<size_t> dims = dims_of(values);
   std::optional<DimFormula> formula = fit_ratio(values, dims);
   if (!formula) formula = fit_other_ratio(values, dims);
+  if (!formula && (dims.size() != 1 || !fit_line(dims[0], values))) formula = fit_slice(values, {});
   if (formula) return formula;
   if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {

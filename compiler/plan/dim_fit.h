@@ -14,6 +14,13 @@
 
 namespace tensormill::plan {
 
+/// Along one axis a model's slice from `start` on up to `end`, as the standard says both, of what has the
+/// extent: one value a sample each.
+struct SliceFact {
+  std::vector<int64_t> extent, start, end;
+  int64_t step = 1;
+};
+
 class DimFitter {
 public:
   /// `samples`: values of the free dims, one row a sample. `factors`: by what the model multiplies extents
@@ -22,6 +29,9 @@ public:
 
   /// One more factor, the float32 quotient of two numbers; nothing happens where one of them has no formula.
   void add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down);
+
+  /// What an axis that ends before one of its places makes of a slice is told from those, not from samples.
+  void add_slice(SliceFact slice);
 
   /// A formula over one dim, a product of such as were found before, or the sum, difference or product of two
   /// extents that were, the sum of one and a number, of one and a formula of fewer dims, or of a formula of
@@ -69,11 +79,20 @@ private:
   std::optional<DimFormula> fit_sum_apart(const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_multiple_of_fewer(const std::vector<int64_t>& values,
                                                   const std::vector<size_t>& dims);
+  std::optional<DimFormula> fit_slice(const std::vector<int64_t>& values, const std::vector<bool>& counts);
+  std::optional<DimFormula> bounded(const DimFormula& of, int64_t least, int64_t most);
+  std::optional<DimFormula> derived_dim(const DerivedExtent& extent);
+  std::optional<DimFormula> lesser(const DimFormula& a, const DimFormula& b);
+  std::optional<DimFormula> place_in(const SliceFact& slice, const std::vector<int64_t>& places, int64_t least);
+  std::optional<DimFormula> start_of(const SliceFact& slice);
+  std::optional<DimFormula> extent_of(const SliceFact& slice);
   const DimFormula* find_known(const std::vector<int64_t>& values) const;
 
   std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents
   std::vector<float> factors_;
   std::vector<ExtentRatio> ratios_;
+  std::vector<SliceFact> slices_;
+  std::set<size_t> open_slices_;  ///< that are being looked at
   std::vector<DerivedExtent> derived_;
   std::vector<size_t> derived_of_;  ///< by derived extent: the free dim that decides it
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;

@@ -1,11 +1,76 @@
 // What is a sum or a product of several dims, and what of it ends at a bound or where another extent ends.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/dim_fit.h"
 
 namespace tensormill::plan {
+
+/// What concatenation makes of extents, and slicing of a whole and a part: an extent that was found before,
+/// and a number, another one, or, of which `dims` has more than one, anything over fewer dims.
+std::optional<DimFormula> DimFitter::fit_sum(const std::vector<int64_t>& values,
+                                             const std::vector<size_t>& dims) {
+  for (const bool of_fewer : {false, true}) {
+    for (const auto& [part, formula] : known_) {
+      if (!formula || !varies(part)) continue;
+      for (const int64_t sign : {1, -1}) {
+        std::vector<int64_t> rest = values;
+        for (size_t s = 0; s < rest.size(); ++s) rest[s] -= sign * part[s];
+        if (!varies(rest)) return sum_of({rest[0], {}}, *formula, sign);
+        if (const DimFormula* other = find_known(rest)) return sum_of(*other, *formula, sign);
+        if (!of_fewer || dims_of(rest).size() >= dims.size()) continue;
+        if (const std::optional<DimFormula> other = fit(rest)) return sum_of(*other, *formula, sign);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// A quotient, another extent or a number, times an extent: what reshaping makes of sums.
+std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
+  const auto divided = [&](const auto& by) -> const DimFormula* {
+    std::vector<int64_t> rest = values;
+    for (size_t s = 0; s < rest.size(); ++s) {
+      const int64_t divisor = by(samples_[s]);
+      if (divisor == 0 || rest[s] % divisor != 0) return nullptr;
+      rest[s] /= divisor;
+    }
+    return find_known(rest);
+  };
+  for (const std::set<DimTerm>& terms : terms_) {
+    for (const DimTerm& term : terms) {
+      const DimFormula* rest =
+          divided([&](const std::vector<int64_t>& sample) { return evaluate(term, sample); });
+      if (rest == nullptr) continue;
+      DimFormula formula = *rest;
+      for (DimProduct& product : formula.products) product.factors.push_back(term);
+      if (formula.offset != 0) formula.products.push_back({formula.offset, {term}});
+      formula.offset = 0;
+      return formula;
+    }
+  }
+  for (const auto& [part, found] : known_) {
+    if (!found || !varies(part)) continue;
+    const DimFormula& formula = *found;
+    const DimFormula* rest =
+        divided([&](const std::vector<int64_t>& sample) { return evaluate(formula, sample); });
+    if (rest != nullptr) return product_of(formula, *rest);
+  }
+  int64_t common = 0;
+  for (const int64_t value : values) common = std::gcd(common, value);
+  for (int64_t factor = 2; factor <= common; ++factor) {
+    if (common % factor != 0) continue;
+    const DimFormula* rest = divided([&](const std::vector<int64_t>&) { return factor; });
+    if (rest == nullptr) continue;
+    DimFormula formula = *rest;
+    formula.offset *= factor;
+    for (DimProduct& product : formula.products) product.scale *= factor;
+    return formula;
+  }
+  return std::nullopt;
+}
 
 /// The sum of a formula of each dim, none of which was found before: each is told from the samples that
 /// differ in its dim alone. That it is no product is told by samples in which the parts of any two differ.

@@ -109,10 +109,67 @@ bool same_structure(const std::vector<const ir::Graph*>& samples) {
 
 }  // namespace
 
+namespace {
+
+using Nodes = std::vector<std::pair<const ir::Graph*, const ir::Node*>>;  // by sample
+
+void add_slices(const Nodes& nodes, std::vector<SliceFact>& slices) {
+  const auto asked_of = [](const auto& node) -> const std::vector<int64_t>& {
+    return node.second->attrs.ints_of("asked");
+  };
+  for (size_t axis = 0; axis < asked_of(nodes[0]).size() / 3; ++axis) {
+    SliceFact slice{{}, {}, {}, asked_of(nodes[0])[3 * axis + 2]};
+    bool has_one_step = true;
+    for (const auto& node : nodes) {
+      slice.extent.push_back(node.first->value(node.second->inputs[0]).type.shape[axis]);
+      slice.start.push_back(asked_of(node)[3 * axis]);
+      slice.end.push_back(asked_of(node)[3 * axis + 1]);
+      has_one_step = has_one_step && asked_of(node)[3 * axis + 2] == slice.step;
+    }
+    if (has_one_step && varies(slice.extent)) slices.push_back(std::move(slice));
+  }
+}
+
+/// Of a split in parts of one size, but for the last ones.
+void add_parts(const Nodes& nodes, std::vector<SliceFact>& slices) {
+  const auto parts = static_cast<int64_t>(nodes[0].second->outputs.size());
+  for (int64_t part = 1; part < parts; ++part) {
+    SliceFact slice;
+    for (const auto& [graph, node] : nodes) {
+      const auto axis = static_cast<size_t>(node->attrs.int_of("axis"));
+      const int64_t extent = graph->value(node->inputs[0]).type.shape[axis], size = (extent + parts - 1) / parts;
+      slice.extent.push_back(extent);
+      slice.start.push_back(part * size);
+      slice.end.push_back((part + 1) * size);
+    }
+    if (varies(slice.extent)) slices.push_back(std::move(slice));
+  }
+}
+
+}  // namespace
+
+std::vector<SliceFact> slice_facts(const std::vector<const ir::Graph*>& samples) {
+  std::vector<SliceFact> slices;
+  if (!same_structure(samples)) return slices;
+  for (size_t n = 0; n < samples.front()->nodes().size(); ++n) {
+    Nodes nodes;
+    for (const ir::Graph* graph : samples) nodes.emplace_back(graph, &graph->nodes()[n]);
+    const auto all_have = [&](const char* op, const char* attribute) {
+      return std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+        return node.second->op == op && node.second->attrs.has(attribute);
+      });
+    };
+    if (all_have("slice", "asked")) add_slices(nodes, slices);
+    if (all_have("split", "even")) add_parts(nodes, slices);
+  }
+  return slices;
+}
+
 ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all) {
   ExtentFacts facts;
   const ir::Graph& first = *samples.front();
   facts.factors = factors_of(first);
+  facts.slices = slice_facts(samples);
   if (!same_structure(samples)) return facts;
   for (size_t i = 0; i < first.values().size(); ++i) {
     const ir::NodeId producer = first.values()[i].producer;

@@ -59,8 +59,11 @@ struct ExtentFacts {
     size_t extents = 0;  ///< so many of the extents come before it
   };
   std::vector<Ratio> ratios;                 ///< which the model divides: one value a sample
+  std::vector<SliceFact> slices;
   std::vector<ir::DependentDim> dependents;  ///< free dims that follow from others: no formula is over them
 };
+/// The model's slices that axes may end before, along each axis of which that can be.
+std::vector<SliceFact> slice_facts(const std::vector<const ir::Graph*>& samples);
 /// `samples`: the imported graphs. Extents are listed where there is a factor or a ratio; `all`: everywhere,
 /// and the integers that the model computes from shapes.
 ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all = false);

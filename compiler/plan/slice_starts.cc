@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/plan/generic_plan.h"
+
 namespace tensormill::plan {
 
 namespace {
@@ -20,6 +22,9 @@ SliceStarts::SliceStarts(const std::vector<const ir::ShapedGraph*>& samples)
   const bool is_alike = std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph* sample) {
     return sample->graph.nodes().size() == num_nodes_;
   });
+  std::vector<const ir::Graph*> graphs;
+  for (const ir::ShapedGraph* sample : samples) graphs.push_back(&sample->graph);
+  for (SliceFact& slice : slice_facts(graphs)) fitter_.add_slice(std::move(slice));
   for (size_t i = 0; i < num_nodes_ && is_alike; ++i) {
     if (samples.front()->graph.nodes()[i].op == "slice") add(samples, i);
   }

@@ -7,6 +7,7 @@ import free_dependents  # noqa: F401
 import free_exports  # noqa: F401
 import free_limits  # noqa: F401
 import free_networks  # noqa: F401
+import free_slices  # noqa: F401
 import free_spread  # noqa: F401
 import sweep
 from free_forms import MODELS, FreeBuilder

@@ -138,7 +138,9 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(sum(int(line.split()[1]) for line in ops), len(steps))
 
     def test_errors_as_json(self):
-        done = mill.run_program("compile", DIGITS, "--json", "-o", self.folder / "not.tar")
+        model = self.folder / "shapeless.onnx"
+        model.write_bytes(made_models.one_node_model("Relu", [("x", TensorProto.FLOAT, None)], ("y", TensorProto.FLOAT, None)))
+        done = mill.run_program("compile", model, "--json", "-o", self.folder / "not.tar")
         self.assertEqual(done.returncode, 3)
         error = json.loads(done.stdout)["error"]
         self.assertEqual(error["code"], "shape_required")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import free_dims_models
 import free_dims_nets
+import made_models
 import mill
 import numpy as np
 import serving
+from onnx import TensorProto
 
 
 class Dynamic(unittest.TestCase):
@@ -60,6 +62,33 @@ class Dynamic(unittest.TestCase):
             for dims in asked:
                 with self.subTest(net=name, dims=dims):
                     self.check(path, free_dims_nets.inputs_of(shapes, dims), f"free.{name}.{'x'.join(map(str, dims))}")
+
+    def test_dims_that_the_model_leaves_free_stay_so(self):
+        """Under its names; one that has none is called after its input and axis."""
+        path = self.folder / "free.onnx"
+        path.write_bytes(free_dims_models.tokens())
+        unnamed = made_models.one_node_model("Relu", [("x", TensorProto.FLOAT, [None, 8])], ("y", TensorProto.FLOAT, None))
+        for model, dims, asked in ((free_dims_models.tokens(), ["N", "T", 8], [(1, 16, 8), (3, 7, 8)]),
+                                   (unnamed, ["x_0", 8], [(0, 8), (5, 8)])):
+            path.write_bytes(model)
+            done = mill.run_program("compile", path, "--opt-level", 1, "-o", self.package)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            shown = json.loads(mill.check_program(self, "show", self.package, "--json"))
+            self.assertEqual(shown["inputs"][0]["shape"], dims)
+            for shape in asked:
+                inputs = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
+                self.check(path, inputs, f"free.own.{'x'.join(map(str, shape))}")
+
+    def test_free_dims_that_must_be_given_are_named(self):
+        path = self.folder / "free.onnx"
+        path.write_bytes(made_models.one_node_model("Squeeze", [("x", TensorProto.FLOAT, ["N", 8])], ("y", TensorProto.FLOAT, None),
+                                                    [("axes", np.asarray([0], np.int64))]))
+        done = mill.run_program("compile", path, "--json", "-o", self.package)
+        self.assertEqual(done.returncode, 3)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual(error["code"], "shape_required")
+        self.assertIn('N of input "x"', error["detail"])
+        mill.check_program(self, "compile", path, "--input-shapes", "x:[1,8]", "-o", self.package)
 
     def test_multiples_are_told(self):
         path = self.folder / "two_scales.onnx"

@@ -1,9 +1,10 @@
 #include "compiler/frontend/onnx/shape_samples.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
-#include <string>
+#include <string_view>
 
 #include "compiler/frontend/onnx/graph_form.h"
 
@@ -12,6 +13,23 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 using Dims = std::vector<int64_t>;
+
+/// The largest number of elements that a node goes on by along an axis.
+int64_t longest_hop_of(const ir::Graph& graph) {
+  constexpr int64_t kLongest = int64_t{1} << 32;
+  int64_t longest = 0;
+  for (const ir::Node& node : graph.nodes()) {
+    for (const char* name : {"strides", "dilations", "steps", "asked"}) {
+      if (!node.attrs.has(name)) continue;
+      const std::vector<int64_t>& hops = node.attrs.ints_of(name);
+      // Of a slice's start, end and step the last one.
+      const size_t every = std::string_view(name) == "asked" ? 3 : 1;
+      for (size_t i = every - 1; i < hops.size(); i += every)
+        longest = std::max(longest, std::abs(std::clamp(hops[i], -kLongest, kLongest)));
+    }
+  }
+  return longest;
+}
 
 class Sampler {
 public:
@@ -45,7 +63,8 @@ private:
   }
 
   bool find_free_base(const Dims& anchor) {
-    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000}) {
+    // The last ones have room for windows whose elements are far apart.
+    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000, 1 << 17, 1 << 21}) {
       base_ = anchor;
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
       base_ = settled(base_);
@@ -90,7 +109,9 @@ private:
   void raise_base() {
     constexpr int kDoublings = 6;
     for (int i = 0; i <= kDoublings; ++i) {
-      base_form_ = form_of(*import_(base_));
+      const ir::Graph graph = *import_(base_);
+      base_form_ = form_of(graph);
+      longest_hop_ = longest_hop_of(graph);
       forms_.clear();
       Dims larger = base_;
       for (size_t d = 0; d < base_.size(); ++d) {
@@ -179,8 +200,8 @@ private:
       const std::vector<int64_t>& values = form_at(dim, count).values;
       return values.size() == base_form_.values.size() ? values[i] : base_form_.values[i];
     };
-    constexpr int64_t kFewChanges = 8, kFarthest = 64;
-    const int64_t first = value(0), farthest = kFarthest * far;
+    constexpr int64_t kFewChanges = 8, kFarthest = 64, kHops = 3;
+    const int64_t first = value(0), farthest = std::max(kFarthest * far, kHops * longest_hop_);
     const auto grows = [&](int64_t at) { return value(at) > first && value(at) - first < at; };
     while (far < farthest && (grows(far) || value(far) == first) && value(far) - first < kFewChanges &&
            is_small(form_at(dim, 2 * far)))
@@ -304,11 +325,10 @@ private:
     return true;
   }
 
-  /// Below the samples, with elements.
   bool is_below(const Dims& dims) const {
     bool is_less = false;
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d] == 0 || dims[d] > base_[d]) return false;
+      if (dims[d] > base_[d]) return false;
       is_less = is_less || dims[d] < base_[d];
     }
     return is_less;
@@ -322,6 +342,7 @@ private:
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
   GraphForm base_form_;
+  int64_t longest_hop_ = 0;  ///< of the base's windows and slices
   std::vector<size_t> classes_;  ///< by extent
   std::map<std::pair<size_t, int64_t>, GraphForm> forms_;
 };

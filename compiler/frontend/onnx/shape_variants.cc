@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/shape_variants.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 
@@ -42,6 +43,7 @@ public:
   std::vector<std::string> free_dims;
   std::map<std::string, DimShape> shapes;  ///< of inputs with free dims
   size_t first_room = 0;                   ///< of the free dims, whose last ones are rooms
+  std::map<std::string, std::string> assumed;  ///< free dims that nobody asked for, and an input of each
   bool has_room() const { return first_room < free_dims.size(); }
   bool is_room(size_t dim) const { return dim >= first_room; }
 
@@ -52,6 +54,10 @@ private:
 
   /// A name given at one place of a model's own name goes for all of them.
   void learn_names(const SignatureValue& input, const ImportOptions& options) {
+    for (size_t d = 0; d < input.shape.size(); ++d) {
+      const std::string* own = name_at(input.shape, d);
+      if (own != nullptr && !own->empty()) own_names_.insert(*own);
+    }
     const auto given = options.input_shapes.find(input.name);
     if (given == options.input_shapes.end()) return;
     for (size_t d = 0; d < given->second.size(); ++d) {
@@ -63,15 +69,26 @@ private:
   }
 
   std::string free_name(const SignatureValue& input, const DimShape* given, size_t d,
-                        const ShapeBuckets& buckets) const {
+                        const ShapeBuckets& buckets) {
     if (given != nullptr && d < given->size()) {
       const std::string* name = name_at(*given, d);
       if (name == nullptr || !name->empty()) return name == nullptr ? std::string() : *name;
     }
     const std::string* own = name_at(input.shape, d);
-    if (own == nullptr || own->empty() || fixed_.count(*own) != 0) return {};
+    if (own == nullptr || fixed_.count(*own) != 0) return {};
     if (const auto renamed = renamed_.find(*own); renamed != renamed_.end()) return renamed->second;
-    return buckets.count(*own) != 0 ? *own : std::string();
+    const std::string name = own->empty() ? made_name(input.name, d) : *own;
+    if (buckets.count(name) == 0) assumed.emplace(name, input.name);
+    return name;
+  }
+
+  /// Of a dim that has none: letters, digits and underscores of its input's, and its axis.
+  std::string made_name(const std::string& input, size_t d) const {
+    std::string name;
+    for (const char c : input) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    name += "_" + std::to_string(d);
+    while (own_names_.count(name) != 0) name += "_";
+    return name;
   }
 
   void add_input(const SignatureValue& input, const ImportOptions& options, const ShapeBuckets& buckets) {
@@ -95,6 +112,7 @@ private:
 
   std::map<std::string, std::string> renamed_;
   std::set<std::string> fixed_;
+  std::set<std::string> own_names_;  ///< the model's
 };
 
 ImportOptions bound(const ImportOptions& options, const Signature& signature, const SharedRooms& rooms,
@@ -394,11 +412,8 @@ SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, co
   return {};
 }
 
-}  // namespace
-
-ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
-  const ModelFacts facts = read_facts(source);
+ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
+                        const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
   const auto import = [&](size_t count, const SharedRooms& rooms) {
     const Signature signature(facts, options, buckets, count);
     return VariantImport(source, options, signature, rooms, buckets, ops).run();
@@ -436,6 +451,25 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     // With the values that were asked for the model may well be taken.
     if (required && error.code() != ErrorCode::kShapeRequired) throw Error(*required);
     throw;
+  }
+}
+
+}  // namespace
+
+ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  const ModelFacts facts = read_facts(source);
+  try {
+    return import_all(source, facts, options, buckets, ops);
+  } catch (const Error& error) {
+    const Signature signature(facts, options, buckets, 0);
+    if (error.code() != ErrorCode::kInvalidModel || signature.assumed.empty()) throw;
+    std::string dims;
+    for (const auto& [name, input] : signature.assumed)
+      dims += (dims.empty() ? "" : ", ") + name + " of input \"" + input + "\"";
+    throw Error(ErrorCode::kShapeRequired,
+                error.message() + "; so it is while these dims are free, which input_shapes or shape_buckets may bind: " +
+                    dims);
   }
 }
 

@@ -14,11 +14,13 @@ namespace tensormill::frontend::onnx {
 inline constexpr int64_t kMaxShapeVariants = 64;
 
 /// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
-/// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when it has a
-/// name in the model that buckets name; without either there are no free dims and one graph. Where a loop has
+/// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when the model
+/// gives it no extent and input_shapes none either: then it has the model's name, or, where that has none,
+/// its input's and its axis, "x_0"; without free dims there is one graph. Where a loop has
 /// no bound and its values grow, or nothing bounds an extent, rooms (kLoopRoom) are the last ones. Throws
 /// Error(kInvalidArgument) for a bucket of no dim or too many variants, and what import_model throws; samples
-/// that the model does not take are left out.
+/// that the model does not take are left out. What is wrong with a model while dims are free that nobody
+/// named is Error(kShapeRequired), which names them.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops);
 

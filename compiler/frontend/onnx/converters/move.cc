@@ -26,7 +26,8 @@ struct AxisSlice {
   int64_t step = 1;
 };
 
-AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
+/// `keeps_place`: also of no elements, where it starts.
+AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t extent, bool keeps_place) {
   const auto wrap = [&](int64_t at) { return at < 0 ? std::max<int64_t>(at, -extent - 1) + extent : at; };
   AxisSlice slice;
   slice.step = step;
@@ -42,9 +43,13 @@ AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t exte
     slice.extent =
         slice.start > stop ? (slice.start - stop - 1) / -std::max<int64_t>(step, -INT64_MAX) + 1 : 0;
   }
-  if (slice.extent == 0) slice = {0, 0, 1};
+  slice.start = std::max<int64_t>(slice.start, 0);
+  if (slice.extent == 0 && !keeps_place) slice = {0, 0, 1};
   return slice;
 }
+
+/// Beyond any extent all places are alike.
+constexpr int64_t kMostPlace = int64_t{1} << 41;
 
 void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends,
                std::vector<int64_t> axes, std::vector<int64_t> steps) {
@@ -61,15 +66,21 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
   std::vector<int64_t> all_starts(shape.size(), 0);
   std::vector<int64_t> all_steps(shape.size(), 1);
   std::vector<int64_t> extents(shape);
+  std::vector<int64_t> asked;  // by axis: start, end and step as the model says them
+  for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, kMostPlace, 1});
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = static_cast<size_t>(context.normalize_axis(axes[i], rank));
     if (steps[i] == 0) context.invalid("a step is 0");
-    const AxisSlice slice = normalize_slice(starts[i], ends[i], steps[i], shape[axis]);
+    const AxisSlice slice = normalize_slice(starts[i], ends[i], steps[i], shape[axis], context.is_sample());
     all_starts[axis] = slice.start;
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;
+    for (const auto& [part, number] : {std::pair(0, starts[i]), std::pair(1, ends[i]), std::pair(2, steps[i])})
+      asked[3 * axis + part] = std::clamp(number, -kMostPlace, kMostPlace);
   }
-  const ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
+  ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
+  // What other extents make of the places: an axis that ends before one of them moves it.
+  if (context.is_sample()) attrs.set("asked", asked);
   context.set_output(0, context.add("slice", {context.input(0)}, attrs));
 }
 
@@ -231,7 +242,8 @@ void convert_split(NodeContext& context) {
   const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
   std::vector<int64_t> sizes = split_sizes(context);
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
-  if (sizes.empty()) {
+  const bool is_even = sizes.empty();
+  if (is_even) {
     const int64_t size = (extent + parts - 1) / parts;
     for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(extent - i * size, 0, size));
   }
@@ -239,7 +251,10 @@ void convert_split(NodeContext& context) {
     context.invalid("split has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) +
                     " outputs");
   }
-  const std::vector<ir::ValueId> outputs = context.add_many("split", {x}, {{"axis", axis}, {"sizes", sizes}});
+  ir::Attrs attrs{{"axis", axis}, {"sizes", sizes}};
+  // Of other extents the last parts may be smaller, or empty.
+  if (is_even && context.is_sample()) attrs.set("even", int64_t{1});
+  const std::vector<ir::ValueId> outputs = context.add_many("split", {x}, std::move(attrs));
   for (size_t i = 0; i < outputs.size(); ++i) context.set_output(i, outputs[i]);
 }
 

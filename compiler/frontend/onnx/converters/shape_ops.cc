@@ -178,7 +178,10 @@ ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
   const Shape shape = context.type(context.input(0)).shape;
   const DataShape data = context.data_shape_of(0);
   const auto listed = [&](int64_t from, int64_t to) {
-    return context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
+    const ir::ValueId extents = context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
+    const bool is_fixed = context.graph().value(context.input(0)).constant.has_value();
+    // In a sample it is told from numbers of the model.
+    return is_fixed || !context.is_sample() ? extents : context.add("identity", {extents}, {{"is_shape", int64_t{1}}});
   };
   std::vector<ir::ValueId> parts;
   int64_t next = start;

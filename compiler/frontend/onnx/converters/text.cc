@@ -29,7 +29,11 @@ V positions(NodeContext& context, Shape shape, int64_t first) {
                         "more than " + std::to_string(kMaxPositions) + " strings are not implemented");
   std::vector<int64_t> values(static_cast<size_t>(count));
   std::iota(values.begin(), values.end(), first);
-  return Compose(context).ints(values, std::move(shape));
+  Compose c(context);
+  // In a sample, whose extents stand for any, one after the other in a row: how far apart those of an axis are
+  // follows from other axes.
+  return context.is_sample() ? c.reshape(c.ints(values, {count}), std::move(shape))
+                             : c.ints(values, std::move(shape));
 }
 
 /// The strings as rows of one table, all of one width.
