@@ -1,6 +1,8 @@
 /// Formulas of free dims that are fitted to samples.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -44,6 +46,51 @@ TEST(DimFit, QuotientsProductsAndOffsets) {
   std::vector<int64_t> odd;
   for (const auto& dims : samples) odd.push_back(dims[1] * dims[1] % 7);
   EXPECT_FALSE(fitter.fit(odd).has_value());
+}
+
+/// The elements of a slice of an axis, as the standard says.
+std::vector<int64_t> sliced(int64_t extent, int64_t start, int64_t end, int64_t step) {
+  start = start < 0 ? std::max<int64_t>(start + extent, 0) : start;
+  end = end < 0 ? std::max<int64_t>(end + extent, -1) : end;
+  std::vector<int64_t> elements;
+  if (step < 0) start = std::min(start, extent - 1);
+  for (int64_t i = start; step > 0 ? i < std::min(end, extent) : i > end; i += step) elements.push_back(i);
+  return elements;
+}
+
+/// Also where the samples lie beyond the places, but for few of them.
+TEST(DimFit, SlicesOfAxesThatEndBeforeTheirPlaces) {
+  constexpr int64_t kEnd = int64_t{1} << 41;
+  for (const std::array<int64_t, 3>& asked :
+       {std::array<int64_t, 3>{-4, kEnd, 2}, {8, 1, -3}, {-6, -2, 1}, {-20, 20, 1}, {7, -3, -2}, {2, -1, 3},
+        {-3, -kEnd, -1}, {5, -9, -2}, {-7, 4, 2}, {3, 6, 1}}) {
+    std::vector<std::vector<int64_t>> samples;
+    for (const int64_t extent : {24, 25, 26, 27, 29, 31, 32, 35, 37, 40, 1001, 1944, 0, 1, 2, 3, 4, 5, 6, 7, 16})
+      samples.push_back({extent});
+    plan::SliceFact slice;
+    slice.step = asked[2];
+    std::vector<int64_t> extents, starts;
+    std::vector<bool> have_elements;
+    for (const std::vector<int64_t>& dims : samples) {
+      slice.extent.push_back(dims[0]);
+      slice.start.push_back(asked[0]);
+      slice.end.push_back(asked[1]);
+      const std::vector<int64_t> elements = sliced(dims[0], asked[0], asked[1], asked[2]);
+      extents.push_back(static_cast<int64_t>(elements.size()));
+      starts.push_back(elements.empty() ? 0 : elements.front());
+      have_elements.push_back(!elements.empty());
+    }
+    plan::DimFitter fitter(samples);
+    fitter.add_slice(slice);
+    const auto extent = fitter.fit(extents), start = fitter.fit_some(starts, have_elements);
+    ASSERT_TRUE(extent && start) << asked[0] << ":" << asked[1] << ":" << asked[2];
+    for (int64_t n = 0; n < 60; ++n) {
+      const std::vector<int64_t> dims = with_derived(std::vector<int64_t>{n}, fitter.derived());
+      const std::vector<int64_t> elements = sliced(n, asked[0], asked[1], asked[2]);
+      EXPECT_EQ(evaluate(*extent, dims), static_cast<int64_t>(elements.size())) << n << " of " << asked[0];
+      if (!elements.empty()) EXPECT_EQ(evaluate(*start, dims), elements.front()) << n << " of " << asked[0];
+    }
+  }
 }
 
 /// Of several numbers a run works out the extents alone, not what they are made of.
