@@ -18,7 +18,11 @@ GraphForm form_of(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     for (const auto& [name, attr] : node.attrs.all()) {
       if (const auto* one = std::get_if<int64_t>(&attr)) add({*one});
-      if (const auto* many = std::get_if<std::vector<int64_t>>(&attr)) add(*many);
+      const auto* many = std::get_if<std::vector<int64_t>>(&attr);
+      if (many == nullptr) continue;
+      const bool are_starts = node.op == "slice" && name == "starts";
+      for (size_t i = 0; i < many->size() && are_starts; ++i) form.starts.push_back(form.values.size() + i);
+      add(*many);
     }
   }
   return form;

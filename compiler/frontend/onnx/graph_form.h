@@ -14,6 +14,7 @@ namespace tensormill::frontend::onnx {
 struct GraphForm {
   std::vector<int64_t> values;
   size_t extents = 0;  ///< the first values are extents
+  std::vector<size_t> starts = {};  ///< which values say where slices start
   int64_t constant_bytes = 0;
   bool is_like(const GraphForm& other) const {
     return values.size() == other.values.size() && extents == other.extents;

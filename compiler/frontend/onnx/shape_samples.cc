@@ -1,7 +1,9 @@
 #include "compiler/frontend/onnx/shape_samples.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -268,12 +270,56 @@ private:
         dims[d] = base_[d] / steps_[d] * part / 4 * steps_[d];
         if (base_[d] / steps_[d] > 100) add_check(dims);
       }
+      add_changes_below(d);
       for (const int64_t count : {17, 37, 64, 101, 257, 503, 997, 1733}) add_check(at(d, count));
     }
     for (const int64_t count : {1, 23, 50, 97}) {
       Dims dims = base_;
       for (size_t d = 0; d < dims.size(); ++d) dims[d] += count * (static_cast<int64_t>(d) + 1) * steps_[d];
       add_check(dims);
+    }
+  }
+
+  /// Below the samples, between the extents that are checked, two neighbours between which the start of a slice
+  /// changes, which no extent need show.
+  void add_changes_below(size_t dim) {
+    std::map<int64_t, GraphForm> forms;  // by count; none where the model does not take it
+    const auto form_below = [&](int64_t count) -> const GraphForm& {
+      const auto [found, is_new] = forms.try_emplace(count);
+      if (!is_new) return found->second;
+      Dims dims = base_;
+      dims[dim] = count * steps_[dim];
+      const std::optional<ir::Graph> graph = import_(settled(dims));
+      if (graph) found->second = form_of(*graph);
+      if (!found->second.is_like(base_form_)) found->second = {};
+      return found->second;
+    };
+    const auto check = [&](int64_t count) {
+      Dims dims = base_;
+      dims[dim] = count * steps_[dim];
+      add_check(dims);
+    };
+    constexpr std::array<int64_t, 6> kChecked = {7, 16, 31, 33, 100, std::numeric_limits<int64_t>::max()};
+    constexpr size_t kMostChanges = 32;
+    int64_t low = kChecked[0];
+    for (size_t next = 1; next < kChecked.size() && low < base_[dim] / steps_[dim]; ++next) {
+      const int64_t high = std::min(kChecked[next], base_[dim] / steps_[dim]);
+      const GraphForm first = form_below(low), last = form_below(high);
+      std::set<std::pair<int64_t, int64_t>> seen;
+      for (const size_t i : base_form_.starts) {
+        if (seen.size() == kMostChanges || first.values.empty() || last.values.empty() || first.values[i] == last.values[i]) continue;
+        if (!seen.emplace(first.values[i], last.values[i]).second) continue;
+        int64_t before = low, behind = high;
+        while (behind - before > 1) {
+          const int64_t middle = before + (behind - before) / 2;
+          const GraphForm& form = form_below(middle);
+          if (form.values.empty()) break;
+          (form.values[i] == first.values[i] ? before : behind) = middle;
+        }
+        check(before);
+        check(behind);
+      }
+      low = high;
     }
   }
 
