@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
 /// No axis is as long.
-constexpr int64_t kMostPlace = int64_t{1} << 41;
+constexpr int64_t kMostPlace = int64_t{1} << 39;
 
 /// A slice of one sample.
 struct Taken {
@@ -75,7 +75,9 @@ std::optional<DimFormula> DimFitter::place_in(const SliceFact& slice, const std:
   DimFormula most = *extent, front = *place;
   if (slice.step < 0) --most.offset;
   const bool is_behind = place->products.empty() && place->offset < 0;
-  if (is_behind) {
+  if (is_behind && place->offset <= -kMostPlace) {
+    front = {least, {}};
+  } else if (is_behind) {
     front = sum_of(*extent, *place, 1);
   } else if (!place->products.empty()) {
     const std::optional<DimFormula> is_below = bounded(sum_of({0, {}}, *place, -1), 0, 1);
@@ -83,7 +85,7 @@ std::optional<DimFormula> DimFitter::place_in(const SliceFact& slice, const std:
     front = sum_of(front, product_of(*extent, *is_below), 1);
   }
   const std::optional<DimFormula> inside = bounded(front, least, kMost);
-  // The last place is one of a place in front of the axis, if there is that.
+  // What is in front of the end is within the axis, if that has elements or a place in front of them.
   if (!inside || (is_behind && (slice.step > 0 || least < 0))) return inside;
   return lesser(*inside, most);
 }
