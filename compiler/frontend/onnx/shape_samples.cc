@@ -223,7 +223,9 @@ private:
       const bool neighbours = count == 1 || counts.count(count - 1) != 0;
       return neighbours && value(count) != value(count - 1);
     });
-    if (!is_seen) add_neighbours([&](int64_t at) { return at == first; });
+    // Where a slice has no elements its start does not count, though it changes there.
+    const bool is_start = std::find(base_form_.starts.begin(), base_form_.starts.end(), i) != base_form_.starts.end();
+    if (!is_seen || is_start) add_neighbours([&](int64_t at) { return at == first; });
     if (grows(far)) add_neighbours([&](int64_t at) { return at != last; });
   }
 
