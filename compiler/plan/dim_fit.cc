@@ -393,6 +393,8 @@ std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values
   if (some.empty()) return std::nullopt;
   if (!varies(some)) return DimFormula{some[0], {}};
   if (std::optional<DimFormula> formula = fit_slice(values, counts)) return formula;
+  // Too few samples have elements to tell it from others.
+  if (slices_like(values, counts) != 0) return std::nullopt;
   for (const auto& [extents, formula] : known_) {
     bool holds = formula.has_value();
     for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s];

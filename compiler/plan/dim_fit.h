@@ -80,10 +80,12 @@ private:
   std::optional<DimFormula> fit_multiple_of_fewer(const std::vector<int64_t>& values,
                                                   const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_slice(const std::vector<int64_t>& values, const std::vector<bool>& counts);
+  size_t slices_like(const std::vector<int64_t>& values, const std::vector<bool>& counts) const;
   std::optional<DimFormula> bounded(const DimFormula& of, int64_t least, int64_t most);
   std::optional<DimFormula> derived_dim(const DerivedExtent& extent);
   std::optional<DimFormula> lesser(const DimFormula& a, const DimFormula& b);
-  std::optional<DimFormula> place_in(const SliceFact& slice, const std::vector<int64_t>& places, int64_t least);
+  std::optional<DimFormula> place_in(const SliceFact& slice, const std::vector<int64_t>& places,
+                                     int64_t least);
   std::optional<DimFormula> start_of(const SliceFact& slice);
   std::optional<DimFormula> extent_of(const SliceFact& slice);
   const DimFormula* find_known(const std::vector<int64_t>& values) const;

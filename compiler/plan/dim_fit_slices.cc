@@ -17,7 +17,8 @@ constexpr int64_t kMostPlace = int64_t{1} << 39;
 /// A slice of one sample.
 struct Taken {
   int64_t first = 0, extent = 0;
-  std::array<bool, 3> is_cut = {};  ///< whether its start, its end or all of it is where the axis has no elements
+  std::array<bool, 3> is_cut =
+      {};  ///< whether its start, its end or all of it is where the axis has no elements
 };
 
 Taken taken_of(const SliceFact& slice, size_t sample) {
@@ -112,20 +113,33 @@ std::optional<DimFormula> DimFitter::extent_of(const SliceFact& slice) {
   return whole;
 }
 
+/// How many slices start at the counted values; they may have elements in other samples than those.
+size_t DimFitter::slices_like(const std::vector<int64_t>& values, const std::vector<bool>& counts) const {
+  return static_cast<size_t>(std::count_if(slices_.begin(), slices_.end(), [&](const SliceFact& slice) {
+    for (size_t s = 0; s < values.size(); ++s) {
+      if (counts[s] && values[s] != taken_of(slice, s).first) return false;
+    }
+    return true;
+  }));
+}
+
 /// Of a slice that some samples show to be cut, and others not: where it starts, or what it leaves.
 std::optional<DimFormula> DimFitter::fit_slice(const std::vector<int64_t>& values,
                                                const std::vector<bool>& counts) {
   const auto counted = [&](size_t s) { return counts.empty() || counts[s]; };
+  const bool is_alone = !counts.empty() && slices_like(values, counts) == 1;
   const auto formula_of = [&](const SliceFact& slice) -> std::optional<DimFormula> {
     std::array<bool, 3> some = {}, all = {true, true, true};
     bool is_first = true, is_extent = true;
     for (size_t s = 0; s < values.size() && (is_first || is_extent); ++s) {
-      if (!counted(s)) continue;
       const Taken taken = taken_of(slice, s);
       for (size_t i = 0; i < some.size(); ++i) {
         some[i] = some[i] || taken.is_cut[i];
         all[i] = all[i] && taken.is_cut[i];
       }
+      // Of no elements nothing is known: of several slices, one that has some is not the one that is meant.
+      if (!counted(s)) is_first = is_first && (is_alone || taken.extent == 0);
+      if (!counted(s)) continue;
       is_first = is_first && values[s] == taken.first;
       is_extent = is_extent && values[s] == taken.extent;
     }

@@ -137,7 +137,8 @@ void add_parts(const Nodes& nodes, std::vector<SliceFact>& slices) {
     SliceFact slice;
     for (const auto& [graph, node] : nodes) {
       const auto axis = static_cast<size_t>(node->attrs.int_of("axis"));
-      const int64_t extent = graph->value(node->inputs[0]).type.shape[axis], size = (extent + parts - 1) / parts;
+      const int64_t extent = graph->value(node->inputs[0]).type.shape[axis],
+                    size = (extent + parts - 1) / parts;
       slice.extent.push_back(extent);
       slice.start.push_back(part * size);
       slice.end.push_back((part + 1) * size);

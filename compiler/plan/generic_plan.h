@@ -58,7 +58,7 @@ struct ExtentFacts {
     std::vector<int64_t> up, down;
     size_t extents = 0;  ///< so many of the extents come before it
   };
-  std::vector<Ratio> ratios;                 ///< which the model divides: one value a sample
+  std::vector<Ratio> ratios;  ///< which the model divides: one value a sample
   std::vector<SliceFact> slices;
   std::vector<ir::DependentDim> dependents;  ///< free dims that follow from others: no formula is over them
 };

@@ -200,9 +200,10 @@ Action compile_command(CLI::App& app) {
   app.add_option("--target-llvm-num-cores", arguments->num_cores, "as -num-cores in the target string")
       ->check(CLI::Range(1, 4096));
   app.add_option("-O,--opt-level", arguments->opt_level, "0 to 4")->check(CLI::Range(0, 4));
-  app.add_option("--input-shapes", arguments->input_shapes,
-                 "\"data:[1,3,224,224] x:[N,3,H,W]\"; strings may have one extent more, their bytes; dims that "
-                 "nothing binds stay free under the model's own names");
+  app.add_option(
+      "--input-shapes", arguments->input_shapes,
+      "\"data:[1,3,224,224] x:[N,3,H,W]\"; strings may have one extent more, their bytes; dims that "
+      "nothing binds stay free under the model's own names");
   app.add_option("--shape-buckets", arguments->shape_buckets, "\"N=1,8;H=32..640:32\"");
   app.add_option("--input-values", arguments->input_values,
                  "inputs that are fixed for good, as JSON: {\"sr\":16000}");

@@ -18,19 +18,16 @@ def hops_from_the_last_ones(b):
         b.node("Relu", [part(b, x, start, END, step)])
 
 
-@form({"T": 8}, EACH_SHORT)
-def hops_backwards_between_places(b):
-    x = b.input("x", [2, "T"])
-    for start, end, step in ((8, 1, -3), (7, -3, -2), (-2, 1, -1), (END, 3, -2), (-3, -END, -1), (5, -6, -2)):
-        part(b, x, start, end, step, 1)
+for _name, _start, _end, _step in (("backwards_between_places", 8, 1, -3), ("backwards_to_one_from_the_end", 7, -3, -2),
+                                   ("between_two_from_the_end", -6, -2, 1), ("far_beyond_both_ends", -20, 20, 1),
+                                   ("all_but_the_first_backwards", END, 3, -2), ("the_last_ones_backwards", -3, -END, -1)):
 
+    def _draw(start=_start, end=_end, step=_step):
+        return lambda b: b.node("Relu", [part(b, b.input("x", ["T", 3]), start, end, step)])
 
-@form({"T": 8}, EACH_SHORT)
-def places_beyond_both_ends(b):
-    x = b.input("x", ["T", 3])
-    for start, end, step in ((-6, -2, 1), (-20, 20, 1), (-20, 5, 2), (2, -1, 3), (3, 6, 1), (-13, -10, 2)):
-        y = part(b, x, start, end, step)
-        b.node("Concat", [b.node("Relu", [y]), x, y], axis=0)
+    _make = _draw()
+    _make.__name__ = f"slices_{_name}"
+    form({"T": 8}, EACH_SHORT)(_make)
 
 
 @form({"T": 8}, EACH_SHORT)
@@ -57,7 +54,7 @@ def rows_that_both_have(b):
     b.node("Slice", [x, b.i(1), b.node("Min", [least, b.i(5)]), b.i(0)])
 
 
-@form({"T": 8}, [(1,), (3,), (4,), (5,), (6,), (7,), (9,), (11,), (30,)], 18)
+@form({"T": 8}, [(7,), (11,), (30,)], 18)
 def parts_of_one_size(b):
     """The last ones are smaller, or empty."""
     x = b.input("x", ["T", 3])

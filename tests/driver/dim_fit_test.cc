@@ -61,11 +61,19 @@ std::vector<int64_t> sliced(int64_t extent, int64_t start, int64_t end, int64_t 
 /// Also where the samples lie beyond the places, but for few of them.
 TEST(DimFit, SlicesOfAxesThatEndBeforeTheirPlaces) {
   constexpr int64_t kEnd = int64_t{1} << 41;
-  for (const std::array<int64_t, 3>& asked :
-       {std::array<int64_t, 3>{-4, kEnd, 2}, {8, 1, -3}, {-6, -2, 1}, {-20, 20, 1}, {7, -3, -2}, {2, -1, 3},
-        {-3, -kEnd, -1}, {5, -9, -2}, {-7, 4, 2}, {3, 6, 1}}) {
+  for (const std::array<int64_t, 3>& asked : {std::array<int64_t, 3>{-4, kEnd, 2},
+                                              {8, 1, -3},
+                                              {-6, -2, 1},
+                                              {-20, 20, 1},
+                                              {7, -3, -2},
+                                              {2, -1, 3},
+                                              {-3, -kEnd, -1},
+                                              {5, -9, -2},
+                                              {-7, 4, 2},
+                                              {3, 6, 1}}) {
     std::vector<std::vector<int64_t>> samples;
-    for (const int64_t extent : {24, 25, 26, 27, 29, 31, 32, 35, 37, 40, 1001, 1944, 0, 1, 2, 3, 4, 5, 6, 7, 8, 16})
+    for (const int64_t extent :
+         {24, 25, 26, 27, 29, 31, 32, 35, 37, 40, 1001, 1944, 0, 1, 2, 3, 4, 5, 6, 7, 8, 16})
       samples.push_back({extent});
     plan::SliceFact slice;
     slice.step = asked[2];

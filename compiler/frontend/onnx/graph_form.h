@@ -13,7 +13,7 @@ namespace tensormill::frontend::onnx {
 /// take the dims.
 struct GraphForm {
   std::vector<int64_t> values;
-  size_t extents = 0;  ///< the first values are extents
+  size_t extents = 0;               ///< the first values are extents
   std::vector<size_t> starts = {};  ///< which values say where slices start
   int64_t constant_bytes = 0;
   bool is_like(const GraphForm& other) const {

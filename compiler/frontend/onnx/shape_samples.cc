@@ -224,9 +224,10 @@ private:
       return neighbours && value(count) != value(count - 1);
     });
     // Where a slice has no elements its start does not count, though it changes there.
-    const bool is_start = std::find(base_form_.starts.begin(), base_form_.starts.end(), i) != base_form_.starts.end();
+    const bool is_start =
+        std::find(base_form_.starts.begin(), base_form_.starts.end(), i) != base_form_.starts.end();
     if (!is_seen || is_start) add_neighbours([&](int64_t at) { return at == first; });
-    if (grows(far)) add_neighbours([&](int64_t at) { return at != last; });
+    if (grows(far) || is_start) add_neighbours([&](int64_t at) { return at != last; });
   }
 
   /// Each of a few dims in turn is less than the others: the least of them is told from the first one.
@@ -282,8 +283,8 @@ private:
     }
   }
 
-  /// Below the samples, between the extents that are checked, two neighbours between which the start of a slice
-  /// changes, which no extent need show.
+  /// Below the samples, between the extents that are checked, two neighbours between which the start of a
+  /// slice changes, which no extent need show.
   void add_changes_below(size_t dim) {
     std::map<int64_t, GraphForm> forms;  // by count; none where the model does not take it
     const auto form_below = [&](int64_t count) -> const GraphForm& {
@@ -309,17 +310,23 @@ private:
       const GraphForm first = form_below(low), last = form_below(high);
       std::set<std::pair<int64_t, int64_t>> seen;
       for (const size_t i : base_form_.starts) {
-        if (seen.size() == kMostChanges || first.values.empty() || last.values.empty() || first.values[i] == last.values[i]) continue;
+        if (seen.size() == kMostChanges || first.values.empty() || last.values.empty() ||
+            first.values[i] == last.values[i])
+          continue;
         if (!seen.emplace(first.values[i], last.values[i]).second) continue;
-        int64_t before = low, behind = high;
-        while (behind - before > 1) {
-          const int64_t middle = before + (behind - before) / 2;
-          const GraphForm& form = form_below(middle);
-          if (form.values.empty()) break;
-          (form.values[i] == first.values[i] ? before : behind) = middle;
+        for (const bool is_last : {false, true}) {
+          int64_t before = low, behind = high;
+          while (behind - before > 1) {
+            const int64_t middle = before + (behind - before) / 2;
+            const GraphForm& form = form_below(middle);
+            if (form.values.empty()) break;
+            const bool is_before =
+                is_last ? form.values[i] != last.values[i] : form.values[i] == first.values[i];
+            (is_before ? before : behind) = middle;
+          }
+          check(before);
+          check(behind);
         }
-        check(before);
-        check(behind);
       }
       low = high;
     }
@@ -390,7 +397,7 @@ private:
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
   GraphForm base_form_;
-  int64_t longest_hop_ = 0;  ///< of the base's windows and slices
+  int64_t longest_hop_ = 0;      ///< of the base's windows and slices
   std::vector<size_t> classes_;  ///< by extent
   std::map<std::pair<size_t, int64_t>, GraphForm> forms_;
 };

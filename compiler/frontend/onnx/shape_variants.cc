@@ -41,8 +41,8 @@ public:
   }
 
   std::vector<std::string> free_dims;
-  std::map<std::string, DimShape> shapes;  ///< of inputs with free dims
-  size_t first_room = 0;                   ///< of the free dims, whose last ones are rooms
+  std::map<std::string, DimShape> shapes;      ///< of inputs with free dims
+  size_t first_room = 0;                       ///< of the free dims, whose last ones are rooms
   std::map<std::string, std::string> assumed;  ///< free dims that nobody asked for, and an input of each
   bool has_room() const { return first_room < free_dims.size(); }
   bool is_room(size_t dim) const { return dim >= first_room; }
@@ -467,9 +467,10 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
     std::string dims;
     for (const auto& [name, input] : signature.assumed)
       dims += (dims.empty() ? "" : ", ") + name + " of input \"" + input + "\"";
-    throw Error(ErrorCode::kShapeRequired,
-                error.message() + "; so it is while these dims are free, which input_shapes or shape_buckets may bind: " +
-                    dims);
+    throw Error(
+        ErrorCode::kShapeRequired,
+        error.message() +
+            "; so it is while these dims are free, which input_shapes or shape_buckets may bind: " + dims);
   }
 }
 

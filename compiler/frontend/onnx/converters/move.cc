@@ -75,7 +75,8 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
     all_starts[axis] = slice.start;
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;
-    for (const auto& [part, number] : {std::pair(0, starts[i]), std::pair(1, ends[i]), std::pair(2, steps[i])})
+    for (const auto& [part, number] :
+         {std::pair(0, starts[i]), std::pair(1, ends[i]), std::pair(2, steps[i])})
       asked[3 * axis + part] = std::clamp(number, -kMostPlace, kMostPlace);
   }
   ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};

@@ -93,7 +93,8 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
   }
   ir::ValueId outside = ir::kAbsent;
   for (const size_t d : resizing_order(context, axes)) {
-    // That a size is the axis' own may be by chance in a sample; batches and channels of maps are not resized.
+    // That a size is the axis' own may be by chance in a sample; batches and channels of maps are not
+    // resized.
     const bool is_resized = d > 1 || axes.size() < 3;
     const bool by_chance =
         context.is_sample() && is_resized && (axes[d].by_size || axes[d].computed != ir::kAbsent);

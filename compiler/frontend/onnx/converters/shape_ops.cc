@@ -181,7 +181,8 @@ ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
     const ir::ValueId extents = context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
     const bool is_fixed = context.graph().value(context.input(0)).constant.has_value();
     // In a sample it is told from numbers of the model.
-    return is_fixed || !context.is_sample() ? extents : context.add("identity", {extents}, {{"is_shape", int64_t{1}}});
+    return is_fixed || !context.is_sample() ? extents
+                                            : context.add("identity", {extents}, {{"is_shape", int64_t{1}}});
   };
   std::vector<ir::ValueId> parts;
   int64_t next = start;
