@@ -346,6 +346,8 @@ private:
     const PhaseTimer timer(result_.times, "plan");
     const package::PlanSet set = plan_all();
     result_.plan_json = package::plan_set_to_json(set);
+    // What the compiler writes is read as a stranger's package is.
+    package::plan_set_from_json(result_.plan_json);
     describe(set);
     describe_kernels();
     metadata_.members[std::string(package::kCodeMember)] = {Digest::of(result_.code),

@@ -83,6 +83,9 @@ std::vector<const GenericPlan*> plans_taking(const PlanSet& set, const std::vect
   plans.erase(std::remove_if(plans.begin(), plans.end(),
                              [&](const GenericPlan* generic) { return !takes(set, *generic, dims); }),
               plans.end());
+  const auto others = std::stable_partition(plans.begin(), plans.end(),
+                                            [](const GenericPlan* generic) { return generic->goes_first; });
+  std::reverse(plans.begin(), others);
   return plans;
 }
 

@@ -1,90 +1,26 @@
 #include "runtime/package/plan_set.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
 #include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
 #include "runtime/package/json_fields.h"
+#include "runtime/package/plan_formulas.h"
 
 namespace tensormill::package {
 
 namespace {
 
-constexpr int64_t kMaxFactor = int64_t{1} << 40;
-constexpr int64_t kMaxProducts = 64;
-
-Json products_to_json(const DimFormula& formula) {
-  Json products = Json::array();
-  for (const DimProduct& product : formula.products) {
-    Json factors = Json::array();
-    for (const DimTerm& term : product.factors)
-      factors.push_back({{"dim", term.dim}, {"mul", term.mul}, {"add", term.add}, {"div", term.div}});
-    products.push_back({{"scale", product.scale}, {"factors", std::move(factors)}});
-  }
-  return products;
-}
-
 Json holes_to_json(const std::vector<PlanHole>& holes) {
   Json result = Json::array();
   for (const PlanHole& hole : holes) {
-    result.push_back({{"owner", hole.owner},
-                      {"position", hole.position},
-                      {"offset", hole.value.offset},
-                      {"products", products_to_json(hole.value)}});
-  }
-  return result;
-}
-
-/// A factor as the bits of its float32: the text says exactly which it is.
-Json derived_to_json(const std::vector<DerivedExtent>& derived) {
-  Json result = Json::array();
-  const auto formula_to_json = [](const DimFormula& formula) {
-    return Json{{"offset", formula.offset}, {"products", products_to_json(formula)}};
-  };
-  for (const DerivedExtent& extent : derived) {
-    Json json = formula_to_json(extent.of);
-    json["factor_bits"] = std::bit_cast<uint32_t>(extent.factor);
-    json["most"] = std::min(extent.most, kMaxFactor);
-    if (extent.least >= -kMaxFactor) json["least"] = extent.least;
-    if (extent.ratio)
-      json["ratio"] = {{"up", formula_to_json(extent.ratio->up)},
-                       {"down", formula_to_json(extent.ratio->down)}};
-    if (extent.rounds) json["rounds"] = 1;
+    Json json = formula_to_json(hole.value);
+    json["owner"] = hole.owner;
+    json["position"] = hole.position;
     result.push_back(std::move(json));
   }
   return result;
-}
-
-DimTerm term_from_json(const Json& json, std::string pointer, size_t free_dims) {
-  JsonFields fields(json, std::move(pointer));
-  DimTerm term;
-  term.dim = static_cast<int32_t>(fields.integer("dim", 0, static_cast<int64_t>(free_dims) - 1));
-  term.mul = fields.integer("mul", -kMaxFactor, kMaxFactor);
-  term.add = fields.integer("add", -kMaxFactor, kMaxFactor);
-  term.div = fields.integer("div", 1, kMaxFactor);
-  fields.finish();
-  return term;
-}
-
-DimFormula formula_from_json(JsonFields& fields, size_t free_dims) {
-  DimFormula formula;
-  formula.offset = fields.integer("offset", -kMaxFactor, kMaxFactor);
-  const Json& products = fields.array("products", kMaxProducts);
-  for (size_t p = 0; p < products.size(); ++p) {
-    JsonFields product(products[p], fields.pointer_to("products") + "/" + std::to_string(p));
-    formula.products.push_back({product.integer("scale", -kMaxFactor, kMaxFactor), {}});
-    const Json& factors = product.array("factors", kMaxFreeDims);
-    for (size_t f = 0; f < factors.size(); ++f) {
-      formula.products.back().factors.push_back(
-          term_from_json(factors[f], product.pointer_to("factors") + "/" + std::to_string(f), free_dims));
-    }
-    product.finish();
-  }
-  return formula;
 }
 
 std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, size_t free_dims) {
@@ -100,41 +36,6 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
     holes.push_back(std::move(hole));
   }
   return holes;
-}
-
-ExtentRatio ratio_from_json(JsonFields& derived, size_t dims) {
-  JsonFields fields(derived.object("ratio"), derived.pointer_to("ratio"));
-  const auto formula = [&](std::string_view key) {
-    JsonFields part(fields.object(key), fields.pointer_to(key));
-    DimFormula result = formula_from_json(part, dims);
-    part.finish();
-    return result;
-  };
-  ExtentRatio ratio{formula("up"), formula("down")};
-  fields.finish();
-  return ratio;
-}
-
-std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) {
-  std::vector<DerivedExtent> derived;
-  if (!set.has("derived")) return derived;
-  const Json& items = set.array("derived", kMaxDerivedExtents);
-  for (size_t i = 0; i < items.size(); ++i) {
-    JsonFields fields(items[i], set.pointer_to("derived") + "/" + std::to_string(i));
-    const auto bits = static_cast<uint32_t>(
-        fields.integer("factor_bits", 0, static_cast<int64_t>(std::numeric_limits<uint32_t>::max())));
-    const float factor = std::bit_cast<float>(bits);
-    if (!(factor > 0) || !std::isfinite(factor))
-      throw_invalid(fields.pointer_to("factor_bits"), "no positive number");
-    DerivedExtent extent{formula_from_json(fields, free_dims + i), factor,
-                         fields.integer("most", 0, kMaxFactor)};
-    if (fields.has("least")) extent.least = fields.integer("least", -kMaxFactor, kMaxFactor);
-    if (fields.has("ratio")) extent.ratio = ratio_from_json(fields, free_dims + i);
-    extent.rounds = fields.integer_or("rounds", 0, 0, 1) != 0;
-    derived.push_back(std::move(extent));
-    fields.finish();
-  }
-  return derived;
 }
 
 Json empties_to_json(const std::vector<EmptyArguments>& empties) {
@@ -153,9 +54,12 @@ Json generic_to_json(const GenericPlan& generic) {
                {"step_holes", holes_to_json(generic.step_holes)}};
   if (!generic.derived.empty()) json["derived"] = derived_to_json(generic.derived);
   if (!generic.empties.empty()) json["empties"] = empties_to_json(generic.empties);
-  for (const GenericPlan::SpreadDim& spread : generic.spread)
-    json["spread"].push_back(
-        {{"dim", spread.dim}, {"offset", spread.value.offset}, {"products", products_to_json(spread.value)}});
+  for (const GenericPlan::SpreadDim& spread : generic.spread) {
+    Json own = formula_to_json(spread.value);
+    own["dim"] = spread.dim;
+    json["spread"].push_back(std::move(own));
+  }
+  if (generic.goes_first) json["goes_first"] = 1;
   return json;
 }
 
@@ -242,6 +146,21 @@ void check_holes(const GenericPlan& generic, const std::string& pointer) {
   }
 }
 
+/// What is written is what can be read.
+void check_formulas(const GenericPlan& generic, const std::string& pointer) {
+  const auto check = [&](const auto& all, const char* list, const auto& formula_of) {
+    for (const auto& each : all) {
+      if (!fits_package(formula_of(each))) throw_invalid(pointer + list, "a formula is too large");
+    }
+  };
+  const auto own = [](const auto& each) -> const DimFormula& { return each.value; };
+  check(generic.buffer_holes, "/buffer_holes", own);
+  check(generic.step_holes, "/step_holes", own);
+  check(generic.spread, "/spread", own);
+  check(
+      generic.derived, "/derived", [](const DerivedExtent& each) -> const auto& { return each; });
+}
+
 void check_set(const PlanSet& set) {
   check_input_shapes(set);
   if (set.variants.empty() && !set.generic) throw_invalid("/variants", "there is no plan");
@@ -255,6 +174,7 @@ void check_set(const PlanSet& set) {
   const auto check_generic = [&](const GenericPlan& generic, const std::string& pointer) {
     check_plan(set, generic.plan, generic.dims, first, pointer);
     check_holes(generic, pointer);
+    check_formulas(generic, pointer);
   };
   if (set.generic) check_generic(*set.generic, "/generic");
   if (!set.special.empty() && !set.generic) throw_invalid("/special", "there is no generic plan");
@@ -292,14 +212,41 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer, size
   generic.step_holes = holes_from_json(item, "step_holes", dims);
   generic.empties = empties_from_json(item);
   generic.spread = spread_from_json(item, free_dims);
+  generic.goes_first = item.integer_or("goes_first", 0, 0, 1) != 0;
   item.finish();
   return generic;
+}
+
+/// The oldest version that has all that is in the set: what needs no newer program is served by older ones.
+int64_t version_of(const PlanSet& set) {
+  const auto has_rooms = [](const ExecPlan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+      return step.kind == StepKind::kHost && step.attributes.find("\"grows\":") != std::string::npos;
+    });
+  };
+  const bool is_new = !set.special.empty() ||
+                      (set.generic && (!set.generic->spread.empty() || has_rooms(set.generic->plan))) ||
+                      std::any_of(set.variants.begin(), set.variants.end(),
+                                  [&](const PlanVariant& variant) { return has_rooms(variant.plan); });
+  return is_new ? kPlanSetFormatVersion : kOldestPlanSetFormatVersion;
+}
+
+/// Which version a set of plans says to be; nothing where the text is a plan's alone.
+std::optional<int64_t> said_version(const Json& json) {
+  if (!json.is_object() || !json.contains("format_version") || !json["format_version"].is_number_integer())
+    return std::nullopt;
+  const auto version = json["format_version"].get<int64_t>();
+  if (version > kPlanSetFormatVersion)
+    throw_invalid("/format_version", "the package is newer than this program: its plans have format " +
+                                         std::to_string(version) + ", this program reads up to " +
+                                         std::to_string(kPlanSetFormatVersion));
+  return version < kOldestPlanSetFormatVersion ? std::nullopt : std::optional(version);
 }
 
 PlanSet read_set(const Json& json) {
   JsonFields fields(json, "");
   PlanSet set;
-  fields.integer("format_version", kPlanSetFormatVersion, kPlanSetFormatVersion);
+  fields.integer("format_version", kOldestPlanSetFormatVersion, kPlanSetFormatVersion);
   set.free_dims = fields.texts("free_dims", kMaxFreeDims);
   const Json& shapes = fields.array("input_shapes", kMaxPlanBuffers);
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -434,7 +381,7 @@ std::string plan_set_to_json(const PlanSet& set) {
     variants.push_back({{"dims", variant.dims}, {"plan", parse_json(plan_to_json(variant.plan))}});
   Json shapes = Json::array();
   for (const DimShape& shape : set.input_shapes) shapes.push_back(dims_to_json(shape));
-  Json json = {{"format_version", kPlanSetFormatVersion},
+  Json json = {{"format_version", version_of(set)},
                {"free_dims", set.free_dims},
                {"input_shapes", std::move(shapes)},
                {"variants", std::move(variants)}};
@@ -448,9 +395,7 @@ std::string plan_set_to_json(const PlanSet& set) {
 PlanSet plan_set_from_json(std::string_view text) {
   try {
     const Json json = parse_json(text);
-    const bool many = json.is_object() && json.contains("format_version") &&
-                      json["format_version"] == kPlanSetFormatVersion;
-    if (!many) {
+    if (!said_version(json)) {
       PlanSet set;
       set.variants.push_back({{}, plan_from_json(text)});
       for (const Port& port : set.variants.front().plan.inputs) set.input_shapes.push_back(port.shape);

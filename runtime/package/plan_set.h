@@ -16,13 +16,16 @@
 
 namespace tensormill::package {
 
-inline constexpr int64_t kPlanSetFormatVersion = 3;
+/// The newest version has `special`, `spread` and rooms of their own for what loops stack. A set without them
+/// is written as the oldest one; both are read, and that may hold them, as programs wrote it for a while.
+inline constexpr int64_t kPlanSetFormatVersion = 4;
+inline constexpr int64_t kOldestPlanSetFormatVersion = 3;
 inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
 inline constexpr int64_t kMaxDerivedExtents = 256;
-inline constexpr int64_t kMaxSpecialPlans = 16;
+inline constexpr int64_t kMaxSpecialPlans = 64;
 /// Largest value of a free dim.
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;
 
@@ -63,6 +66,7 @@ struct GenericPlan {
     DimFormula value;
   };
   std::vector<SpreadDim> spread = {};
+  bool goes_first = false;  ///< where it takes a shape the model computes something else than other plans do
 };
 
 struct PlanSet {

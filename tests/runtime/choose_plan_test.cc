@@ -225,6 +225,77 @@ TEST(ChoosePlan, SetsOfPlansAreTextsAndBack) {
   expect_error(ErrorCode::kInvalidPackage, "a hole names nothing", [&] { plan_set_to_json(hole); });
 }
 
+TEST(ChoosePlan, SomePlansGoFirst) {
+  PlanSet set = plan_set();
+  for (GenericPlan& special : set.special) special.goes_first = true;
+  const std::vector<const GenericPlan*> plans = {&set.special[1], &set.special[0], &*set.generic};
+  EXPECT_EQ(plans_taking(set, {1, 1}), plans);
+  set.special[1].goes_first = false;
+  EXPECT_EQ(plans_taking(set, {1, 1}), (std::vector<const GenericPlan*>{plans[1], plans[2], plans[0]}));
+  const std::string text = plan_set_to_json(set);
+  const PlanSet back = plan_set_from_json(text);
+  EXPECT_EQ(plan_set_to_json(back), text);
+  EXPECT_TRUE(back.special[0].goes_first && !back.special[1].goes_first);
+}
+
+std::string with_version(std::string text, int version) {
+  const std::string key = "\"format_version\":";
+  const size_t at = std::min(text.find(key + "3,\"free_dims\""), text.find(key + "4,\"free_dims\""));
+  if (at == std::string::npos) return "no version";
+  return text.replace(at, key.size() + 1, key + std::to_string(version));
+}
+
+TEST(ChoosePlan, ASetIsOfTheOldestVersionThatHasAllOfIt) {
+  const PlanSet set = plan_set();
+  PlanSet plain = set;
+  plain.special.clear();
+  const std::string text = plan_set_to_json(set), old = plan_set_to_json(plain);
+  PlanSet spread = plain;
+  spread.generic->buffer_holes[1].value = kM;
+  spread.generic->spread = {{1, kN}};
+  EXPECT_EQ(with_version(old, 3), old);
+  EXPECT_EQ(with_version(text, 4), text);
+  EXPECT_EQ(with_version(plan_set_to_json(spread), 4), plan_set_to_json(spread));
+  PlanSet rooms = plain;
+  rooms.generic->plan.steps[0].kind = StepKind::kHost;
+  rooms.generic->plan.steps[0].function = "take_first";
+  rooms.generic->plan.steps[0].attributes = R"({"axis":0,"grows":2})";
+  EXPECT_EQ(with_version(plan_set_to_json(rooms), 4), plan_set_to_json(rooms));
+}
+
+TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
+  const std::string text = plan_set_to_json(plan_set());
+  EXPECT_EQ(plan_set_to_json(plan_set_from_json(with_version(text, 3))), text);
+}
+
+TEST(ChoosePlan, ASetThatIsNewerIsSaidToBe) {
+  expect_error(ErrorCode::kInvalidPackage,
+               "newer than this program: its plans have format 5, this program reads up to 4",
+               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 5)); });
+}
+
+/// What the reader refuses is not written.
+TEST(ChoosePlan, AFormulaThatIsTooLargeIsNotWritten) {
+  const int64_t most = int64_t{1} << 40;
+  const auto expect_refused = [](const DimFormula& formula) {
+    PlanSet set = plan_set();
+    set.special[0].step_holes[0].value = formula;
+    expect_error(ErrorCode::kInvalidPackage, "a formula is too large", [&] { plan_set_to_json(set); });
+  };
+  expect_refused({most + 1, {}});
+  expect_refused({0, {{-most - 1, {{0, 1, 0, 1}}}}});
+  expect_refused({0, {{1, {{0, 1, most + 1, 1}}}}});
+  expect_refused({0, std::vector<DimProduct>(65, {1, {{0, 1, 0, 1}}})});
+  expect_refused({0, {{1, std::vector<DimTerm>(129, {0, 1, 0, 1})}}});
+  PlanSet derived = plan_set();
+  derived.generic->derived = {DerivedExtent{{most + 1, {}}}};
+  expect_error(ErrorCode::kInvalidPackage, "a formula is too large", [&] { plan_set_to_json(derived); });
+  PlanSet set = plan_set();
+  set.special[0].step_holes[0].value = {most, std::vector<DimProduct>(64, {most, {{0, most, -most, most}}})};
+  const std::string text = plan_set_to_json(set);
+  EXPECT_EQ(plan_set_to_json(plan_set_from_json(text)), text);
+}
+
 TEST(ChoosePlan, AnOutputThatSeveralPlansMakeHasNoName) {
   std::vector<TensorInfo> inputs, outputs;
   describe_ports(plan_set(), inputs, outputs);

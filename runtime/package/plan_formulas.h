@@ -1,0 +1,32 @@
+/// Formulas over free dims as members of mod.json, and what of them a package holds.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/dim_formula.h"
+#include "runtime/base/json.h"
+#include "runtime/package/json_fields.h"
+
+namespace tensormill::package {
+
+/// Numbers of a formula are between its negative and itself.
+inline constexpr int64_t kMaxFormulaNumber = int64_t{1} << 40;
+inline constexpr size_t kMaxFormulaProducts = 64;
+inline constexpr size_t kMaxFormulaFactors = 128;
+
+/// Whether a package holds the formula, as no other one is read back.
+bool fits_package(const DimFormula& formula);
+bool fits_package(const DerivedExtent& extent);
+
+/// Members "offset" and "products".
+Json formula_to_json(const DimFormula& formula);
+/// Of an object that may have other members; its dims are below `dims`.
+DimFormula formula_from_json(JsonFields& fields, size_t dims);
+
+Json derived_to_json(const std::vector<DerivedExtent>& derived);
+/// Member "derived", if there is one: each over the free dims and those before it.
+std::vector<DerivedExtent> derived_from_json(JsonFields& fields, size_t free_dims);
+
+}  // namespace tensormill::package
