@@ -4,6 +4,19 @@
 
 namespace tensormill::plan {
 
+namespace {
+
+/// Past what a package holds, of either sign: such a formula is none (package::fits_package).
+constexpr int64_t kTooLarge = int64_t{1} << 50;
+
+int64_t times(int64_t a, int64_t b) {
+  int64_t result = 0;
+  const bool overflows = __builtin_mul_overflow(a, b, &result);
+  return overflows || result > kTooLarge || result < -kTooLarge ? kTooLarge : result;
+}
+
+}  // namespace
+
 bool varies(const std::vector<int64_t>& values) {
   return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
 }
@@ -34,19 +47,19 @@ DimFormula sum_of(DimFormula a, const DimFormula& b, int64_t sign) {
 }
 
 DimFormula product_of(const DimFormula& a, const DimFormula& b) {
-  DimFormula result{a.offset * b.offset, {}};
+  DimFormula result{times(a.offset, b.offset), {}};
   const auto add = [&](int64_t scale, std::vector<DimTerm> factors) {
     if (scale != 0) result = sum_of(std::move(result), {0, {{scale, std::move(factors)}}}, 1);
   };
   for (const DimProduct& x : a.products) {
-    add(x.scale * b.offset, x.factors);
+    add(times(x.scale, b.offset), x.factors);
     for (const DimProduct& y : b.products) {
       std::vector<DimTerm> factors = x.factors;
       factors.insert(factors.end(), y.factors.begin(), y.factors.end());
-      add(x.scale * y.scale, std::move(factors));
+      add(times(x.scale, y.scale), std::move(factors));
     }
   }
-  for (const DimProduct& y : b.products) add(a.offset * y.scale, y.factors);
+  for (const DimProduct& y : b.products) add(times(a.offset, y.scale), y.factors);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "compiler/plan/dim_algebra.h"
 #include "runtime/base/error.h"
+#include "runtime/package/plan_formulas.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::plan {
@@ -158,6 +159,7 @@ std::optional<DimFormula> DimFitter::derive(size_t dim, DerivedExtent extent,
                                             const std::vector<int64_t>& values) {
   // More of them no package holds.
   if (derived_.size() >= static_cast<size_t>(package::kMaxDerivedExtents)) return std::nullopt;
+  if (!package::fits_package(extent)) return std::nullopt;
   const size_t at = samples_.front().size();
   for (size_t s = 0; s < values.size(); ++s) samples_[s].push_back(values[s]);
   derived_.push_back(std::move(extent));
@@ -375,7 +377,10 @@ const DimFormula* DimFitter::find_known(const std::vector<int64_t>& values) cons
 std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   TM_CHECK(values.size() == samples_.size(), "one value a sample");
   if (const auto found = known_.find(values); found != known_.end()) return found->second;
-  return known_.emplace(values, find(values)).first->second;
+  std::optional<DimFormula> formula = find(values);
+  // No package holds it.
+  if (formula && !package::fits_package(*formula)) formula.reset();
+  return known_.emplace(values, std::move(formula)).first->second;
 }
 
 std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values,
@@ -431,6 +436,7 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!formula) formula = fit_multiple_of_fewer(values, dims);
   if (!formula && dims.size() > 1) formula = fit_sum_apart(values);
   if (!formula && dims.size() > 1) formula = fit_bounded_sum(values);
+  if (!formula && dims.size() > 1) formula = fit_quotient_of_sum(values, dims);
   return formula ? formula : fit_least(values);
 }
 

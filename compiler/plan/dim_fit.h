@@ -64,6 +64,8 @@ private:
   std::optional<DimFormula> fit_within(size_t dim, const std::vector<int64_t>& values, int64_t least,
                                        int64_t most, bool is_quotient);
   std::optional<DimFormula> fit_bounded_sum(const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_quotient_of_sum(const std::vector<int64_t>& values,
+                                                const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_least(const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_extreme(const std::vector<int64_t>& values, bool is_least);
   bool gives(const DerivedExtent& extent, const std::vector<int64_t>& values) const;

@@ -105,6 +105,50 @@ std::optional<DimFormula> DimFitter::fit_apart(const std::vector<int64_t>& value
   return holds(sum, values) ? std::optional(sum) : std::nullopt;
 }
 
+/// A quotient, another extent or a number, times an extent: what reshaping makes of sums.
+std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
+  const auto divided = [&](const auto& by) -> const DimFormula* {
+    std::vector<int64_t> rest = values;
+    for (size_t s = 0; s < rest.size(); ++s) {
+      const int64_t divisor = by(samples_[s]);
+      if (divisor == 0 || rest[s] % divisor != 0) return nullptr;
+      rest[s] /= divisor;
+    }
+    return find_known(rest);
+  };
+  for (const std::set<DimTerm>& terms : terms_) {
+    for (const DimTerm& term : terms) {
+      const DimFormula* rest =
+          divided([&](const std::vector<int64_t>& sample) { return evaluate(term, sample); });
+      if (rest == nullptr) continue;
+      DimFormula formula = *rest;
+      for (DimProduct& product : formula.products) product.factors.push_back(term);
+      if (formula.offset != 0) formula.products.push_back({formula.offset, {term}});
+      formula.offset = 0;
+      return formula;
+    }
+  }
+  for (const auto& [part, found] : known_) {
+    if (!found || !varies(part)) continue;
+    const DimFormula& formula = *found;
+    const DimFormula* rest =
+        divided([&](const std::vector<int64_t>& sample) { return evaluate(formula, sample); });
+    if (rest != nullptr) return product_of(formula, *rest);
+  }
+  int64_t common = 0;
+  for (const int64_t value : values) common = std::gcd(common, value);
+  for (int64_t factor = 2; factor <= common; ++factor) {
+    if (common % factor != 0) continue;
+    const DimFormula* rest = divided([&](const std::vector<int64_t>&) { return factor; });
+    if (rest == nullptr) continue;
+    DimFormula formula = *rest;
+    formula.offset *= factor;
+    for (DimProduct& product : formula.products) product.scale *= factor;
+    return formula;
+  }
+  return std::nullopt;
+}
+
 /// An extent that was found before and what fit_apart finds for the rest: the elements of a box and what is
 /// added at their ends.
 std::optional<DimFormula> DimFitter::fit_sum_apart(const std::vector<int64_t>& values) const {
@@ -164,6 +208,49 @@ std::optional<DimFormula> DimFitter::fit_bounded_sum(const std::vector<int64_t>&
       if (down) extent.least = least;
       if (up) extent.most = most;
       if (gives(extent, values)) return derive(terms_.size(), extent, values);
+    }
+  }
+  return std::nullopt;
+}
+
+/// A quotient of a known extent and a multiple of one of the dims: the windows of a free size that strides
+/// leave of it.
+std::optional<DimFormula> DimFitter::fit_quotient_of_sum(const std::vector<int64_t>& values,
+                                                         const std::vector<size_t>& dims) {
+  constexpr int64_t kMostStride = 16, kMostDilation = 8;
+  // The one that holds for a known extent, moved by a number inside of the quotient.
+  const auto quotient_of =
+      [&](const std::vector<int64_t>& sums) -> std::optional<std::pair<DimTerm, int64_t>> {
+    for (int64_t div = 2; div <= kMostStride; ++div) {
+      for (int64_t add = 0; add < div; ++add) {
+        const DimTerm term{0, 1, add, div};
+        const auto at = [&](size_t s) { return evaluate(term, std::vector<int64_t>{sums[s]}); };
+        const int64_t offset = values[0] - at(0);
+        size_t s = 1;
+        while (s < values.size() && at(s) + offset == values[s]) ++s;
+        if (s == values.size()) return std::pair(term, offset);
+      }
+    }
+    return std::nullopt;
+  };
+  for (const size_t dim : dims) {
+    for (const auto& [extents, formula] : known_) {
+      if (!formula || !varies(extents) || depends_on(dim, extents)) continue;
+      for (int64_t times = -kMostDilation; times <= kMostDilation; ++times) {
+        if (times == 0) continue;
+        std::vector<int64_t> sums = extents;
+        for (size_t s = 0; s < sums.size(); ++s) sums[s] += times * samples_[s][dim];
+        const auto found = quotient_of(sums);
+        if (!found) continue;
+        const DerivedExtent sum{sum_of(*formula, single(times, identity(dim)), 1)};
+        const std::optional<DimFormula> whole = derive(terms_.size(), sum, sums);
+        if (!whole) return std::nullopt;
+        DimTerm term = found->first;
+        term.dim = whole->products[0].factors[0].dim;
+        DimFormula result = single(1, term);
+        result.offset = found->second;
+        return result;
+      }
     }
   }
   return std::nullopt;
