@@ -6,13 +6,14 @@
 #include <set>
 
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/generic_points.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/sharing.h"
-#include "compiler/plan/slice_starts.h"
 #include "compiler/te/verify.h"
 #include "runtime/base/error.h"
+#include "runtime/package/plan_formulas.h"
 
 namespace tensormill::driver {
 
@@ -112,139 +113,6 @@ private:
   std::vector<tm_kernel> entries_;
 };
 
-/// What one plan is made from.
-struct Points {
-  std::vector<const ir::ShapedGraph*> samples, small;
-  std::vector<ir::ShapeCheck> checks;
-  std::vector<int64_t> multiples;
-  std::vector<ir::DependentDim> dependents;
-  std::vector<ir::DependentDim> spread;  ///< may also be 1; they are no dependents here
-};
-
-using ShapesByName = std::map<std::string, Shape>;
-
-/// Of the values of an imported graph that have a name of their own.
-ShapesByName shapes_of(const ir::Graph& graph) {
-  ShapesByName shapes;
-  std::set<std::string> repeated;
-  for (const ir::Value& value : graph.values()) {
-    if (!shapes.emplace(value.name, value.type.shape).second) repeated.insert(value.name);
-  }
-  for (const std::string& name : repeated) shapes.erase(name);
-  return shapes;
-}
-
-/// Compares a generic plan of the samples with the model.
-class ShapeComparison {
-public:
-  ShapeComparison(const Points& points, const std::vector<const ir::ShapedGraph*>& samples,
-                  const package::GenericPlan& generic)
-      : generic_(generic), starts_(samples) {
-    // A pass may have changed the form of what keeps its name.
-    for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
-    for (const ir::ShapedGraph* sample : {samples.front(), samples.back()})
-      compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
-    // Of no elements it does not matter what they are made of.
-    for (const ir::ShapedGraph* small : points.small) {
-      if (std::find(small->dims.begin(), small->dims.end(), 0) == small->dims.end())
-        small_.emplace(small->dims, small);
-    }
-  }
-
-  /// Whether the plan can be bound to the check's dims, and its outputs and, as far as they are known, its
-  /// other extents are the model's.
-  bool gives(const ir::ShapeCheck& check) const {
-    try {
-      const package::ExecPlan plan = package::instantiate(generic_, check.dims);
-      for (size_t i = 0; i < check.outputs.size(); ++i) {
-        if (plan.buffers[static_cast<size_t>(plan.outputs[i].buffer)].shape != check.outputs[i]) return false;
-      }
-      const auto small = small_.find(check.dims);
-      if (small == small_.end()) return true;
-      return equal_of(plan, small->second->graph) == compared_ && starts_.give(*small->second);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
-      return false;
-    }
-  }
-
-private:
-  /// Those of the compared buffers that are as large as the values of their name.
-  std::set<size_t> equal_of(const package::ExecPlan& plan, const ir::Graph& graph) const {
-    const ShapesByName shapes = shapes_of(graph);
-    std::set<size_t> equal;
-    for (const size_t i : compared_) {
-      const auto found = shapes.find(plan.buffers[i].name);
-      if (found != shapes.end() && found->second == plan.buffers[i].shape) equal.insert(i);
-    }
-    return equal;
-  }
-
-  const package::GenericPlan& generic_;
-  plan::SliceStarts starts_;
-  std::set<size_t> compared_;  ///< buffers
-  std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
-};
-
-bool is_dependent(const Points& points, size_t dim) {
-  return std::any_of(points.dependents.begin(), points.dependents.end(),
-                     [&](const ir::DependentDim& each) { return each.dim == dim; });
-}
-
-/// The least extent of `dim`, above one that is refused, at which the plan was compared with the model.
-int64_t least_above(const Points& points, size_t dim, int64_t refused) {
-  const std::vector<int64_t>& base = points.samples.front()->dims;
-  int64_t least = base[dim];
-  for (const ir::ShapeCheck& check : points.checks) {
-    std::vector<int64_t> others = check.dims;
-    others[dim] = base[dim];
-    for (const ir::DependentDim& each : points.spread) others[each.dim] = base[each.dim];
-    others = ir::with_dependents(std::move(others), points.dependents);
-    if (others == base && check.dims[dim] > refused) least = std::min(least, check.dims[dim]);
-  }
-  return least;
-}
-
-/// The plan gives the model's output shapes at every checked point. Extents below the samples for which it
-/// does not are below its minimums; so is 0 where the model does not take it. Returns those without a 0.
-std::set<std::vector<int64_t>> check_outputs_of(const Points& points,
-                                                const std::vector<const ir::ShapedGraph*>& samples,
-                                                package::GenericPlan& plan) {
-  const std::vector<int64_t>& base = points.samples.front()->dims;
-  std::set<std::vector<int64_t>> refused;
-  plan.minimums.assign(base.size(), 0);
-  const ShapeComparison comparison(points, samples, plan);
-  std::vector<int64_t> minimums(base.size(), 1);
-  std::set<size_t> may_be_empty;
-  for (const ir::ShapeCheck& check : points.checks) {
-    if (comparison.gives(check)) {
-      for (size_t d = 0; d < base.size(); ++d) {
-        if (check.dims[d] == 0) may_be_empty.insert(d);
-      }
-      continue;
-    }
-    bool small = false;
-    for (size_t d = 0; d < base.size(); ++d) {
-      if (check.dims[d] >= base[d] || is_dependent(points, d)) continue;
-      small = true;
-      minimums[d] = std::max(minimums[d], least_above(points, d, check.dims[d]));
-    }
-    if (small) {
-      refused.insert(check.dims);
-      continue;
-    }
-    throw Error(ErrorCode::kNotSupported,
-                "the shapes of the outputs depend on the free dims in a way that "
-                "has no formula: they differ at " +
-                    to_string(Shape(check.dims)));
-  }
-  for (const size_t d : may_be_empty) {
-    if (minimums[d] == 1) minimums[d] = 0;
-  }
-  plan.minimums = std::move(minimums);
-  return refused;
-}
-
 /// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
 void check_bounds(const plan::GenericKernel& kernel) {
   try {
@@ -293,8 +161,12 @@ Generalized generalize(const Points& points, const std::vector<const ir::ShapedG
     }
   }();
   model.plan.multiples = points.multiples;
-  for (const ir::DependentDim& each : points.spread)
+  model.plan.goes_first = points.goes_first;
+  for (const ir::DependentDim& each : points.spread) {
+    if (!package::fits_package(each.value))
+      throw Error(ErrorCode::kNotSupported, "what a free dim follows from is a formula that is too large");
     model.plan.spread.push_back({static_cast<int32_t>(each.dim), each.value});
+  }
   Generalized result{samples,         std::move(graphs.hidden), std::move(first),
                      std::move(last), std::move(model),         {}};
   result.refused = check_outputs_of(points, samples, result.model.plan);
@@ -341,45 +213,22 @@ Generalized generalize_all(const Points& points, const CompileOptions& options) 
   return result;
 }
 
-Points points_of(const ir::SampleSet& set) {
-  Points points{{}, {}, set.checks, set.multiples, set.dependents, {}};
-  for (const ir::ShapedGraph& sample : set.samples) points.samples.push_back(&sample);
-  for (const ir::ShapedGraph& small : set.small) points.small.push_back(&small);
-  return points;
-}
-
-/// Of what the model is where dims are 1 that may be, and a few of the set's own samples, where they are not.
-Points spread_points_of(const ir::SampleSet& set) {
-  constexpr size_t kOwnSamples = 6;
-  Points points = points_of(set);
-  std::vector<const ir::ShapedGraph*> own = std::move(points.samples);
-  points.samples.clear();
-  for (const ir::ShapedGraph& sample : set.spread_samples) points.samples.push_back(&sample);
-  const size_t step = std::max<size_t>(own.size() / kOwnSamples, 1);
-  for (size_t i = 0; i + 1 < own.size(); i += step) points.samples.push_back(own[i]);
-  points.samples.push_back(own.back());
-  points.spread = set.spread;
-  points.checks.insert(points.checks.end(), set.spread_checks.begin(), set.spread_checks.end());
-  const auto is_spread = [&](const ir::DependentDim& dependent) {
-    return std::any_of(set.spread.begin(), set.spread.end(),
-                       [&](const ir::DependentDim& each) { return each.dim == dependent.dim; });
-  };
-  points.dependents.erase(std::remove_if(points.dependents.begin(), points.dependents.end(), is_spread),
-                          points.dependents.end());
-  return points;
-}
-
 /// With the dims that may be 1 where that has one form, else without.
-Generalized generalize_set(const ir::SampleSet& set, const CompileOptions& options, std::string& refused) {
+Generalized generalize_set(const ir::SampleSet& set, const std::vector<const ir::SampleSet*>& elsewhere,
+                           const CompileOptions& options, std::string& refused) {
+  const auto with_others = [&](Points points) {
+    points.elsewhere = elsewhere;
+    return points;
+  };
   if (!set.spread.empty()) {
     try {
-      return generalize_all(spread_points_of(set), options);
+      return generalize_all(with_others(spread_points_of(set)), options);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported) throw;
       if (refused.empty()) refused = error.message();
     }
   }
-  return generalize_all(points_of(set), options);
+  return generalize_all(with_others(points_of(set)), options);
 }
 
 class GenericCompiler {
@@ -388,8 +237,20 @@ public:
                   const std::function<bool(const plan::Kernel&)>& verifies)
       : options_(options), backend_(backend), verifier_(compiled_, verifies) {}
 
+  /// Before any other plan: those that go first, whose shapes are none of the others'.
+  void add_first(const ir::SampleSet& set) {
+    const size_t before = compiled_.models.size();
+    add_special(set);
+    if (compiled_.models.size() == before) return;
+    first_.push_back(std::move(compiled_.models.back()));
+    compiled_.models.pop_back();
+    elsewhere_.push_back(&set);
+  }
+
   void add(const ir::SampleSet& set) {
-    Generalized generalized = generalize_set(set, options_, compiled_.refused);
+    const bool is_first = set.goes_first;
+    Generalized generalized = generalize_set(set, is_first ? std::vector<const ir::SampleSet*>() : elsewhere_,
+                                             options_, compiled_.refused);
     for (const plan::GenericKernel& kernel : generalized.model.kernels) check_bounds(kernel);
     plan::GenericModel& model = generalized.model;
     const std::vector<size_t> places = compile_kernels(model);
@@ -413,7 +274,10 @@ public:
     }
   }
 
-  CompiledGeneric take() { return std::move(compiled_); }
+  CompiledGeneric take() {
+    for (plan::GenericModel& model : first_) compiled_.models.push_back(std::move(model));
+    return std::move(compiled_);
+  }
 
 private:
   /// Where the model's kernels are among those of all models.
@@ -461,6 +325,8 @@ private:
   CompiledGeneric compiled_;
   GenericVerifier verifier_;
   std::map<std::string, size_t> by_symbol_;
+  std::vector<plan::GenericModel> first_;  ///< those that go first
+  std::vector<const ir::SampleSet*> elsewhere_;
 };
 
 }  // namespace
@@ -469,6 +335,9 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
   GenericCompiler compiler(options, backend, verifies);
+  for (const ir::SampleSet& set : variants.special) {
+    if (set.goes_first) compiler.add_first(set);
+  }
   try {
     compiler.add(variants);
   } catch (const Error& error) {
@@ -478,7 +347,9 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
     throw Error(error.code(), error.message() + "; without a plan for all extents of " + dims +
                                   ", give shape_buckets, or bind them with input_shapes");
   }
-  for (const ir::SampleSet& set : variants.special) compiler.add_special(set);
+  for (const ir::SampleSet& set : variants.special) {
+    if (!set.goes_first) compiler.add_special(set);
+  }
   return compiler.take();
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/ir/variants.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "compiler/ir/bundle.h"
 #include "runtime/base/error.h"
@@ -58,6 +59,36 @@ std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vecto
   return dims;
 }
 
+std::optional<size_t> same_dim(const DimFormula& formula) {
+  if (formula.offset != 0 || formula.products.size() != 1) return std::nullopt;
+  const DimProduct& product = formula.products[0];
+  if (product.scale != 1 || product.factors.size() != 1) return std::nullopt;
+  const DimTerm& term = product.factors[0];
+  if (term.mul != 1 || term.add != 0 || term.div != 1) return std::nullopt;
+  return static_cast<size_t>(term.dim);
+}
+
+bool has_nodes_of(const Graph& graph, const Graph& sample) {
+  return graph.values().size() == sample.values().size() && graph.outputs() == sample.outputs() &&
+         std::equal(graph.nodes().begin(), graph.nodes().end(), sample.nodes().begin(), sample.nodes().end(),
+                    [](const Node& a, const Node& b) {
+                      return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;
+                    });
+}
+
+bool has_constants_of(const Graph& graph, const Graph& sample, const Graph& other) {
+  const auto are_equal = [](const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
+    return a && b && a->dtype() == b->dtype() && a->shape() == b->shape() &&
+           (a->data() == b->data() || std::memcmp(a->data(), b->data(), a->num_bytes()) == 0);
+  };
+  for (size_t i = 0; i < graph.values().size(); ++i) {
+    const std::optional<Tensor>& common = sample.values()[i].constant;
+    if (are_equal(common, other.values()[i].constant) && !are_equal(common, graph.values()[i].constant))
+      return false;
+  }
+  return true;
+}
+
 bool has_form(const SampleSet& set, const std::vector<int64_t>& dims) {
   std::vector<int64_t> settled = with_dependents(dims, set.dependents);
   for (const DependentDim& each : set.spread) {
@@ -89,7 +120,8 @@ Json set_json(const SampleSet& set) {
           {"dependents", dependents_json(set.dependents)},
           {"spread", dependents_json(set.spread)},
           {"spread_samples", dims_of(set.spread_samples)},
-          {"spread_checks", checks_json(set.spread_checks)}};
+          {"spread_checks", checks_json(set.spread_checks)},
+          {"goes_first", set.goes_first}};
 }
 
 std::vector<ShapeCheck> checks_from(const Json& json) {
@@ -130,6 +162,7 @@ public:
     set.dependents = dependents_from(json.at("dependents"));
     set.spread = dependents_from(json.at("spread"));
     set.spread_checks = checks_from(json.at("spread_checks"));
+    json.at("goes_first").get_to(set.goes_first);
   }
 
   void finish() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct DependentDim {
 };
 /// `dims`, the dependent ones as the others have it; one that follows from others that do comes behind them.
 std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents);
+/// The dim that the formula is, if it is one.
+std::optional<size_t> same_dim(const DimFormula& formula);
 
 /// What a generic plan is made from.
 struct SampleSet {
@@ -44,7 +47,14 @@ struct SampleSet {
   std::vector<DependentDim> spread;
   std::vector<ShapedGraph> spread_samples;
   std::vector<ShapeCheck> spread_checks;
+  /// At its shapes the model computes something else than in the samples of sets that take them, too.
+  bool goes_first = false;
 };
+/// Whether a graph has the nodes of a sample.
+bool has_nodes_of(const Graph& graph, const Graph& sample);
+/// Whether a graph with the nodes of two samples has the constants that they have in common: that it computes
+/// what they do.
+bool has_constants_of(const Graph& graph, const Graph& sample, const Graph& other);
 /// Whether the dims are such that a plan of the set serves them.
 bool has_form(const SampleSet& set, const std::vector<int64_t>& dims);
 

@@ -366,9 +366,9 @@ private:
                : graph_.add_node("identity", {value}, {}, {origin}, {own})[0];
   }
 
-  /// A stack whose length is known is a list as others are. Else it is one output, as large as the largest
-  /// element of the run, and NAME.extents has each one's own where they differ.
-  /// Of an optional sequence the elements are zeros where there is none.
+  /// A stack whose length is known is a list as others are, unless it follows from free dims. Else it is one
+  /// output, as large as the largest element of the run, and NAME.extents has each one's own where they
+  /// differ. Of an optional sequence the elements are zeros where there is none.
   void add_stack(const std::string& name, Binding all, std::vector<ir::ValueId>& outputs) {
     const NodeProto none;
     const std::set<std::string> reserved = top_level_names(model_.graph);
@@ -381,7 +381,7 @@ private:
       const Shape each(c.shape(all.tensor).size(), 1);
       all.tensor = c.where(c.reshape(all.present, each), all.tensor, c.filled(c.dtype(all.tensor), each, 0));
     }
-    if (node.data_shape(all.tensor).extents.empty()) {
+    if (node.data_shape(all.tensor).extents.empty() && !node.stacks_elements()) {
       for (int64_t i = 0; i < node.type(all.tensor).shape[0]; ++i)
         outputs.push_back(renamed(element_at(context, all, i), name, name + "/" + std::to_string(i)));
       return;

@@ -225,7 +225,7 @@ public:
     anchor = with_rooms(std::move(anchor));
     take_samples(anchor, variants);
     if (are_alike(variants.samples)) {
-      variants.special = sets_of_ones(importer(), variants);
+      variants.special = sets_of_ones(importer(), variants, signature_.first_room);
       add_spread_dims(importer(), variants);
     }
     for (const ir::DependentDim& each : variants.dependents) {
@@ -268,7 +268,8 @@ private:
     ir::SampleSet stacked;
     stacks_elements_ = true;
     take_set(anchor, stacked);
-    if (are_alike(stacked.samples)) static_cast<ir::SampleSet&>(variants) = std::move(stacked);
+    stacks_elements_ = are_alike(stacked.samples);
+    if (stacks_elements_) static_cast<ir::SampleSet&>(variants) = std::move(stacked);
   }
 
   void take_set(const std::vector<int64_t>& anchor, ir::SampleSet& set) {
@@ -338,7 +339,7 @@ private:
       const bool is_needed = is_room_given_ || variants.samples.empty();
       std::optional<ir::Graph> graph;
       try {
-        graph = import_model(source_, bound(options_, signature_, rooms_, dims), ops_);
+        graph = import_as_samples(dims, variants);
       } catch (const Error&) {
         // Several extents have the same room, whose product may be more than there can be.
         if (is_needed) throw;
@@ -347,6 +348,22 @@ private:
       if (is_needed || largest_of(*graph) <= kMostOfRoom)
         variants.graphs.push_back({dims, std::move(*graph)});
     }
+  }
+
+  /// A list among the outputs is one tensor where it is one in the samples.
+  ir::Graph import_as_samples(const std::vector<int64_t>& dims, const ir::Variants& variants) const {
+    ImportOptions asked_for = bound(options_, signature_, rooms_, dims);
+    ir::Graph graph = import_model(source_, asked_for, ops_);
+    if (!stacks_elements_ || output_names(graph) == output_names(variants.samples.front().graph))
+      return graph;
+    asked_for.form.stacks_elements = true;
+    return import_model(source_, asked_for, ops_);
+  }
+
+  static std::vector<std::string> output_names(const ir::Graph& graph) {
+    std::vector<std::string> names;
+    for (const ir::ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
+    return names;
   }
 
   /// Of the graph's inputs, free dims by name.

@@ -4,22 +4,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace tensormill::frontend::onnx {
 
 namespace {
 
 using Dims = std::vector<int64_t>;
-
-/// The dim that the formula is, if it is one.
-std::optional<size_t> same_dim(const DimFormula& formula) {
-  if (formula.offset != 0 || formula.products.size() != 1) return std::nullopt;
-  const DimProduct& product = formula.products[0];
-  if (product.scale != 1 || product.factors.size() != 1) return std::nullopt;
-  const DimTerm& term = product.factors[0];
-  if (term.mul != 1 || term.add != 0 || term.div != 1) return std::nullopt;
-  return static_cast<size_t>(term.dim);
-}
 
 /// What is made of a dim that is another one is made of that one.
 std::vector<ir::DependentDim> resolved(std::vector<ir::DependentDim> dependents) {
@@ -30,7 +21,7 @@ std::vector<ir::DependentDim> resolved(std::vector<ir::DependentDim> dependents)
         if (const auto root = root_of.find(term.dim); root != root_of.end()) term.dim = root->second;
       }
     }
-    if (const std::optional<size_t> same = same_dim(each.value))
+    if (const std::optional<size_t> same = ir::same_dim(each.value))
       root_of.emplace(static_cast<int32_t>(each.dim), static_cast<int32_t>(*same));
   }
   return dependents;
@@ -47,47 +38,59 @@ std::vector<Shape> outputs_of(const ir::Graph& graph) {
   return outputs;
 }
 
-/// The model at the points where `at` moves those of the set.
+/// The model at the points where `at` moves those of the set; `small`: those below the samples, or null.
 template <typename At>
 void import_points(const ImportAt& import, const ir::SampleSet& set, const At& at,
-                   std::vector<ir::ShapedGraph>& samples, std::vector<ir::ShapeCheck>& checks) {
-  std::set<Dims> seen;
+                   std::vector<ir::ShapedGraph>& samples, std::vector<ir::ShapeCheck>& checks,
+                   std::vector<ir::ShapedGraph>* small) {
+  std::set<Dims> seen, below;
   for (const ir::ShapedGraph& sample : set.samples) {
     const Dims dims = at(sample.dims);
     if (!seen.insert(dims).second) continue;
     if (std::optional<ir::Graph> graph = import(dims)) samples.push_back({dims, std::move(*graph)});
   }
+  for (const ir::ShapedGraph& each : set.small) below.insert(at(each.dims));
   for (const ir::ShapeCheck& check : set.checks) {
     const Dims dims = at(check.dims);
     if (!seen.insert(dims).second) continue;
-    if (const std::optional<ir::Graph> graph = import(dims)) checks.push_back({dims, outputs_of(*graph)});
+    std::optional<ir::Graph> graph = import(dims);
+    if (!graph) continue;
+    checks.push_back({dims, outputs_of(*graph)});
+    if (small == nullptr || below.count(dims) == 0 || samples.empty()) continue;
+    if (ir::has_nodes_of(*graph, samples.front().graph)) small->push_back({dims, std::move(*graph)});
   }
 }
 
-/// The set where `one` is 1, and what was it is another dim.
+/// The set where `one` is 1, and what was it is another dim, if there is one.
 ir::SampleSet set_of_one(const ImportAt& import, const ir::SampleSet& set, size_t one) {
   ir::SampleSet result;
   result.multiples = set.multiples;
   std::vector<ir::DependentDim> dependents = resolved(set.dependents);
-  const auto next = std::find_if(dependents.begin(), dependents.end(),
-                                 [&](const ir::DependentDim& each) { return same_dim(each.value) == one; });
-  const size_t root = next->dim;
-  std::swap(result.multiples[one], result.multiples[root]);
-  dependents.erase(next);
-  for (ir::DependentDim& each : dependents) {
-    for (DimProduct& product : each.value.products) {
-      for (DimTerm& term : product.factors) {
-        if (static_cast<size_t>(term.dim) == one) term.dim = static_cast<int32_t>(root);
+  const auto next = std::find_if(dependents.begin(), dependents.end(), [&](const ir::DependentDim& each) {
+    return ir::same_dim(each.value) == one;
+  });
+  const ir::DependentDim is_one{one, DimFormula{1, {}}};
+  if (next == dependents.end()) {
+    dependents.insert(dependents.begin(), is_one);
+  } else {
+    const size_t root = next->dim;
+    std::swap(result.multiples[one], result.multiples[root]);
+    dependents.erase(next);
+    for (ir::DependentDim& each : dependents) {
+      for (DimProduct& product : each.value.products) {
+        for (DimTerm& term : product.factors) {
+          if (static_cast<size_t>(term.dim) == one) term.dim = static_cast<int32_t>(root);
+        }
       }
     }
+    dependents.push_back(is_one);
   }
   result.dependents = std::move(dependents);
-  result.dependents.push_back({one, DimFormula{1, {}}});
   const auto at = [&](Dims dims) {
     dims[one] = 1;
     return ir::with_dependents(std::move(dims), result.dependents);
   };
-  import_points(import, set, at, result.samples, result.checks);
+  import_points(import, set, at, result.samples, result.checks, &result.small);
   return result;
 }
 
@@ -106,7 +109,7 @@ void add_spread_dims(const ImportAt& import, ir::SampleSet& set) {
   }
   if (set.spread.empty()) return;
   const auto at = [&](const Dims& dims) { return with_ones(dims, set.spread); };
-  import_points(import, set, at, set.spread_samples, set.spread_checks);
+  import_points(import, set, at, set.spread_samples, set.spread_checks, nullptr);
   for (const ir::DependentDim& each : set.spread) {
     Dims dims = with_ones(base, set.spread);
     dims[each.dim] = base[each.dim];
@@ -116,39 +119,90 @@ void add_spread_dims(const ImportAt& import, ir::SampleSet& set) {
   }
 }
 
-std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set) {
-  std::vector<ir::SampleSet> sets;
-  std::set<std::set<size_t>> tried;
-  // Of one more dim than the set before it, those of fewer first.
-  const auto add_ones = [&](const ir::SampleSet& from, const std::set<size_t>& ones) {
-    std::vector<std::pair<ir::SampleSet, std::set<size_t>>> more;
-    std::set<size_t> roots;
-    for (const ir::DependentDim& each : resolved(from.dependents)) {
-      if (const std::optional<size_t> same = same_dim(each.value)) roots.insert(*same);
-    }
-    for (const size_t root : roots) {
-      std::set<size_t> all = ones;
-      if (!all.insert(root).second || !tried.insert(all).second) continue;
-      const Dims& base = from.samples.front().dims;
-      Dims dims = base;
-      dims[root] = 1;
-      if (base[root] == 1 || !import(dims)) continue;
-      ir::SampleSet made = set_of_one(import, from, root);
-      if (made.samples.size() < 2 || made.samples.size() * 2 < from.samples.size()) continue;
-      add_spread_dims(import, made);
-      more.emplace_back(std::move(made), std::move(all));
-    }
-    return more;
+namespace {
+
+/// The dims that others are equal to.
+std::set<size_t> roots_of(const ir::SampleSet& set) {
+  std::set<size_t> roots;
+  for (const ir::DependentDim& each : resolved(set.dependents)) {
+    if (const std::optional<size_t> same = ir::same_dim(each.value)) roots.insert(*same);
+  }
+  return roots;
+}
+
+/// The model where one more dim is 1; nothing where it does not take that.
+std::optional<ir::Graph> graph_with_one(const ImportAt& import, const ir::SampleSet& set, size_t one) {
+  Dims dims = set.samples.front().dims;
+  if (std::exchange(dims[one], 1) == 1) return std::nullopt;
+  return import(dims);
+}
+
+/// The set with one more dim that is 1; nothing where the model takes too few such shapes.
+std::optional<ir::SampleSet> with_one(const ImportAt& import, const ir::SampleSet& set, size_t one) {
+  ir::SampleSet made = set_of_one(import, set, one);
+  // Of a shape that has no free dim left there is one sample.
+  const bool is_fixed = made.samples.size() == 1 && made.dependents.size() == made.multiples.size();
+  const bool are_few = made.samples.size() < 2 || made.samples.size() * 2 < set.samples.size();
+  if (are_few && !is_fixed) return std::nullopt;
+  add_spread_dims(import, made);
+  return made;
+}
+
+/// The dims of the first `own_dims` that nothing follows from and of which an extent of 1 changes what is
+/// computed.
+std::set<size_t> changing_dims(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
+  const ir::Graph &first = set.samples.front().graph, &last = set.samples.back().graph;
+  std::set<size_t> known = roots_of(set), changing;
+  for (const ir::DependentDim& each : set.dependents) known.insert(each.dim);
+  for (size_t dim = 0; dim < own_dims; ++dim) {
+    if (known.count(dim) != 0) continue;
+    Dims dims = set.samples.front().dims;
+    if (std::exchange(dims[dim], 1) == 1) continue;
+    const std::optional<ir::Graph> graph = import(ir::with_dependents(dims, set.dependents));
+    const bool is_alike =
+        !graph || (ir::has_nodes_of(*graph, first) &&
+                   (!ir::has_nodes_of(last, first) || ir::has_constants_of(*graph, first, last)));
+    if (!is_alike) changing.insert(dim);
+  }
+  return changing;
+}
+
+}  // namespace
+
+size_t most_generic_plans(size_t nodes) {
+  constexpr size_t kFewest = 8, kMost = 64, kNodesOfAll = 1024;
+  return std::clamp(kNodesOfAll / std::max<size_t>(nodes, 1), kFewest, kMost);
+}
+
+std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
+  struct Made {
+    ir::SampleSet set;
+    std::set<size_t> ones;
   };
-  std::vector<std::set<size_t>> ones_of;
-  for (size_t next = 0; next <= sets.size(); ++next) {
-    auto more = next == 0 ? add_ones(set, {}) : add_ones(sets[next - 1], ones_of[next - 1]);
-    for (auto& [made, ones] : more) {
-      if (sets.size() + 1 == kMostGenericPlans) return sets;
-      sets.push_back(std::move(made));
-      ones_of.push_back(std::move(ones));
+  std::vector<Made> made;
+  std::set<std::set<size_t>> tried;
+  const std::set<size_t> changing = changing_dims(import, set, own_dims);
+  const size_t most = most_generic_plans(set.samples.front().graph.nodes().size());
+  // Of one more dim than the set before it, those of fewer first.
+  for (size_t next = 0; next <= made.size() && made.size() + 1 < most; ++next) {
+    std::set<size_t> choices = changing;
+    choices.merge(roots_of(next == 0 ? set : made[next - 1].set));
+    for (const size_t one : choices) {
+      if (made.size() + 1 == most) break;
+      const ir::SampleSet& from = next == 0 ? set : made[next - 1].set;
+      std::set<size_t> ones = next == 0 ? std::set<size_t>() : made[next - 1].ones;
+      const bool changes = changing.count(one) != 0;
+      if (!ones.insert(one).second || !tried.insert(ones).second) continue;
+      if (!changes && !graph_with_one(import, from, one)) continue;
+      std::optional<ir::SampleSet> more = with_one(import, from, one);
+      if (!more) continue;
+      more->goes_first = changes || from.goes_first;
+      made.push_back({*std::move(more), std::move(ones)});
     }
   }
+  std::stable_partition(made.begin(), made.end(), [](const Made& each) { return !each.set.goes_first; });
+  std::vector<ir::SampleSet> sets;
+  for (Made& each : made) sets.push_back(std::move(each.set));
   return sets;
 }
 
