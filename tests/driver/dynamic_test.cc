@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/ir/op_def.h"
@@ -214,6 +215,25 @@ TEST(ShapeSamples, TellHopsAndStridesApart) {
     ASSERT_TRUE(formula.has_value()) << div;
     for (int64_t s = 40; s < 20000; ++s)
       ASSERT_EQ(evaluate(*formula, std::vector<int64_t>{s}), (s + add) / div) << s;
+  }
+}
+
+/// A dim that is no larger than another one has samples beside a base where that is large.
+TEST(ShapeSamples, ADimThatIsNoLargerThanAnotherOne) {
+  const auto net_at = [&](const std::vector<int64_t>& dims) {
+    const std::string k = std::to_string(dims[0]), n = std::to_string(dims[1]);
+    return dims[0] > dims[1] ? std::nullopt
+                             : std::optional(parse("graph \"net\" (%k: f32[" + k + "], %n: f32[" + n +
+                                                   "]) {\n  return %k, %n\n}\n"));
+  };
+  ir::Variants made;
+  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0, 0}, {}, made);
+  EXPECT_TRUE(made.dependents.empty());
+  ASSERT_GT(made.samples.size(), 8u);
+  for (const size_t dim : {0, 1}) {
+    std::set<int64_t> extents;
+    for (const ir::ShapedGraph& sample : made.samples) extents.insert(sample.dims[dim]);
+    EXPECT_GT(extents.size(), 4u) << dim;
   }
 }
 

@@ -181,6 +181,20 @@ TEST(TiedDims, ExtentsThatFollowFromOthersTwoAtATime) {
   EXPECT_EQ(Model({{halves, same}}).settled({9, 12, 0, 0}, {8, 8, 4, 4}), (Dims{9, 12, 5, 6}));
 }
 
+/// The operand that comes first is as large as the other one, or larger: only its channels follow.
+TEST(TiedDims, WhatMayBeLessStaysFree) {
+  const auto window = [](const std::vector<Dims>& operands) -> std::string {
+    const Dims &x = operands[0], &w = operands[1];
+    if (x[1] != w[1]) return "channels";
+    return fits(w[2] <= x[2] && w[3] <= x[3], "the window is larger than what it goes over");
+  };
+  Model model({{in_order({4, 4}), window}});
+  EXPECT_EQ(model.settled({2, 4, 7, 9, 6, 0, 3, 5}), (Dims{2, 4, 7, 9, 6, 4, 3, 5}));
+  const auto swapped = [&](const std::vector<Dims>& operands) { return window({operands[1], operands[0]}); };
+  Model other({{in_order({4, 4}), swapped}});
+  EXPECT_EQ(other.settled({6, 4, 3, 5, 2, 0, 7, 9}), (Dims{6, 4, 3, 5, 2, 4, 7, 9}));
+}
+
 TEST(TiedDims, ManyInputsAreFoundInFewImports) {
   std::vector<Node> nodes;
   constexpr size_t kInputs = 24, kRank = 4;

@@ -203,15 +203,18 @@ public:
   Finder(const StopAt& stop_at, const Dims& anchor, const std::vector<Dims>& taken)
       : stop_at_(stop_at), anchor_(anchor), taken_(taken) {}
 
-  /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums.
-  bool run(const Reach& reach) {
+  /// From a shape of which no two dims are multiples of each other, nor, of the first ones, sums; of two dims
+  /// the later one is larger, or smaller if they `fall`.
+  bool run(const Reach& reach, bool fall) {
     far_ = reach.far;
+    falls_ = fall;
     dependents_.clear();
     is_known_.assign(anchor_.size(), false);
     base_.clear();
     for (int64_t number = 3; base_.size() < anchor_.size(); number += 2) {
       if (is_prime(number)) base_.push_back(reach.scale * number);
     }
+    if (fall) std::reverse(base_.begin(), base_.end());
     while (true) {
       const ImportStop stop = stop_at_(settled(base_));
       if (stop.node == -1) return !dependents_.empty();
@@ -220,6 +223,22 @@ public:
   }
 
   std::vector<ir::DependentDim> take() { return std::move(dependents_); }
+
+  /// Whether a dim that follows from another one may as well be less or more than that: a window that is as
+  /// large as what it goes over.
+  bool has_ranges() const {
+    return std::any_of(dependents_.begin(), dependents_.end(), [&](const ir::DependentDim& each) {
+      const std::optional<size_t> same = ir::same_dim(each.value);
+      if (!same) return false;
+      const Dims here = settled(base_);
+      Dims less = base_, more = here;
+      less[*same] += far_;
+      less = settled(less);
+      less[each.dim] = here[each.dim];
+      more[each.dim] += far_;
+      return stop_at_(less).node == -1 || stop_at_(more).node == -1;
+    });
+  }
 
 private:
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
@@ -331,7 +350,10 @@ private:
   Dims all_larger(int64_t step) const {
     constexpr size_t kFewSteps = 8;
     Dims larger = base_;
-    for (size_t i = 0; i < larger.size(); ++i) larger[i] += step * static_cast<int64_t>(i % kFewSteps + 1);
+    for (size_t i = 0; i < larger.size(); ++i) {
+      const size_t at = falls_ ? larger.size() - 1 - i : i;
+      larger[i] += step * static_cast<int64_t>(at % kFewSteps + 1);
+    }
     return larger;
   }
 
@@ -363,6 +385,7 @@ private:
   const Dims& anchor_;
   const std::vector<Dims>& taken_;
   int64_t far_ = 0;
+  bool falls_ = false;
   int64_t tries_left_ = kMostTries;
   Dims base_;
   std::vector<bool> is_known_;
@@ -375,7 +398,17 @@ std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::
                                               const std::vector<std::vector<int64_t>>& taken) {
   Finder finder(stop_at, anchor, taken);
   for (const Reach& reach : kReaches) {
-    if (finder.run(reach)) return finder.take();
+    const bool is_found = finder.run(reach, false);
+    const bool has_ranges = is_found && finder.has_ranges();
+    std::vector<ir::DependentDim> found = finder.take();
+    if (is_found && !has_ranges) return found;
+    // Where the later dims are larger a node may want less of them, beside what else it wants.
+    if (!finder.run(reach, true)) {
+      if (is_found) return found;
+      continue;
+    }
+    std::vector<ir::DependentDim> others = finder.take();
+    return is_found && others.size() >= found.size() ? found : others;
   }
   return {};
 }

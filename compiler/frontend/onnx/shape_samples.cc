@@ -49,6 +49,7 @@ public:
       if (!is_dependent(d)) sample_along(d);
     }
     add_least();
+    add_apart();
     // All dims at once: products of dims are told from sums.
     for (const int64_t count : {5, 3}) {
       Dims dims = base_;
@@ -59,6 +60,9 @@ public:
   }
 
 private:
+  static constexpr int64_t kApart = 23;
+  static constexpr size_t kScattered = 5;
+
   /// Extents of 1 hide which axes broadcast, so the least is 2.
   bool find_base(const Dims& anchor) {
     return find_free_base(anchor) || (find_dependent(anchor) && find_free_base(anchor));
@@ -67,6 +71,7 @@ private:
   bool find_free_base(const Dims& anchor) {
     // The last ones have room for windows whose elements are far apart.
     for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000, 1 << 17, 1 << 21}) {
+      raised_.clear();
       base_ = anchor;
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
       base_ = settled(base_);
@@ -80,9 +85,29 @@ private:
     steps_.clear();
     for (size_t d = 0; d < base_.size(); ++d) {
       steps_.push_back(is_dependent(d) ? 1 : find_step(d));
-      if (steps_.back() == 0) return false;
+      if (steps_.back() != 0) continue;
+      if (!make_room(d)) return false;
+      return find_steps();
     }
     return true;
+  }
+
+  /// Makes another dim larger, so that there is a range of extents for this one: a window is no larger than
+  /// what it goes over. Each is made so once.
+  bool make_room(size_t dim) {
+    constexpr int64_t kRoom = 64;
+    for (size_t other = 0; other < base_.size(); ++other) {
+      if (other == dim || is_dependent(other) || raised_.count(other) != 0) continue;
+      const Dims before = base_;
+      base_[other] += kRoom;
+      base_ = settled(base_);
+      if (find_step(dim) != 0 && import_(base_) && (!meant_at_ || meant_at_(base_).node == -1)) {
+        raised_.insert(other);
+        return true;
+      }
+      base_ = before;
+    }
+    return false;
   }
 
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
@@ -247,6 +272,44 @@ private:
     }
   }
 
+  /// All dims are so far from the base that what ends at a number in samples along one of them, because the
+  /// others are small there, does not end there; and a quotient of two dims is told from the sum of a
+  /// quotient of each.
+  void add_apart() {
+    if (base_.size() < 2) return;
+    add_alike(settled(apart(kApart)));
+    for (size_t set = 0; set < kScattered; ++set) add_alike(settled(scattered(set)));
+  }
+
+  /// A sample unless it is of another form than the base, or has constants that fill the memory.
+  void add_alike(const Dims& dims) {
+    std::optional<ir::Graph> graph = import_(dims);
+    if (!graph) return;
+    const GraphForm form = form_of(*graph);
+    if (form.is_like(base_form_) && is_small(form)) variants_.samples.push_back({dims, std::move(*graph)});
+  }
+
+  /// A few more of each dim, of any two of them in all combinations of their rests.
+  Dims scattered(size_t set) const {
+    constexpr uint64_t kMost = 12, kSeed = 24000;
+    Dims dims = base_;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      // splitmix64: numbers without a pattern, the same ones for each model.
+      uint64_t mixed = (d + 1 + 131 * (set + 1) + kSeed) * 0x9E3779B97F4A7C15;
+      mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+      dims[d] += static_cast<int64_t>(1 + (mixed ^ (mixed >> 31)) % kMost) * steps_[d];
+    }
+    return dims;
+  }
+
+  /// Each dim farther than the one before it.
+  Dims apart(int64_t count) const {
+    Dims dims = base_;
+    for (size_t d = 0; d < dims.size(); ++d) dims[d] += count * (static_cast<int64_t>(d) + 1) * steps_[d];
+    return dims;
+  }
+
   /// Whether the model takes the dims, without constants that fill the memory.
   bool is_small(const GraphForm& form) const {
     constexpr int64_t kManyBytes = int64_t{1} << 26;
@@ -276,11 +339,8 @@ private:
       add_changes_below(d);
       for (const int64_t count : {17, 37, 64, 101, 257, 503, 997, 1733}) add_check(at(d, count));
     }
-    for (const int64_t count : {1, 23, 50, 97}) {
-      Dims dims = base_;
-      for (size_t d = 0; d < dims.size(); ++d) dims[d] += count * (static_cast<int64_t>(d) + 1) * steps_[d];
-      add_check(dims);
-    }
+    for (const int64_t count : {int64_t{1}, kApart, int64_t{50}, int64_t{97}}) add_check(apart(count));
+    for (size_t set = kScattered; set < 4 * kScattered && base_.size() > 1; ++set) add_check(scattered(set));
   }
 
   /// Below the samples, between the extents that are checked, two neighbours between which the start of a
@@ -396,6 +456,7 @@ private:
   ir::SampleSet& variants_;
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
+  std::set<size_t> raised_;  ///< dims of the base that are larger than others, which have a range then
   GraphForm base_form_;
   int64_t longest_hop_ = 0;      ///< of the base's windows and slices
   std::vector<size_t> classes_;  ///< by extent
