@@ -103,11 +103,23 @@ V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, boo
   return c.cast(result, dtype);
 }
 
+int64_t half_of(int64_t length) { return length / 2 + 1; }
+
+/// What of a transform along `axis` the rest are conjugates of: a slice in all samples, also where it is all.
+V first_half(NodeContext& context, V x, int64_t axis, int64_t length) {
+  Shape extents = context.type(x).shape;
+  extents[static_cast<size_t>(axis)] = half_of(length);
+  return context.add(
+      "slice", {x},
+      {{"starts", Shape(extents.size(), 0)}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}});
+}
+
 /// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
-/// [..., out, 2].
-ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t length, int64_t out,
+/// [..., length, 2], or the first half of it.
+ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t length, bool is_half,
                       bool inverse) {
   Compose c(context);
+  const int64_t out = is_half ? half_of(length) : length;
   const DType dtype = c.dtype(x);
   const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const int64_t parts = c.shape(x)[static_cast<size_t>(last)];
@@ -115,8 +127,10 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
   if (!is_complex && parts != 1)
     context.invalid("the last axis has " + std::to_string(parts) +
                     " elements, expected 1 (real) or 2 (complex)");
-  if (is_step(context, length))
-    return c.slice(fourier(context, x, window, length, inverse, false), last - 1, 0, out);
+  if (is_step(context, length)) {
+    const V whole = fourier(context, x, window, length, inverse, false);
+    return is_half ? first_half(context, whole, last - 1, length) : whole;
+  }
   const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
   x = c.slice(x, last - 1, 0, in);
   if (window != ir::kAbsent) x = c.mul(x, c.reshape(window, {length, 1}));
@@ -211,8 +225,7 @@ Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& 
   } else if (form.is_real()) {
     result.values = inverse_of_real(context, x, length.most);
   } else {
-    const int64_t out = is_half ? length.most / 2 + 1 : length.most;
-    result.values = transform(context, x, ir::kAbsent, length.most, out, form.inverse);
+    result.values = transform(context, x, ir::kAbsent, length.most, is_half, form.inverse);
   }
   result.values = c.transpose(result.values, perm);
   return result;
@@ -361,7 +374,7 @@ V frames_of_run(NodeContext& context, V x, bool is_half) {
       c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.ints({extent - 1}, {1})), 1);
   V result = ir::kAbsent;
   if (length.is_known()) {
-    result = transform(context, parts, context.optional_input(2), most, is_half ? most / 2 + 1 : most, false);
+    result = transform(context, parts, context.optional_input(2), most, is_half, false);
   } else {
     result = fourier(context, parts, ir::kAbsent, most, false, false, counted);
     result = take_first(context, result, wanted_elements(c, counted, is_half), 2);
@@ -399,8 +412,7 @@ void convert_stft(NodeContext& context) {
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.ints(c.count_to(frames), {frames, 1}), static_cast<double>(step));
   const V parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
-  const int64_t out = is_half ? length / 2 + 1 : length;
-  context.set_output(0, transform(context, parts, context.optional_input(2), length, out, false));
+  context.set_output(0, transform(context, parts, context.optional_input(2), length, is_half, false));
 }
 
 namespace {
