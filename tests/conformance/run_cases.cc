@@ -2,7 +2,7 @@
 /// OUTPUTS.npz [OPT-LEVEL [SHAPE-BUCKETS]]", writes the outputs in the model's order as members "0", "1" ...,
 /// and answers each with a line "ok" or "error TEXT". Inputs are members named as the model's inputs. An
 /// input whose value decides about shapes is bound at import. With buckets, dims that the model names stay
-/// free.
+/// free; so they do with "*" in their place, where no shape has kernels of its own.
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +30,7 @@ struct Case {
   std::string model, inputs, outputs;
   int opt_level = 3;
   ShapeBuckets buckets;  ///< none: all shapes are fixed
+  bool is_free = false;  ///< named dims are free without buckets
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
@@ -70,8 +71,8 @@ bool has_named_dim(const onnx::SignatureValue& input) {
 
 /// Imports with the inputs' own shapes, but for dims that are to stay free; binds the values that the
 /// importer asks for.
-ir::Variants import(const onnx::ModelSource& source, const ShapeBuckets& buckets,
-                    const std::map<std::string, Tensor>& inputs, size_t& num_bound) {
+ir::Variants import(const Case& given, const std::map<std::string, Tensor>& inputs, size_t& num_bound) {
+  const onnx::ModelSource source = onnx::open_model(given.model);
   onnx::ImportOptions options;
   for (const onnx::SignatureValue& input : onnx::read_facts(source).inputs) {
     if (input.kind != onnx::ValueKind::kTensor) {
@@ -80,13 +81,14 @@ ir::Variants import(const onnx::ModelSource& source, const ShapeBuckets& buckets
     }
     const auto found = inputs.find(input.name);
     if (found == inputs.end() || contradicts(input, found->second)) continue;
-    if (!buckets.empty() && has_named_dim(input)) continue;
+    if (given.is_free && has_named_dim(input)) options.input_shapes[input.name] = input.shape;
+    if ((given.is_free || !given.buckets.empty()) && has_named_dim(input)) continue;
     const Shape shape = shown_shape(found->second.dtype(), found->second.shape());
     options.input_shapes[input.name] = DimShape(shape.begin(), shape.end());
   }
   while (true) {
     try {
-      return onnx::import_variants(source, options, buckets, ops::standard_ops());
+      return onnx::import_variants(source, options, given.buckets, ops::standard_ops());
     } catch (const Error& error) {
       bool bound = false;
       for (const ErrorDetail& detail : error.details()) {
@@ -118,13 +120,13 @@ std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& varian
 std::string run_case(const Case& given, std::string& refused) {
   const std::map<std::string, Tensor> inputs = read_inputs(given.inputs);
   size_t num_bound = 0;
-  const ir::Variants variants = import(onnx::open_model(given.model), given.buckets, inputs, num_bound);
+  const ir::Variants variants = import(given, inputs, num_bound);
   exec::GraphExecutor executor(compile(variants, given.opt_level, given.outputs + ".tar", refused));
   for (const package::Port& port : executor.inputs()) {
     const auto found = inputs.find(port.name);
     if (found == inputs.end()) throw Error(ErrorCode::kInvalidTensor, "no data for input " + port.name);
     const Tensor& tensor = found->second;
-    if (given.buckets.empty() &&
+    if (given.buckets.empty() && !given.is_free &&
         contradicts({port.name, port.dtype, shown_shape(port.dtype, port.shape)}, tensor)) {
       const std::span<std::byte> unread = executor.input_bytes(executor.input_index(port.name));
       std::fill(unread.begin(), unread.end(), std::byte{0});
@@ -153,7 +155,10 @@ std::string answer(const std::string& line) {
   std::string result, refused;
   try {
     if (std::string text; words >> text) given.opt_level = std::stoi(text);
-    if (std::string text; words >> text) given.buckets = parse_shape_buckets(text);
+    if (std::string text; words >> text) {
+      given.is_free = text == "*";
+      if (!given.is_free) given.buckets = parse_shape_buckets(text);
+    }
     result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());

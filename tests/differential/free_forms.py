@@ -8,8 +8,8 @@ MODELS = {}
 
 
 def form(dims, shapes, opset=17, **values):
-    """`dims`: name -> the extent with kernels of its own; `shapes`: extents in their order; `values`: of inputs that are
-    drawn by hand, from a generator and the input's shape."""
+    """`dims`: name -> the extent with kernels of its own, or a text of names, of which no extent has any; `shapes`: extents in
+    their order; `values`: of inputs that are drawn by hand, from a generator and the input's shape."""
 
     def add(make):
         MODELS[make.__name__] = (make, dims, shapes, opset, values)

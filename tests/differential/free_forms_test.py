@@ -1,5 +1,6 @@
 """Models of free dims at shapes without kernels of their own, beside ONNX Runtime."""
 
+import itertools
 import tempfile
 import unittest
 
@@ -9,6 +10,8 @@ import free_limits  # noqa: F401
 import free_networks  # noqa: F401
 import free_slices  # noqa: F401
 import free_spread  # noqa: F401
+import free_weights  # noqa: F401
+import numpy as np
 import sweep
 from free_forms import MODELS, FreeBuilder
 
@@ -19,7 +22,7 @@ class FreeForms(unittest.TestCase):
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
             for name, (make, dims, shapes, opset, values) in MODELS.items():
-                buckets = ";".join(f"{dim}={extent}" for dim, extent in dims.items())
+                buckets = ";".join(f"{dim}={extent}" for dim, extent in dims.items()) if isinstance(dims, dict) else "*"
                 for shape in shapes:
                     builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
                     make(builder)
@@ -29,6 +32,46 @@ class FreeForms(unittest.TestCase):
                     answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
                     with self.subTest(name, shape=shape):
                         self.assertEqual(run.compare(builder, *answers), ("equal", ""))
+
+    def test_sequences_over_a_free_axis_are_one_tensor(self):
+        """With the extents of each part where they differ; the peer gives no sequences."""
+
+        def parts_of(size, keepdims=1):
+            def make(b):
+                sizes = [] if size is None else [b.const(size, np.int64)]
+                b.outputs = [b.node("SplitToSequence", [b.input("x", ["N", 4]), *sizes], keepdims=keepdims)]
+            return make
+
+        def longer(b):
+            rows = b.node("SplitToSequence", [b.input("x", ["N", 4])])
+            b.outputs = [b.node("SequenceInsert", [rows, b.const(np.ones((1, 4)), "f4"), b.const(0, np.int64)]), b.node("SequenceLength", [rows])]
+
+        def by_twos(x):
+            starts = range(0, len(x), 2)
+            whole = np.zeros((len(starts), min(2, len(x)), 4), "f4")
+            for i, start in enumerate(starts):
+                whole[i, : len(x[start : start + 2])] = x[start : start + 2]
+            return [whole, np.array([[len(x[start : start + 2]), 4] for start in starts], np.int64).reshape(-1, 2)]
+
+        forms = {"rows": (parts_of(None), lambda x: [x[:, None]]), "dropped": (parts_of(None, 0), lambda x: [x]),
+                 "twos": (parts_of(2), by_twos),
+                 "longer": (longer, lambda x: [np.concatenate([np.ones((1, 1, 4), "f4"), x[:, None]]), np.array(len(x))])}
+        with tempfile.TemporaryDirectory() as folder:
+            run = sweep.Sweep(folder)
+            self.addCleanup(run.close)
+            for (name, (make, expected)), buckets, n in itertools.product(forms.items(), ("*", "N=4"), (0, 1, 2, 3, 4, 7)):
+                builder = FreeBuilder(17, {"N": n}, {})
+                make(builder)
+                model, feed, ours = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz"))
+                model.write_bytes(builder.free_model().SerializeToString())
+                sweep.cases.save(feed, builder.feed)
+                with self.subTest(name, n=n, buckets=buckets):
+                    answer = run.own.ask(f"{model} {feed} {ours} 3 {buckets}")
+                    self.assertTrue(answer.startswith("ok"), answer)
+                    actual, wanted = sweep.read(ours), expected(builder.feed["x"])
+                    self.assertEqual([each.shape for each in actual], [each.shape for each in wanted])
+                    for own, other in zip(actual, wanted):
+                        np.testing.assert_array_equal(own, other)
 
 
 if __name__ == "__main__":

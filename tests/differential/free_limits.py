@@ -1,6 +1,8 @@
 """Models that do something else at small extents than at larger ones."""
 
+import numpy as np
 from free_forms import form
+from onnx import helper
 
 
 @form({"W": 8}, [(1,), (2,), (3,), (7,)])
@@ -53,3 +55,32 @@ def rows_up_to_half_of_both(b):
     x = b.input("x", ["T", 4])
     least = b.node("Min", [b.dim(x, 0), b.node("Add", [b.node("Div", [b.dim(x, 0), b.i(2)]), b.i(3)])])
     b.node("Slice", [x, b.i(0), b.node("Reshape", [least, b.i(1)]), b.i(0)])
+
+
+def where_there_is_one(b, x, y, other):
+    """The branches have an operator each; the second one has one more."""
+    graphs = [helper.make_graph([helper.make_node(op, [x if i == 0 else f"{name}{i - 1}"], [f"{name}{i}"]) for i, op in enumerate(ops)], name, [],
+                                [helper.make_empty_tensor_value_info(f"{name}{len(ops) - 1}")], [])
+              for name, ops in (("then", y), ("else", other))]
+    only = b.node("Equal", [b.one(x, 0), b.const(1, np.int64)])
+    return b.node("If", [only], then_branch=graphs[0], else_branch=graphs[1])
+
+
+@form("N", [(0,), (1,), (2,), (7,)])
+def one_row_takes_another_branch(b):
+    where_there_is_one(b, b.input("x", ["N", 4]), ["Exp", "Sin"], ["Neg"])
+
+
+@form("NM", [(0, 2), (1, 0), (1, 1), (1, 3), (2, 1), (7, 5)])
+def one_row_takes_another_branch_of_one_form(b):
+    """What the branches compute differs in nothing but a number."""
+    x, y = b.input("x", ["N", 4]), b.input("y", ["M", 4])
+    only = b.node("Cast", [b.node("Equal", [b.one(x, 0), b.const(1, np.int64)])], to=1)
+    z = where_there_is_one(b, x, ["Exp"], ["Neg"])
+    b.node("Concat", [b.node("Mul", [z, b.node("Add", [only, b.const(2, "f4")])]), y], axis=0)
+
+
+@form("N", [(0,), (1,), (2,), (5,)])
+def one_column_is_squeezed(b):
+    x = b.input("x", [3, "N"])
+    b.node("Add", [b.node("Squeeze", [x]), b.weights(3, 1)])

@@ -40,3 +40,22 @@ def masks_of_batches_heads_and_rows(b):
 def a_column_for_past_and_new(b):
     past, x, mask = b.input("past", [1, "P", 4]), b.input("x", [1, "N", 4]), b.input("mask", [1, "M", 1])
     b.node("Mul", [b.node("Concat", [past, x], axis=1), mask])
+
+
+@form("ABCDEFGH", [(3, 4, 5, 6, 3, 4, 5, 6), (3, 1, 5, 1, 1, 4, 5, 6), (1, 1, 1, 1, 3, 4, 5, 6), (1, 4, 1, 6, 3, 1, 5, 1)])
+def any_axis_of_one_of_two_operands(b):
+    """Each of four axes may be a row of either: sixteen plans."""
+    x, y = b.input("x", list("ABCD")), b.input("y", list("EFGH"))
+    b.node("Add", [x, y])
+
+
+@form("ABCDEF", [(3, 4, 3, 4, 3, 4), (1, 4, 3, 1, 1, 1), (1, 1, 1, 4, 3, 1), (1, 1, 1, 1, 3, 4), (3, 1, 1, 1, 1, 4)])
+def any_axis_of_one_of_three_operands(b):
+    x, y, z = b.input("x", ["A", "B"]), b.input("y", ["C", "D"]), b.input("z", ["E", "F"])
+    b.node("Where", [b.node("Greater", [x, b.const(0, "f4")]), y, z])
+
+
+@form("NM", [(5, 5), (1, 5), (5, 1), (1, 1), (0, 1), (1, 0)])
+def expanded_to_another_operand(b):
+    x, y = b.input("x", ["N", 4]), b.input("y", ["M", 4])
+    b.node("Expand", [x, b.node("Shape", [y])])
