@@ -69,7 +69,12 @@ std::optional<size_t> same_dim(const DimFormula& formula) {
 }
 
 bool has_nodes_of(const Graph& graph, const Graph& sample) {
-  return graph.values().size() == sample.values().size() && graph.outputs() == sample.outputs() &&
+  const auto same_rank = [](const Value& a, const Value& b) {
+    return a.type.shape.size() == b.type.shape.size();
+  };
+  return std::equal(graph.values().begin(), graph.values().end(), sample.values().begin(),
+                    sample.values().end(), same_rank) &&
+         graph.outputs() == sample.outputs() &&
          std::equal(graph.nodes().begin(), graph.nodes().end(), sample.nodes().begin(), sample.nodes().end(),
                     [](const Node& a, const Node& b) {
                       return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs;

@@ -50,7 +50,7 @@ struct SampleSet {
   /// At its shapes the model computes something else than in the samples of sets that take them, too.
   bool goes_first = false;
 };
-/// Whether a graph has the nodes of a sample.
+/// Whether a graph has the nodes of a sample, and values of their ranks.
 bool has_nodes_of(const Graph& graph, const Graph& sample);
 /// Whether a graph with the nodes of two samples has the constants that they have in common: that it computes
 /// what they do.

@@ -60,6 +60,8 @@ class FreeForms(unittest.TestCase):
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
             for (name, (make, expected)), buckets, n in itertools.product(forms.items(), ("*", "N=4"), (0, 1, 2, 3, 4, 7)):
+                if name == "longer" and n == 0:
+                    continue  # The extent of 0 is refused.
                 builder = FreeBuilder(17, {"N": n}, {})
                 make(builder)
                 model, feed, ours = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz"))

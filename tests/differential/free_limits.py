@@ -78,9 +78,3 @@ def one_row_takes_another_branch_of_one_form(b):
     only = b.node("Cast", [b.node("Equal", [b.one(x, 0), b.const(1, np.int64)])], to=1)
     z = where_there_is_one(b, x, ["Exp"], ["Neg"])
     b.node("Concat", [b.node("Mul", [z, b.node("Add", [only, b.const(2, "f4")])]), y], axis=0)
-
-
-@form("N", [(0,), (1,), (2,), (5,)])
-def one_column_is_squeezed(b):
-    x = b.input("x", [3, "N"])
-    b.node("Add", [b.node("Squeeze", [x]), b.weights(3, 1)])
