@@ -340,35 +340,6 @@ TEST(DimFit, RatiosThatSidesShare) {
   }
 }
 
-/// Windows of a free size that move by more than one.
-TEST(DimFit, QuotientsOfSums) {
-  std::vector<std::vector<int64_t>> samples = {{66, 2}};
-  for (const int64_t step : {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 47, 60}) {
-    samples.push_back({66 + step, 2});
-    samples.push_back({66, 2 + step});
-  }
-  samples.push_back({73, 9});
-  plan::DimFitter fitter(samples);
-  const auto windows = [](int64_t h, int64_t k, int64_t stride) { return (h + 3 - k) / stride + 1; };
-  for (const size_t dim : {0, 1}) {
-    std::vector<int64_t> own;
-    for (const auto& dims : samples) own.push_back(dims[dim]);
-    ASSERT_TRUE(fitter.fit(own).has_value());
-  }
-  for (const int64_t stride : {2, 3, 5, 16}) {
-    std::vector<int64_t> values;
-    for (const auto& dims : samples) values.push_back(windows(dims[0], dims[1], stride));
-    const auto formula = fitter.fit(values);
-    ASSERT_TRUE(formula.has_value()) << stride;
-    for (int64_t h = 5; h < 300; ++h) {
-      for (int64_t k = 1; k <= h; k += 4)
-        ASSERT_EQ(evaluate(*formula, with_derived(std::vector<int64_t>{h, k}, fitter.derived())),
-                  windows(h, k, stride))
-            << h << " " << k;
-    }
-  }
-}
-
 /// What a package does not hold is no formula.
 TEST(DimFit, FormulasThatAreTooLargeAreNone) {
   constexpr size_t kDims = 9;
