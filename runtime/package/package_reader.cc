@@ -151,7 +151,8 @@ LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<c
 
 namespace {
 
-/// Binds the first generic plan that takes the dims; what the first of those that refuse says where none does.
+/// Binds the first generic plan that takes the dims; what the first of those that refuse says where none
+/// does.
 void instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims, BoundPlan& bound) {
   std::optional<Error> refused;
   for (const GenericPlan* generic : plans_taking(plans, dims)) {
