@@ -36,6 +36,12 @@ bool is_of_run(const NodeContext& context, size_t index) {
   return context.has_input(index) && !context.is_known(index);
 }
 
+int64_t known_length(NodeContext& context, size_t index, const char* what) {
+  const int64_t length = context.known_scalar(index, what).element_as_int(0);
+  if (length < 0 || length > kMaxLength) context.invalid(std::string(what) + " is " + std::to_string(length));
+  return length;
+}
+
 ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double high) {
   Compose c(context);
   return c.binary("and", c.binary("greater_equal", x, c.number(x, low)),

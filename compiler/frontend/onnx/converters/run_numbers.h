@@ -19,6 +19,12 @@ ir::ValueId numbers_of(NodeContext& context, size_t index, int64_t number, const
 /// Whether the operand is given and its value is one of the run.
 bool is_of_run(const NodeContext& context, size_t index);
 
+/// The longest window, frame or transform.
+inline constexpr int64_t kMaxLength = int64_t{1} << 20;
+/// Operand `index`, a scalar that is known: a length within [0, kMaxLength]. Throws Error(kInvalidModel) for
+/// another one.
+int64_t known_length(NodeContext& context, size_t index, const char* what);
+
 /// Whether low <= x <= high, for each element.
 ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double high);
 /// How large something is that a run says by `number` (i64 [1]): a run fails in which it is not within [0,
