@@ -105,50 +105,6 @@ std::optional<DimFormula> DimFitter::fit_apart(const std::vector<int64_t>& value
   return holds(sum, values) ? std::optional(sum) : std::nullopt;
 }
 
-/// A quotient, another extent or a number, times an extent: what reshaping makes of sums.
-std::optional<DimFormula> DimFitter::fit_multiple(const std::vector<int64_t>& values) const {
-  const auto divided = [&](const auto& by) -> const DimFormula* {
-    std::vector<int64_t> rest = values;
-    for (size_t s = 0; s < rest.size(); ++s) {
-      const int64_t divisor = by(samples_[s]);
-      if (divisor == 0 || rest[s] % divisor != 0) return nullptr;
-      rest[s] /= divisor;
-    }
-    return find_known(rest);
-  };
-  for (const std::set<DimTerm>& terms : terms_) {
-    for (const DimTerm& term : terms) {
-      const DimFormula* rest =
-          divided([&](const std::vector<int64_t>& sample) { return evaluate(term, sample); });
-      if (rest == nullptr) continue;
-      DimFormula formula = *rest;
-      for (DimProduct& product : formula.products) product.factors.push_back(term);
-      if (formula.offset != 0) formula.products.push_back({formula.offset, {term}});
-      formula.offset = 0;
-      return formula;
-    }
-  }
-  for (const auto& [part, found] : known_) {
-    if (!found || !varies(part)) continue;
-    const DimFormula& formula = *found;
-    const DimFormula* rest =
-        divided([&](const std::vector<int64_t>& sample) { return evaluate(formula, sample); });
-    if (rest != nullptr) return product_of(formula, *rest);
-  }
-  int64_t common = 0;
-  for (const int64_t value : values) common = std::gcd(common, value);
-  for (int64_t factor = 2; factor <= common; ++factor) {
-    if (common % factor != 0) continue;
-    const DimFormula* rest = divided([&](const std::vector<int64_t>&) { return factor; });
-    if (rest == nullptr) continue;
-    DimFormula formula = *rest;
-    formula.offset *= factor;
-    for (DimProduct& product : formula.products) product.scale *= factor;
-    return formula;
-  }
-  return std::nullopt;
-}
-
 /// An extent that was found before and what fit_apart finds for the rest: the elements of a box and what is
 /// added at their ends.
 std::optional<DimFormula> DimFitter::fit_sum_apart(const std::vector<int64_t>& values) const {
