@@ -139,6 +139,7 @@ private:
       const ir::Graph graph = *import_(base_);
       base_form_ = form_of(graph);
       longest_hop_ = longest_hop_of(graph);
+      nodes_ = graph.nodes().size();
       forms_.clear();
       Dims larger = base_;
       for (size_t d = 0; d < base_.size(); ++d) {
@@ -325,11 +326,14 @@ private:
   void add_checks() {
     for (size_t d = 0; d < base_.size(); ++d) {
       if (is_dependent(d)) continue;
-      for (const int64_t extent : {0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 33, 100}) {
+      const auto check = [&](int64_t extent) {
         Dims dims = base_;
         dims[d] = extent * steps_[d];
         add_check(dims);
-      }
+      };
+      for (const int64_t extent : {0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 33, 100}) check(extent);
+      // Of a small model there is time to look at all of them.
+      for (int64_t extent = 8; nodes_ <= kFewNodes && extent < kAllBelow; ++extent) check(extent);
       // Halfway to the samples, for what is bounded by a number below them.
       for (const int64_t part : {1, 2, 3}) {
         Dims dims = base_;
@@ -458,6 +462,7 @@ private:
   Dims base_, steps_;
   std::set<size_t> raised_;  ///< dims of the base that are larger than others, which have a range then
   GraphForm base_form_;
+  size_t nodes_ = 0;             ///< of the base
   int64_t longest_hop_ = 0;      ///< of the base's windows and slices
   std::vector<size_t> classes_;  ///< by extent
   std::map<std::pair<size_t, int64_t>, GraphForm> forms_;
