@@ -60,6 +60,9 @@ public:
   }
 
 private:
+  static constexpr size_t kFewNodes = 32;
+  static constexpr int64_t kAllBelow = 40;
+
   static constexpr int64_t kApart = 23;
   static constexpr size_t kScattered = 5;
 
