@@ -34,8 +34,10 @@ public:
     for (size_t i = 0; i < generic.plan.buffers.size(); ++i) compared_.insert(i);
     for (const ir::ShapedGraph* sample : {samples.front(), samples.back()})
       compared_ = equal_of(package::instantiate(generic, sample->dims), sample->graph);
-    first_ = &samples.front()->graph;
-    last_ = &samples.back()->graph;
+    for (const ir::ShapedGraph* sample : samples) {
+      are_alike_ = are_alike_ && ir::has_nodes_of(sample->graph, samples.front()->graph);
+      graphs_.push_back(&sample->graph);
+    }
     // Of no elements it does not matter what they are made of.
     for (const ir::ShapedGraph* small : points.small) {
       if (std::find(small->dims.begin(), small->dims.end(), 0) == small->dims.end())
@@ -75,14 +77,15 @@ private:
 
   /// What the samples compute alike may be something else below them.
   bool has_constants(const ir::Graph& graph) const {
-    const bool are_comparable = ir::has_nodes_of(graph, *first_) && ir::has_nodes_of(*last_, *first_);
-    return !are_comparable || ir::has_constants_of(graph, *first_, *last_);
+    const bool are_comparable = are_alike_ && ir::has_nodes_of(graph, *graphs_.front());
+    return !are_comparable || ir::has_constants_of(graph, graphs_);
   }
 
   const package::GenericPlan& generic_;
   plan::SliceStarts starts_;
-  const ir::Graph *first_ = nullptr, *last_ = nullptr;
-  std::set<size_t> compared_;  ///< buffers
+  std::vector<const ir::Graph*> graphs_;  ///< of the samples
+  bool are_alike_ = true;                 ///< they have the same nodes
+  std::set<size_t> compared_;             ///< buffers
   std::map<std::vector<int64_t>, const ir::ShapedGraph*> small_;
 };
 

@@ -81,15 +81,15 @@ bool has_nodes_of(const Graph& graph, const Graph& sample) {
                     });
 }
 
-bool has_constants_of(const Graph& graph, const Graph& sample, const Graph& other) {
+bool has_constants_of(const Graph& graph, const std::vector<const Graph*>& samples) {
   const auto are_equal = [](const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
     return a && b && a->dtype() == b->dtype() && a->shape() == b->shape() &&
            (a->data() == b->data() || std::memcmp(a->data(), b->data(), a->num_bytes()) == 0);
   };
   for (size_t i = 0; i < graph.values().size(); ++i) {
-    const std::optional<Tensor>& common = sample.values()[i].constant;
-    if (are_equal(common, other.values()[i].constant) && !are_equal(common, graph.values()[i].constant))
-      return false;
+    const std::optional<Tensor>& common = samples.front()->values()[i].constant;
+    const auto has_it = [&](const Graph* sample) { return are_equal(common, sample->values()[i].constant); };
+    if (!has_it(&graph) && std::all_of(samples.begin(), samples.end(), has_it)) return false;
   }
   return true;
 }

@@ -52,9 +52,9 @@ struct SampleSet {
 };
 /// Whether a graph has the nodes of a sample, and values of their ranks.
 bool has_nodes_of(const Graph& graph, const Graph& sample);
-/// Whether a graph with the nodes of two samples has the constants that they have in common: that it computes
+/// Whether a graph with the nodes of samples has the constants that they all have in common: that it computes
 /// what they do.
-bool has_constants_of(const Graph& graph, const Graph& sample, const Graph& other);
+bool has_constants_of(const Graph& graph, const std::vector<const Graph*>& samples);
 /// Whether the dims are such that a plan of the set serves them.
 bool has_form(const SampleSet& set, const std::vector<int64_t>& dims);
 

@@ -336,7 +336,11 @@ private:
       };
       for (const int64_t extent : {0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 33, 100}) check(extent);
       // Of a small model there is time to look at all of them.
-      for (int64_t extent = 8; nodes_ <= kFewNodes && extent < kAllBelow; ++extent) check(extent);
+      for (int64_t extent = 8; nodes_ <= kFewNodes && extent < kAllBelow; ++extent) {
+        Dims dims = base_;
+        dims[d] = extent * steps_[d];
+        add_outputs(settled(dims));
+      }
       // Halfway to the samples, for what is bounded by a number below them.
       for (const int64_t part : {1, 2, 3}) {
         Dims dims = base_;
@@ -399,14 +403,21 @@ private:
     }
   }
 
-  void add_check(const Dims& some) {
-    const Dims dims = settled(some);
+  /// Shapes of the outputs alone; returns the graph, if the model takes the dims.
+  std::optional<ir::Graph> add_outputs(const Dims& dims) {
     std::optional<ir::Graph> graph = import_(dims);
-    if (!graph) return;
+    if (!graph) return graph;
     ir::ShapeCheck check{dims, {}};
     for (const ir::ValueId output : graph->outputs())
       check.outputs.push_back(graph->value(output).type.shape);
     variants_.checks.push_back(std::move(check));
+    return graph;
+  }
+
+  void add_check(const Dims& some) {
+    const Dims dims = settled(some);
+    std::optional<ir::Graph> graph = add_outputs(dims);
+    if (!graph) return;
     const GraphForm form = form_of(*graph);
     if (!form.is_like(base_form_)) return;
     if (is_below(dims)) {

@@ -151,7 +151,12 @@ std::optional<ir::SampleSet> with_one(const ImportAt& import, const ir::SampleSe
 /// The dims of the first `own_dims` that nothing follows from and of which an extent of 1 changes what is
 /// computed.
 std::set<size_t> changing_dims(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
-  const ir::Graph &first = set.samples.front().graph, &last = set.samples.back().graph;
+  const ir::Graph& first = set.samples.front().graph;
+  std::vector<const ir::Graph*> samples;
+  for (const ir::ShapedGraph& sample : set.samples) samples.push_back(&sample.graph);
+  const bool are_alike = std::all_of(samples.begin(), samples.end(), [&](const ir::Graph* sample) {
+    return ir::has_nodes_of(*sample, first);
+  });
   std::set<size_t> known = roots_of(set), changing;
   for (const ir::DependentDim& each : set.dependents) known.insert(each.dim);
   for (size_t dim = 0; dim < own_dims; ++dim) {
@@ -160,8 +165,7 @@ std::set<size_t> changing_dims(const ImportAt& import, const ir::SampleSet& set,
     if (std::exchange(dims[dim], 1) == 1) continue;
     const std::optional<ir::Graph> graph = import(ir::with_dependents(dims, set.dependents));
     const bool is_alike =
-        !graph || (ir::has_nodes_of(*graph, first) &&
-                   (!ir::has_nodes_of(last, first) || ir::has_constants_of(*graph, first, last)));
+        !graph || (ir::has_nodes_of(*graph, first) && (!are_alike || ir::has_constants_of(*graph, samples)));
     if (!is_alike) changing.insert(dim);
   }
   return changing;

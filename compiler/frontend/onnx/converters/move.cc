@@ -49,7 +49,7 @@ AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t exte
 }
 
 /// Beyond any extent all places are alike.
-constexpr int64_t kMostPlace = int64_t{1} << 41;
+constexpr int64_t kMostPlace = int64_t{1} << 39;
 
 void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends,
                std::vector<int64_t> axes, std::vector<int64_t> steps) {
