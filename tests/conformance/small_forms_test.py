@@ -270,6 +270,19 @@ class BranchesOfOtherShapes(Graphs):
         graph = helper.make_graph(self.nodes(), "graph", [described("x", x), described("c", c)], [helper.make_tensor_value_info("y0", FLOAT, [])])
         self.run_model(graph, 24, {"x": x, "c": c}, lambda answer, _: self.assertRegex(answer, 'node .*If_0'))
 
+    def test_only_one_can_be_taken_by_any_number_of_rows(self):
+        def branch(name, *kept):
+            nodes = [helper.make_node("Constant", [], ["kept"], value_ints=[0, *kept]), helper.make_node("Reshape", ["x", "kept"], ["r"]),
+                     helper.make_node("ReduceSum", ["r"], ["out"], keepdims=0)]
+            return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info("out", FLOAT, [])])
+
+        nodes = [helper.make_node("If", ["c"], ["y0"], then_branch=branch("then", 3, 3), else_branch=branch("else", 2, 2))]
+        c = np.array(False)
+        inputs = [helper.make_tensor_value_info("x", FLOAT, ["N", 4]), described("c", c)]
+        for rows in (1, 2, 9):
+            x = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+            self.check_nodes(nodes, 24, inputs, {"x": x, "c": c}, [x.sum()], buckets="N=2")
+
     def test_neither_can_be_taken(self):
         x, c = np.arange(5, dtype=np.float32), np.array(False)
         graph = helper.make_graph(self.nodes(), "graph", [described("x", x), described("c", c)], [helper.make_tensor_value_info("y0", FLOAT, [])])

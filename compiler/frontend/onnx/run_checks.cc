@@ -159,13 +159,13 @@ private:
 
   void meet_fixed(const Counted& axis, int64_t extent, bool spreads) {
     if (!may_be(axis, extent, spreads)) return;
-    V holds = c_.binary("equal", axis.count, c_.ints({extent}, {1})), is_one = ir::kAbsent;
+    const V fixed = c_.ints({extent}, {1});
+    V holds = c_.binary("equal", axis.count, fixed), is_one = ir::kAbsent;
     if (spreads) {
       is_one = c_.binary("equal", axis.count, c_.ints({1}, {1}));
       holds = c_.binary("or", is_one, holds);
     }
-    const Check check{
-        holds, meets(axis) + " of {} elements meets one of " + std::to_string(extent), {axis.count}};
+    const Check check{holds, meets(axis) + " of {} elements meets one of {}", {axis.count, fixed}};
     operands_[axis.operand] = at_places(axis, extent, is_one, zero_if(context_, check));
   }
 

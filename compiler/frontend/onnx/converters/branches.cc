@@ -168,7 +168,8 @@ Branch branch(StructureContext& context, const char* name, V condition) {
     // Exporters keep branches for other shapes than those that the model is compiled for.
     if (error.code() != ErrorCode::kInvalidModel) throw;
     context.builder.leave_dead_nodes();
-    return {std::nullopt, error.message()};
+    // A sample's own extents are none of the plan's.
+    return {std::nullopt, context.node.is_sample() ? "it does not take the shapes" : error.message()};
   }
 }
 

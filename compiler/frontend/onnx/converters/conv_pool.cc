@@ -379,9 +379,8 @@ V col2im_of_run(NodeContext& context) {
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
   const Check check{fits,
-                    "image_shape {} and block_shape {} do not fit " + std::to_string(x[1]) + " rows of " +
-                        std::to_string(x[2]),
-                    {context.input(1), context.input(2)}};
+                    "image_shape {} and block_shape {} do not fit {} rows of {}",
+                    {context.input(1), context.input(2), rows, c.ints({x[2]}, {1})}};
   BoundedInt channels{x[1], value_if(context, whole, check)};
   if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
   // Of each row its channel and tap, of each column its window.

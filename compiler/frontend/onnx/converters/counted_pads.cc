@@ -190,8 +190,8 @@ V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
       map = moved_along(context, map, axis, none, extent_of_run(context, wanted[d]), value);
       continue;
     }
-    const V given = as_count(context, wanted[d]), same = c.binary("equal", given, c.ints({shape[d]}, {1}));
-    const Check check{same, "output_shape has {}, expected " + std::to_string(shape[d]), {given}};
+    const V given = as_count(context, wanted[d]), own = c.ints({shape[d]}, {1});
+    const Check check{c.binary("equal", given, own), "output_shape has {}, expected {}", {given, own}};
     map = moved_along(context, map, axis, zero_if(context, check), {shape[d]}, value);
   }
   return map;
