@@ -136,15 +136,10 @@ class Ends(OneNode):
 
     def test_starts_that_short_axes_move(self):
         """The last four in steps of two are as many of three elements, but others."""
-        def check(extent):
+        for extent in (0, 1, 2, 3, 4, 5, 9):
             x = floats(extent, 2)
             operands = [x, *(np.array([value], np.int64) for value in (-4, 2**40, 0, 2))]
             self.check("Slice", 13, operands, [x[-4::2]], constants=(1, 2, 3, 4), free={0: {0: "N"}}, buckets="N=8")
-
-        for extent in (4, 5, 9):
-            check(extent)
-        with self.assertRaisesRegex(AssertionError, "an extent is 3, the model takes 4 at least"):
-            check(3)
 
     def test_a_sum_over_no_index(self):
         self.check("Einsum", 12, [np.array(5.0)], [np.array(5.0)], equation="->")
