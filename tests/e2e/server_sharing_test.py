@@ -112,7 +112,7 @@ class SharingTest(unittest.TestCase):
         first = self.maker.submit("digits", {"image": [1, 1, 28, 28], "nothing": [1]})
         self.assertEqual(first.status, 422)
         seen, ended = [], None
-        job = self.maker.submit("digits", {}, opt_level=0).json()["id"]
+        job = self.maker.submit("digits", {"image": [1, 1, 2, 2]}, opt_level=0).json()["id"]
         for event in self.events(0):
             seen.append(int(event["id"]))
             if event["event"] == "end" and event["data"]["job"] == job:

@@ -29,7 +29,10 @@ V required(NodeContext& context, V number, const Check& check) {
 }  // namespace
 
 V zero_if(NodeContext& context, const Check& check) {
-  return required(context, Compose(context).ints({0}, {1}), check);
+  Compose c(context);
+  const V zero = c.ints({0}, {1});
+  // No other number, whatever a kernel that has it as an operand is tried with: a place by it is always there.
+  return c.binary("min", required(context, zero, check), zero);
 }
 
 V value_if(NodeContext& context, V x, const Check& check) {
