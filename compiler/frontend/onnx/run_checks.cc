@@ -31,7 +31,8 @@ V required(NodeContext& context, V number, const Check& check) {
 V zero_if(NodeContext& context, const Check& check) {
   Compose c(context);
   const V zero = c.ints({0}, {1});
-  // No other number, whatever a kernel that has it as an operand is tried with: a place by it is always there.
+  // No other number, whatever a kernel that has it as an operand is tried with: a place by it is always
+  // there.
   return c.binary("min", required(context, zero, check), zero);
 }
 
