@@ -1,5 +1,6 @@
 // exp and what is made of it.
 #include "compiler/lower/math.h"
+#include "compiler/lower/math_tables.h"
 
 namespace tensormill::lower {
 
@@ -8,9 +9,6 @@ using te::Expr;
 namespace {
 
 constexpr double kLog2e = 1.4426950408889634;
-// ln 2 in two parts: n * kLn2High is exact for |n| < 2^11.
-constexpr double kLn2High = 6.93147180369123816490e-01;
-constexpr double kLn2Low = 1.90821492927058770002e-10;
 
 // 1/n!, from the term of r^2 on
 constexpr double kExp[] = {1.0 / 2,       1.0 / 6,          1.0 / 24,          1.0 / 120,

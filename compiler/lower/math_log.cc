@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "compiler/lower/math.h"
+#include "compiler/lower/math_tables.h"
 
 namespace tensormill::lower {
 
@@ -12,8 +13,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLn2High = 6.93147180369123816490e-01;
-constexpr double kLn2Low = 1.90821492927058770002e-10;
 // log((1+s)/(1-s)) = 2s + s^3 * (...), the even part in z = s^2 (W. Kahan, K. C. Ng).
 constexpr double kLog[] = {0.0,
                            6.666666666666735130e-01,

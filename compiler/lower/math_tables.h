@@ -4,6 +4,9 @@
 
 namespace tensormill::lower {
 
+// ln 2 in two parts: n * kLn2High is exact for |n| < 2^11.
+inline constexpr double kLn2High = 6.93147180369123816490e-01;
+inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 // relative error 1.4e-19
 inline constexpr double kErfSmall[] = {
     1.1283791670955126,     -0.3761263890318375,     0.11283791670954879,    -0.026866170645076792,

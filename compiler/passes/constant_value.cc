@@ -10,7 +10,7 @@ namespace tensormill::passes {
 
 namespace {
 
-constexpr int kMostSteps = 8;
+constexpr int kMostLinks = 8;
 
 std::optional<Tensor> follow(const ir::Graph& graph, ir::ValueId id,
                              const std::vector<std::string_view>& operators, int steps) {
@@ -43,7 +43,7 @@ std::optional<Tensor> follow(const ir::Graph& graph, ir::ValueId id,
 
 std::optional<Tensor> constant_by(const ir::Graph& graph, ir::ValueId id,
                                   const std::vector<std::string_view>& operators) {
-  return follow(graph, id, operators, kMostSteps);
+  return follow(graph, id, operators, kMostLinks);
 }
 
 }  // namespace tensormill::passes

@@ -14,7 +14,6 @@ namespace {
 
 using te::Expr;
 using te::ExprOp;
-using te::Tensor;
 
 [[noreturn]] void cannot(const std::string& what) {
   throw Error(ErrorCode::kNotSupported, what + " depends on the free dims in a way that has no formula");
@@ -35,18 +34,18 @@ public:
   }
 
   Nests run() {
-    const std::vector<Tensor> stages = te::stages_of(program_);
+    const std::vector<te::Tensor> stages = te::stages_of(program_);
     count_reads(stages);
-    for (const Tensor& stage : stages) {
+    for (const te::Tensor& stage : stages) {
       if (is_nest(*stage)) add_nest(stage);
     }
-    for (const Tensor& output : program_.outputs) result_.outputs.push_back(sources_.at(output.get()));
+    for (const te::Tensor& output : program_.outputs) result_.outputs.push_back(sources_.at(output.get()));
     return std::move(result_);
   }
 
 private:
-  void count_reads(const std::vector<Tensor>& stages) {
-    for (const Tensor& stage : stages) {
+  void count_reads(const std::vector<te::Tensor>& stages) {
+    for (const te::Tensor& stage : stages) {
       std::unordered_map<const te::ExprNode*, int> seen;
       const auto count = [&](const Expr& expr) {
         if (expr->op != ExprOp::kRead) return;
@@ -62,7 +61,7 @@ private:
 
   bool is_nest(const te::TensorNode& stage) const {
     const bool is_output = std::any_of(program_.outputs.begin(), program_.outputs.end(),
-                                       [&](const Tensor& output) { return output.get() == &stage; });
+                                       [&](const te::Tensor& output) { return output.get() == &stage; });
     if (is_output || stage.reduction || stage.body.size() != 1) return true;
     int64_t operators = 0;
     te::for_each_expr(stage.body[0], [&](const Expr& expr) {
@@ -105,7 +104,7 @@ private:
     return body;
   }
 
-  static Tensor placeholder_of(const te::TensorNode& tensor, const NestSource& source, Nest& nest) {
+  static te::Tensor placeholder_of(const te::TensorNode& tensor, const NestSource& source, Nest& nest) {
     for (size_t i = 0; i < nest.sources.size(); ++i) {
       if (nest.sources[i] == source) return nest.inputs[i];
     }
@@ -115,7 +114,7 @@ private:
     return nest.inputs.back();
   }
 
-  void add_nest(const Tensor& stage) {
+  void add_nest(const te::Tensor& stage) {
     Nest nest;
     auto tensor = std::make_shared<te::TensorNode>(*stage);
     te::ReadRewriter expand = expander(nest);
@@ -160,7 +159,7 @@ public:
       const auto shape = [&](const Nest& sample) -> const std::vector<Expr>& {
         return sample.inputs[i]->shape;
       };
-      const Tensor& input = samples_[0]->inputs[i];
+      const te::Tensor& input = samples_[0]->inputs[i];
       nest.inputs.push_back(te::placeholder(input->name, input->dtypes[0], shape_of(shape)));
     }
     inputs_ = &nest.inputs;
@@ -352,7 +351,7 @@ private:
   }
 
   size_t input_of(const te::ExprNode& node, size_t sample) const {
-    const std::vector<Tensor>& inputs = samples_[sample]->inputs;
+    const std::vector<te::Tensor>& inputs = samples_[sample]->inputs;
     return static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node.tensor) - inputs.begin());
   }
 
@@ -400,7 +399,7 @@ private:
   std::vector<const Nest*> samples_;
   DimFitter& fitter_;
   TermVars& vars_;
-  const std::vector<Tensor>* inputs_ = nullptr;
+  const std::vector<te::Tensor>* inputs_ = nullptr;
   std::unordered_map<const te::VarNode*, te::Var> renamed_;
   std::unordered_map<const te::VarNode*, std::vector<te::Var>> own_;  ///< by var of the result: the samples'
   std::set<const te::VarNode*> single_;                               ///< vars of axes of one element

@@ -1,3 +1,47 @@
+# tm_batches(OUT NAME SOURCES file... [APART regex...])
+#
+# Half of the time to compile a file goes into the headers that its neighbours read as well. So the files of a target are
+# compiled in batches of TENSORMILL_BATCH: one generated file that includes them, after one another. A file that matches
+# one of APART ("/name.cc$") or has compile options of its own stays by itself.
+set(TENSORMILL_BATCH 8 CACHE STRING "how many files are compiled together; 1: each by itself")
+function(tm_batches out name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
+  set(result)
+  set(together)
+  foreach(source ${ARG_SOURCES})
+    set(alone FALSE)
+    foreach(pattern ${ARG_APART})
+      if(source MATCHES "${pattern}")
+        set(alone TRUE)
+      endif()
+    endforeach()
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(alone OR options OR TENSORMILL_BATCH LESS 2)
+      list(APPEND result ${source})
+    else()
+      list(APPEND together ${source})
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  set(first 0)
+  while(first LESS count)
+    list(SUBLIST together ${first} ${TENSORMILL_BATCH} sources)
+    # A class of a .cc file may have members of the file's unnamed namespace: no other file sees either.
+    set(text "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n")
+    foreach(source ${sources})
+      # Relative to the source folder, which is an include folder: the same text, and so the same entry of the compiler's
+      # cache, wherever the folder lies.
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${source})
+      string(APPEND text "#include \"${path}\"\n")
+    endforeach()
+    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${first}.cc)
+    file(CONFIGURE OUTPUT ${batch} CONTENT "${text}" @ONLY)
+    list(APPEND result ${batch})
+    math(EXPR first "${first} + ${TENSORMILL_BATCH}")
+  endwhile()
+  set(${out} ${result} PARENT_SCOPE)
+endfunction()
+
 # tm_library(NAME [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...])
 #
 # One static library for the folder that calls it, from all .cc files there. DEPS is the only place where the layer
@@ -5,8 +49,9 @@
 # must be declared before it is named here, so the graph has no cycle by construction.
 define_property(GLOBAL PROPERTY TM_LAYERS BRIEF_DOCS "lines 'target folder dep...' for the layer lint")
 
+# APART: files whose file-local names another file of the room has, too; they are compiled by themselves.
 function(tm_library name)
-  cmake_parse_arguments(ARG "" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
   if(ARG_FOLDER)
     set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER})
   else()
@@ -26,7 +71,8 @@ function(tm_library name)
     endif()
   endforeach()
   if(sources)
-    add_library(${name} STATIC ${sources})
+    tm_batches(batches ${name} SOURCES ${sources} APART ${ARG_APART})
+    add_library(${name} STATIC ${batches})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK})
     if(ARG_PRIVATE_INCLUDE)
@@ -51,10 +97,10 @@ endfunction()
 
 # tm_test(NAME FOLDER [DEPS target...] [SANITIZE]): one GoogleTest binary from tests/FOLDER/*_test.cc in bin/tests.
 # SANITIZE puts it into `sanitize_tests`, the set that runs under ASan+UBSan and TSan. EXCLUDE: files of the folder that
-# belong to another program.
+# belong to another program. APART as in tm_library.
 define_property(GLOBAL PROPERTY TM_SANITIZE_TESTS BRIEF_DOCS "test targets that run under the sanitizers")
 function(tm_test name folder)
-  cmake_parse_arguments(ARG "SANITIZE" "" "DEPS;LINK;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "SANITIZE" "" "DEPS;LINK;EXCLUDE;APART" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   foreach(name ${ARG_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX "/${name}$")
@@ -67,7 +113,8 @@ function(tm_test name folder)
       return()
     endif()
   endforeach()
-  add_executable(${name} ${sources})
+  tm_batches(batches ${name} SOURCES ${sources} APART ${ARG_APART})
+  add_executable(${name} ${batches})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_LINK} GTest::gmock_main GTest::gtest)
   target_compile_definitions(${name} PRIVATE TM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

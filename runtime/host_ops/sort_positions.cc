@@ -73,27 +73,27 @@ void read_keys(const T* x, int64_t stride, bool largest, std::vector<Key>& keys)
 }
 
 /// A key and its position, of which the greater comes first: of equal keys the lower position.
-struct Wide {
+struct WideEntry {
   int64_t key, inverted;
-  Wide() = default;
-  Wide(int64_t k, size_t position) : key(k), inverted(~static_cast<int64_t>(position)) {}
+  WideEntry() = default;
+  WideEntry(int64_t k, size_t position) : key(k), inverted(~static_cast<int64_t>(position)) {}
   int64_t position() const { return ~inverted; }
-  bool operator>(const Wide& other) const {
+  bool operator>(const WideEntry& other) const {
     return key != other.key ? key > other.key : inverted > other.inverted;
   }
 };
 
-struct Narrow {
+struct NarrowEntry {
   int64_t bits;
-  Narrow() = default;
-  Narrow(int32_t key, size_t position)
+  NarrowEntry() = default;
+  NarrowEntry(int32_t key, size_t position)
       : bits(static_cast<int64_t>(key) * (int64_t{1} << 32) | static_cast<uint32_t>(~position)) {}
   int64_t position() const { return static_cast<uint32_t>(~bits); }
-  bool operator>(const Narrow& other) const { return bits > other.bits; }
+  bool operator>(const NarrowEntry& other) const { return bits > other.bits; }
 };
 
 template <typename Key>
-using EntryOf = std::conditional_t<sizeof(Key) == 4, Narrow, Wide>;
+using EntryOf = std::conditional_t<sizeof(Key) == 4, NarrowEntry, WideEntry>;
 
 template <typename Key>
 bool any_above(const Key* keys, Key bound) {

@@ -22,14 +22,14 @@ constexpr std::array<uint16_t, 9> kCompressions{
 constexpr uint16_t kMostSamples = 5;
 
 /// The file in memory, and what the library says of it. Its functions are called from C: none throws.
-struct Source {
+struct TiffSource {
   std::span<const std::byte> file;
   uint64_t at = 0;
   std::array<char, 256> error{};  ///< the first
   bool warned = false;
 
   static tmsize_t read(thandle_t source, void* to, tmsize_t bytes) {
-    auto& self = *static_cast<Source*>(source);
+    auto& self = *static_cast<TiffSource*>(source);
     if (bytes < 0 || self.at >= self.file.size()) return 0;
     const size_t count = std::min(static_cast<size_t>(bytes), self.file.size() - self.at);
     std::memcpy(to, self.file.data() + self.at, count);
@@ -38,26 +38,26 @@ struct Source {
   }
   static tmsize_t write(thandle_t, void*, tmsize_t) { return -1; }
   static toff_t seek(thandle_t source, toff_t offset, int from) {
-    auto& self = *static_cast<Source*>(source);
+    auto& self = *static_cast<TiffSource*>(source);
     return self.at = offset + (from == SEEK_CUR ? self.at : from == SEEK_END ? self.file.size() : 0);
   }
   static int close(thandle_t) { return 0; }
-  static toff_t size(thandle_t source) { return static_cast<Source*>(source)->file.size(); }
+  static toff_t size(thandle_t source) { return static_cast<TiffSource*>(source)->file.size(); }
   /// The library reads in place what it would copy else; it expects memory that cannot be written.
   static int map(thandle_t source, void** start, toff_t* bytes) {
-    const std::span<const std::byte> file = static_cast<Source*>(source)->file;
+    const std::span<const std::byte> file = static_cast<TiffSource*>(source)->file;
     *start = const_cast<std::byte*>(file.data());
     *bytes = file.size();
     return 1;
   }
   static void unmap(thandle_t, void*, toff_t) {}
   static int on_error(TIFF*, void* source, const char*, const char* format, va_list arguments) {
-    std::array<char, 256>& error = static_cast<Source*>(source)->error;
+    std::array<char, 256>& error = static_cast<TiffSource*>(source)->error;
     if (error[0] == 0) std::vsnprintf(error.data(), error.size(), format, arguments);
     return 1;
   }
   static int on_warning(TIFF*, void* source, const char*, const char*, va_list) {
-    static_cast<Source*>(source)->warned = true;
+    static_cast<TiffSource*>(source)->warned = true;
     return 1;
   }
 };
@@ -65,16 +65,17 @@ struct Source {
 using File = std::unique_ptr<TIFF, decltype(&::TIFFClose)>;
 
 /// The library takes no piece of memory that is larger than the samples of a picture.
-File open(Source& source, int64_t max_pixels) {
+File open(TiffSource& source, int64_t max_pixels) {
   constexpr tmsize_t kOther = 1 << 20;
   const std::unique_ptr<TIFFOpenOptions, decltype(&::TIFFOpenOptionsFree)> options(::TIFFOpenOptionsAlloc(),
                                                                                    &::TIFFOpenOptionsFree);
   if (options == nullptr) throw Error(ErrorCode::kMemoryBudget, "cannot set up the TIFF decoder");
   ::TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), 2 * kMostSamples * max_pixels + kOther);
-  ::TIFFOpenOptionsSetErrorHandlerExtR(options.get(), &Source::on_error, &source);
-  ::TIFFOpenOptionsSetWarningHandlerExtR(options.get(), &Source::on_warning, &source);
-  return {::TIFFClientOpenExt("TIFF", "r", &source, &Source::read, &Source::write, &Source::seek,
-                              &Source::close, &Source::size, &Source::map, &Source::unmap, options.get()),
+  ::TIFFOpenOptionsSetErrorHandlerExtR(options.get(), &TiffSource::on_error, &source);
+  ::TIFFOpenOptionsSetWarningHandlerExtR(options.get(), &TiffSource::on_warning, &source);
+  return {::TIFFClientOpenExt("TIFF", "r", &source, &TiffSource::read, &TiffSource::write, &TiffSource::seek,
+                              &TiffSource::close, &TiffSource::size, &TiffSource::map, &TiffSource::unmap,
+                              options.get()),
           &::TIFFClose};
 }
 
@@ -140,7 +141,7 @@ void put_deep_gray(TIFFRGBAImage* image, uint32_t* to, uint32_t, uint32_t, uint3
 }
 
 /// The rows as they are stored, from top to bottom; a pixel's red is in its lowest byte.
-std::vector<uint32_t> read_pixels(const Reader& reader, const File& file, Source& source) {
+std::vector<uint32_t> read_pixels(const Reader& reader, const File& file, TiffSource& source) {
   TIFFRGBAImage image;
   std::array<char, 1024> why{};
   if (::TIFFRGBAImageBegin(&image, file.get(), 1, why.data()) == 0) reader.not_implemented(why.data());
@@ -161,7 +162,7 @@ std::vector<uint32_t> read_pixels(const Reader& reader, const File& file, Source
 
 Image decode_tiff(std::span<const std::byte> bytes, int64_t max_pixels) {
   const Reader reader(bytes, "TIFF");
-  Source source{bytes};
+  TiffSource source{bytes};
   const File file = open(source, max_pixels);
   if (file == nullptr) reader.refuse(source.error.data());
   check_extents(reader, file, max_pixels);

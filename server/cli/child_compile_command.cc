@@ -21,7 +21,7 @@ enum Target : int {
   kSchedulesFd
 };
 
-driver::CompileOptions options_from(const Json& request) {
+driver::CompileOptions compile_options_from(const Json& request) {
   driver::CompileOptions options;
   // The string is canonical, so no host is needed to read it.
   options.target = target::parse_target(request.at("target").get<std::string>(), {});
@@ -50,7 +50,7 @@ driver::CompileOptions options_from(const Json& request) {
 std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments) {
   TM_CHECK(arguments.size() == 1, "child-compile needs its request");
   const Json request = parse_json(arguments[0]);
-  const driver::CompileOptions options = options_from(request);
+  const driver::CompileOptions options = compile_options_from(request);
   const auto text = MappedFile::map(jobs::kFirstInheritedFd, "graph");
   const auto constants = MappedFile::map(jobs::kFirstInheritedFd + 1, "graph constants");
   const ir::Variants variants =

@@ -12,7 +12,7 @@ namespace tensormill::cli {
 
 namespace {
 
-services::RunOptions options_from(const Json& request) {
+services::RunOptions run_options_from(const Json& request) {
   services::RunOptions options;
   request.at("seed").get_to(options.seed);
   request.at("repeat").get_to(options.repeat);
@@ -54,7 +54,7 @@ std::string child_run(jobs::ChildChannel&, std::span<const std::string> argument
   run_options.deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(request.at("timeout_ms").get<int64_t>());
   const services::RunResult result =
-      server::run_executor(executor, inputs, options_from(request), pool, run_options);
+      server::run_executor(executor, inputs, run_options_from(request), pool, run_options);
   std::vector<npz::NamedTensor> outputs;
   for (const auto& [name, tensor] : result.outputs) outputs.push_back({name, tensor});
   write_all(kAnswerFd, npz::write_npz(outputs), "outputs");

@@ -26,7 +26,7 @@ struct FreeArchive {
 };
 using ArchiveReader = std::unique_ptr<archive, FreeArchive>;
 
-[[noreturn]] void invalid(const std::string& what) {
+[[noreturn]] void invalid_archive(const std::string& what) {
   throw Error(ErrorCode::kInvalidModel, "archive: " + what);
 }
 
@@ -38,7 +38,7 @@ ArchiveReader open_reader(int fd) {
   archive_read_support_format_zip(reader.get());
   if (::lseek(fd, 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind the archive");
   if (archive_read_open_fd(reader.get(), fd, 1 << 16) != ARCHIVE_OK) {
-    invalid("neither a tar nor a zip");
+    invalid_archive("neither a tar nor a zip");
   }
   return reader;
 }
@@ -56,17 +56,17 @@ int64_t unpack_member(archive* reader, const std::string& folder, const std::str
   const std::string path = folder + "/" + name;
   const FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) {
-    if (errno == EEXIST) invalid("member \"" + name + "\" stands twice");
+    if (errno == EEXIST) invalid_archive("member \"" + name + "\" stands twice");
     throw_errno(errno, "cannot create " + path);
   }
   std::array<char, 1 << 16> buffer{};
   int64_t total = 0;
   for (;;) {
     const la_ssize_t count = archive_read_data(reader, buffer.data(), buffer.size());
-    if (count < 0) invalid("member \"" + name + "\" cannot be read");
+    if (count < 0) invalid_archive("member \"" + name + "\" cannot be read");
     if (count == 0) return total;
     total += count;
-    if (total > budget) invalid("it unpacks to more bytes than the limit, or than its size can hold");
+    if (total > budget) invalid_archive("it unpacks to more bytes than the limit, or than its size can hold");
     write_all(fd.get(), std::string_view(buffer.data(), static_cast<size_t>(count)), path);
   }
 }
@@ -102,24 +102,24 @@ ModelSource open_archive(int fd, const std::string& folder, int64_t max_bytes) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(reader.get(), &entry);
     if (code == ARCHIVE_EOF) break;
-    if (code != ARCHIVE_OK) invalid("a member cannot be read");
-    if (++members > kMaxMembers) invalid("more than " + std::to_string(kMaxMembers) + " members");
+    if (code != ARCHIVE_OK) invalid_archive("a member cannot be read");
+    if (++members > kMaxMembers) invalid_archive("more than " + std::to_string(kMaxMembers) + " members");
     const char* raw_name = archive_entry_pathname_utf8(entry);
-    if (raw_name == nullptr) invalid("a member has no name in UTF-8");
+    if (raw_name == nullptr) invalid_archive("a member has no name in UTF-8");
     std::string name = raw_name;
     if (name.rfind("./", 0) == 0) name = name.substr(2);
     if (archive_entry_filetype(entry) == AE_IFDIR) continue;
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr ||
         archive_entry_symlink(entry) != nullptr) {
-      invalid("member \"" + name + "\" is not a regular file");
+      invalid_archive("member \"" + name + "\" is not a regular file");
     }
     check_relative_name(name);
     left -= unpack_member(reader.get(), folder, name, left);
     if (!ends_with(name, ".onnx")) continue;
-    if (!model.empty()) invalid("more than one .onnx: \"" + model + "\" and \"" + name + "\"");
+    if (!model.empty()) invalid_archive("more than one .onnx: \"" + model + "\" and \"" + name + "\"");
     model = name;
   }
-  if (model.empty()) invalid("no .onnx in it");
+  if (model.empty()) invalid_archive("no .onnx in it");
   return open_model(folder + "/" + model);
 }
 

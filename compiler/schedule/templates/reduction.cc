@@ -121,12 +121,12 @@ int64_t next_power_of_two(int64_t value) {
 
 /// Cuts the data axes of a stage into blocks and the tile: outer parts in natural order, then `rows`, then
 /// the vectors of dimension `vector` (-1: none). Returns the names of outer and inner axes.
-struct Cut {
+struct TileCut {
   std::vector<std::string> outer, inner;
 };
-Cut cut_tile(Builder& builder, const std::string& name, const std::vector<TileAxis>& rows, int vector,
-             int64_t lanes, int64_t vectors) {
-  Cut cut;
+TileCut cut_tile(Builder& builder, const std::string& name, const std::vector<TileAxis>& rows, int vector,
+                 int64_t lanes, int64_t vectors) {
+  TileCut cut;
   for (int d = 0; d < static_cast<int>(builder.stage(name).shape.size()); ++d) {
     const auto row =
         std::find_if(rows.begin(), rows.end(), [&](const TileAxis& t) { return t.dimension == d; });
@@ -171,7 +171,8 @@ void expand_inner(Builder& builder, const std::string& name, const std::vector<s
 
 // The root's loops: outer parts fused and parallel; returns the loop in which the tile is computed, "" for
 // none.
-std::string root_loops(Builder& builder, const std::string& root, const Cut& cut, bool vector, double work) {
+std::string root_loops(Builder& builder, const std::string& root, const TileCut& cut, bool vector,
+                       double work) {
   reorder(builder, root, {cut.outer, cut.inner});
   const std::string fused = builder.fuse(root, cut.outer);
   const std::string inside = fused.empty() ? "" : builder.parallelize(root, fused, work);
@@ -182,9 +183,9 @@ std::string root_loops(Builder& builder, const std::string& root, const Cut& cut
 void schedule_tile(Builder& builder, const Anchor& anchor, const std::vector<TileAxis>& rows, int vector,
                    int64_t lanes, int64_t vectors) {
   const double work = work_of(builder.stage(anchor.stage));
-  const Cut root = cut_tile(builder, anchor.root, rows, vector, lanes, vectors);
+  const TileCut root = cut_tile(builder, anchor.root, rows, vector, lanes, vectors);
   const std::string inside = root_loops(builder, anchor.root, root, lanes > 1, work);
-  const Cut own = cut_tile(builder, anchor.stage, rows, vector, lanes, vectors);
+  const TileCut own = cut_tile(builder, anchor.stage, rows, vector, lanes, vectors);
   std::vector<std::string> reduced = reduce_axes(builder.stage(anchor.stage));
   if (reduced.size() > 1 && builder.knob(anchor.stage + "_reduce_order", 0, {0, 1}) == 1)
     std::rotate(reduced.begin(), reduced.begin() + 1, reduced.end());
@@ -204,14 +205,14 @@ void schedule_lanes(Builder& builder, const Anchor& anchor, const std::string& l
   builder.step("split", {anchor.stage, lane_axis, std::to_string(lanes)});
   builder.step("rfactor", {anchor.stage, lane_axis + ".i"});
   const std::string partial = anchor.stage + ".rf";
-  const Cut root = cut_tile(builder, anchor.root, rows, -1, 1, 1);
+  const TileCut root = cut_tile(builder, anchor.root, rows, -1, 1, 1);
   const std::string inside = root_loops(builder, anchor.root, root, false, work);
-  const Cut combined = cut_tile(builder, anchor.stage, rows, -1, 1, 1);
+  const TileCut combined = cut_tile(builder, anchor.stage, rows, -1, 1, 1);
   reorder(builder, anchor.stage, {combined.outer, combined.inner});
   expand_inner(builder, anchor.stage, combined.inner, false);
   builder.step("vectorize", {anchor.stage, "r0"});
   const std::string lane = axis_name(static_cast<int>(builder.stage(partial).shape.size()) - 1);
-  Cut own = cut_tile(builder, partial, rows, -1, 1, 1);
+  TileCut own = cut_tile(builder, partial, rows, -1, 1, 1);
   std::erase(own.outer, lane);
   own.inner.push_back(lane);
   reorder(builder, partial, {own.outer, reduce_axes(builder.stage(partial)), own.inner});

@@ -1,7 +1,4 @@
 #include "compiler/frontend/onnx/converters/attend.h"
-
-#include <limits>
-
 #include "compiler/frontend/onnx/converters/roots.h"
 
 namespace tensormill::frontend::onnx {
@@ -9,7 +6,6 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 using V = ir::ValueId;
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 

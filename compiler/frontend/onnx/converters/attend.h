@@ -3,11 +3,15 @@
 /// B: batch, S: queries, T: keys, D: columns of a head. Thread-safety: as the context.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 
 namespace tensormill::frontend::onnx {
+
+/// What is added to the score of a key that is not seen.
+inline constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 /// [B,S,heads*D] as [B,heads,S,D].
 ir::ValueId split_heads(NodeContext& context, ir::ValueId x, int64_t heads);

@@ -1,6 +1,5 @@
 // The standard's Attention and RotaryEmbedding: heads side by side in the columns, or with an axis of their
 // own.
-#include <limits>
 
 #include "compiler/frontend/onnx/converters/attend.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -10,7 +9,6 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 using V = ir::ValueId;
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 /// The standard operator's mask as something to add: shorter rows mean that no later key is seen.
 V mask_addend(NodeContext& context, V mask, int64_t keys, V like) {

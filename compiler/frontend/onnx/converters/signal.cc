@@ -1,6 +1,7 @@
 // Fourier transforms: a transform is a product with the constant matrix of its complex roots.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -14,7 +15,6 @@ namespace {
 
 using V = ir::ValueId;
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMaxFrames = int64_t{1} << 28;  ///< elements of all frames
 
 /// [in, out] matrices of the real and imaginary parts of e^(-+2 pi i k n / length), over `scale`.
@@ -27,7 +27,8 @@ Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
   const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
   for (int64_t n = 0; n < in; ++n) {
     for (int64_t k = 0; k < out; ++k) {
-      const double angle = 2 * kPi * static_cast<double>(n * k % length) / static_cast<double>(length);
+      const double angle =
+          2 * std::numbers::pi * static_cast<double>(n * k % length) / static_cast<double>(length);
       roots.real.push_back(scale * std::cos(angle));
       roots.imaginary.push_back(scale * std::sin(angle) * (inverse ? 1 : -1));
     }

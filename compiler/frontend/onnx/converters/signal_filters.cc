@@ -1,6 +1,7 @@
 // Windows of a transform, and the filters on the mel scale that its result is weighed by.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -14,7 +15,6 @@ namespace {
 
 using V = ir::ValueId;
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;
 
 /// Of the result of windows and filters.
@@ -29,7 +29,7 @@ V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_p
   const int64_t most = std::max<int64_t>(size.most, 0);
   const V count = as_count(context, size), period = is_periodic ? count : c.minus(count, 1);
   const V n = c.cast(c.ints(c.count_to(most), {most}), DType::kFloat64);
-  const V angle = c.div(c.times(n, 2 * kPi), c.cast(period, DType::kFloat64));
+  const V angle = c.div(c.times(n, 2 * std::numbers::pi), c.cast(period, DType::kFloat64));
   const V first = c.times(c.unary("cos", angle), -a1),
           second = c.times(c.unary("cos", c.times(angle, 2)), a2);
   const V values = c.plus(c.add(first, second), a0);
@@ -48,7 +48,7 @@ void add_window(NodeContext& context, double a0, double a1, double a2) {
   const int64_t period = is_periodic ? size : size - 1;
   std::vector<double> values;
   for (int64_t n = 0; n < size; ++n) {
-    const double angle = 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
+    const double angle = 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(period);
     values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
   }
   context.set_output(0, Compose(context).doubles(output_datatype(context), values, {size}));

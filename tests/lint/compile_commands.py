@@ -1,0 +1,26 @@
+"""How each file is compiled, also those that are compiled in batches (config/cmake/rooms.cmake)."""
+
+import json
+import re
+
+from sources import ROOT
+
+BATCHED = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
+
+
+def entries():
+    """The rows of build/compile_commands.json; a batch gives one for each of its files, as if it was compiled alone."""
+    rows = []
+    for row in json.loads((ROOT / "build" / "compile_commands.json").read_text()):
+        if "/batches/" not in row["file"]:
+            rows.append(row)
+            continue
+        with open(row["file"], encoding="utf-8") as batch:
+            files = [str(ROOT / name) for name in BATCHED.findall(batch.read())]
+        rows += [{**row, "file": file, "command": row["command"].replace(row["file"], file)} for file in files]
+    return rows
+
+
+def write(folder):
+    """A folder with the database that clang-tidy's -p takes."""
+    (folder / "compile_commands.json").write_text(json.dumps(entries()))
