@@ -102,8 +102,11 @@ std::vector<ir::ValueType> infer_conv(const ir::InferContext& context) {
          " groups");
   }
   if (x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1]) {
+    int64_t wanted = 0;
+    if (__builtin_mul_overflow(w.shape[1], groups, &wanted)) fail("attribute group is too large");
     fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
-         std::to_string(w.shape[1]) + " for each of " + std::to_string(groups) + " groups");
+         std::to_string(wanted) + ": " + std::to_string(w.shape[1]) + " for each of " +
+         std::to_string(groups) + " groups");
   }
   if (has_input(context, 2)) {
     const ir::ValueType& bias = input_like_first(context, 2);

@@ -377,7 +377,10 @@ const DimFormula* DimFitter::find_known(const std::vector<int64_t>& values) cons
 std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   TM_CHECK(values.size() == samples_.size(), "one value a sample");
   if (const auto found = known_.find(values); found != known_.end()) return found->second;
+  // What is left of values that are divided may be themselves.
+  if (!open_.insert(values).second) return std::nullopt;
   std::optional<DimFormula> formula = find(values);
+  open_.erase(values);
   // No package holds it.
   if (formula && !package::fits_package(*formula)) formula.reset();
   return known_.emplace(values, std::move(formula)).first->second;

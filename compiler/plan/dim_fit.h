@@ -96,7 +96,8 @@ private:
   std::vector<float> factors_;
   std::vector<ExtentRatio> ratios_;
   std::vector<SliceFact> slices_;
-  std::set<size_t> open_slices_;  ///< that are being looked at
+  std::set<std::vector<int64_t>> open_;  ///< that are being looked for
+  std::set<size_t> open_slices_;         ///< that are being looked at
   std::vector<DerivedExtent> derived_;
   std::vector<size_t> derived_of_;  ///< by derived extent: the free dim that decides it
   std::map<std::vector<int64_t>, std::optional<DimFormula>> known_;

@@ -198,14 +198,15 @@ std::optional<DimFormula> DimFitter::fit_quotient_of_sum(const std::vector<int64
         for (size_t s = 0; s < sums.size(); ++s) sums[s] += times * samples_[s][dim];
         const auto found = quotient_of(sums);
         if (!found) continue;
-        const DerivedExtent sum{sum_of(*formula, single(times, identity(dim)), 1)};
+        // All of it inside of the quotient, which is no less than 0 where the sum is not.
+        const auto [term, offset] = *found;
+        const int64_t inside = term.add + offset * term.div;
+        for (int64_t& value : sums) value += inside;
+        DerivedExtent sum{sum_of(*formula, single(times, identity(dim)), 1)};
+        sum.of.offset += inside;
         const std::optional<DimFormula> whole = derive(terms_.size(), sum, sums);
         if (!whole) return std::nullopt;
-        DimTerm term = found->first;
-        term.dim = whole->products[0].factors[0].dim;
-        DimFormula result = single(1, term);
-        result.offset = found->second;
-        return result;
+        return single(1, {whole->products[0].factors[0].dim, 1, 0, term.div});
       }
     }
   }

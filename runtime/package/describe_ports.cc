@@ -1,12 +1,32 @@
 // What the plans of a package say of its inputs and outputs.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
 
 namespace {
+
+/// The generic plan where one dim is larger, twice as large if the model takes that: a window is no larger
+/// than what it goes over.
+std::optional<PlanVariant> with_larger(const GenericPlan& generic, size_t dim) {
+  const int64_t step = generic.multiples[dim];
+  for (int64_t more = generic.dims[dim] / step; more > 0; more /= 2) {
+    PlanVariant larger{generic.dims, {}};
+    larger.dims[dim] += more * step;
+    try {
+      larger.plan = instantiate(generic, larger.dims);
+      return larger;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidTensor) throw;
+    }
+  }
+  return std::nullopt;
+}
 
 /// Every plan of the set with its dims; the generic one also at other extents, where only that tells a fixed
 /// extent from a free one.
@@ -15,9 +35,7 @@ std::vector<PlanVariant> described_plans(const PlanSet& set) {
   if (!set.generic) return plans;
   plans.push_back({set.generic->dims, set.generic->plan});
   for (size_t i = 0; i < set.free_dims.size(); ++i) {
-    std::vector<int64_t> dims = set.generic->dims;
-    dims[i] *= 2;
-    plans.push_back({dims, instantiate(*set.generic, dims)});
+    if (std::optional<PlanVariant> larger = with_larger(*set.generic, i)) plans.push_back(*std::move(larger));
   }
   for (const GenericPlan& special : set.special) plans.push_back({special.dims, special.plan});
   return plans;

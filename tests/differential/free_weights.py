@@ -45,8 +45,12 @@ def draw_windows(name, shapes=WINDOWS, **attributes):
 
 
 draw_windows("of_free_weights")
-draw_windows("that_move_by_two", [shape for shape in WINDOWS if max(shape) > 1], strides=[2, 2], pads=[1, 1, 1, 1])
+draw_windows("that_move_by_two", strides=[2, 2], pads=[1, 1, 1, 1])
 draw_windows("of_the_same_size", strides=[2, 2], auto_pad="SAME_UPPER")
+draw_windows("that_move_by_three", [*WINDOWS, (1, 2, 1, 7, 3, 2, 1, 2)], strides=[3, 1], pads=[1, 0, 1, 0])
+draw_windows("far_apart", [(2, 3, 5, 5, 4, 3, 1, 1), (1, 5, 5, 5, 2, 5, 3, 3), (1, 1, 1, 1, 1, 1, 1, 1), (1, 2, 3, 40, 3, 2, 2, 17)], dilations=[2, 2])
+draw_windows("of_two_groups", [(1, 4, 5, 6, 4, 2, 3, 2), (2, 6, 5, 5, 2, 3, 1, 1), (1, 2, 1, 1, 2, 1, 1, 1)], group=2, strides=[2, 2], pads=[1, 1, 1, 1])
+draw_windows("of_three_groups", [(1, 6, 5, 6, 3, 2, 3, 2), (2, 3, 5, 5, 6, 1, 1, 1)], group=3)
 
 
 @form("NCWMDLE", [(1, 2, 9, 3, 2, 2, 3), (2, 3, 5, 4, 3, 1, 4), (1, 5, 3, 2, 5, 3, 2), (1, 2, 40, 3, 2, 17, 3)])
@@ -54,6 +58,12 @@ def windows_along_one_axis(b):
     b.atol = 1e-4
     x, w, bias = b.input("x", ["N", "C", "W"]), b.input("w", ["M", "D", "L"]), b.input("e", ["E"])
     b.node("Relu", [b.node("Conv", [x, w, bias], pads=[1, 1])])
+
+
+@form("NCDHWMEKLP", [(1, 2, 3, 4, 5, 3, 2, 2, 3, 1), (1,) * 10, (2, 1, 2, 5, 4, 1, 1, 2, 2, 2)])
+def windows_of_volumes(b):
+    b.atol = 1e-4
+    b.node("Conv", [b.input("x", list("NCDHW")), b.input("w", list("MEKLP"))], strides=[1, 2, 2])
 
 
 @form("NCHWMDKL", WINDOWS)

@@ -48,7 +48,7 @@ TEST(TypeRule, ShapesOfTheMainOperators) {
 
 TEST(TypeRule, RefusalsNameBothNumbers) {
   EXPECT_EQ(refusal("conv", {}, {f32({1, 3, 8, 8}), f32({4, 2, 3, 3})}),
-            "the input has 3 channels, the weights take 2 for each of 1 groups");
+            "the input has 3 channels, the weights take 2: 2 for each of 1 groups");
   EXPECT_EQ(refusal("conv", {}, {f32({1, 3, 2, 8}), f32({4, 3, 3, 3})}),
             "the window reaches over 3 elements in spatial dimension 0, the padded input has 2");
   EXPECT_EQ(refusal("conv_blocked", {}, {f32({1, 2, 8, 8, 4}), f32({4, 3, 3, 3, 4, 4})}),

@@ -203,6 +203,12 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   }
   ++converted_;
   operands_ = tensors;
+  // Of what a list holds extents are to be equal, too.
+  constexpr size_t kShortList = 16;
+  for (const Binding& input : inputs) {
+    if (input.elements.size() <= kShortList)
+      operands_.insert(operands_.end(), input.elements.begin(), input.elements.end());
+  }
   attributes_.clear();
   for (const AttributeProto& attribute : node.attributes) {
     if (attribute.type == AttributeType::kInt) attributes_.push_back({attribute.i});

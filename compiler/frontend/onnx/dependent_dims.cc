@@ -28,6 +28,8 @@ constexpr std::array<Reach, 9> kReaches = {{{8, kFarStep},
                                             {1, 1},
                                             {8, 8},
                                             {64, 64}}};
+/// Where all extents are multiples of 3, or of 5.
+constexpr std::array<Reach, 2> kOtherDivisors = {{{6, kFarStep}, {10, kFarStep}}};
 /// Imports for what is searched for without a sign of where it is.
 constexpr int64_t kMostTries = 2000;
 /// The longest hop of which both ends are looked for.
@@ -210,16 +212,28 @@ public:
     falls_ = fall;
     dependents_.clear();
     is_known_.assign(anchor_.size(), false);
-    base_.clear();
-    for (int64_t number = 3; base_.size() < anchor_.size(); number += 2) {
-      if (is_prime(number)) base_.push_back(reach.scale * number);
-    }
+    base_ = base_of(reach);
     if (fall) std::reverse(base_.begin(), base_.end());
     while (true) {
       const ImportStop stop = stop_at_(settled(base_));
       if (stop.node == -1) return !dependents_.empty();
       if (dependents_.size() == anchor_.size() || !find_next(stop)) return false;
     }
+  }
+
+  /// The reaches at which no import fails the first check that fails elsewhere, which is one of divisors:
+  /// what passes it without them is no equality of dims, though they may have such values.
+  std::vector<Reach> divided() const {
+    const ImportStop usual = stop_at_(base_of(kReaches[0]));
+    std::vector<Reach> reaches;
+    if (usual.node == -1) return reaches;
+    std::copy_if(kOtherDivisors.begin(), kOtherDivisors.end(), std::back_inserter(reaches),
+                 [&](const Reach& reach) {
+                   const ImportStop stop = stop_at_(base_of(reach));
+                   return !is_farther(usual, stop) &&
+                          (is_farther(stop, usual) || (!stop.reason.empty() && stop.reason != usual.reason));
+                 });
+    return reaches;
   }
 
   std::vector<ir::DependentDim> take() { return std::move(dependents_); }
@@ -242,6 +256,14 @@ public:
 
 private:
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
+
+  Dims base_of(const Reach& reach) const {
+    Dims base;
+    for (int64_t number = 3; base.size() < anchor_.size(); number += 2) {
+      if (is_prime(number)) base.push_back(reach.scale * number);
+    }
+    return base;
+  }
 
   static bool is_prime(int64_t number) {
     for (int64_t factor = 2; factor * factor <= number; ++factor) {
@@ -397,7 +419,9 @@ private:
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
                                               const std::vector<std::vector<int64_t>>& taken) {
   Finder finder(stop_at, anchor, taken);
-  for (const Reach& reach : kReaches) {
+  std::vector<Reach> reaches = finder.divided();
+  reaches.insert(reaches.end(), kReaches.begin(), kReaches.end());
+  for (const Reach& reach : reaches) {
     const bool is_found = finder.run(reach, false);
     const bool has_ranges = is_found && finder.has_ranges();
     std::vector<ir::DependentDim> found = finder.take();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "compiler/frontend/onnx/graph_form.h"
+#include "compiler/frontend/onnx/sample_base.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -35,12 +36,14 @@ int64_t longest_hop_of(const ir::Graph& graph) {
 
 class Sampler {
 public:
-  Sampler(const ImportAt& import, const StopAt& stop_at, const StopAt& meant_at,
-          const std::vector<Dims>& asked, ir::SampleSet& variants)
-      : import_(import), stop_at_(stop_at), meant_at_(meant_at), asked_(asked), variants_(variants) {}
+  Sampler(const ImportAt& import, SampleBase base, ir::SampleSet& variants)
+      : import_(import),
+        variants_(variants),
+        dependents_(std::move(base.dependents)),
+        base_(std::move(base.dims)),
+        steps_(std::move(base.steps)) {}
 
-  void run(const Dims& anchor) {
-    if (!find_base(anchor)) return;
+  void run() {
     raise_base();
     variants_.multiples = steps_;
     variants_.dependents = dependents_;
@@ -66,73 +69,10 @@ private:
   static constexpr int64_t kApart = 23;
   static constexpr size_t kScattered = 5;
 
-  /// Extents of 1 hide which axes broadcast, so the least is 2.
-  bool find_base(const Dims& anchor) {
-    return find_free_base(anchor) || (find_dependent(anchor) && find_free_base(anchor));
-  }
-
-  bool find_free_base(const Dims& anchor) {
-    // The last ones have room for windows whose elements are far apart.
-    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 16000, 1 << 17, 1 << 21}) {
-      raised_.clear();
-      base_ = anchor;
-      for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
-      base_ = settled(base_);
-      if (!import_(base_)) continue;
-      if (find_steps()) return true;
-    }
-    return false;
-  }
-
-  bool find_steps() {
-    steps_.clear();
-    for (size_t d = 0; d < base_.size(); ++d) {
-      steps_.push_back(is_dependent(d) ? 1 : find_step(d));
-      if (steps_.back() != 0) continue;
-      if (!make_room(d)) return false;
-      return find_steps();
-    }
-    return true;
-  }
-
-  /// Makes another dim larger, so that there is a range of extents for this one: a window is no larger than
-  /// what it goes over. Each is made so once.
-  bool make_room(size_t dim) {
-    constexpr int64_t kRoom = 64;
-    for (size_t other = 0; other < base_.size(); ++other) {
-      if (other == dim || is_dependent(other) || raised_.count(other) != 0) continue;
-      const Dims before = base_;
-      base_[other] += kRoom;
-      base_ = settled(base_);
-      if (find_step(dim) != 0 && import_(base_) && (!meant_at_ || meant_at_(base_).node == -1)) {
-        raised_.insert(other);
-        return true;
-      }
-      base_ = before;
-    }
-    return false;
-  }
-
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
   bool is_dependent(size_t dim) const {
     return std::any_of(dependents_.begin(), dependents_.end(),
                        [&](const ir::DependentDim& each) { return each.dim == dim; });
-  }
-
-  bool find_dependent(const Dims& anchor) {
-    std::vector<Dims> taken, larger;
-    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(taken),
-                 [this](const Dims& dims) { return import_(dims).has_value(); });
-    // An extent of 1 may be one that stands for all of another operand.
-    std::copy_if(taken.begin(), taken.end(), std::back_inserter(larger),
-                 [](const Dims& dims) { return std::find(dims.begin(), dims.end(), 1) == dims.end(); });
-    for (const std::vector<Dims>* shapes : {&taken, &larger}) {
-      if (shapes == &larger && larger.size() == taken.size()) break;
-      if (meant_at_) dependents_ = find_dependents(meant_at_, anchor, *shapes);
-      if (dependents_.empty()) dependents_ = find_dependents(stop_at_, anchor, *shapes);
-      if (!dependents_.empty()) break;
-    }
-    return !dependents_.empty();
   }
 
   /// Until no extent that grows with a dim is 1 or 2: the net's deepest maps are no smaller than its windows.
@@ -179,21 +119,6 @@ private:
       if (range < kFarStep && (dims[d] - base_[d]) / steps_[d] > range / 4) return false;
     }
     return true;
-  }
-
-  /// What the dim must be a multiple of: the least at which the model can be imported.
-  int64_t find_step(size_t dim) const {
-    for (const int64_t step : {1, 2, 4, 8, 16, 32, 64, 128}) {
-      if (base_[dim] % step != 0) continue;
-      bool all = true;
-      for (const int64_t count : {1, 2, 3, 5}) {
-        Dims dims = base_;
-        dims[dim] += count * step;
-        all = all && import_(settled(dims));
-      }
-      if (all) return step;
-    }
-    return 0;
   }
 
   Dims at(size_t dim, int64_t count) const {
@@ -468,13 +393,9 @@ private:
   }
 
   const ImportAt& import_;
-  const StopAt& stop_at_;
-  const StopAt& meant_at_;
-  const std::vector<Dims>& asked_;
   ir::SampleSet& variants_;
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
-  std::set<size_t> raised_;  ///< dims of the base that are larger than others, which have a range then
   GraphForm base_form_;
   size_t nodes_ = 0;             ///< of the base
   int64_t longest_hop_ = 0;      ///< of the base's windows and slices
@@ -487,7 +408,8 @@ private:
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
                    const StopAt& meant_at) {
-  Sampler(import, stop_at, meant_at, asked, samples).run(anchor);
+  std::optional<SampleBase> base = find_sample_base(import, stop_at, meant_at, anchor, asked);
+  if (base) Sampler(import, *std::move(base), samples).run();
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -1,0 +1,25 @@
+/// Finds where the samples of a model's free dims begin. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/frontend/onnx/dependent_dims.h"
+#include "compiler/frontend/onnx/shape_samples.h"
+#include "compiler/ir/variants.h"
+
+namespace tensormill::frontend::onnx {
+
+struct SampleBase {
+  std::vector<int64_t> dims;   ///< a shape that the model takes
+  std::vector<int64_t> steps;  ///< by how much each dim may grow from there, a few times at least
+  std::vector<ir::DependentDim> dependents;
+};
+
+/// The arguments are those of sample_shapes. Nothing where the model takes no shape that was tried.
+std::optional<SampleBase> find_sample_base(const ImportAt& import, const StopAt& stop_at,
+                                           const StopAt& meant_at, const std::vector<int64_t>& anchor,
+                                           const std::vector<std::vector<int64_t>>& asked);
+
+}  // namespace tensormill::frontend::onnx
