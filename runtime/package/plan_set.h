@@ -25,7 +25,7 @@ inline constexpr int64_t kMaxFreeDims = 128;
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
 inline constexpr int64_t kMaxDerivedExtents = 256;
-inline constexpr int64_t kMaxSpecialPlans = 64;
+inline constexpr int64_t kMaxSpecialPlans = 96;
 /// Largest value of a free dim.
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;
 

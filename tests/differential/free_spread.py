@@ -59,3 +59,16 @@ def any_axis_of_one_of_three_operands(b):
 def expanded_to_another_operand(b):
     x, y = b.input("x", ["N", 4]), b.input("y", ["M", 4])
     b.node("Expand", [x, b.node("Shape", [y])])
+
+
+@form("ABCDEFGHIJKL", [(2, 1, 1, 1, 1, 3, 1, 1, 1, 1, 4, 5)])
+def any_axis_of_one_of_three_pictures(b):
+    """Each of four axes may be a row of two of three operands: 81 plans."""
+    condition, x, y = b.input("c", list("ABCD"), "?"), b.input("x", list("EFGH")), b.input("y", list("IJKL"))
+    b.node("Where", [condition, x, y])
+
+
+@form("ABCD", [(2, 3, 2, 3), (1, 1, 1, 1), (0, 2, 0, 2)])
+def lists_of_rows_of_one_size(b):
+    rows = b.node("SequenceConstruct", [b.input("x", ["A", "B"]), b.input("y", ["C", "D"])])
+    b.node("ConcatFromSequence", [rows], axis=0, new_axis=1)

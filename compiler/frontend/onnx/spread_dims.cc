@@ -174,7 +174,7 @@ std::set<size_t> changing_dims(const ImportAt& import, const ir::SampleSet& set,
 }  // namespace
 
 size_t most_generic_plans(size_t nodes) {
-  constexpr size_t kFewest = 8, kMost = 64, kNodesOfAll = 1024;
+  constexpr size_t kFewest = 8, kMost = 96, kNodesOfAll = 1024;
   return std::clamp(kNodesOfAll / std::max<size_t>(nodes, 1), kFewest, kMost);
 }
 
