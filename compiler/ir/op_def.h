@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,26 @@ struct ComputeContext {
   std::string name;  ///< prefix for stage names
 };
 
+/// The elements of a tensor whose index along `axis` is in [begin, end).
+struct Part {
+  size_t axis = 0;
+  int64_t begin = 0, end = 0;
+  auto operator<=>(const Part&) const = default;
+};
+
+/// What a part of an output is made of.
+struct PartContext {
+  const Attrs& attrs;
+  std::vector<const ValueType*> inputs;  ///< null where absent
+  const ValueType& output;
+  Part wanted;
+  /// To be set, one an input: what is needed of it, at least one index; none: all.
+  std::vector<std::optional<Part>> parts;
+  /// To be set: the attributes with which the reference makes the wanted part of those parts; `attrs` at
+  /// first.
+  Attrs changed;
+};
+
 struct OpDef {
   std::string_view name;
   int min_inputs = 1;
@@ -75,6 +96,8 @@ struct OpDef {
   std::vector<ValueType> (*infer)(const InferContext&) = nullptr;
   /// Plain evaluation; accumulates in double. Throws Error(kTensorData) for data that the operator refuses.
   void (*reference)(const ReferenceContext&) = nullptr;
+  /// For operators of one output: whether the wanted part needs parts of the inputs alone, and which ones.
+  bool (*part)(PartContext&) = nullptr;
   /// One tensor per output (each output 0 of its te::Tensor). In bounds for every shape, extents of 0
   /// included.
   std::vector<std::shared_ptr<const te::TensorNode>> (*compute)(const ComputeContext&) = nullptr;

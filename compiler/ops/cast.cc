@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "compiler/ops/narrow_expr.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -98,6 +99,7 @@ std::vector<ir::OpDef> cast_ops() {
   def.pattern = ir::Pattern::kElementwise;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part_of_elementwise;
   def.compute = &compute;
   def.doc =
       "x converted to the dtype of attribute to (dtype): floats to integers truncate and saturate, NaN gives "

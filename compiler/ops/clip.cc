@@ -1,6 +1,7 @@
 /// clip: values limited to a range.
 #include <limits>
 
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -90,6 +91,7 @@ std::vector<ir::OpDef> clip_ops() {
   def.pattern = ir::Pattern::kElementwise;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part_of_elementwise;
   def.compute = &compute;
   def.doc =
       "inputs x, min (optional, 1 element), max (optional, 1 element): x raised to min, then lowered to max; "

@@ -1,5 +1,6 @@
 /// concat: tensors one after the other along an axis.
 #include "compiler/ir/kept.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -43,6 +44,10 @@ void reference(const ir::ReferenceContext& context) {
   }
 }
 
+bool part(ir::PartContext& context) {
+  return part_beside_axis(context, normal_axis(attr_int(context.attrs, "axis"), context.output.shape.size()));
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), out.shape.size());
@@ -75,6 +80,7 @@ std::vector<ir::OpDef> concat_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc = "inputs (one or more) one after the other along attribute axis (int, required)";
   return {def};

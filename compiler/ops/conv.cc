@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ops/gemm.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -179,6 +180,10 @@ void conv_reference(const ir::ReferenceContext& context) {
   store_doubles(out, values);
 }
 
+bool part_of_conv(ir::PartContext& context) {
+  return part_of_windows(context, read_window(context.attrs, spatial_of(context.inputs[1]->shape)));
+}
+
 TeOutputs compute_conv(const ir::ComputeContext& context) {
   const Shape& x = context.input_types[0].shape;
   const Shape& w = context.input_types[1].shape;
@@ -234,6 +239,7 @@ std::vector<ir::OpDef> conv_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer_conv;
   def.reference = &conv_reference;
+  def.part = &part_of_conv;
   def.compute = &compute_conv;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "

@@ -10,6 +10,9 @@ namespace tensormill::ops {
 /// Accumulates in double with the blocked product of gemm.h.
 void conv_reference(const ir::ReferenceContext& context);
 
+/// What a part of the result needs, as ir::OpDef::part.
+bool part_of_conv(ir::PartContext& context);
+
 /// The type rule of conv, and its tensor expression in the types of its operands.
 std::vector<ir::ValueType> infer_conv(const ir::InferContext& context);
 std::vector<std::shared_ptr<const te::TensorNode>> compute_conv(const ir::ComputeContext& context);

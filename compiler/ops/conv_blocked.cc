@@ -1,6 +1,7 @@
 /// conv_blocked: two-dimensional convolution of a blocked tensor with weights in the order in which a
 /// register tile of output columns x channel blocks reads them.
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/words.h"
 
@@ -122,6 +123,11 @@ TeOutputs compute_channels(const ir::ComputeContext& context, const BlockedConv&
       });
 }
 
+bool part(ir::PartContext& context) {
+  const ir::ValueType &x = *context.inputs[0], &w = *context.inputs[1];
+  return part_of_windows(context, read_conv(context.attrs, x.shape, w.shape).window);
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   BlockedConv conv = read_conv(context.attrs, x, w);
@@ -153,6 +159,7 @@ std::vector<ir::OpDef> conv_blocked_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "inputs x [N,ICb,H,W,b], w [OCb,ICb/group,KH,KW,b (in),b (out)], bias [OCb*b] (optional): x and the "

@@ -1,5 +1,6 @@
 /// conv_depthwise: each channel of a blocked tensor with a window of its own.
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/parts.h"
 
 namespace tensormill::ops {
 
@@ -34,6 +35,11 @@ void reference(const ir::ReferenceContext& context) {
                          permuted(w, {0, 3, 1, 2}, {channels, 1, ws[1], ws[2]}), channels, block);
 }
 
+bool part(ir::PartContext& context) {
+  const ir::ValueType &x = *context.inputs[0], &w = *context.inputs[1];
+  return part_of_windows(context, read_conv(context.attrs, x.shape, w.shape).window);
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   return blocked_conv_stages(
@@ -57,6 +63,7 @@ std::vector<ir::OpDef> conv_depthwise_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "inputs x [N,Cb,H,W,b], w [Cb,KH,KW,b], bias [Cb*b] (optional): every channel of the blocked x with a "

@@ -1,5 +1,6 @@
 /// conv_first: two-dimensional convolution of a plain tensor with few channels into a blocked one.
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/parts.h"
 
 namespace tensormill::ops {
 
@@ -32,6 +33,11 @@ void reference(const ir::ReferenceContext& context) {
                          permuted(w, {0, 4, 1, 2, 3}, {ws[0] * ws[4], ws[1], ws[2], ws[3]}), 1, ws[4]);
 }
 
+bool part(ir::PartContext& context) {
+  const ir::ValueType &x = *context.inputs[0], &w = *context.inputs[1];
+  return part_of_windows(context, read_conv(context.attrs, x.shape, w.shape).window);
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   return blocked_conv_stages(
@@ -55,6 +61,7 @@ std::vector<ir::OpDef> conv_first_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,H,W], w [OCb,C,KH,KW,b], bias [OCb*b] (optional): the result [N,OCb,OH,OW,b] holds b "

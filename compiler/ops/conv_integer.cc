@@ -81,6 +81,7 @@ std::vector<ir::OpDef> conv_integer_ops() {
   def.kernel_class = ir::KernelClass::kConv;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part_of_conv;
   def.compute = &compute;
   def.doc =
       "inputs x (uint8), w (int8), bias (int32, optional) of conv's shapes: int32 sums of (x - x_zero) * w, "

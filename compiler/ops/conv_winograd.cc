@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/gemm.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -222,6 +223,8 @@ te::Tensor window_stage(const std::string& name, const te::Tensor& x, const Geom
   });
 }
 
+bool part(ir::PartContext& context) { return part_of_windows(context, read_window(context.attrs, {3, 3})); }
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Geometry g = read_geometry(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
@@ -270,6 +273,7 @@ std::vector<ir::OpDef> conv_winograd_ops() {
   def.tolerance = 2e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "3x3 convolution, stride 1; inputs x [N,C/b,H,W,b], u [(tile+2)^2,K/(k*b),C,k*b] (weights transformed "

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -133,6 +134,7 @@ ir::OpDef define() {
   def.tolerance = Row::kTolerance;
   def.infer = &infer<Row>;
   def.reference = &reference<Row>;
+  def.part = &part_of_elementwise;
   def.compute = &compute<Row>;
   def.commutative = Row::kCommutative;
   def.doc = Row::kDoc;

@@ -1,4 +1,5 @@
 /// from_blocked: the inverse of to_blocked; lanes past the last channel are dropped.
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -38,6 +39,8 @@ void reference(const ir::ReferenceContext& context) {
   });
 }
 
+bool part(ir::PartContext& context) { return context.wanted.axis != 1 && part_of_first(context); }
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const int64_t block = context.input_types[0].shape.back();
@@ -57,6 +60,7 @@ std::vector<ir::OpDef> from_blocked_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "x [N,blocks,rest...,block] as [N,channels,rest...]: channel c is lane c mod block of block c / block; "

@@ -1,4 +1,5 @@
 /// gather, gather_elements: elements at indices that are data.
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -76,6 +77,25 @@ void reference_elements(const ir::ReferenceContext& context) {
   });
 }
 
+bool part_of_elements(ir::PartContext& context) {
+  return part_beside_axis(context,
+                          normal_axis(attr_int(context.attrs, "axis", 0), context.output.shape.size()));
+}
+
+bool part_of_gather(ir::PartContext& context) {
+  const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), context.inputs[0]->shape.size());
+  const size_t index_rank = context.inputs[1]->shape.size();
+  ir::Part part = context.wanted;
+  const bool of_indices = part.axis >= axis && part.axis < axis + index_rank;
+  if (of_indices) {
+    part.axis -= axis;
+  } else if (part.axis >= axis) {
+    part.axis = part.axis - index_rank + 1;
+  }
+  context.parts[of_indices ? 1 : 0] = part;
+  return true;
+}
+
 TeOutputs compute_gather(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Shape& x = context.input_types[0].shape;
@@ -111,6 +131,7 @@ std::vector<ir::OpDef> gather_ops() {
   gather.pattern = ir::Pattern::kInjective;
   gather.infer = &infer_gather;
   gather.reference = &reference_gather;
+  gather.part = &part_of_gather;
   gather.compute = &compute_gather;
   gather.doc =
       "inputs x, indices (i32 or i64, negative ones count from the end): slices of x along attribute axis "
@@ -120,6 +141,7 @@ std::vector<ir::OpDef> gather_ops() {
   elements.name = "gather_elements";
   elements.infer = &infer_elements;
   elements.reference = &reference_elements;
+  elements.part = &part_of_elements;
   elements.compute = &compute_elements;
   elements.doc =
       "inputs x, indices (i32 or i64, x's rank): out[i,j,..] = x[i,..indices[i,j,..]..] with the index at "

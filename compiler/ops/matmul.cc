@@ -107,6 +107,28 @@ std::vector<T> for_each_matrix(const Product& p, const std::vector<T>& as, const
   return values;
 }
 
+bool part(ir::PartContext& context) {
+  const Shape &a = context.inputs[0]->shape, &b = context.inputs[1]->shape;
+  const Product p = read_product(context.attrs, a, b);
+  ir::Part part = context.wanted;
+  if (part.axis < p.batch.size()) {
+    const auto take = [&](size_t input, const Shape& batch) {
+      const size_t missing = p.batch.size() - batch.size();
+      if (part.axis < missing || batch[part.axis - missing] == 1) return;
+      context.parts[input] = {part.axis - missing, part.begin, part.end};
+    };
+    take(0, p.a_batch);
+    take(1, p.b_batch);
+  } else if (!p.a_vector && part.axis == p.batch.size()) {
+    part.axis = a.size() - (p.transpose_a ? 1 : 2);
+    context.parts[0] = part;
+  } else {
+    part.axis = b.size() - (p.transpose_b ? 2 : 1);
+    context.parts[1] = part;
+  }
+  return true;
+}
+
 void reference(const ir::ReferenceContext& context) {
   const Tensor& a = *context.inputs[0];
   const Tensor& b = *context.inputs[1];
@@ -172,6 +194,7 @@ std::vector<ir::OpDef> matmul_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "inputs a, b of rank >= 1: numpy.matmul (a vector is a row on the left, a column on the right; leading "

@@ -1,6 +1,7 @@
 /// matmul_packed: product with a constant matrix that is stored in blocks of columns, as the kernel reads it.
 #include "compiler/ops/blocked.h"
 #include "compiler/ops/gemm.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -123,6 +124,10 @@ std::vector<Expr> unflatten(Expr position, const Shape& shape) {
 
 /// Sums of whole blocks, pad lanes included, so that a schedule keeps whole vectors in registers; then the
 /// columns, with the bias.
+bool part(ir::PartContext& context) {
+  return context.wanted.axis + 1 < context.output.shape.size() && part_of_first(context);
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const PackedProduct p =
@@ -160,6 +165,7 @@ std::vector<ir::OpDef> matmul_packed_ops() {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "x [..., K] times a matrix of K rows, plus bias [columns] where given: column j of the matrix is lane "

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -122,6 +123,16 @@ void reference_avg(const ir::ReferenceContext& context) {
   store_doubles(out, values);
 }
 
+bool part(ir::PartContext& context) {
+  const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
+  // What counts ends with the input's own padding, which windows of ceil_mode may reach past.
+  if (ceil_mode && attr_bool(context.attrs, "count_include_pad", false)) return false;
+  if (context.wanted.axis == 1) return part_of_first(context);
+  const bool is_windows = part_of_windows(context, pool_window(context.attrs));
+  if (is_windows && context.wanted.axis > 1) context.changed.set("ceil_mode", int64_t{0});
+  return is_windows;
+}
+
 /// x with padding wide enough for every tap of every window, by the same amount for every extent: windows
 /// that start inside may reach past the end by less than a stride, where ceil_mode lets them.
 te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, const Expr& value) {
@@ -227,6 +238,7 @@ ir::OpDef pool_op() {
   ir::OpDef def;
   def.pattern = ir::Pattern::kComplex;
   def.kernel_class = ir::KernelClass::kPool;
+  def.part = &part;
   return def;
 }
 

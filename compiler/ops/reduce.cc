@@ -184,6 +184,19 @@ void reference(const ir::ReferenceContext& context) {
   }
 }
 
+bool part(ir::PartContext& context) {
+  const Axes axes = read_axes(context.attrs, context.inputs[0]->shape);
+  // Reduced dimensions are none of the output's, or have one element there.
+  for (size_t d = 0, at = 0; d < axes.reduced.size(); ++d) {
+    if (axes.reduced[d] && !axes.keepdims) continue;
+    if (at++ != context.wanted.axis) continue;
+    if (axes.reduced[d]) return false;
+    context.parts[0] = {d, context.wanted.begin, context.wanted.end};
+    return true;
+  }
+  return false;
+}
+
 Expr prepared(Kind kind, const Expr& x) {
   if (kind == Kind::kL1) return te::make(te::ExprOp::kAbs, {x});
   if (kind == Kind::kL2 || kind == Kind::kSumSquare) return x * x;
@@ -275,6 +288,7 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
   def.tolerance = kind == Kind::kMax || kind == Kind::kMin ? 0 : 1e-5;
   def.infer = &infer<kind>;
   def.reference = &reference<kind>;
+  def.part = &part;
   def.compute = &compute<kind>;
   def.doc = doc;
   return def;

@@ -72,6 +72,22 @@ void split_run(const Run& run, const Shape& in, const Shape& out, const std::vec
   }
 }
 
+bool part(ir::PartContext& context) {
+  // A dimension that stays, and stays at its place among the elements.
+  const Shape &in = context.inputs[0]->shape, &out = context.output.shape;
+  for (const Run& run : match_dims(in, out)) {
+    if (run.out_begin != context.wanted.axis || run.out_end - run.out_begin != 1 ||
+        run.in_end - run.in_begin != 1)
+      continue;
+    context.parts[0] = {run.in_begin, context.wanted.begin, context.wanted.end};
+    Shape shape = out;
+    shape[context.wanted.axis] = context.wanted.end - context.wanted.begin;
+    context.changed.set("shape", shape);
+    return true;
+  }
+  return false;
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Shape& in = context.input_types[0].shape;
@@ -90,6 +106,7 @@ std::vector<ir::OpDef> reshape_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.is_view = true;
   def.doc = "x under the shape of attribute shape (ints, all >= 0, as many elements)";

@@ -52,6 +52,19 @@ void reference(const ir::ReferenceContext& context) {
   strided_copy(x, *context.outputs[0], strides, offset);
 }
 
+bool part(ir::PartContext& context) {
+  const ir::Part& wanted = context.wanted;
+  Grid grid = read_grid(context.attrs, context.output.shape.size());
+  const int64_t step = grid.steps[wanted.axis], start = grid.starts[wanted.axis];
+  if (step < 1) return false;
+  context.parts[0] = {wanted.axis, start + wanted.begin * step, start + (wanted.end - 1) * step + 1};
+  grid.starts[wanted.axis] = 0;
+  grid.extents[wanted.axis] = wanted.end - wanted.begin;
+  context.changed.set("starts", grid.starts);
+  context.changed.set("extents", grid.extents);
+  return true;
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Grid grid = read_grid(context.attrs, out.shape.size());
@@ -74,6 +87,7 @@ std::vector<ir::OpDef> slice_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "element i of dimension d is element starts[d] + i*steps[d], extents[d] of them; attributes starts, "

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -39,6 +40,11 @@ void reference(const ir::ReferenceContext& context) {
     }
   }
   store_doubles(*context.outputs[0], values);
+}
+
+bool part(ir::PartContext& context) {
+  return part_beside_axis(context,
+                          normal_axis(attr_int(context.attrs, "axis", -1), context.output.shape.size()));
 }
 
 /// Four stages: the maximum and the sum of a row, the shifted exponentials, the quotient.
@@ -92,6 +98,7 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference<logarithm>;
+  def.part = &part;
   def.compute = &compute<logarithm>;
   def.doc = doc;
   return def;

@@ -1,4 +1,5 @@
 /// to_blocked: channels in blocks of vector lanes, the lane last: the layout in which convolutions compute.
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -50,6 +51,11 @@ void reference(const ir::ReferenceContext& context) {
   });
 }
 
+bool part(ir::PartContext& context) {
+  const size_t last = context.output.shape.size() - 1;
+  return context.wanted.axis != 1 && context.wanted.axis != last && part_of_first(context);
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const int64_t channels = context.input_types[0].shape[1];
@@ -75,6 +81,7 @@ std::vector<ir::OpDef> to_blocked_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "x [N,C,rest...] as [N,ceil(C/block),rest...,block]: channel c is lane c mod block of block c / block; "

@@ -43,6 +43,12 @@ void reference(const ir::ReferenceContext& context) {
   strided_copy(x, *context.outputs[0], strides, 0);
 }
 
+bool part(ir::PartContext& context) {
+  const std::vector<size_t> perm = permutation(context.attrs, context.output.shape.size());
+  context.parts[0] = {perm[context.wanted.axis], context.wanted.begin, context.wanted.end};
+  return true;
+}
+
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const std::vector<size_t> perm = permutation(context.attrs, out.shape.size());
@@ -61,6 +67,7 @@ std::vector<ir::OpDef> transpose_ops() {
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part;
   def.compute = &compute;
   def.doc =
       "output dimension d is input dimension perm[d]; attribute perm (ints, reversed order when missing)";

@@ -1,4 +1,5 @@
 /// where: choice between two tensors, element by element.
+#include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -53,6 +54,7 @@ std::vector<ir::OpDef> where_ops() {
   def.pattern = ir::Pattern::kElementwise;
   def.infer = &infer;
   def.reference = &reference;
+  def.part = &part_of_elementwise;
   def.compute = &compute;
   def.doc = "inputs condition (bool), x, y: x where condition holds, else y; numpy broadcasting of all three";
   return {def};

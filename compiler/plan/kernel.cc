@@ -1,6 +1,7 @@
 #include "compiler/plan/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "compiler/ir/storage.h"
@@ -123,9 +124,10 @@ std::string base_name(const ir::Graph& region) {
 /// so can one of 8 or 4 bits behind operators that are not exact.
 double tolerance_of(const ir::OpDef& def, DType dtype, double before) {
   if (is_narrow(dtype) && is_float(dtype)) return before == 0 ? 0 : 0x1p-2;
-  // So can what is cast behind them.
-  const bool rounds =
-      def.name == "cast" && before > 0 && (dtype == DType::kFloat16 || dtype == DType::kBFloat16);
+  // So can what is cast behind them, and sums and products of them.
+  constexpr std::array<std::string_view, 5> kRounding = {"cast", "add", "sub", "mul", "div"};
+  const bool rounds = std::find(kRounding.begin(), kRounding.end(), def.name) != kRounding.end() &&
+                      before > 0 && (dtype == DType::kFloat16 || dtype == DType::kBFloat16);
   if (def.tolerance == 0 && !rounds) return 0;
   if (dtype == DType::kFloat16) return std::max(def.tolerance, 0x1p-10);
   return dtype == DType::kBFloat16 ? std::max(def.tolerance, 0x1p-7) : def.tolerance;

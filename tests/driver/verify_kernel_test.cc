@@ -74,6 +74,35 @@ int32_t log_of_sums(const tm_call* call) {
   return TM_OK;
 }
 
+constexpr int64_t kLongTerms = 10'000, kLongSums = 64;
+
+/// y[i] = the sine of the sum of x[i], summed from the front; `wrong`: without the last hundredth.
+template <bool wrong>
+int32_t sine_of_sums(const tm_call* call) {
+  const auto* x = static_cast<const float*>(call->buffers[0]);
+  auto* y = static_cast<float*>(call->buffers[1]);
+  for (int64_t i = 0; i < kLongSums; ++i) {
+    float sum = 0;
+    for (int64_t k = 0; k < kLongTerms - (wrong ? kLongTerms / 100 : 0); ++k) sum += x[i * kLongTerms + k];
+    y[i] = std::sin(sum);
+  }
+  return TM_OK;
+}
+
+constexpr int64_t kMapChannels = 3, kMapSide = 640;
+
+/// y = |x| over f32[1,3,640,640], with -1 from element `from` to element `to`; or nothing there.
+template <int64_t from, int64_t to, bool writes = true>
+int32_t abs_of_map(const tm_call* call) {
+  const auto* x = static_cast<const float*>(call->buffers[0]);
+  auto* y = static_cast<float*>(call->buffers[1]);
+  for (int64_t i = 0; i < kMapChannels * kMapSide * kMapSide; ++i) {
+    const bool is_right = i < from || i >= to;
+    if (is_right || writes) y[i] = is_right ? std::fabs(x[i]) : -1;
+  }
+  return TM_OK;
+}
+
 plan::Kernel kernel_of(std::string_view body) {
   const ir::Graph graph = parse("graph \"one\" " + std::string(body));
   return plan::extract_kernels(graph).kernels.at(0);
@@ -119,12 +148,66 @@ TEST(VerifyKernel, WhatARoundingOfTheInputsMovesMayDifferByAsMuch) {
   expect_wrong(kernel, &log_of_sums<true>, "the reference gives");
 }
 
+TEST(VerifyKernel, SinesOfLongSumsMayDifferByWhatTheSumsDo) {
+  const plan::Kernel kernel = kernel_of(
+      "(%x: f32[64,10000]) {\n  %y: f32[64] = fused(%x) (%x: f32[64,10000]) {\n"
+      "    %s: f32[64] = reduce_sum(%x) {axes: ints[1], keepdims: 0}\n    %z: f32[64] = sin(%s)\n"
+      "    return %z\n  }\n  return %y\n}\n");
+  const std::vector<const Tensor*> none(1, nullptr);
+  EXPECT_NO_THROW(driver::verify_kernel(kernel, &sine_of_sums<false>, {}, none));
+  expect_wrong(kernel, &sine_of_sums<true>, "the reference gives");
+}
+
+TEST(VerifyKernel, PartsOfLargeMapsShowWrongKernels) {
+  const plan::Kernel kernel =
+      kernel_of("(%x: f32[1,3,640,640]) {\n  %y: f32[1,3,640,640] = abs(%x)\n  return %y\n}\n");
+  const std::vector<const Tensor*> none(1, nullptr);
+  const auto fails = [&](tm_kernel entry, const std::string& words) {
+    try {
+      driver::verify_kernel(kernel, entry, {}, none, driver::Compares::kParts);
+      ADD_FAILURE() << "a wrong kernel passed: " << words;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message(), testing::HasSubstr(words));
+    }
+  };
+  constexpr int64_t kRow = kMapSide, kMap = kMapSide * kMapSide, kAll = kMapChannels * kMap;
+  EXPECT_NO_THROW(driver::verify_kernel(kernel, &abs_of_map<0, 0>, {}, none, driver::Compares::kParts));
+  const std::vector<driver::ComparedPart> parts = driver::parts_to_compare(kernel);
+  ASSERT_GT(parts.size(), 1U);
+  int64_t rows = 0;
+  for (const driver::ComparedPart& each : parts) rows += each.part->end - each.part->begin;
+  EXPECT_LT(rows, kMapSide / 4);
+  // Each corner, both ends of a row, the ends of a channel's rows.
+  fails(&abs_of_map<0, 1>, "element 0 ");
+  fails(&abs_of_map<kAll - 1, kAll>, "element 1228799 ");
+  fails(&abs_of_map<kRow - 1, kRow>, "element 639 ");
+  fails(&abs_of_map<2 * kMap - kRow, 2 * kMap - kRow + 1>, "element 818560 ");
+  fails(&abs_of_map<kMap + 5 * kRow + 7, kMap + 5 * kRow + 8>, "element 412807 ");
+  // A channel, most of one, and what is not written between the parts.
+  fails(&abs_of_map<kMap, 2 * kMap>, "the reference gives");
+  fails(&abs_of_map<100 * kRow, 540 * kRow>, "the reference gives");
+  for (const driver::ComparedPart& each : parts)
+    ASSERT_TRUE(each.part->begin > 300 || each.part->end <= 300) << "a part has the row below";
+  fails(&abs_of_map<300 * kRow, 300 * kRow + 3, false>, "element 192000 is not written");
+  // Of one element there the whole comparison alone knows.
+  expect_wrong(kernel, &abs_of_map<300 * kRow, 300 * kRow + 1>, "element 192000 ");
+}
+
 TEST(VerifyKernel, WhatIsCastToSixteenBitsMayRoundTheOtherWay) {
   const plan::Kernel kernel = kernel_of(
       "(%x: f32[4,8]) {\n  %y: f16[4,8] = fused(%x) (%x: f32[4,8]) {\n"
       "    %s: f32[4,8] = softmax(%x) {axis: 1}\n    %c: f16[4,8] = cast(%s) {to: f16}\n    return %c\n  }\n"
       "  return %y\n}\n");
   EXPECT_GE(kernel.tolerance, 0x1p-10);
+}
+
+/// A sum of sixteen bits rounds what a rounding of its operand moves.
+TEST(VerifyKernel, SumsBehindWhatRoundsToSixteenBitsMayRoundTheOtherWayToo) {
+  const plan::Kernel kernel = kernel_of(
+      "(%x: f16[4,8], %r: f16[4,8]) {\n  %y: f16[4,8] = fused(%x, %r) (%x: f16[4,8], %r: f16[4,8]) {\n"
+      "    %s: f16[4,8] = softmax(%x) {axis: 1}\n    %c: f16[4,8] = add(%s, %r)\n    return %c\n  }\n"
+      "  return %y\n}\n");
+  EXPECT_GE(kernel.tolerance, 2 * 0x1p-10);
 }
 
 TEST(VerifyKernel, ErrorsOnGoodDataAndSilenceOnBadDataAreWrong) {
