@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <cstring>
+
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
 
@@ -15,10 +17,28 @@ std::string field(int number, int value) {
   return {static_cast<char>(number << 3), static_cast<char>(value)};
 }
 
+/// Of 128 bytes and more.
+std::string long_field(int number, const std::string& bytes) {
+  std::string length;
+  for (size_t rest = bytes.size(); rest > 0 || length.empty(); rest >>= 7)
+    length += static_cast<char>((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+  return static_cast<char>(number << 3 | 2) + length + bytes;
+}
+
 std::string tensor_value(const std::string& name, int dtype, const std::vector<int>& shape) {
   std::string dims;
   for (int extent : shape) dims += field(1, field(1, extent));
   return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)));
+}
+
+ModelSource source_of(const std::string& graph) {
+  const std::string bytes = field(1, 8) + long_field(7, graph) + field(8, field(1, "") + field(2, 13));
+  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "model");
+  ModelSource source;
+  source.model = MappedFile::map(fd.get(), "model");
+  source.digest = Digest::of(bytes);
+  return source;
 }
 
 /// y = Reshape(x, shape) with both as inputs; y's shape is not stated.
@@ -26,13 +46,38 @@ ModelSource reshape_model() {
   const std::string node = field(1, "x") + field(1, "shape") + field(2, "y") + field(4, "Reshape");
   const std::string graph = field(1, node) + field(2, "g") + field(11, tensor_value("x", 1, {2, 3})) +
                             field(11, tensor_value("shape", 7, {2})) + field(12, field(1, "y"));
-  const std::string bytes = field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13));
-  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
-  write_all(fd.get(), bytes, "model");
-  ModelSource source;
-  source.model = MappedFile::map(fd.get(), "model");
-  source.digest = Digest::of(bytes);
-  return source;
+  return source_of(graph);
+}
+
+constexpr int64_t kWeights = 2048;
+
+/// y = Add(x, w), whose floats 0, 1, 2 ... start one byte further for each letter of the graph's name.
+ModelSource sum_model(const std::string& name) {
+  std::string raw(kWeights * sizeof(float), 0);
+  for (int64_t i = 0; i < kWeights; ++i) {
+    const auto value = static_cast<float>(i);
+    std::memcpy(raw.data() + i * static_cast<int64_t>(sizeof(float)), &value, sizeof(float));
+  }
+  const std::string node = field(1, "x") + field(1, "w") + field(2, "y") + field(4, "Add");
+  const std::string weights =
+      field(1, 0x80) + std::string(1, 0x10) + field(2, 1) + field(8, "w") + long_field(9, raw);
+  return source_of(field(1, node) + field(2, name) + long_field(5, weights) +
+                   field(11, tensor_value("x", 1, {1})) + field(12, field(1, "y")));
+}
+
+/// Of a package with free dims each sample is an import.
+TEST(ImportedWeightsTest, WhatCannotStayMappedIsCopiedOnce) {
+  for (const std::string name : {"g", "gg", "ggg", "gggg"}) {
+    const ModelSource source = sum_model(name);
+    const ir::Graph first = import_model(source, {}, ops::standard_ops());
+    const ir::Graph second = import_model(source, {}, ops::standard_ops());
+    const std::optional<Tensor>& weights = first.value(*first.find_value("w")).constant;
+    const std::optional<Tensor>& again = second.value(*second.find_value("w")).constant;
+    ASSERT_TRUE(weights && again);
+    ASSERT_EQ(weights->num_elements(), kWeights);
+    EXPECT_EQ(weights->data(), again->data()) << name;
+    for (int64_t i = 0; i < kWeights; ++i) ASSERT_EQ(weights->element_as_double(i), static_cast<double>(i));
+  }
 }
 
 TEST(InputValuesTest, AValueThatDecidesAboutAShapeIsAskedFor) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/copied_tensors.h"
 #include "compiler/frontend/onnx/rooms.h"
 #include "compiler/frontend/onnx/value_kind.h"
 #include "compiler/ir/graph.h"
@@ -30,6 +31,8 @@ struct ModelSource {
   /// SHA-256 of the .onnx bytes, or, with external data, of the canonical list of names and digests of all
   /// files.
   Digest digest;
+  /// Of the bytes above, which stay as long.
+  std::shared_ptr<CopiedTensors> copies = std::make_shared<CopiedTensors>();
 };
 
 /// Opens MODEL.onnx and, when it names external data, the files beside it (openat2 beneath the folder, no

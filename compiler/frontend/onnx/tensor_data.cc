@@ -231,6 +231,27 @@ void check_tensor(const TensorProto& tensor, const ModelSource& source) {
   }
 }
 
+namespace {
+
+Tensor copy_of(const TensorProto& tensor, DType dtype, const Bytes& raw) {
+  Tensor result(dtype, tensor.dims);
+  if (is_packed(dtype)) {
+    for (size_t i = 0; i < raw.view.size(); ++i)
+      unpack(result, static_cast<int64_t>(i), static_cast<uint8_t>(raw.view[i]));
+    return result;
+  }
+  if (!raw.view.empty()) std::memcpy(result.data(), raw.view.data(), raw.view.size());
+  if (dtype == DType::kBool) {
+    for (int64_t i = 0; i < result.num_elements(); ++i) result.set_element_int(i, result.element_as_int(i));
+  }
+  return result;
+}
+
+/// Copies of fewer bytes are made by each import: they are rewritten sooner than found.
+constexpr size_t kSharedBytes = 4096;
+
+}  // namespace
+
 Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
   if (tensor.sparse != nullptr) return read_sparse(tensor, source);
   const DType dtype = checked_dtype(tensor);
@@ -244,17 +265,9 @@ Tensor read_tensor(const TensorProto& tensor, const ModelSource& source) {
     std::shared_ptr<void> owner = std::const_pointer_cast<MappedFile>(raw->owner);
     return Tensor(dtype, tensor.dims, std::move(owner), const_cast<char*>(raw->view.data()));
   }
-  Tensor result(dtype, tensor.dims);
-  if (is_packed(dtype)) {
-    for (size_t i = 0; i < raw->view.size(); ++i)
-      unpack(result, static_cast<int64_t>(i), static_cast<uint8_t>(raw->view[i]));
-    return result;
-  }
-  if (!raw->view.empty()) std::memcpy(result.data(), raw->view.data(), raw->view.size());
-  if (dtype == DType::kBool) {
-    for (int64_t i = 0; i < result.num_elements(); ++i) result.set_element_int(i, result.element_as_int(i));
-  }
-  return result;
+  const auto copy = [&] { return copy_of(tensor, dtype, *raw); };
+  return raw->view.size() < kSharedBytes ? copy()
+                                         : source.copies->get(raw->view.data(), dtype, tensor.dims, copy);
 }
 
 }  // namespace tensormill::frontend::onnx
