@@ -270,6 +270,19 @@ private:
     return body;
   }
 
+  static ExprOp lane_reduction(ExprOp combine) {
+    switch (combine) {
+      case ExprOp::kAdd:
+        return ExprOp::kLaneReduceAdd;
+      case ExprOp::kMul:
+        return ExprOp::kLaneReduceMul;
+      case ExprOp::kMin:
+        return ExprOp::kLaneReduceMin;
+      default:
+        return ExprOp::kLaneReduceMax;
+    }
+  }
+
   /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
   /// is not whole, and at the end all lanes together.
   Stmt reduce_by_lanes() {
@@ -278,7 +291,7 @@ private:
     const te::Axis& inner = reduction.axes.back();
     const te::Buffer sum =
         te::make_buffer("sum", outputs_[0]->dtype, {Expr(block_ * lanes)}, te::Scope::kRegister);
-    const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_), next = slot + Expr(1);
+    const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_);
     const auto rows = [&](Stmt body) {
       body = block_ > 1 ? te::make_for(row_, Expr(0), Expr(block_), ForKind::kUnrolled, body)
                         : te::substitute(body, row_, Expr(0));
@@ -301,12 +314,11 @@ private:
     reduced_at_.reset();
     for (size_t i = reduction.axes.size() - 1; i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
-    Expr total = te::substitute(reduction.combine[0], reduction.left[0], te::load(sum, {first}));
-    total = te::substitute(total, reduction.right[0], te::load(sum, {next}));
-    const Stmt together = te::make_for(lane_, Expr(0), Expr(lanes - 1), ForKind::kUnrolled,
-                                       te::make_store(sum, {first}, total));
-    body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body, rows(together),
-                         rows(stores(outputs_, output_index(), {te::load(sum, {first})}))});
+    // Halves are added up: one lane after the other takes longer than the sums of short axes.
+    const Expr held = te::load(sum, {te::ramp(first, Expr(1), reduced_lanes_)});
+    const Expr total = te::make(lane_reduction(reduction.combine[0]->op), {held});
+    body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body,
+                         rows(stores(outputs_, output_index(), {total}))});
     return te::make_allocate(sum, body);
   }
 

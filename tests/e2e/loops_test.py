@@ -248,8 +248,12 @@ class Loops(unittest.TestCase):
                 self.assertEqual(self.loops(self.plans()[0]), 1)
                 self.check(growth_models.heads_of(**inputs, m=400), (room, level), 1e-4, **inputs)
                 self.compile(growth_models.heads(room=room), "--opt-level", level)
-                for m in (0, 1, 63, 64, 65, 200):
+                # So many that the room grows on the way, though it is known how many there are.
+                for m in (0, 1, 63, 64, 65, 200, 2000):
                     self.check(growth_models.heads_of(**inputs, m=m), (room, level, m), 1e-4, **inputs, m=np.int64(m))
+        # Sums of 10,000 terms in the step's kernel pass their check.
+        self.compile(growth_models.heads(10_000, room=2))
+        self.check(growth_models.heads_of(**inputs, m=10_000), 10_000, 1e-3, **inputs)
         # Data ends it, before and after there has been room for as many.
         self.compile(growth_models.heads(np.iinfo(np.int64).max, ends=True, room=2))
         expected = growth_models.heads_of(**inputs, m=300)[3]
