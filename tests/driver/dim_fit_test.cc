@@ -245,6 +245,46 @@ TEST(DimFit, SumsUpToABound) {
   }
 }
 
+/// The windows that strides leave of a free extent, of a kernel of a free size.
+TEST(DimFit, QuotientsOfWhatAFreeSizeIsTakenFrom) {
+  std::vector<std::vector<int64_t>> samples;
+  for (const int64_t step : {0, 1, 2, 3, 5, 7, 8, 11, 13}) {
+    samples.push_back({40 + step, 3});
+    samples.push_back({40, 3 + step});
+  }
+  samples.insert(samples.end(), {{960, 3}, {43, 5}, {57, 8}});
+  for (const int64_t stride : {2, 3, 5, 16}) {
+    for (const int64_t dilation : {1, 2}) {
+      for (const int64_t pads : {0, 1, 2, 5}) {
+        const auto windows = [&](int64_t h, int64_t k) {
+          return (h + pads - dilation * (k - 1) - 1) / stride + 1;
+        };
+        plan::DimFitter fitter(samples);
+        std::vector<int64_t> h, k, values;
+        for (const auto& dims : samples) {
+          h.push_back(dims[0]);
+          k.push_back(dims[1]);
+          values.push_back(windows(dims[0], dims[1]));
+        }
+        ASSERT_TRUE(fitter.fit(h) && fitter.fit(k));
+        const auto formula = fitter.fit(values);
+        ASSERT_TRUE(formula.has_value()) << stride << " " << dilation << " " << pads;
+        for (const auto& dims : samples) {
+          EXPECT_EQ(evaluate(*formula, with_derived(dims, fitter.derived())), windows(dims[0], dims[1]))
+              << stride << " " << dilation << " " << pads << " of " << dims[0] << " " << dims[1];
+        }
+        for (int64_t of = 30; of < 300; of += 7) {
+          for (int64_t size = 1; size < 12; ++size) {
+            const std::vector<int64_t> dims = {of, size};
+            EXPECT_EQ(evaluate(*formula, with_derived(dims, fitter.derived())), windows(of, size))
+                << stride << " " << dilation << " " << pads << " of " << of << " " << size;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(DimFit, RatiosOfFloat32) {
   std::vector<std::vector<int64_t>> samples = {{8, 16}};
   for (const int64_t step : {1, 2, 3, 5, 7, 8, 11, 13, 101, 977, 1920}) {
