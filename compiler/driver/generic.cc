@@ -159,6 +159,7 @@ Generalized generalize(const Points& points, const std::vector<const ir::ShapedG
   const auto with_facts = [&](bool all) {
     plan::ExtentFacts facts = plan::extent_facts(imported, all);
     facts.dependents = points.dependents;
+    facts.maximums = points.maximums;
     return plan::generalize_model(first, forms, graphs.hidden, facts, names, options.target.facts.lanes(32));
   };
   plan::GenericModel model = [&] {
@@ -170,6 +171,8 @@ Generalized generalize(const Points& points, const std::vector<const ir::ShapedG
     }
   }();
   model.plan.multiples = points.multiples;
+  for (const int64_t most : points.maximums)
+    model.plan.maximums.push_back(most == 0 ? package::kMaxFreeDim : most);
   model.plan.goes_first = points.goes_first;
   for (const ir::DependentDim& each : points.spread) {
     if (!package::fits_package(each.value))

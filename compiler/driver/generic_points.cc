@@ -109,6 +109,7 @@ Points points_of(const ir::SampleSet& set) {
   Points points{{}, {}, set.checks, set.multiples, set.dependents, {}, set.goes_first, {}};
   for (const ir::ShapedGraph& sample : set.samples) points.samples.push_back(&sample);
   for (const ir::ShapedGraph& small : set.small) points.small.push_back(&small);
+  points.maximums = set.maximums;
   return points;
 }
 

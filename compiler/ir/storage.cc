@@ -55,8 +55,10 @@ void Storage::visit(NodeId id) {
   if (graph_.ops().get(node.op).is_view) {
     put(node.outputs[0], node.inputs[0], 0);
     view = true;
-  } else if (node.op == "slice" && !node.attrs.has(kKept)) {
-    // One that takes all in some samples has no place inside there.
+  } else if (node.attrs.has(kKept)) {
+    // One that takes all in some samples, or nothing, has no place inside there.
+    return;
+  } else if (node.op == "slice") {
     view = visit_slice(node);
   } else if (node.op == "split") {
     view = visit_split(node);

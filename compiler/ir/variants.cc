@@ -122,6 +122,7 @@ Json set_json(const SampleSet& set) {
           {"small", dims_of(set.small)},
           {"checks", checks_json(set.checks)},
           {"multiples", set.multiples},
+          {"maximums", set.maximums},
           {"dependents", dependents_json(set.dependents)},
           {"spread", dependents_json(set.spread)},
           {"spread_samples", dims_of(set.spread_samples)},
@@ -164,6 +165,7 @@ public:
     set.spread_samples = take(json.at("spread_samples"));
     set.checks = checks_from(json.at("checks"));
     json.at("multiples").get_to(set.multiples);
+    json.at("maximums").get_to(set.maximums);
     set.dependents = dependents_from(json.at("dependents"));
     set.spread = dependents_from(json.at("spread"));
     set.spread_checks = checks_from(json.at("spread_checks"));

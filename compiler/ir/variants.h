@@ -41,6 +41,7 @@ struct SampleSet {
   std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
+  std::vector<int64_t> maximums;   ///< the largest that each may be, 0 where there is none; or none at all
   std::vector<DependentDim> dependents;
   /// Those of them that may also be 1, as a row of an operand that stands for all rows of another one; what
   /// the model is there: all of them 1 in the first samples, which lie as the set's own do.

@@ -293,6 +293,32 @@ std::optional<DimFormula> DimFitter::fit_bounded(size_t dim, const std::vector<i
   return std::nullopt;
 }
 
+/// What is one number up to an extent, which is the last of its kind, and another one behind it, up to the
+/// largest extent of the dim.
+std::optional<DimFormula> DimFitter::fit_step(size_t dim, const std::vector<int64_t>& values) {
+  if (dim >= maximums_.size() || maximums_[dim] == 0) return std::nullopt;
+  std::map<int64_t, int64_t> along;
+  int64_t multiple = 0;
+  for (size_t s = 0; s < samples_.size(); ++s) {
+    if (!differs_alone(s, dim)) continue;
+    along[samples_[s][dim]] = values[s];
+    multiple = std::gcd(multiple, samples_[s][dim] - samples_[0][dim]);
+  }
+  auto behind = std::find_if(along.begin(), along.end(),
+                             [&](const auto& each) { return each.second != along.begin()->second; });
+  if (behind == along.end() || along.rbegin()->first + multiple <= maximums_[dim]) return std::nullopt;
+  const bool stays =
+      std::all_of(behind, along.end(), [&](const auto& each) { return each.second == behind->second; });
+  if (!stays || std::prev(behind)->first + multiple != behind->first) return std::nullopt;
+  DimFormula before = single(1, identity(dim));
+  before.offset = 1 - behind->first;
+  std::optional<DimFormula> step = derived_dim({before, 1, 1, 0});
+  if (!step) return std::nullopt;
+  const DimFormula result =
+      sum_of({along.begin()->second, {}}, product_of(*step, {behind->second - along.begin()->second, {}}), 1);
+  return holds(result, values) ? std::optional(result) : std::nullopt;
+}
+
 /// Of a free dim alone. What is made of an extent times a factor is near a quotient of a large divisor, too:
 /// small ones, of the dim and then of what is derived from it, come before those.
 std::optional<DimFormula> DimFitter::fit_one_dim(size_t dim, const std::vector<int64_t>& values) {
@@ -306,7 +332,8 @@ std::optional<DimFormula> DimFitter::fit_one_dim(size_t dim, const std::vector<i
     if (auto formula = fit_small_quotient(of, values)) return formula;
   }
   if (auto formula = fit_quotient(dim, values)) return formula;
-  return fit_bounded(dim, values);
+  if (auto formula = fit_bounded(dim, values)) return formula;
+  return fit_step(dim, values);
 }
 
 std::optional<DimFormula> DimFitter::fit_product(const std::vector<int64_t>& values,
@@ -386,33 +413,6 @@ std::optional<DimFormula> DimFitter::fit(const std::vector<int64_t>& values) {
   return known_.emplace(values, std::move(formula)).first->second;
 }
 
-std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values,
-                                              const std::vector<bool>& counts) {
-  TM_CHECK(values.size() == samples_.size() && counts.size() == samples_.size(), "one value a sample");
-  std::vector<std::vector<int64_t>> samples;
-  std::vector<int64_t> some;
-  for (size_t s = 0; s < values.size(); ++s) {
-    if (!counts[s]) continue;
-    samples.emplace_back(samples_[s].begin(),
-                         samples_[s].begin() + static_cast<std::ptrdiff_t>(terms_.size()));
-    some.push_back(values[s]);
-  }
-  if (some.size() == values.size()) return fit(values);
-  if (some.empty()) return std::nullopt;
-  if (!varies(some)) return DimFormula{some[0], {}};
-  if (std::optional<DimFormula> formula = fit_slice(values, counts)) return formula;
-  // Too few samples have elements to tell it from others.
-  if (slices_like(values, counts) != 0) return std::nullopt;
-  for (const auto& [extents, formula] : known_) {
-    bool holds = formula.has_value();
-    for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s];
-    if (holds) return formula;
-  }
-  DimFitter part(std::move(samples), factors_);
-  const std::optional<DimFormula> formula = part.fit(some);
-  return part.derived().empty() ? formula : std::nullopt;
-}
-
 std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!varies(values)) return DimFormula{values[0], {}};
   const std::vector<size_t> dims = dims_of(values);
@@ -420,6 +420,9 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   if (!formula) formula = fit_other_ratio(values, dims);
   if (!formula && (dims.size() != 1 || !fit_line(dims[0], values))) formula = fit_slice(values, {});
   if (formula) return formula;
+  if (dims.size() != 1 || !fit_line(dims[0], values)) {
+    if ((formula = fit_last(values, std::vector<bool>(values.size(), true)))) return formula;
+  }
   if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {
     // A quotient, with its offset in it where that goes, is a term of its own for what is to come.

@@ -27,6 +27,10 @@ public:
   /// and is no small quotient: what is a known extent times one of them is a dim of its own for what follows.
   explicit DimFitter(std::vector<std::vector<int64_t>> samples, std::vector<float> factors = {});
 
+  /// The largest value of each free dim, 0 where there is none, or nothing: what changes once up to there
+  /// does not change again.
+  void set_maximums(std::vector<int64_t> maximums) { maximums_ = std::move(maximums); }
+
   /// One more factor, the float32 quotient of two numbers; nothing happens where one of them has no formula.
   void add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down);
 
@@ -40,6 +44,9 @@ public:
   std::optional<DimFormula> fit(const std::vector<int64_t>& values);
   /// A formula that gives the values of the samples that `counts` names; the others may have any.
   std::optional<DimFormula> fit_some(const std::vector<int64_t>& values, const std::vector<bool>& counts);
+  /// Whether each dim that differs in the samples does so in those that `counts` names, or else has been seen
+  /// to be none of which another value counts.
+  bool are_told(const std::vector<bool>& counts) const;
   /// The dims of formulas behind the free ones, so far.
   const std::vector<DerivedExtent>& derived() const { return derived_; }
 
@@ -68,6 +75,7 @@ private:
                                                 const std::vector<size_t>& dims);
   std::optional<DimFormula> fit_least(const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_extreme(const std::vector<int64_t>& values, bool is_least);
+  size_t size_of(const DimFormula& formula) const;
   bool gives(const DerivedExtent& extent, const std::vector<int64_t>& values) const;
   std::optional<DimFormula> derive(size_t dim, DerivedExtent extent, const std::vector<int64_t>& values);
   std::optional<DimFormula> fit_phase(DimFormula formula, const std::vector<int64_t>& values) const;
@@ -81,6 +89,9 @@ private:
   std::optional<DimFormula> fit_sum_apart(const std::vector<int64_t>& values) const;
   std::optional<DimFormula> fit_multiple_of_fewer(const std::vector<int64_t>& values,
                                                   const std::vector<size_t>& dims);
+  std::optional<DimFormula> fit_step(size_t dim, const std::vector<int64_t>& values);
+  std::optional<DimFormula> fit_last(const std::vector<int64_t>& values,
+                                     const std::vector<bool>& counts) const;
   std::optional<DimFormula> fit_slice(const std::vector<int64_t>& values, const std::vector<bool>& counts);
   size_t slices_like(const std::vector<int64_t>& values, const std::vector<bool>& counts) const;
   std::optional<DimFormula> bounded(const DimFormula& of, int64_t least, int64_t most);
@@ -94,6 +105,7 @@ private:
 
   std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents
   std::vector<float> factors_;
+  std::vector<int64_t> maximums_;
   std::vector<ExtentRatio> ratios_;
   std::vector<SliceFact> slices_;
   std::set<std::vector<int64_t>> open_;  ///< that are being looked for

@@ -1,10 +1,12 @@
-// Where a slice starts and how much is left of it, where an axis may end before the places that it names.
+// Where a slice starts and how much is left of it, where an axis may end before the places that it names, and
+// what is told from those samples alone in which something has elements.
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/dim_fit.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::plan {
 
@@ -156,6 +158,82 @@ std::optional<DimFormula> DimFitter::fit_slice(const std::vector<int64_t>& value
     const std::optional<DimFormula> formula = formula_of(slices_[i]);
     open_slices_.erase(i);
     if (formula) return formula;
+  }
+  return std::nullopt;
+}
+
+bool DimFitter::are_told(const std::vector<bool>& counts) const {
+  const auto differ = [&](size_t a, size_t b, size_t dim) { return samples_[a][dim] != samples_[b][dim]; };
+  const auto differ_alone = [&](size_t a, size_t b, size_t dim) {
+    for (size_t d = 0; d < terms_.size(); ++d) {
+      if (differ(a, b, d) != (d == dim)) return false;
+    }
+    return true;
+  };
+  for (size_t dim = 0; dim < terms_.size(); ++dim) {
+    bool varies = false, is_told = false;
+    const size_t first = static_cast<size_t>(std::find(counts.begin(), counts.end(), true) - counts.begin());
+    for (size_t s = 0; s < counts.size() && !is_told; ++s) {
+      varies = varies || differ(s, first, dim);
+      is_told = differ(s, first, dim) && counts[s];
+      for (size_t other = 0; other < counts.size() && !counts[s] && !is_told; ++other)
+        is_told = counts[other] && differ_alone(s, other, dim);
+    }
+    if (varies && !is_told) return false;
+  }
+  return true;
+}
+
+/// Derived dims count for more than free ones.
+size_t DimFitter::size_of(const DimFormula& formula) const {
+  size_t size = formula.offset != 0 ? 1 : 0;
+  for (const DimProduct& product : formula.products) {
+    ++size;
+    for (const DimTerm& term : product.factors)
+      size += (term == identity(static_cast<size_t>(term.dim)) ? 1 : 2) +
+              (static_cast<size_t>(term.dim) < terms_.size() ? 0 : 4);
+  }
+  return size;
+}
+
+std::optional<DimFormula> DimFitter::fit_some(const std::vector<int64_t>& values,
+                                              const std::vector<bool>& counts) {
+  TM_CHECK(values.size() == samples_.size() && counts.size() == samples_.size(), "one value a sample");
+  std::vector<std::vector<int64_t>> samples;
+  std::vector<int64_t> some;
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (!counts[s]) continue;
+    samples.emplace_back(samples_[s].begin(),
+                         samples_[s].begin() + static_cast<std::ptrdiff_t>(terms_.size()));
+    some.push_back(values[s]);
+  }
+  if (some.size() == values.size()) return fit(values);
+  if (some.empty()) return std::nullopt;
+  if (!varies(some)) return DimFormula{some[0], {}};
+  if (std::optional<DimFormula> formula = fit_slice(values, counts)) return formula;
+  // Too few samples have elements to tell it from others.
+  if (slices_like(values, counts) != 0) return std::nullopt;
+  // Several may hold in those samples: a dim itself, or else the shortest formula.
+  const DimFormula* shortest = nullptr;
+  for (const auto& [extents, formula] : known_) {
+    bool holds = formula.has_value();
+    for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s];
+    if (holds && (shortest == nullptr || size_of(*formula) < size_of(*shortest))) shortest = &*formula;
+  }
+  if (shortest != nullptr) return *shortest;
+  if (std::optional<DimFormula> formula = fit_last(values, counts)) return formula;
+  DimFitter part(std::move(samples), factors_);
+  const std::optional<DimFormula> formula = part.fit(some);
+  return part.derived().empty() ? formula : std::nullopt;
+}
+
+/// The last place of a known extent.
+std::optional<DimFormula> DimFitter::fit_last(const std::vector<int64_t>& values,
+                                              const std::vector<bool>& counts) const {
+  for (const auto& [extents, formula] : known_) {
+    bool holds = formula.has_value();
+    for (size_t s = 0; s < values.size() && holds; ++s) holds = !counts[s] || extents[s] == values[s] + 1;
+    if (holds) return sum_of({-1, {}}, *formula, 1);
   }
   return std::nullopt;
 }

@@ -109,6 +109,14 @@ private:
 
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
   bool is_empty(size_t input) const { return empty_ != nullptr && (*empty_)[input]; }
+  /// Nor is there an element in any other case.
+  bool is_always_empty(size_t input) const {
+    const std::vector<Expr>& shape = nest_.inputs[input]->shape;
+    return std::any_of(shape.begin(), shape.end(), [](const Expr& extent) {
+      const int64_t* number = te::as_int(extent);
+      return number != nullptr && *number == 0;
+    });
+  }
 
   void bind_ranges() {
     for (size_t i = 0; i < vars_.vars().size(); ++i)
@@ -133,7 +141,7 @@ private:
       if (vars_.is_positive(i)) add(Expr(vars_.vars()[i]));
     }
     for (size_t i = 0; i < nest_.inputs.size(); ++i) {
-      if (is_empty(i)) continue;
+      if (is_empty(i) || is_always_empty(i)) continue;
       for (const Expr& part : nest_.inputs[i]->shape) add(part);
     }
     for (const Expr& part : tensor_.shape) add(part);
@@ -171,7 +179,8 @@ private:
   /// Reads as loads; an index that is not shown to be in bounds is clamped.
   Expr loads(const Expr& expr) {
     if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
-    if (expr->op == ExprOp::kRead && is_empty(input_of(*expr))) return te::imm_like(expr->type, 0);
+    if (expr->op == ExprOp::kRead && (is_empty(input_of(*expr)) || is_always_empty(input_of(*expr))))
+      return te::imm_like(expr->type, 0);
     std::vector<Expr> args;
     for (const Expr& arg : expr->args) args.push_back(loads(arg));
     Expr result = expr;

@@ -137,10 +137,12 @@ private:
 
 class Generalizer {
 public:
-  Generalizer(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars)
-      : counts_(have_form(samples)), fitter_(fitter), vars_(vars) {
+  Generalizer(const std::vector<const Nest*>& samples, const std::vector<std::vector<Shape>>& inputs,
+              DimFitter& fitter, TermVars& vars)
+      : counts_(have_form(samples)), input_shapes_(inputs), fitter_(fitter), vars_(vars) {
     for (size_t s = 0; s < samples.size(); ++s) {
       if (counts_[s]) samples_.push_back(samples[s]);
+      shapes_.push_back(samples[s]->tensor->constant_shape());
     }
   }
 
@@ -156,20 +158,20 @@ public:
       if (!same) cannot("the form of " + first.name);
     }
     for (size_t i = 0; i < nest.sources.size(); ++i) {
-      const auto shape = [&](const Nest& sample) -> const std::vector<Expr>& {
-        return sample.inputs[i]->shape;
-      };
       const te::Tensor& input = samples_[0]->inputs[i];
-      nest.inputs.push_back(te::placeholder(input->name, input->dtypes[0], shape_of(shape)));
+      nest.inputs.push_back(te::placeholder(input->name, input->dtypes[0], shape_of(input_shapes_[i])));
     }
+    // Of no elements nothing is computed, whatever the form.
+    if (num_elements(first.constant_shape()) != 0 && !fitter_.are_told(counts_))
+      cannot("whether " + first.name + " has elements");
     inputs_ = &nest.inputs;
     auto tensor = std::make_shared<te::TensorNode>();
     tensor->name = first.name;
     tensor->dtypes = first.dtypes;
-    tensor->shape =
-        shape_of([](const Nest& sample) -> const std::vector<Expr>& { return sample.tensor->shape; });
+    tensor->shape = shape_of(shapes_);
     tensor->axes =
-        axes_of([](const Nest& sample) -> const std::vector<te::Axis>& { return sample.tensor->axes; });
+        axes_of([](const Nest& sample) -> const std::vector<te::Axis>& { return sample.tensor->axes; },
+                tensor->shape);
     for (size_t i = 0; i < first.body.size(); ++i)
       tensor->body.push_back(merge([&](const Nest& sample) { return sample.tensor->body[i]; }));
     if (first.reduction) tensor->reduction = reduction_of(*first.reduction);
@@ -189,20 +191,24 @@ private:
     return merge_all(all(get));
   }
 
-  template <typename Get>
-  std::vector<Expr> shape_of(const Get& get) {
+  /// `shapes`: by sample, those that say nothing too.
+  std::vector<Expr> shape_of(const std::vector<Shape>& shapes) {
+    const std::optional<std::vector<DimFormula>> formulas = fit_shape(shapes, counts_, fitter_);
+    if (!formulas) cannot("an extent of " + samples_[0]->tensor->name);
     std::vector<Expr> shape;
-    for (size_t d = 0; d < get(*samples_[0]).size(); ++d)
-      shape.push_back(merge([&](const Nest& sample) { return get(sample).at(d); }));
+    for (const DimFormula& formula : *formulas) shape.push_back(vars_.expr(formula));
     return shape;
   }
 
+  /// `extents`: of the axes, where they are known; else none.
   template <typename Get>
-  std::vector<te::Axis> axes_of(const Get& get) {
+  std::vector<te::Axis> axes_of(const Get& get, const std::vector<Expr>& extents = {}) {
     std::vector<te::Axis> axes;
     for (size_t i = 0; i < get(*samples_[0]).size(); ++i) {
       const te::Var var = te::make_var(get(*samples_[0])[i].var->name);
-      axes.push_back({var, merge([&](const Nest& sample) { return get(sample).at(i).extent; })});
+      axes.push_back({var, !extents.empty() ? extents.at(i) : merge([&](const Nest& sample) {
+                        return get(sample).at(i).extent;
+                      })});
       for (const Nest* sample : samples_) {
         const te::Axis& axis = get(*sample)[i];
         renamed_[axis.var.get()] = var;
@@ -396,6 +402,8 @@ private:
   }
 
   const std::vector<bool> counts_;  ///< by sample: whether it is one of samples_
+  const std::vector<std::vector<Shape>>& input_shapes_;
+  std::vector<Shape> shapes_;  ///< by sample, all of them
   std::vector<const Nest*> samples_;
   DimFitter& fitter_;
   TermVars& vars_;
@@ -408,56 +416,11 @@ private:
 
 }  // namespace
 
-std::vector<bool> have_form(const std::vector<const Nest*>& samples) {
-  std::vector<bool> result;
-  for (const Nest* sample : samples) {
-    const bool has_elements = num_elements(sample->tensor->constant_shape()) != 0;
-    const bool is_of_nothing = samples[0]->tensor->reduction && sample->sources.empty();
-    result.push_back(sample == samples[0] || (has_elements && !is_of_nothing));
-  }
-  return result;
-}
-
 Nests split_nests(const te::Program& program) { return Splitter(program).run(); }
 
-te::Expr TermVars::argument(const DimFormula& formula) {
-  const auto found = std::find(formulas_.begin(), formulas_.end(), formula);
-  const auto at = static_cast<size_t>(found - formulas_.begin());
-  if (found == formulas_.end()) {
-    formulas_.push_back(formula);
-    vars_.push_back(te::make_var("n" + std::to_string(at)));
-  }
-  return te::Expr(vars_[at]);
-}
-
-bool TermVars::is_positive(size_t var) const {
-  const std::vector<DimProduct>& products = formulas_[var].products;
-  if (formulas_[var].offset != 0 || products.size() != 1 || products[0].factors.size() != 1) return false;
-  const DimTerm& term = products[0].factors[0];
-  return products[0].scale == 1 && term.mul == 1 && term.add == 0 && term.div == 1 &&
-         static_cast<size_t>(term.dim) < free_dims_;
-}
-
-te::Expr TermVars::expr(const DimFormula& formula) {
-  if (formula.products.empty()) return Expr(formula.offset);
-  if (formula.products.size() > 1 || formula.products[0].factors.size() > 1) return argument(formula);
-  // scale × (mul × dim + add) + offset is written out, so that bounds of windows can be shown.
-  DimProduct product = formula.products[0];
-  DimTerm& term = product.factors[0];
-  int64_t scale = product.scale, offset = formula.offset;
-  if (term.div == 1) {
-    offset += scale * term.add;
-    scale *= term.mul;
-    term = {term.dim, 1, 0, 1};
-  }
-  product.scale = 1;
-  Expr value = argument({0, {product}});
-  if (scale != 1) value = value * Expr(scale);
-  return offset != 0 ? value + Expr(offset) : value;
-}
-
-Nest generalize(const std::vector<const Nest*>& samples, DimFitter& fitter, TermVars& vars) {
-  return Generalizer(samples, fitter, vars).run();
+Nest generalize(const std::vector<const Nest*>& samples, const std::vector<std::vector<Shape>>& inputs,
+                DimFitter& fitter, TermVars& vars) {
+  return Generalizer(samples, inputs, fitter, vars).run();
 }
 
 }  // namespace tensormill::plan

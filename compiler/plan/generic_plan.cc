@@ -63,6 +63,7 @@ public:
         lanes_(lanes),
         fitter_(dims_of(samples, facts.dependents), facts.factors),
         buffer_of_(first.values().size(), -1) {
+    fitter_.set_maximums(facts.maximums);
     if (!facts.dependents.empty()) know_dims(facts.dependents);
     for (const SliceFact& slice : facts.slices) fitter_.add_slice(slice);
     // In the model's order: an extent that another is scaled from may be none of the plan's.
@@ -194,7 +195,7 @@ private:
     step.args = {buffer};
     step.outputs = {0};
     try {
-      add_step(std::move(step), samples, "computed", {});
+      add_step(std::move(step), samples, {}, "computed", {});
     } catch (Error& error) {
       error.add_context("constant \"" + first().value(id).name + "\"");
       throw;
@@ -228,7 +229,17 @@ private:
       std::vector<const Nest*> samples;
       for (const GraphForm& sample : samples_)
         samples.push_back(&sample.nests[static_cast<size_t>(id)].nests[n]);
-      made.push_back(add_nest(node, kernel, samples, n, nests.outputs, group.inputs, made));
+      std::vector<std::vector<Shape>> shapes;  // of what it reads, by sample
+      for (const NestSource& source : first_with_form(samples).sources) {
+        shapes.emplace_back();
+        for (size_t s = 0; s < samples_.size(); ++s) {
+          const std::vector<Nest>& own = samples_[s].nests[static_cast<size_t>(id)].nests;
+          shapes.back().push_back(source.is_input
+                                      ? samples_[s].shapes[static_cast<size_t>(inputs[source.index])]
+                                      : own[source.index].tensor->constant_shape());
+        }
+      }
+      made.push_back(add_nest(node, kernel, samples, shapes, n, nests.outputs, group.inputs, made));
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const NestSource& source = nests.outputs[i];
@@ -268,14 +279,15 @@ private:
   }
 
   std::vector<int32_t> add_nest(const ir::Node& node, const Kernel& kernel,
-                                const std::vector<const Nest*>& samples, size_t number,
+                                const std::vector<const Nest*>& samples,
+                                const std::vector<std::vector<Shape>>& input_shapes, size_t number,
                                 const std::vector<NestSource>& outputs, const std::vector<int32_t>& inputs,
                                 const std::vector<std::vector<int32_t>>& made) {
     const te::TensorNode& tensor = *samples[0]->tensor;
     std::vector<Shape> shapes;
     for (const Nest* sample : samples) shapes.push_back(sample->tensor->constant_shape());
     package::Step step;
-    for (const NestSource& source : samples[0]->sources) {
+    for (const NestSource& source : first_with_form(samples).sources) {
       step.args.push_back(source.is_input ? inputs[source.index]
                                           : made[source.index][static_cast<size_t>(source.output)]);
     }
@@ -295,20 +307,22 @@ private:
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(buffers.back());
     }
-    add_step(std::move(step), samples, kernel.symbol.substr(0, kernel.symbol.rfind('_')), node.origins);
+    add_step(std::move(step), samples, input_shapes, kernel.symbol.substr(0, kernel.symbol.rfind('_')),
+             node.origins);
     return buffers;
   }
 
-  void add_step(package::Step step, const std::vector<const Nest*>& samples, const std::string& base,
+  void add_step(package::Step step, const std::vector<const Nest*>& samples,
+                const std::vector<std::vector<Shape>>& inputs, const std::string& base,
                 const std::vector<std::string>& origins) {
     TermVars vars(samples_[0].dims.size());
-    const Nest nest = generalize(samples, fitter_, vars);
+    const Nest nest = generalize(samples, inputs, fitter_, vars);
     const auto index = static_cast<int32_t>(plan().steps.size());
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(evaluate(formula, with_derived(samples_[0].dims, fitter_.derived())));
     }
-    const std::vector<EmptyInputs> empties = empties_of(samples, vars);
+    const std::vector<EmptyInputs> empties = empties_of(samples, inputs, vars);
     for (const EmptyInputs& empty : empties) {
       package::EmptyArguments listed{index, {}};
       for (size_t i = 0; i < empty.size(); ++i) {
@@ -326,19 +340,6 @@ private:
 
   using ShapeFormulas = std::vector<DimFormula>;
 
-  /// `get`: a shape of a sample's nest.
-  template <typename Get>
-  ShapeFormulas formulas_of(const std::vector<const Nest*>& samples, const Get& get) {
-    ShapeFormulas formulas;
-    const std::vector<bool> counts = have_form(samples);
-    for (size_t d = 0; d < get(*samples[0]).size(); ++d) {
-      std::vector<int64_t> values;
-      for (size_t s = 0; s < samples.size(); ++s) values.push_back(counts[s] ? get(*samples[s])[d] : 0);
-      formulas.push_back(fitter_.fit_some(values, counts).value());
-    }
-    return formulas;
-  }
-
   /// Small values of the dims, one by one and all at once.
   std::vector<std::vector<int64_t>> small_dims() const {
     constexpr int64_t kSmall = 64;
@@ -355,14 +356,18 @@ private:
   }
 
   /// In which cases the output has elements and inputs, or a free dim, have none.
-  std::vector<EmptyInputs> empties_of(const std::vector<const Nest*>& samples, const TermVars& vars) {
+  std::vector<EmptyInputs> empties_of(const std::vector<const Nest*>& samples,
+                                      const std::vector<std::vector<Shape>>& input_shapes,
+                                      const TermVars& vars) {
     constexpr size_t kMaxCases = 3;
-    const ShapeFormulas output =
-        formulas_of(samples, [](const Nest& nest) { return nest.tensor->constant_shape(); });
+    const Nest& first = first_with_form(samples);
+    const std::vector<bool> counts = have_form(samples);
+    std::vector<Shape> own;
+    for (const Nest* sample : samples) own.push_back(sample->tensor->constant_shape());
+    const ShapeFormulas output = fit_shape(own, counts, fitter_).value();
     std::vector<ShapeFormulas> inputs;
-    for (size_t i = 0; i < samples[0]->inputs.size(); ++i)
-      inputs.push_back(
-          formulas_of(samples, [&](const Nest& nest) { return nest.inputs[i]->constant_shape(); }));
+    for (const std::vector<Shape>& shapes : input_shapes)
+      inputs.push_back(fit_shape(shapes, counts, fitter_).value());
     std::set<EmptyInputs> cases;
     for (const std::vector<int64_t>& free_dims : small_dims()) {
       const std::vector<int64_t> dims = with_derived(free_dims, fitter_.derived());
@@ -375,17 +380,21 @@ private:
       bool any = false, negative = false;
       EmptyInputs empty;
       for (const ShapeFormulas& input : inputs) {
-        const int64_t least = least_of(input);
+        const int64_t least = is_always_empty(input) ? 1 : least_of(input);
         negative = negative || least < 0;
         empty.push_back(least == 0);
         any = any || least == 0;
       }
       for (size_t i = 0; i < vars.formulas().size(); ++i)
         any = any || (vars.is_positive(i) && evaluate(vars.formulas()[i], dims) == 0);
-      if (any && !negative && !checks_index(*samples[0], empty)) cases.insert(std::move(empty));
+      if (any && !negative && !checks_index(first, empty)) cases.insert(std::move(empty));
       if (cases.size() == kMaxCases) break;
     }
     return {cases.begin(), cases.end()};
+  }
+
+  static bool is_always_empty(const ShapeFormulas& shape) {
+    return std::find(shape.begin(), shape.end(), DimFormula{}) != shape.end();
   }
 
   /// Whether data say which element of an empty input is read: none of them is there.

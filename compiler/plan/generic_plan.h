@@ -60,6 +60,7 @@ struct ExtentFacts {
   };
   std::vector<Ratio> ratios;  ///< which the model divides: one value a sample
   std::vector<SliceFact> slices;
+  std::vector<int64_t> maximums;             ///< of the free dims, 0 where there is none; or none at all
   std::vector<ir::DependentDim> dependents;  ///< free dims that follow from others: no formula is over them
 };
 /// The model's slices that axes may end before, along each axis of which that can be.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "compiler/ir/storage.h"
+
 namespace tensormill::plan {
 
 namespace {
@@ -84,12 +86,16 @@ std::set<ir::NodeId> chances_of(const std::vector<ir::Graph>& samples) {
   std::set<ir::NodeId> chances;
   const ir::Graph& first = samples.front();
   const std::vector<ir::NodeId> alike = first_alike(first);
+  const ir::Storage first_storage(first, true);
   for (const ir::Graph& sample : samples) {
     const std::vector<ir::NodeId> own = first_alike(sample);
+    const ir::Storage storage(sample, true);
     for (size_t n = 0; n < own.size(); ++n) {
-      const bool is_chance =
-          own[n] != alike[n] || effect_of(sample, sample.nodes()[n]) != effect_of(first, first.nodes()[n]);
-      if (is_chance) chances.insert(static_cast<ir::NodeId>(n));
+      const auto id = static_cast<ir::NodeId>(n);
+      // What lies inside of another value is not fused.
+      const bool is_chance = own[n] != alike[n] || storage.is_view(id) != first_storage.is_view(id) ||
+                             effect_of(sample, sample.nodes()[n]) != effect_of(first, first.nodes()[n]);
+      if (is_chance) chances.insert(id);
     }
   }
   return chances;

@@ -44,9 +44,7 @@ std::vector<int64_t> settled(const PlanSet& set, const GenericPlan& generic, std
 }
 
 bool takes_exactly(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
-  }
+  if (!is_within(generic, dims)) return false;
   for (const GenericPlan::SpreadDim& spread : generic.spread) {
     const int64_t own = dims[static_cast<size_t>(spread.dim)];
     if (own != 1 && own != evaluate(spread.value, dims)) return false;

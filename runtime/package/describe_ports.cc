@@ -18,6 +18,7 @@ std::optional<PlanVariant> with_larger(const GenericPlan& generic, size_t dim) {
   for (int64_t more = generic.dims[dim] / step; more > 0; more /= 2) {
     PlanVariant larger{generic.dims, {}};
     larger.dims[dim] += more * step;
+    if (!is_within(generic, larger.dims)) continue;
     try {
       larger.plan = instantiate(generic, larger.dims);
       return larger;

@@ -157,7 +157,7 @@ void instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims, Bou
   std::optional<Error> refused;
   for (const GenericPlan* generic : plans_taking(plans, dims)) {
     try {
-      bound.plan = instantiate(*generic, dims);
+      bound.plan = instantiate(*generic, dims, plans.free_dims);
       bound.generic = generic;
       return;
     } catch (const Error& error) {
@@ -166,7 +166,7 @@ void instantiate_any(const PlanSet& plans, const std::vector<int64_t>& dims, Bou
     }
   }
   if (refused) throw Error(*refused);
-  bound.plan = instantiate(*plans.generic, dims);
+  bound.plan = instantiate(*plans.generic, dims, plans.free_dims);
   bound.generic = &*plans.generic;
 }
 

@@ -60,6 +60,7 @@ Json generic_to_json(const GenericPlan& generic) {
     json["spread"].push_back(std::move(own));
   }
   if (generic.goes_first) json["goes_first"] = 1;
+  if (!generic.maximums.empty()) json["maximums"] = generic.maximums;
   return json;
 }
 
@@ -213,6 +214,9 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer, size
   generic.empties = empties_from_json(item);
   generic.spread = spread_from_json(item, free_dims);
   generic.goes_first = item.integer_or("goes_first", 0, 0, 1) != 0;
+  generic.maximums = item.integers_or_none("maximums", 0, kMaxFreeDim, kMaxFreeDims);
+  if (!generic.maximums.empty() && generic.maximums.size() != free_dims)
+    throw_invalid(item.pointer_to("maximums"), "one for each free dim, or none");
   item.finish();
   return generic;
 }
@@ -228,7 +232,11 @@ int64_t version_of(const PlanSet& set) {
                       (set.generic && (!set.generic->spread.empty() || has_rooms(set.generic->plan))) ||
                       std::any_of(set.variants.begin(), set.variants.end(),
                                   [&](const PlanVariant& variant) { return has_rooms(variant.plan); });
-  return is_new ? kPlanSetFormatVersion : kOldestPlanSetFormatVersion;
+  const bool is_newest = (set.generic && !set.generic->maximums.empty()) ||
+                         std::any_of(set.special.begin(), set.special.end(),
+                                     [](const GenericPlan& special) { return !special.maximums.empty(); });
+  if (is_newest) return kPlanSetFormatVersion;
+  return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
 }
 
 /// Which version a set of plans says to be; nothing where the text is a plan's alone.
@@ -304,9 +312,14 @@ void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecP
 
 /// A kernel whose output has elements reads nothing that has none, but where it is made for that.
 void check_empty(const GenericPlan& generic, const ExecPlan& plan) {
+  // What never has elements is nothing that a kernel reads.
+  std::vector<Shape> shapes;
+  for (const Buffer& buffer : generic.plan.buffers) shapes.push_back(buffer.shape);
+  for (const PlanHole& hole : generic.buffer_holes)
+    shapes[static_cast<size_t>(hole.owner)][static_cast<size_t>(hole.position)] = 1;
   const auto is_empty = [&](int32_t id) {
     return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 &&
-           num_elements(generic.plan.buffers[static_cast<size_t>(id)].shape) != 0;
+           num_elements(shapes[static_cast<size_t>(id)]) != 0;
   };
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
@@ -342,13 +355,25 @@ void check_views(const ExecPlan& plan) {
 
 }  // namespace
 
-ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims) {
+bool is_within(const GenericPlan& generic, std::span<const int64_t> dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
-    const std::string extent = "an extent is " + std::to_string(dims[i]) + ", the model takes ";
+    if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
+    if (!generic.maximums.empty() && dims[i] > generic.maximums[i]) return false;
+  }
+  return true;
+}
+
+ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
+                     std::span<const std::string> names) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const std::string extent =
+        (names.empty() ? "an extent" : names[i]) + " is " + std::to_string(dims[i]) + ", the model takes ";
     if (dims[i] % generic.multiples[i] != 0)
       throw Error(ErrorCode::kInvalidTensor, extent + "multiples of " + std::to_string(generic.multiples[i]));
     if (dims[i] < generic.minimums[i])
       throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
+    if (!generic.maximums.empty() && dims[i] > generic.maximums[i])
+      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.maximums[i]) + " at most");
   }
   ExecPlan plan = generic.plan;
   try {

@@ -16,9 +16,11 @@
 
 namespace tensormill::package {
 
-/// The newest version has `special`, `spread` and rooms of their own for what loops stack. A set without them
-/// is written as the oldest one; both are read, and that may hold them, as programs wrote it for a while.
-inline constexpr int64_t kPlanSetFormatVersion = 4;
+/// The newest version has `maximums`; the one before it has `special`, `spread` and rooms of their own for
+/// what loops stack. A set without any of them is written as the oldest one; all are read, and the oldest may
+/// hold what came next, as programs wrote it for a while.
+inline constexpr int64_t kPlanSetFormatVersion = 5;
+inline constexpr int64_t kSpecialPlansFormatVersion = 4;
 inline constexpr int64_t kOldestPlanSetFormatVersion = 3;
 inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
@@ -67,6 +69,7 @@ struct GenericPlan {
   };
   std::vector<SpreadDim> spread = {};
   bool goes_first = false;  ///< where it takes a shape the model computes something else than other plans do
+  std::vector<int64_t> maximums = {};  ///< the largest that each may be, kMaxFreeDim of most; none: all are
 };
 
 struct PlanSet {
@@ -83,8 +86,11 @@ struct PlanSet {
 /// The plan for `dims`, validated: every argument of every kernel has the extents that the kernel computes
 /// from its dims, because both are the same formulas, and a view has the size of what it views. Throws
 /// Error(kInvalidTensor) when the model does not take `dims`, or an extent would be less than 0, or a kernel
-/// would read what has no elements.
-ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims);
+/// would read what has no elements. `names`: of the free dims, for what it says.
+ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
+                     std::span<const std::string> names = {});
+/// Whether each dim is a multiple and within the bounds that the plan has for it.
+bool is_within(const GenericPlan& generic, std::span<const int64_t> dims);
 
 /// Which of the free dims are rooms (kLoopRoom): the last ones.
 std::vector<size_t> room_dims(const PlanSet& set);

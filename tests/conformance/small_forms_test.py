@@ -122,6 +122,39 @@ class ShapesAsOthersWriteThem(Graphs):
                          [np.arange(4) - 1, x[:, 0, :, None]])
 
 
+class RangesOfExtents(Graphs):
+    def test_only_a_range_is_taken(self):
+        """As detectors of voices take windows of a few lengths: their frames are to become one."""
+        nodes = [helper.make_node("AveragePool", ["x"], ["frames"], kernel_shape=[256], strides=[128]),
+                 helper.make_node("MaxPool", ["frames"], ["half"], kernel_shape=[3], strides=[2], pads=[1, 1]),
+                 helper.make_node("MaxPool", ["half"], ["one"], kernel_shape=[3], strides=[2], pads=[1, 1]),
+                 helper.make_node("Constant", [], ["axis"], value_ints=[2]), helper.make_node("Squeeze", ["one", "axis"], ["y0"])]
+        for extent in (256, 300, 383, 384, 511, 512, 640, 700, 767):
+            x = np.zeros((2, 1, extent), np.float32)
+            x[:, :, ::128] = np.arange(1, 1 + len(x[0, 0, ::128])) * 128
+            frames = (extent - 256) // 128 + 1
+            best = max(x[0, 0, 128 * i : 128 * i + 256].sum() / 256 for i in range(frames))
+            self.check_nodes(nodes, 24, [helper.make_tensor_value_info("x", FLOAT, ["N", 1, "T"])], {"x": x}, [np.full((2, 1), best, np.float32)],
+                             buckets="N=2;T=256")
+
+
+
+    def test_what_is_longer_is_refused_by_name(self):
+        nodes = [helper.make_node("AveragePool", ["x"], ["frames"], kernel_shape=[256], strides=[128]),
+                 helper.make_node("Constant", [], ["axis"], value_ints=[2]), helper.make_node("Squeeze", ["frames", "axis"], ["y0"])]
+
+        def check(extent, buckets):
+            self.check_nodes(nodes, 24, [helper.make_tensor_value_info("x", FLOAT, ["N", 1, "T"])], {"x": np.ones((2, 1, extent), np.float32)},
+                             [np.ones((2, 1), np.float32)], buckets=buckets)
+
+        for buckets in ("N=2;T=256", "N=2;T=300"):
+            for extent in (256, 257, 383):
+                check(extent, buckets)
+            for extent in (384, 5000):
+                with self.assertRaisesRegex(AssertionError, f"T is {extent}, the model takes 383 at most"):
+                    check(extent, buckets)
+
+
 class Ends(OneNode):
     def test_shapes_of_nothing(self):
         self.check("Shape", 25, [floats(3, 4, 5)], [np.array([], np.int64)], start=2, end=1)

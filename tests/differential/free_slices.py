@@ -30,6 +30,41 @@ for _name, _start, _end, _step in (("backwards_between_places", 8, 1, -3), ("bac
     form({"T": 8}, EACH_SHORT)(_make)
 
 
+SOME = [(extent,) for extent in (0, 1, 3, 5, 6, 14, 16, 20, 21, 22, 26, 40)]
+BOTH = [(0, 5), (5, 0), (1, 1), (9, 2), (7, 1), (13, 4), (21, 22), (16, 50), (30, 29)]
+
+
+@form("T", SOME)
+def parts_that_long_axes_do_not_have(b):
+    """Of no elements in the first samples, or in all but a few."""
+    x = b.input("x", ["T"])
+    for start, end, step in ((-17, 6, 5), (END, 16, 3), (16, -8, 1), (-8, 21, 5), (-END, -21, -7), (7, -1, -7)):
+        b.node("Relu", [part(b, x, start, end, step)])
+
+
+@form("NM", BOTH)
+def parts_that_two_long_axes_do_not_have(b):
+    x = b.input("x", ["N", "M"])
+    for start, end, step, axis in ((-22, -13, 2, 1), (-21, 4, 2, 1), (10, -18, -1, 0), (14, 0, 3, 1), (-END, -2, -2, 1), (21, 3, -1, 0)):
+        b.node("Neg", [part(b, x, start, end, step, axis)])
+
+
+@form("T", SOME)
+def parts_that_are_joined(b):
+    x = b.input("x", [2, "T"])
+    for start, end, step in ((-17, -6, 2), (-END, -16, 1), (-16, -3, -2)):
+        own = part(b, x, start, end, step, 1)
+        b.node("Concat", [own, x, own], axis=1)
+
+
+@form("NM", BOTH)
+def parts_of_two_axes_that_are_joined(b):
+    x = b.input("x", ["N", "M"])
+    for start, end, step, axis in ((13, -15, -1, 0), (-10, 14, -7, 0), (END, -14, 1, 1)):
+        own = part(b, x, start, end, step, axis)
+        b.node("Concat", [own, x, own], axis=axis)
+
+
 @form({"T": 8}, EACH_SHORT)
 def parts_of_parts(b):
     x = b.input("x", ["T", 3])

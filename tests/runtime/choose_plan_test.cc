@@ -240,7 +240,8 @@ TEST(ChoosePlan, SomePlansGoFirst) {
 
 std::string with_version(std::string text, int version) {
   const std::string key = "\"format_version\":";
-  const size_t at = std::min(text.find(key + "3,\"free_dims\""), text.find(key + "4,\"free_dims\""));
+  size_t at = std::string::npos;
+  for (const char* known : {"3", "4", "5"}) at = std::min(at, text.find(key + known + ",\"free_dims\""));
   if (at == std::string::npos) return "no version";
   return text.replace(at, key.size() + 1, key + std::to_string(version));
 }
@@ -263,6 +264,23 @@ TEST(ChoosePlan, ASetIsOfTheOldestVersionThatHasAllOfIt) {
   EXPECT_EQ(with_version(plan_set_to_json(rooms), 4), plan_set_to_json(rooms));
 }
 
+TEST(ChoosePlan, APlanTakesExtentsUpToItsMaximums) {
+  PlanSet set = plan_set();
+  set.generic->maximums = {6, kMaxFreeDim};
+  const std::string text = plan_set_to_json(set);
+  EXPECT_EQ(with_version(text, 5), text);
+  const PlanSet back = plan_set_from_json(text);
+  EXPECT_EQ(back.generic->maximums, set.generic->maximums);
+  EXPECT_EQ(plans_taking(back, {6, 6}).size(), 1);
+  EXPECT_TRUE(plans_taking(back, {7, 7}).empty());
+  EXPECT_EQ(instantiate(*back.generic, std::vector<int64_t>{6, 6}).outputs[0].shape[0], Dim(int64_t{6}));
+  expect_error(ErrorCode::kInvalidTensor, "N is 7, the model takes 6 at most", [&] {
+    instantiate(*back.generic, std::vector<int64_t>{7, 7}, back.free_dims);
+  });
+  set.generic->maximums = {6};
+  expect_error(ErrorCode::kInvalidPackage, "maximums", [&] { plan_set_from_json(plan_set_to_json(set)); });
+}
+
 TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
   const std::string text = plan_set_to_json(plan_set());
   EXPECT_EQ(plan_set_to_json(plan_set_from_json(with_version(text, 3))), text);
@@ -270,8 +288,8 @@ TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
 
 TEST(ChoosePlan, ASetThatIsNewerIsSaidToBe) {
   expect_error(ErrorCode::kInvalidPackage,
-               "newer than this program: its plans have format 5, this program reads up to 4",
-               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 5)); });
+               "newer than this program: its plans have format 6, this program reads up to 5",
+               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 6)); });
 }
 
 /// What the reader refuses is not written.

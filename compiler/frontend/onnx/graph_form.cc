@@ -1,6 +1,8 @@
 #include "compiler/frontend/onnx/graph_form.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <variant>
 
 namespace tensormill::frontend::onnx {
@@ -34,6 +36,22 @@ int64_t largest_of(const ir::Graph& graph) {
     if (!value.constant) largest = std::max(largest, num_elements(value.type.shape));
   }
   return largest;
+}
+
+int64_t longest_hop_of(const ir::Graph& graph) {
+  constexpr int64_t kLongest = int64_t{1} << 32;
+  int64_t longest = 0;
+  for (const ir::Node& node : graph.nodes()) {
+    for (const char* name : {"strides", "dilations", "steps", "asked"}) {
+      if (!node.attrs.has(name)) continue;
+      const std::vector<int64_t>& hops = node.attrs.ints_of(name);
+      // Of a slice's start, end and step the last one.
+      const size_t every = std::string_view(name) == "asked" ? 3 : 1;
+      for (size_t i = every - 1; i < hops.size(); i += every)
+        longest = std::max(longest, std::abs(std::clamp(hops[i], -kLongest, kLongest)));
+    }
+  }
+  return longest;
 }
 
 }  // namespace tensormill::frontend::onnx

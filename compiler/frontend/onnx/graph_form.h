@@ -25,4 +25,7 @@ GraphForm form_of(const ir::Graph& graph);
 /// The elements of the largest value that is no constant.
 int64_t largest_of(const ir::Graph& graph);
 
+/// The largest number of elements that a node goes on by along an axis.
+int64_t longest_hop_of(const ir::Graph& graph);
+
 }  // namespace tensormill::frontend::onnx

@@ -154,7 +154,10 @@ public:
       try {
         builder_.convert(model_.graph.nodes[i], i, scope_, false);
       } catch (const Error& error) {
-        if (stop != nullptr) *stop = builder_.stop_at(static_cast<int64_t>(i), error.message());
+        if (stop != nullptr) {
+          *stop = builder_.stop_at(static_cast<int64_t>(i), error.message());
+          stop->is_invalid = error.code() == ErrorCode::kInvalidModel;
+        }
         throw;
       }
     }

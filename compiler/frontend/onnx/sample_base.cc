@@ -30,7 +30,7 @@ private:
   /// `apart`: the first dims are larger than the last ones, or those are.
   bool find_free_base(const Dims& anchor, bool apart) {
     // Some are multiples of 3 and 5. The last ones have room for windows whose elements are far apart.
-    for (const int64_t extent : {2, 8, 32, 64, 224, 1024, 96, 960, 16000, 1 << 17, 1 << 21}) {
+    for (const int64_t extent : {2, 8, 32, 64, 224, 512, 1024, 96, 960, 16000, 1 << 17, 1 << 21}) {
       raised_.clear();
       base_ = anchor;
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "compiler/frontend/onnx/graph_form.h"
 #include "compiler/frontend/onnx/sample_base.h"
@@ -17,27 +15,11 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-/// The largest number of elements that a node goes on by along an axis.
-int64_t longest_hop_of(const ir::Graph& graph) {
-  constexpr int64_t kLongest = int64_t{1} << 32;
-  int64_t longest = 0;
-  for (const ir::Node& node : graph.nodes()) {
-    for (const char* name : {"strides", "dilations", "steps", "asked"}) {
-      if (!node.attrs.has(name)) continue;
-      const std::vector<int64_t>& hops = node.attrs.ints_of(name);
-      // Of a slice's start, end and step the last one.
-      const size_t every = std::string_view(name) == "asked" ? 3 : 1;
-      for (size_t i = every - 1; i < hops.size(); i += every)
-        longest = std::max(longest, std::abs(std::clamp(hops[i], -kLongest, kLongest)));
-    }
-  }
-  return longest;
-}
-
 class Sampler {
 public:
-  Sampler(const ImportAt& import, SampleBase base, ir::SampleSet& variants)
+  Sampler(const ImportAt& import, const StopAt& stop_at, SampleBase base, ir::SampleSet& variants)
       : import_(import),
+        stop_at_(stop_at),
         variants_(variants),
         dependents_(std::move(base.dependents)),
         base_(std::move(base.dims)),
@@ -47,6 +29,7 @@ public:
     raise_base();
     variants_.multiples = steps_;
     variants_.dependents = dependents_;
+    add_maximums();
     add(base_);
     for (size_t d = 0; d < base_.size(); ++d) {
       if (!is_dependent(d)) sample_along(d);
@@ -65,7 +48,6 @@ public:
 private:
   static constexpr size_t kFewNodes = 32;
   static constexpr int64_t kAllBelow = 40;
-
   static constexpr int64_t kApart = 23;
   static constexpr size_t kScattered = 5;
 
@@ -110,6 +92,36 @@ private:
     return low;
   }
 
+  /// Of dims that end where a node has no extent of its own left, whatever the others are.
+  void add_maximums() {
+    for (size_t d = 0; d < base_.size(); ++d) variants_.maximums.push_back(is_dependent(d) ? 0 : maximum(d));
+    const auto is_none = [](int64_t most) { return most == 0; };
+    if (std::all_of(variants_.maximums.begin(), variants_.maximums.end(), is_none))
+      variants_.maximums.clear();
+  }
+
+  int64_t maximum(size_t dim) {
+    const int64_t last = reach(dim);
+    if (last == kFarStep || !stop_at_) return 0;
+    constexpr std::array<int64_t, 5> kOthers = {0, 1, 5, kApart, 64};
+    for (const int64_t more : kOthers) {
+      Dims dims = base_;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (d != dim && !is_dependent(d)) dims[d] += std::min(more, reach(d)) * steps_[d];
+      }
+      const auto is_invalid = [&](int64_t count) {
+        dims[dim] = base_[dim] + count * steps_[dim];
+        return stop_at_(settled(dims)).is_invalid;
+      };
+      for (const int64_t beyond : {1, 2, 3, 7, 16, 64, 512}) {
+        if (!is_invalid(last + beyond)) return 0;
+      }
+      if (is_invalid(last) || !is_invalid(8 * kFarStep)) return 0;
+      if (base_.size() == 1) break;
+    }
+    return base_[dim] + last * steps_[dim] + steps_[dim] - 1;
+  }
+
   /// Whether most of the extents that the model takes beyond the base are beyond `dims`, too: of what takes a
   /// range of extents alone, a part tells less.
   bool leaves_range(const Dims& dims) {
@@ -140,8 +152,8 @@ private:
     int64_t far = kFarStep;
     while (far > 15 && form_at(dim, far).values.empty()) far /= 2;
     if (far > 15) {
-      counts.insert({far / 2 + 17, far});
       const int64_t range = far < kFarStep ? reach(dim) : far;
+      counts.insert({far / 2 + 17, far, range});
       for (size_t i = 0; i < base_form_.values.size(); ++i) find_change(dim, i, range, counts);
     }
     for (const int64_t count : counts) add(at(dim, count));
@@ -261,10 +273,14 @@ private:
       };
       for (const int64_t extent : {0, 1, 2, 3, 4, 5, 6, 7, 16, 31, 33, 100}) check(extent);
       // Of a small model there is time to look at all of them.
-      for (int64_t extent = 8; nodes_ <= kFewNodes && extent < kAllBelow; ++extent) {
+      for (int64_t extent = 0; nodes_ <= kFewNodes && extent < kAllBelow; ++extent) {
+        if (extent > 7) check(extent);
+        // What has elements here alone is told from what has as many as the base of another dim.
         Dims dims = base_;
+        for (size_t other = 0; other < base_.size(); ++other)
+          dims[other] += other == d ? 0 : (extent * kApart % kAllBelow + 1) * steps_[other];
         dims[d] = extent * steps_[d];
-        add_outputs(settled(dims));
+        if (base_.size() > 1) add_check(dims);
       }
       // Halfway to the samples, for what is bounded by a number below them.
       for (const int64_t part : {1, 2, 3}) {
@@ -345,9 +361,9 @@ private:
     if (!graph) return;
     const GraphForm form = form_of(*graph);
     if (!form.is_like(base_form_)) return;
-    if (is_below(dims)) {
+    if (!is_above(dims)) {
       variants_.small.push_back({dims, std::move(*graph)});
-    } else if (is_above(dims) && is_small(form) && tells_apart(form)) {
+    } else if (is_small(form) && tells_apart(form)) {
       variants_.samples.push_back({dims, std::move(*graph)});
       add_to_classes(form);
     }
@@ -383,16 +399,8 @@ private:
     return true;
   }
 
-  bool is_below(const Dims& dims) const {
-    bool is_less = false;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d] > base_[d]) return false;
-      is_less = is_less || dims[d] < base_[d];
-    }
-    return is_less;
-  }
-
   const ImportAt& import_;
+  const StopAt& stop_at_;
   ir::SampleSet& variants_;
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
@@ -409,7 +417,7 @@ void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vec
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
                    const StopAt& meant_at) {
   std::optional<SampleBase> base = find_sample_base(import, stop_at, meant_at, anchor, asked);
-  if (base) Sampler(import, *std::move(base), samples).run();
+  if (base) Sampler(import, stop_at, *std::move(base), samples).run();
 }
 
 }  // namespace tensormill::frontend::onnx
