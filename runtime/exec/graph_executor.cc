@@ -97,22 +97,6 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   bind_loops();
 }
 
-namespace {
-
-/// What the steps of one iteration read and write; an outermost loop's of the generic plan, which a run goes
-/// on with where its room ends.
-double moved_bytes(const package::BoundPlan& bound, const package::Loop& loop) {
-  if (bound.generic == nullptr || loop.outer >= 0) return 0;
-  double bytes = 0;
-  for (size_t step = loop.begin + 1; step < loop.end; ++step) {
-    for (const int32_t arg : bound.plan.steps[step].args)
-      bytes += static_cast<double>(bound.plan.buffers[static_cast<size_t>(arg)].bytes);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 void GraphExecutor::bind_loops() {
   loops_.clear();
   loop_steps_.clear();
@@ -122,7 +106,6 @@ void GraphExecutor::bind_loops() {
     loops_.emplace_back(
         plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); },
         staged >= 0 ? arena_.data() + staged : nullptr);
-    loops_.back().set_moved_bytes(moved_bytes(*bound_plan_, loops_.back().loop()));
   }
 }
 

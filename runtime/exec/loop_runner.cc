@@ -57,19 +57,12 @@ void LoopRunner::find_limit() {
   if (max_trips_ != nullptr) limit_ = std::min(limit_, *max_trips_);
 }
 
-/// Whether all iterations with room for all take much longer than the plans with less room on the way.
-bool LoopRunner::moves_much() const {
-  constexpr double kMuch = 0x1p28;
-  const double limit = static_cast<double>(limit_);
-  return moved_bytes_ * (limit / static_cast<double>(stacked_extent_)) * limit > kMuch;
-}
-
 size_t LoopRunner::begin() {
   trip_ = 0;
   find_limit();
   const bool goes_on = first_condition_ == nullptr || *first_condition_ != 0;
   // Before any of them has run for nothing.
-  if (goes_on && next_condition_ == nullptr && limit_ > stacked_extent_ && !moves_much()) lack_room();
+  if (goes_on && next_condition_ == nullptr && limit_ > stacked_extent_) lack_room();
   for (const Copy& copy : enter_) move_bytes(copy.to, copy.from, copy.bytes);
   return next_iteration(goes_on);
 }

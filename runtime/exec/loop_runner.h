@@ -20,10 +20,6 @@ public:
   LoopRunner& operator=(LoopRunner&&) = default;
 
   const package::Loop& loop() const { return loop_; }
-  /// Where a run can go on from an iteration for which there is no room: what an iteration reads and writes.
-  /// A loop that moves much begins with the room that there is, though it is known to want more: what
-  /// iterations read has the size of the room.
-  void set_moved_bytes(double bytes) { moved_bytes_ = bytes; }
   int64_t trip() const { return trip_; }  ///< of the iteration that runs, from 0
   /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoRoom.
   size_t begin();
@@ -45,7 +41,6 @@ private:
   };
 
   void find_limit();
-  bool moves_much() const;
   size_t next_iteration(bool goes_on);
   size_t leave();
   [[noreturn]] void lack_room() const;
@@ -59,7 +54,6 @@ private:
   std::vector<Row> rows_, parts_;
   int64_t scanned_extent_ = INT64_MAX, stacked_extent_ = INT64_MAX;
   int64_t trip_ = 0, limit_ = 0;
-  double moved_bytes_ = 0;
 };
 
 }  // namespace tensormill::exec

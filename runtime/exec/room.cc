@@ -61,15 +61,13 @@ public:
                                            bool goes_on) {
     std::vector<package::RoomWish> wishes;
     for (size_t i = 0; i < dims_.size(); ++i) {
-      if ((error.rooms() >> i & 1) == 0) continue;
-      const int64_t room = dims[dims_[i]], wanted = wanted_room(error, room, before_);
-      // What iterations read has the size of the room: no more of it than twice what they need.
-      wishes.push_back({dims_[i], goes_on ? std::min(wanted, room * kGrowthOnTheWay) : wanted});
+      if ((error.rooms() >> i & 1) != 0)
+        wishes.push_back({dims_[i], wanted_room(error, dims[dims_[i]], before_)});
     }
     if (++restarts_ > kMostRestarts) return std::nullopt;
     const auto more_room = [&] {
       return package::with_more_room(package_.package().plans(), dims, wishes,
-                                     goes_on ? kGrowthOnTheWay : package::kRoomGrowth);
+                                     goes_on ? package::kRoomGrowth / 2 : package::kRoomGrowth);
     };
     std::optional<std::vector<int64_t>> next = more_room();
     if (!next && !package_.package().plans().generic) {
@@ -90,7 +88,6 @@ public:
 private:
   /// Of one run: a few for each room, which grows each time.
   static constexpr int kMostRestarts = 256;
-  static constexpr int64_t kGrowthOnTheWay = package::kRoomGrowth / 2;
 
   const package::LoadedPackage& package_;
   int64_t budget_;

@@ -248,7 +248,6 @@ class Loops(unittest.TestCase):
                 self.assertEqual(self.loops(self.plans()[0]), 1)
                 self.check(growth_models.heads_of(**inputs, m=400), (room, level), 1e-4, **inputs)
                 self.compile(growth_models.heads(room=room), "--opt-level", level)
-                # So many that the room grows on the way, though it is known how many there are.
                 for m in (0, 1, 63, 64, 65, 200, 2000):
                     self.check(growth_models.heads_of(**inputs, m=m), (room, level, m), 1e-4, **inputs, m=np.int64(m))
         # Sums of 10,000 terms in the step's kernel pass their check.
