@@ -17,6 +17,9 @@ constexpr int64_t kSmallFlops = int64_t{1} << 24;
 /// the rows or the lanes of any tile.
 constexpr int64_t kEndIndices = 8, kEndElements = 128;
 
+/// Parts begin at a multiple: what is computed in tiles is then computed in parts.
+constexpr int64_t kWholeTiles = 4;
+
 bool is_small(const plan::Kernel& kernel) {
   int64_t elements = 0;
   for (const std::vector<ir::ValueId>* values : {&kernel.region->inputs(), &kernel.region->outputs()}) {
@@ -41,17 +44,18 @@ std::vector<ir::Part> parts_along(const Shape& shape, size_t axis, uint64_t seed
   if (inner == 0) return {};
   const int64_t extent = shape[axis];
   const int64_t at_end = std::max(kEndIndices, (kEndElements + inner - 1) / inner);
-  const int64_t between = at_end / 2, free = extent - 2 * at_end;
+  const int64_t between = (at_end / 2 + kWholeTiles - 1) / kWholeTiles * kWholeTiles,
+                free = extent - 2 * at_end;
   if (extent < 6 * at_end) return {};
   const auto begin = [&](int64_t from, int64_t count) {
     const auto room = static_cast<uint64_t>(count - between + 1);
-    return from + static_cast<int64_t>(next_random(seed) % room);
+    return (from + static_cast<int64_t>(next_random(seed) % room)) / kWholeTiles * kWholeTiles;
   };
   const int64_t first = begin(at_end, free / 2), second = begin(at_end + free / 2, free - free / 2);
   return {{axis, 0, at_end},
           {axis, first, first + between},
           {axis, second, second + between},
-          {axis, extent - at_end, extent}};
+          {axis, (extent - at_end) / kWholeTiles * kWholeTiles, extent}};
 }
 
 }  // namespace

@@ -223,7 +223,13 @@ te::Tensor window_stage(const std::string& name, const te::Tensor& x, const Geom
   });
 }
 
-bool part(ir::PartContext& context) { return part_of_windows(context, read_window(context.attrs, {3, 3})); }
+/// Of whole tiles: what a tile gives depends on all of its inputs where u is no transform of weights.
+bool part(ir::PartContext& context) {
+  const ir::Part& wanted = context.wanted;
+  const int64_t tile = attr_int(context.attrs, "tile"), extent = context.output.shape[wanted.axis];
+  const bool is_tiles = wanted.begin % tile == 0 && (wanted.end % tile == 0 || wanted.end == extent);
+  return (wanted.axis == 0 || is_tiles) && part_of_windows(context, read_window(context.attrs, {3, 3}));
+}
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];

@@ -252,7 +252,10 @@ TEST(DimFit, QuotientsOfWhatAFreeSizeIsTakenFrom) {
     samples.push_back({40 + step, 3});
     samples.push_back({40, 3 + step});
   }
-  samples.insert(samples.end(), {{960, 3}, {43, 5}, {57, 8}});
+  // A sum of quotients, which holds along each dim alone, is none of these.
+  for (const int64_t more : {1, 2, 3, 4, 9})
+    for (const int64_t larger : {1, 2, 3, 4}) samples.push_back({40 + more, 3 + larger});
+  samples.push_back({960, 3});
   for (const int64_t stride : {2, 3, 5, 16}) {
     for (const int64_t dilation : {1, 2}) {
       for (const int64_t pads : {0, 1, 2, 5}) {
