@@ -256,7 +256,7 @@ TEST(DimFit, QuotientsOfWhatAFreeSizeIsTakenFrom) {
   for (const int64_t more : {1, 2, 3, 4, 9})
     for (const int64_t larger : {1, 2, 3, 4}) samples.push_back({40 + more, 3 + larger});
   samples.push_back({960, 3});
-  for (const int64_t stride : {2, 3, 5, 16}) {
+  for (const int64_t stride : {2, 3, 5}) {
     for (const int64_t dilation : {1, 2}) {
       for (const int64_t pads : {0, 1, 2, 5}) {
         const auto windows = [&](int64_t h, int64_t k) {
