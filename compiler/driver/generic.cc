@@ -286,6 +286,32 @@ public:
     }
   }
 
+  /// Of a model of one free dim: the known extents below those that the other plans take, each as a plan of
+  /// its own.
+  void add_alone(const ir::SampleSet& set) {
+    if (set.samples.front().dims.size() != 1) return;
+    const int64_t least = compiled_.models.front().plan.minimums[0];
+    for (const ir::ShapeCheck& check : set.checks) {
+      const auto is_here = [&](const ir::ShapedGraph& graph) { return graph.dims == check.dims; };
+      const bool is_served = check.dims[0] >= least || std::any_of(elsewhere_.begin(), elsewhere_.end(),
+                                                                   [&](const ir::SampleSet* other) {
+                                                                     return ir::has_form(*other, check.dims);
+                                                                   });
+      if (is_served || compiled_.models.size() + first_.size() > package::kMaxSpecialPlans) continue;
+      for (const std::vector<ir::ShapedGraph>* graphs : {&set.small, &set.alone}) {
+        const auto found = std::find_if(graphs->begin(), graphs->end(), is_here);
+        if (found == graphs->end()) continue;
+        ir::SampleSet one;
+        one.samples.push_back(*found);
+        one.checks.push_back(check);
+        one.multiples = {1};
+        one.dependents.push_back({0, {check.dims[0], {}}});
+        add_special(one);
+        break;
+      }
+    }
+  }
+
   CompiledGeneric take() {
     for (plan::GenericModel& model : first_) compiled_.models.push_back(std::move(model));
     return std::move(compiled_);
@@ -362,6 +388,7 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
   for (const ir::SampleSet& set : variants.special) {
     if (!set.goes_first) compiler.add_special(set);
   }
+  compiler.add_alone(variants);
   return compiler.take();
 }
 

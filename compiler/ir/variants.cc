@@ -120,6 +120,7 @@ Json dependents_json(const std::vector<DependentDim>& dependents) {
 Json set_json(const SampleSet& set) {
   return {{"samples", dims_of(set.samples)},
           {"small", dims_of(set.small)},
+          {"alone", dims_of(set.alone)},
           {"checks", checks_json(set.checks)},
           {"multiples", set.multiples},
           {"maximums", set.maximums},
@@ -162,6 +163,7 @@ public:
   void read_set(const Json& json, SampleSet& set) {
     set.samples = take(json.at("samples"));
     set.small = take(json.at("small"));
+    set.alone = take(json.at("alone"));
     set.spread_samples = take(json.at("spread_samples"));
     set.checks = checks_from(json.at("checks"));
     json.at("multiples").get_to(set.multiples);
@@ -196,6 +198,7 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   const auto add_set = [&](const SampleSet& set) {
     add(set.samples);
     add(set.small);
+    add(set.alone);
     add(set.spread_samples);
   };
   add(variants.graphs);

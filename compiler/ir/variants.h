@@ -39,6 +39,8 @@ std::optional<size_t> same_dim(const DimFormula& formula);
 struct SampleSet {
   std::vector<ShapedGraph> samples;  ///< what the generic plan generalizes
   std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
+  /// Below the samples, and of other forms: of small models of one free dim, whose plan may leave them out.
+  std::vector<ShapedGraph> alone;
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
   std::vector<int64_t> maximums;   ///< the largest that each may be, 0 where there is none; or none at all

@@ -83,8 +83,8 @@ std::vector<EmptyArguments> empties_from_json(JsonFields& set) {
 /// Plans are texts in mod.json, so that one reader checks them all.
 ExecPlan plan_member(JsonFields& fields) { return plan_from_json(canonical_json(fields.object("plan"))); }
 
-std::vector<int64_t> dims_member(JsonFields& fields, size_t count) {
-  std::vector<int64_t> dims = fields.integers("dims", 1, kMaxFreeDim, kMaxFreeDims);
+std::vector<int64_t> dims_member(JsonFields& fields, size_t count, int64_t least = 1) {
+  std::vector<int64_t> dims = fields.integers("dims", least, kMaxFreeDim, kMaxFreeDims);
   if (dims.size() != count) throw_invalid(fields.pointer_to("dims"), "one value for each free dim");
   return dims;
 }
@@ -199,7 +199,7 @@ std::vector<GenericPlan::SpreadDim> spread_from_json(JsonFields& set, size_t fre
 GenericPlan generic_from_json(const Json& json, const std::string& pointer, size_t free_dims) {
   JsonFields item(json, pointer);
   GenericPlan generic;
-  generic.dims = dims_member(item, free_dims);
+  generic.dims = dims_member(item, free_dims, 0);
   generic.multiples = item.integers("multiples", 1, kMaxFreeDim, kMaxFreeDims);
   if (generic.multiples.size() != free_dims)
     throw_invalid(item.pointer_to("multiples"), "one for each free dim");
@@ -232,9 +232,11 @@ int64_t version_of(const PlanSet& set) {
                       (set.generic && (!set.generic->spread.empty() || has_rooms(set.generic->plan))) ||
                       std::any_of(set.variants.begin(), set.variants.end(),
                                   [&](const PlanVariant& variant) { return has_rooms(variant.plan); });
-  const bool is_newest = (set.generic && !set.generic->maximums.empty()) ||
-                         std::any_of(set.special.begin(), set.special.end(),
-                                     [](const GenericPlan& special) { return !special.maximums.empty(); });
+  const bool is_newest =
+      (set.generic && !set.generic->maximums.empty()) ||
+      std::any_of(set.special.begin(), set.special.end(), [](const GenericPlan& special) {
+        return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
+      });
   if (is_newest) return kPlanSetFormatVersion;
   return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
 }

@@ -16,9 +16,9 @@
 
 namespace tensormill::package {
 
-/// The newest version has `maximums`; the one before it has `special`, `spread` and rooms of their own for
-/// what loops stack. A set without any of them is written as the oldest one; all are read, and the oldest may
-/// hold what came next, as programs wrote it for a while.
+/// The newest version has `maximums`, and special plans of extents of 0; the one before it has `special`,
+/// `spread` and rooms of their own for what loops stack. A set without any of them is written as the oldest
+/// one; all are read, and the oldest may hold what came next, as programs wrote it for a while.
 inline constexpr int64_t kPlanSetFormatVersion = 5;
 inline constexpr int64_t kSpecialPlansFormatVersion = 4;
 inline constexpr int64_t kOldestPlanSetFormatVersion = 3;

@@ -34,6 +34,13 @@ SOME = [(extent,) for extent in (0, 1, 3, 5, 6, 14, 16, 20, 21, 22, 26, 40)]
 BOTH = [(0, 5), (5, 0), (1, 1), (9, 2), (7, 1), (13, 4), (21, 22), (16, 50), (30, 29)]
 
 
+@form("T", [(extent,) for extent in (0, 1, 4, 5, 7, 8, 9, 11, 12, 13, 30)])
+def a_part_of_the_last_ones_behind_all(b):
+    """Extents at which the part is shorter have plans of their own."""
+    x = b.node("Relu", [b.input("x", ["T"])])
+    b.node("Concat", [x, part(b, x, -12, -8, 2)], axis=0)
+
+
 @form("T", SOME)
 def parts_that_long_axes_do_not_have(b):
     """Of no elements in the first samples, or in all but a few."""

@@ -153,7 +153,9 @@ private:
     while (far > 15 && form_at(dim, far).values.empty()) far /= 2;
     if (far > 15) {
       const int64_t range = far < kFarStep ? reach(dim) : far;
-      counts.insert({far / 2 + 17, far, range});
+      counts.insert({far / 2 + 17, far});
+      // An end that follows from other dims is where the model becomes another one.
+      if (!variants_.maximums.empty() && variants_.maximums[dim] != 0) counts.insert(range);
       for (size_t i = 0; i < base_form_.values.size(); ++i) find_change(dim, i, range, counts);
     }
     for (const int64_t count : counts) add(at(dim, count));
@@ -360,7 +362,11 @@ private:
     std::optional<ir::Graph> graph = add_outputs(dims);
     if (!graph) return;
     const GraphForm form = form_of(*graph);
-    if (!form.is_like(base_form_)) return;
+    if (!form.is_like(base_form_)) {
+      const bool is_alone = dims.size() == 1 && nodes_ <= kFewNodes && !is_above(dims);
+      if (is_alone) variants_.alone.push_back({dims, std::move(*graph)});
+      return;
+    }
     if (!is_above(dims)) {
       variants_.small.push_back({dims, std::move(*graph)});
     } else if (is_small(form) && tells_apart(form)) {
