@@ -254,7 +254,7 @@ private:
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
       if (!generic_->refused.empty())
-        result_.generic_refused = "for some shapes with an extent of 1: " + generic_->refused;
+        result_.generic_refused = "for some shapes with small extents: " + generic_->refused;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || variants_.graphs.empty()) throw;
       result_.generic_refused = error.message();

@@ -292,23 +292,15 @@ public:
     if (set.samples.front().dims.size() != 1) return;
     const int64_t least = compiled_.models.front().plan.minimums[0];
     for (const ir::ShapeCheck& check : set.checks) {
-      const auto is_here = [&](const ir::ShapedGraph& graph) { return graph.dims == check.dims; };
-      const bool is_served = check.dims[0] >= least || std::any_of(elsewhere_.begin(), elsewhere_.end(),
-                                                                   [&](const ir::SampleSet* other) {
-                                                                     return ir::has_form(*other, check.dims);
-                                                                   });
-      if (is_served || compiled_.models.size() + first_.size() > package::kMaxSpecialPlans) continue;
-      for (const std::vector<ir::ShapedGraph>* graphs : {&set.small, &set.alone}) {
-        const auto found = std::find_if(graphs->begin(), graphs->end(), is_here);
-        if (found == graphs->end()) continue;
-        ir::SampleSet one;
-        one.samples.push_back(*found);
-        one.checks.push_back(check);
-        one.multiples = {1};
-        one.dependents.push_back({0, {check.dims[0], {}}});
-        add_special(one);
-        break;
-      }
+      const ir::ShapedGraph* graph = below(set, check.dims);
+      const bool is_full = compiled_.models.size() + first_.size() > package::kMaxSpecialPlans;
+      if (graph == nullptr || check.dims[0] >= least || is_elsewhere(check.dims) || is_full) continue;
+      ir::SampleSet one;
+      one.samples.push_back(*graph);
+      one.checks.push_back(check);
+      one.multiples = {1};
+      one.dependents.push_back({0, {check.dims[0], {}}});
+      add_special(one);
     }
   }
 
@@ -318,6 +310,21 @@ public:
   }
 
 private:
+  /// What the model is at those dims, which are below its samples; or nothing.
+  static const ir::ShapedGraph* below(const ir::SampleSet& set, const std::vector<int64_t>& dims) {
+    for (const std::vector<ir::ShapedGraph>* graphs : {&set.small, &set.alone}) {
+      for (const ir::ShapedGraph& graph : *graphs) {
+        if (graph.dims == dims) return &graph;
+      }
+    }
+    return nullptr;
+  }
+
+  bool is_elsewhere(const std::vector<int64_t>& dims) const {
+    return std::any_of(elsewhere_.begin(), elsewhere_.end(),
+                       [&](const ir::SampleSet* set) { return ir::has_form(*set, dims); });
+  }
+
   /// Where the model's kernels are among those of all models.
   std::vector<size_t> compile_kernels(const plan::GenericModel& model) {
     std::vector<size_t> places;

@@ -10,7 +10,7 @@ namespace tensormill::driver {
 /// splitmix64 (Steele, Lea, Flood 2014): one multiply-xor chain a value.
 uint64_t next_random(uint64_t& state);
 
-/// Integers are below.
+/// Seeded integers are below this one.
 inline constexpr int64_t kSeededIntegers = 4;
 
 /// Values of any type: floats in [-1,1), integers in [0,below), bools. Those of a large tensor repeat, with a

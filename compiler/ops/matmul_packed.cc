@@ -122,12 +122,12 @@ std::vector<Expr> unflatten(Expr position, const Shape& shape) {
   return index;
 }
 
-/// Sums of whole blocks, pad lanes included, so that a schedule keeps whole vectors in registers; then the
-/// columns, with the bias.
 bool part(ir::PartContext& context) {
   return context.wanted.axis + 1 < context.output.shape.size() && part_of_first(context);
 }
 
+/// Sums of whole blocks, pad lanes included, so that a schedule keeps whole vectors in registers; then the
+/// columns, with the bias.
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const PackedProduct p =

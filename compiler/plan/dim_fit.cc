@@ -418,11 +418,11 @@ std::optional<DimFormula> DimFitter::find(const std::vector<int64_t>& values) {
   const std::vector<size_t> dims = dims_of(values);
   std::optional<DimFormula> formula = fit_ratio(values, dims);
   if (!formula) formula = fit_other_ratio(values, dims);
-  if (!formula && (dims.size() != 1 || !fit_line(dims[0], values))) formula = fit_slice(values, {});
-  if (formula) return formula;
-  if (dims.size() != 1 || !fit_line(dims[0], values)) {
-    if ((formula = fit_last(values, std::vector<bool>(values.size(), true)))) return formula;
+  if (!formula && (dims.size() != 1 || !fit_line(dims[0], values))) {
+    formula = fit_slice(values, {});
+    if (!formula) formula = fit_last(values, std::vector<bool>(values.size(), true));
   }
+  if (formula) return formula;
   if (dims.size() == 1) formula = fit_one_dim(dims[0], values);
   if (formula) {
     // A quotient, with its offset in it where that goes, is a term of its own for what is to come.

@@ -5,6 +5,7 @@
 #include "compiler/plan/generic_nest.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/linear.h"
+#include "compiler/te/op_class.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -279,19 +280,6 @@ private:
     return body;
   }
 
-  static ExprOp lane_reduction(ExprOp combine) {
-    switch (combine) {
-      case ExprOp::kAdd:
-        return ExprOp::kLaneReduceAdd;
-      case ExprOp::kMul:
-        return ExprOp::kLaneReduceMul;
-      case ExprOp::kMin:
-        return ExprOp::kLaneReduceMin;
-      default:
-        return ExprOp::kLaneReduceMax;
-    }
-  }
-
   /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
   /// is not whole, and at the end all lanes together.
   Stmt reduce_by_lanes() {
@@ -325,7 +313,7 @@ private:
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
     // Halves are added up: one lane after the other takes longer than the sums of short axes.
     const Expr held = te::load(sum, {te::ramp(first, Expr(1), reduced_lanes_)});
-    const Expr total = te::make(lane_reduction(reduction.combine[0]->op), {held});
+    const Expr total = te::make(te::lane_reduction_by(reduction.combine[0]->op), {held});
     body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body,
                          rows(stores(outputs_, output_index(), {total}))});
     return te::make_allocate(sum, body);

@@ -62,6 +62,7 @@ private:
 /// Which samples of a nest say how it is computed: those with elements, which are no reductions of nothing;
 /// the others only say how large it is.
 std::vector<bool> have_form(const std::vector<const Nest*>& samples);
+/// The first of those.
 const Nest& first_with_form(const std::vector<const Nest*>& samples);
 
 /// The nest of all samples that say how it is computed. `inputs`: of what it reads, in the order of their

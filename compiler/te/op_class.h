@@ -92,7 +92,21 @@ constexpr OpClass op_class(ExprOp op) {
   }
 }
 
-/// The operator that joins two halves of a lane reduction.
+/// The lane reduction by an operator: kAdd, kMul, kMin or kMax.
+constexpr ExprOp lane_reduction_by(ExprOp op) {
+  switch (op) {
+    case ExprOp::kMul:
+      return ExprOp::kLaneReduceMul;
+    case ExprOp::kMin:
+      return ExprOp::kLaneReduceMin;
+    case ExprOp::kMax:
+      return ExprOp::kLaneReduceMax;
+    default:
+      return ExprOp::kLaneReduceAdd;
+  }
+}
+
+/// The operator that joins two halves of a lane reduction: the inverse.
 constexpr ExprOp lane_reduce_step(ExprOp op) {
   switch (op) {
     case ExprOp::kLaneReduceMul:

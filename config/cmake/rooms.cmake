@@ -1,8 +1,9 @@
 # tm_batches(OUT NAME SOURCES file... [APART regex...])
 #
 # Half of the time to compile a file goes into the headers that its neighbours read as well. So the files of a target are
-# compiled in batches of TENSORMILL_BATCH: one generated file that includes them, after one another. A file that matches
-# one of APART ("/name.cc$") or has compile options of its own stays by itself.
+# compiled in batches of TENSORMILL_BATCH: one generated file that includes them, after one another. A file stays by
+# itself that matches one of APART ("/name.cc$": another file of the target has names that are file-local in it, too), or
+# that has compile options of its own, which must be set before its target is declared.
 set(TENSORMILL_BATCH 8 CACHE STRING "how many files are compiled together; 1: each by itself")
 function(tm_batches out name)
   cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
@@ -42,14 +43,13 @@ function(tm_batches out name)
   set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
-# tm_library(NAME [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...])
+# tm_library(NAME [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...] [APART regex...])
 #
 # One static library for the folder that calls it, from all .cc files there. DEPS is the only place where the layer
 # graph is written: the layer lint fails on an #include of a room that is neither this one nor one of DEPS. A target
-# must be declared before it is named here, so the graph has no cycle by construction.
+# must be declared before it is named here, so the graph has no cycle by construction. APART: as in tm_batches.
 define_property(GLOBAL PROPERTY TM_LAYERS BRIEF_DOCS "lines 'target folder dep...' for the layer lint")
 
-# APART: files whose file-local names another file of the room has, too; they are compiled by themselves.
 function(tm_library name)
   cmake_parse_arguments(ARG "" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
   if(ARG_FOLDER)

@@ -113,7 +113,7 @@ struct ImportStop {
   int64_t node = -1;        ///< of the model's graph; -1: none
   int64_t converted = 0;    ///< nodes so far, those of subgraphs and functions too
   std::string reason = {};  ///< the error without its digits: which of the node's checks it was
-  bool is_invalid = false;  ///< no program takes the shape
+  bool is_invalid = false;  ///< kInvalidModel: a node takes no such shape; else the importer lacks something
   /// Operands' extents and their products; the integers of short known ones, their product and sum; the ones
   /// that the error names, as what a check of the node compares.
   std::vector<int64_t> numbers = {};

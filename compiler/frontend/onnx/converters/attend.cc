@@ -1,4 +1,5 @@
 #include "compiler/frontend/onnx/converters/attend.h"
+
 #include "compiler/frontend/onnx/converters/roots.h"
 
 namespace tensormill::frontend::onnx {
