@@ -22,7 +22,6 @@
 #include "runtime/base/error.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
-#include "runtime/package/trim.h"
 
 namespace tensormill::driver {
 
@@ -77,10 +76,15 @@ public:
       : variants_(variants), options_(options), hooks_(hooks), backend_(codegen::make_llvm_backend()) {}
 
   CompileResult run() {
-    for (size_t i = 0; i < variants_.graphs.size(); ++i) graphs_.push_back(optimize(i));
+    for (const ir::ShapedGraph& graph : variants_.graphs) imported_.push_back(&graph);
+    const bool is_generic_alone = imported_.empty();
+    if (is_generic_alone) compile_samples();
+    // A package has a plan to begin with.
+    if (is_generic_alone && !generic_) imported_.push_back(&variants_.samples.at(0));
+    for (size_t i = 0; i < imported_.size(); ++i) graphs_.push_back(optimize(i));
     extract();
     compile_kernels();
-    compile_samples();
+    if (!is_generic_alone) compile_samples();
     link();
     finish();
     return std::move(result_);
@@ -112,9 +116,9 @@ private:
   }
 
   ir::Graph optimize(size_t index) {
-    const ir::Graph& imported = variants_.graphs[index].graph;
-    const std::string title = title_of(variants_.graphs[index].dims);
-    report("passes", static_cast<int64_t>(index), static_cast<int64_t>(variants_.graphs.size()));
+    const ir::Graph& imported = imported_[index]->graph;
+    const std::string title = title_of(imported_[index]->dims);
+    report("passes", static_cast<int64_t>(index), static_cast<int64_t>(imported_.size()));
     const PhaseTimer timer(result_.times, "passes");
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
@@ -241,7 +245,7 @@ private:
     }
   }
 
-  /// The generic plan. Where it cannot be made the package has its variants alone, and says why.
+  /// The generic plan. Where it cannot be made the package has its variants and the model, and says why.
   void compile_samples() {
     if (variants_.samples.size() < 2) {
       if (variants_.is_dynamic())
@@ -254,9 +258,10 @@ private:
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
       if (!generic_->refused.empty())
-        result_.generic_refused = "for some shapes with small extents: " + generic_->refused;
+        result_.generic_refused = "of some shapes with small extents: " + generic_->refused;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotSupported || variants_.graphs.empty()) throw;
+      const bool has_others = !variants_.graphs.empty() || variants_.model;
+      if (error.code() != ErrorCode::kNotSupported || !has_others) throw;
       result_.generic_refused = error.message();
     }
   }
@@ -299,9 +304,8 @@ private:
                             plan::SharedParams* params) {
     std::vector<plan::KernelWorkspace> workspaces;
     for (const size_t kernel : shaped.shared) workspaces.push_back(compiled_[kernel].workspace);
-    std::vector<std::string> output_names;
-    for (ir::ValueId output : imported.outputs()) output_names.push_back(imported.value(output).name);
-    plan::BuiltPlan built = plan::build_plan(*shaped.graph, shaped.kernels, workspaces, output_names);
+    plan::BuiltPlan built =
+        plan::build_plan(*shaped.graph, shaped.kernels, workspaces, imported.output_names());
     package::ExecPlan plan;
     if (params != nullptr) {
       params->merge(std::move(built), plan);
@@ -313,12 +317,19 @@ private:
     return plan;
   }
 
+  package::KeptModel kept_model(plan::SharedParams& params) const {
+    package::KeptModel kept{{}, variants_.model->options};
+    for (const auto& [name, bytes] : variants_.model->files)
+      kept.files.push_back({name, params.place(bytes), bytes.num_elements()});
+    return kept;
+  }
+
   package::PlanSet plan_all() {
     package::PlanSet set;
     set.free_dims = variants_.free_dims;
     plan::SharedParams params;
     for (size_t i = 0; i < shaped_.size(); ++i) {
-      const ir::ShapedGraph& variant = variants_.graphs[i];
+      const ir::ShapedGraph& variant = *imported_[i];
       set.variants.push_back(
           {variant.dims, plan_of(shaped_[i], variant.graph, set.is_dynamic() ? &params : nullptr)});
     }
@@ -337,6 +348,7 @@ private:
     if (set.generic) plans.push_back(&set.generic->plan);
     for (package::GenericPlan& special : set.special) plans.push_back(&special.plan);
     for (package::PlanVariant& variant : set.variants) plans.push_back(&variant.plan);
+    if (variants_.model && !(generic_ && generic_->is_complete)) set.model = kept_model(params);
     result_.params_bytes = params.finish(plans);
     result_.params = params.take_segments();
     return set;
@@ -371,7 +383,6 @@ private:
     metadata_.triple = options_.target.triple;
     metadata_.cpu_features = options_.target.required_features();
     package::describe_ports(set, metadata_.inputs, metadata_.outputs);
-    free_trimmed_extents(plan);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
     if (!result_.generic_refused.empty())
@@ -388,17 +399,6 @@ private:
     for (const package::Step& step : plan.steps) {
       metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
       metadata_.flops += step.flops;
-    }
-  }
-
-  /// Outputs whose extent depends on data have a dim without a name.
-  void free_trimmed_extents(const package::ExecPlan& plan) {
-    for (const package::Step& step : plan.steps) {
-      const std::optional<package::Trim> trim = package::trim_of(plan, step);
-      for (size_t i = 0; trim && i < plan.outputs.size(); ++i) {
-        if (plan.outputs[i].buffer != trim->buffer) continue;
-        for (const size_t axis : trim->axes) metadata_.outputs[i].shape[axis] = std::string();
-      }
     }
   }
 
@@ -452,7 +452,8 @@ private:
   const CompileHooks& hooks_;
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
-  std::vector<ir::Graph> graphs_;  ///< optimized
+  std::vector<const ir::ShapedGraph*> imported_;  ///< what plans of one shape are made of
+  std::vector<ir::Graph> graphs_;                 ///< the same, optimized
   std::vector<ShapedCalls> shaped_;
   std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
   std::vector<CompiledKernel> compiled_;

@@ -154,8 +154,7 @@ Generalized generalize(const Points& points, const std::vector<const ir::ShapedG
     last = optimize(graphs.graphs[i], options);
     forms.push_back(plan::form_of(last, samples[i]->dims, first));
   }
-  std::vector<std::string> names;
-  for (const ir::ValueId output : imported[0]->outputs()) names.push_back(imported[0]->value(output).name);
+  const std::vector<std::string> names = imported[0]->output_names();
   const auto with_facts = [&](bool all) {
     plan::ExtentFacts facts = plan::extent_facts(imported, all);
     facts.dependents = points.dependents;
@@ -273,6 +272,12 @@ public:
       model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
     }
     if (options_.verify != VerifyMode::kNone && options_.host_runs_target) verify(generalized);
+    for (const std::vector<ir::ShapeCheck>* checks : {&set.checks, &set.spread_checks}) {
+      for (const ir::ShapeCheck& check : *checks) {
+        if (ir::has_form(set, check.dims) && package::is_within(model.plan, check.dims))
+          served_.insert(check.dims);
+      }
+    }
     compiled_.models.push_back(std::move(model));
   }
 
@@ -302,6 +307,18 @@ public:
       one.dependents.push_back({0, {check.dims[0], {}}});
       add_special(one);
     }
+  }
+
+  /// Whether each shape at which one of the sets was looked at has a plan.
+  bool serves_all(const ir::Variants& variants) const {
+    const auto serves = [&](const std::vector<ir::ShapeCheck>& checks) {
+      return std::all_of(checks.begin(), checks.end(),
+                         [&](const ir::ShapeCheck& check) { return served_.count(check.dims) != 0; });
+    };
+    return !variants.leaves_out && serves(variants.checks) && serves(variants.spread_checks) &&
+           std::all_of(variants.special.begin(), variants.special.end(), [&](const ir::SampleSet& set) {
+             return serves(set.checks) && serves(set.spread_checks);
+           });
   }
 
   CompiledGeneric take() {
@@ -372,6 +389,7 @@ private:
   std::map<std::string, size_t> by_symbol_;
   std::vector<plan::GenericModel> first_;  ///< those that go first
   std::vector<const ir::SampleSet*> elsewhere_;
+  std::set<std::vector<int64_t>> served_;  ///< of the sets' checks
 };
 
 }  // namespace
@@ -396,7 +414,10 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
     if (!set.goes_first) compiler.add_special(set);
   }
   compiler.add_alone(variants);
-  return compiler.take();
+  const bool is_complete = compiler.serves_all(variants);
+  CompiledGeneric compiled = compiler.take();
+  compiled.is_complete = is_complete;
+  return compiled;
 }
 
 }  // namespace tensormill::driver

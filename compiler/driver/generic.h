@@ -17,6 +17,7 @@ struct CompiledGeneric {
   std::vector<codegen::Object> objects;      ///< by kernel
   std::vector<te::Function> functions;       ///< as code was generated from them
   std::string refused;                       ///< why a plan of special shapes was not made; or ""
+  bool is_complete = false;                  ///< every shape at which the model was looked at has a plan
 };
 
 /// Generalizes the samples' graphs (which have at least two), compiles the kernels and compares each node

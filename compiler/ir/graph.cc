@@ -61,6 +61,12 @@ ValueId Graph::add_input(const std::string& name, ValueType type) {
   return id;
 }
 
+std::vector<std::string> Graph::output_names() const {
+  std::vector<std::string> names;
+  for (const ValueId output : outputs_) names.push_back(value(output).name);
+  return names;
+}
+
 ValueId Graph::add_constant(const std::string& name, Tensor tensor) {
   const ValueId id = add_value(name, {tensor.dtype(), tensor.shape()});
   Value& value = values_[static_cast<size_t>(id)];

@@ -91,6 +91,7 @@ public:
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
+  std::vector<std::string> output_names() const;
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 

@@ -153,11 +153,13 @@ public:
 
   std::vector<ShapedGraph> take(const Json& all_dims) {
     std::vector<ShapedGraph> list;
-    for (const Json& dims : all_dims) {
-      if (next_ == graphs_.size()) fail();
-      list.push_back({dims.get<std::vector<int64_t>>(), std::move(graphs_[next_++])});
-    }
+    for (const Json& dims : all_dims) list.push_back({dims.get<std::vector<int64_t>>(), next()});
     return list;
+  }
+
+  Graph next() {
+    if (next_ == graphs_.size()) fail();
+    return std::move(graphs_[next_++]);
   }
 
   void read_set(const Json& json, SampleSet& set) {
@@ -189,6 +191,30 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The files as constants of a graph without nodes.
+Graph graph_of(const KeptModel& model, const OpRegistry& ops) {
+  Graph graph(ops);
+  std::vector<ValueId> files;
+  for (const auto& file : model.files) files.push_back(graph.add_constant("file", file.second));
+  graph.set_outputs(files);
+  return graph;
+}
+
+KeptModel kept_of(const Graph& graph, const Json& json) {
+  KeptModel model{{}, json.at("options").get<std::string>()};
+  const auto names = json.at("names").get<std::vector<std::string>>();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::optional<Tensor>& bytes = graph.value(graph.outputs().at(i)).constant;
+    if (!bytes) throw Error(ErrorCode::kInvalidModel, "graph bundle: a file of the model is missing");
+    model.files.emplace_back(names[i], *bytes);
+  }
+  return model;
+}
+
+}  // namespace
+
 std::string write_variants(const Variants& variants, int text_fd, int constants_fd) {
   std::vector<const Graph*> graphs;
   const auto add = [&](const std::vector<ShapedGraph>& list) {
@@ -207,6 +233,14 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     add_set(set);
     special.push_back(set_json(set));
   }
+  std::optional<Graph> kept;
+  Json model;
+  if (variants.model && !graphs.empty()) {
+    kept = graph_of(*variants.model, graphs.front()->ops());
+    graphs.push_back(&*kept);
+    for (const auto& file : variants.model->files) model["names"].push_back(file.first);
+    model["options"] = variants.model->options;
+  }
   write_bundle(graphs, text_fd, constants_fd);
   Json shapes = Json::array();
   for (const DimShape& shape : variants.input_shapes) {
@@ -214,11 +248,10 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     for (const Dim& dim : shape) std::visit([&](const auto& value) { dims.push_back(value); }, dim);
     shapes.push_back(std::move(dims));
   }
-  return Json{{"free_dims", variants.free_dims},
-              {"input_shapes", std::move(shapes)},
-              {"graphs", dims_of(variants.graphs)},
-              {"generic", set_json(variants)},
-              {"special", std::move(special)}}
+  return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)}, {"generic", set_json(variants)},
+              {"special", std::move(special)},
+              {"leaves_out", variants.leaves_out},      {"model", std::move(model)}}
       .dump();
 }
 
@@ -232,6 +265,8 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   variants.graphs = reader.take(json.at("graphs"));
   reader.read_set(json.at("generic"), variants);
   for (const Json& set : json.at("special")) reader.read_set(set, variants.special.emplace_back());
+  json.at("leaves_out").get_to(variants.leaves_out);
+  if (const Json& model = json.at("model"); !model.is_null()) variants.model = kept_of(reader.next(), model);
   reader.finish();
   return variants;
 }

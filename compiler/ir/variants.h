@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -61,6 +62,12 @@ bool has_constants_of(const Graph& graph, const std::vector<const Graph*>& sampl
 /// Whether the dims are such that a plan of the set serves them.
 bool has_form(const SampleSet& set, const std::vector<int64_t>& dims);
 
+/// The model itself: what a package that cannot serve every shape holds besides its plans.
+struct KeptModel {
+  std::vector<std::pair<std::string, Tensor>> files;  ///< bytes (u8) by name: the model, then what it names
+  std::string options;                                ///< how it is imported: the importer's own text
+};
+
 /// Its own samples are those of the generic plan for as many shapes as one plan can serve.
 struct Variants : SampleSet {
   std::vector<std::string> free_dims;  ///< none: one graph, without dims
@@ -69,6 +76,8 @@ struct Variants : SampleSet {
   /// Samples of shapes at which some dims are 1 that are no such numbers in the other samples: these dims are
   /// dependents of the set, of the value 1.
   std::vector<SampleSet> special;
+  bool leaves_out = false;         ///< there are such shapes for which there is no set
+  std::optional<KeptModel> model;  ///< where there are free dims
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

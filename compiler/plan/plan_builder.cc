@@ -161,22 +161,23 @@ BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
   return Builder(graph, kernels, workspaces).run(output_names);
 }
 
+int64_t SharedParams::place(const Tensor& tensor) {
+  const size_t size = tensor.num_bytes();
+  const auto [address, is_new] = by_address_.emplace(std::pair(tensor.data(), size), 0);
+  if (!is_new) return address->second;
+  const std::string_view bytes(static_cast<const char*>(tensor.data()), size);
+  const auto [content, is_first] = by_content_.emplace(Digest::of(bytes), align_up(end_));
+  address->second = content->second;
+  if (is_first) {
+    end_ = content->second + static_cast<int64_t>(size);
+    segments_.push_back({content->second, tensor});
+  }
+  return address->second;
+}
+
 void SharedParams::merge(BuiltPlan built, package::ExecPlan& plan) {
   std::map<int64_t, int64_t> moved;
-  for (ParamSegment& segment : built.params) {
-    const size_t size = segment.tensor.num_bytes();
-    const auto [address, is_new] = by_address_.emplace(std::pair(segment.tensor.data(), size), 0);
-    if (is_new) {
-      const std::string_view bytes(static_cast<const char*>(segment.tensor.data()), size);
-      const auto [content, is_first] = by_content_.emplace(Digest::of(bytes), align_up(end_));
-      address->second = content->second;
-      if (is_first) {
-        end_ = content->second + static_cast<int64_t>(size);
-        segments_.push_back({content->second, segment.tensor});
-      }
-    }
-    moved[segment.offset] = address->second;
-  }
+  for (const ParamSegment& segment : built.params) moved[segment.offset] = place(segment.tensor);
   plan = std::move(built.plan);
   for (package::Buffer& buffer : plan.buffers) {
     if (buffer.kind == package::BufferKind::kConstant) buffer.params_offset = moved.at(buffer.params_offset);

@@ -39,6 +39,8 @@ BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
 /// mod.params of several plans: constants of equal bytes stand there once.
 class SharedParams {
 public:
+  /// Where the bytes of a tensor stand.
+  int64_t place(const Tensor& tensor);
   /// Moves the plan's constants to their places here.
   void merge(BuiltPlan built, package::ExecPlan& plan);
   /// Sets the size of mod.params in the plans that were merged; they are all of them.

@@ -48,19 +48,19 @@ std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& nam
   if (::fstat(fd, &status) != 0) throw_errno(errno, "cannot stat " + name);
   if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::kInvalidArgument, name + " is not a regular file");
   const size_t size = static_cast<size_t>(status.st_size);
-  void* data = nullptr;
-  if (size != 0) {
-    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) throw_errno(errno, "cannot map " + name);
-    // Weights are streamed: what is not in memory yet is better read into large pages. A refusal changes
-    // nothing.
-    if (size >= kLargePage) (void)::madvise(data, size, MADV_HUGEPAGE);
-  }
-  return std::shared_ptr<const MappedFile>(new MappedFile(data, size, name));
+  if (size == 0) return part_of(nullptr, {}, name);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (data == MAP_FAILED) throw_errno(errno, "cannot map " + name);
+  const std::shared_ptr<const void> owner(data, [size](void* mapped) { ::munmap(mapped, size); });
+  // Weights are streamed: what is not in memory yet is better read into large pages. A refusal changes
+  // nothing.
+  if (size >= kLargePage) (void)::madvise(data, size, MADV_HUGEPAGE);
+  return part_of(owner, {static_cast<const std::byte*>(data), size}, name);
 }
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+std::shared_ptr<const MappedFile> MappedFile::part_of(std::shared_ptr<const void> owner,
+                                                      std::span<const std::byte> bytes, std::string name) {
+  return std::shared_ptr<const MappedFile>(new MappedFile(std::move(owner), bytes, std::move(name)));
 }
 
 std::string read_file(const std::string& path) { return std::string(MappedFile::open(path)->text()); }

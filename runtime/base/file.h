@@ -26,24 +26,27 @@ private:
   int fd_ = -1;
 };
 
-/// A read-only private mapping of a whole regular file.
+/// A read-only private mapping of a whole regular file, or bytes that stand for one.
 class MappedFile {
 public:
   /// Throws Error(kNotFound) when there is no such file, Error(kIo) otherwise.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
   /// Maps the file behind `fd`, which may be closed afterwards. `name` is for messages.
   static std::shared_ptr<const MappedFile> map(int fd, const std::string& name);
-  ~MappedFile();
+  /// Bytes that lie in something else, which `owner` keeps.
+  static std::shared_ptr<const MappedFile> part_of(std::shared_ptr<const void> owner,
+                                                   std::span<const std::byte> bytes, std::string name);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
-  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
-  std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
   const std::string& name() const { return name_; }
 
 private:
-  MappedFile(void* data, size_t size, std::string name) : data_(data), size_(size), name_(std::move(name)) {}
-  void* data_;
-  size_t size_;
+  MappedFile(std::shared_ptr<const void> owner, std::span<const std::byte> bytes, std::string name)
+      : owner_(std::move(owner)), bytes_(bytes), name_(std::move(name)) {}
+  std::shared_ptr<const void> owner_;  ///< of a mapping, which ends with it
+  std::span<const std::byte> bytes_;
   std::string name_;
 };
 

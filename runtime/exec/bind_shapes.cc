@@ -51,7 +51,10 @@ Tensor GraphExecutor::input_copy(size_t index) const {
 
 void GraphExecutor::bind_dims(const std::vector<int64_t>& dims) {
   if (dims == bound_plan_->dims) return refused_.reset();
-  std::shared_ptr<const package::BoundPlan> plan = package_->bind(dims);
+  change_plan(package_->bind(dims));
+}
+
+void GraphExecutor::change_plan(std::shared_ptr<const package::BoundPlan> plan) {
   std::vector<std::optional<Tensor>> kept(inputs().size());
   for (size_t i = 0; i < kept.size(); ++i) {
     if (input_set_[i] && plan->plan.inputs[i].shape == inputs()[i].shape) kept[i] = input_copy(i);
@@ -153,7 +156,7 @@ bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
     bind_wanted(index, named, wanted);
   } catch (const Error& error) {
     // Beside what the other inputs were no plan takes it; what they are to be may be something else.
-    if (names_all(named)) throw;
+    if (names_all(named) && !package_->interprets()) throw;
     refused_ = error;
     wanted_ = std::move(wanted);
     return wait();
@@ -170,6 +173,37 @@ bool GraphExecutor::bind_shape(size_t index, const TensorView& tensor) {
 void GraphExecutor::retry_refused() {
   if (!refused_ || refused_->code() != ErrorCode::kMemoryBudget) return;
   bind_wanted(inputs().size(), wanted_, wanted_);
+  set_waiting();
+}
+
+std::optional<std::vector<int64_t>> GraphExecutor::dims_of_all() const {
+  std::vector<std::optional<int64_t>> all(bound_plan_->dims.size());
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    const package::Port& port = inputs()[i];
+    const auto waiting = waiting_.find(i);
+    if (waiting == waiting_.end() && !input_set_[i]) return std::nullopt;
+    const Shape shape = waiting == waiting_.end() ? concrete_shape(port.shape) : waiting->second.shape();
+    const std::vector<std::optional<int64_t>> named = named_dims(i, {port.dtype, shape, nullptr});
+    for (size_t at = 0; at < all.size(); ++at) {
+      if (named[at] && all[at].value_or(*named[at]) != *named[at]) {
+        throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" has " +
+                                                   std::to_string(*named[at]) + " for \"" +
+                                                   package_->package().plans().free_dims[at] +
+                                                   "\", an input before it " + std::to_string(*all[at]));
+      }
+      if (named[at]) all[at] = named[at];
+    }
+  }
+  std::vector<int64_t> dims = bound_plan_->dims;
+  for (size_t at = 0; at < dims.size(); ++at) dims[at] = all[at].value_or(dims[at]);
+  return dims;
+}
+
+void GraphExecutor::interpret_refused() {
+  if (!package_->interprets() || (!refused_ && waiting_.empty())) return;
+  const std::optional<std::vector<int64_t>> dims = dims_of_all();
+  if (!dims) return;
+  change_plan(package_->interpret(*dims));
   set_waiting();
 }
 

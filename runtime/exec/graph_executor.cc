@@ -115,8 +115,11 @@ void* GraphExecutor::address(int32_t buffer) const {
   const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
   if (root.kind == BufferKind::kConstant) {
     const int64_t inside = value.kind == BufferKind::kView ? value.view_offset : 0;
+    const std::byte* constant = package_->params().data() + root.params_offset;
+    if (is_interpreted())
+      constant = static_cast<const std::byte*>(bound_plan_->constants.at(root_buffer(plan, buffer)).data());
     // Kernels never write constants: the plan's validator has checked it, and the mapping is read-only.
-    return const_cast<std::byte*>(package_->params().data()) + root.params_offset + inside;
+    return const_cast<std::byte*>(constant) + inside;
   }
   const int64_t offset = bound_plan_->memory.offsets[static_cast<size_t>(buffer)];
   TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
@@ -147,7 +150,14 @@ void GraphExecutor::lend_input(size_t index, void* data) {
 
 void GraphExecutor::bind(size_t step_index) {
   const Step& step = plan().steps[step_index];
-  Bound bound{&step, bound_plan_->kernels[step_index], nullptr, {}, nullptr, package::trim_of(plan(), step)};
+  const bool is_kernel = step.kind == StepKind::kKernel;
+  Bound bound{.step = &step,
+              .kernel = is_interpreted() ? nullptr : bound_plan_->kernels[step_index],
+              .interpreted = is_interpreted() && is_kernel ? &bound_plan_->interpreted[step_index] : nullptr,
+              .host = nullptr,
+              .buffers = {},
+              .shared_workspace = nullptr,
+              .trim = package::trim_of(plan(), step)};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
   if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
@@ -231,6 +241,15 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
       for (size_t i = 0; i < bound.trim->axes.size(); ++i)
         shape[bound.trim->axes[i]] = *static_cast<const int64_t*>(bound.buffers[i + 1]);
       (*data_shapes_)[bound.trim->buffer] = std::move(shape);
+    }
+    return TM_OK;
+  }
+  if (bound.interpreted != nullptr) {
+    try {
+      (*bound.interpreted)(bound.buffers);
+    } catch (Error& error) {
+      error.add_context(origins_text(step));
+      throw;
     }
     return TM_OK;
   }

@@ -70,9 +70,10 @@ public:
   const std::vector<package::Port>& outputs() const { return plan().outputs; }
   const package::LoadedPackage& package() const { return *package_; }
   const package::ExecPlan& plan() const { return bound_plan_->plan; }
-  /// Values of the package's free dims, and whether a generic plan serves them.
+  /// Values of the package's free dims, and what serves them.
   const std::vector<int64_t>& dims() const { return bound_plan_->dims; }
   bool is_generic() const { return bound_plan_->is_generic; }
+  bool is_interpreted() const { return bound_plan_->is_interpreted; }
 
   /// Binds the free dims. Inputs that are set and keep their shape keep their values; the others are to be
   /// set again. Throws Error(kInvalidTensor) for what the model cannot take, Error(kMemoryBudget); then
@@ -85,7 +86,8 @@ public:
   size_t output_index(std::string_view name) const;
 
   /// Copies. A shape that binds free dims to other values does so, as bind_dims; one that has to agree with
-  /// those of other inputs, or that no plan takes beside what they were, waits for them, up to the run.
+  /// those of other inputs, or that no plan takes beside what they were, waits for them, up to the run, which
+  /// interprets the model where the package has an interpreter.
   /// Throws Error(kInvalidTensor) with both sides for an unknown name, another dtype or a shape that the
   /// model does not take, or a string that is longer than the input's or no UTF-8; strings may have another
   /// width than the input's.
@@ -120,6 +122,7 @@ private:
   struct Bound {
     const package::Step* step;
     tm_kernel kernel;
+    const package::InterpretedStep* interpreted;  ///< in place of the kernel, if any
     host_ops::HostFunction host;
     std::vector<void*> buffers;
     void* shared_workspace;
@@ -143,6 +146,8 @@ private:
   void set_fitted(size_t index, const TensorView& tensor);
 
   void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
+  /// As bind_dims, to a plan for other dims.
+  void change_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
   void bind_loops();
   /// As bind_dims; lent inputs stay lent.
@@ -165,6 +170,11 @@ private:
   bool bind_shape(size_t index, const TensorView& tensor);
   /// There may be memory now for what was refused because there was none.
   void retry_refused();
+  /// The free dims that all inputs say, set or waiting; nothing where one is missing. Throws
+  /// Error(kInvalidTensor) where two disagree.
+  std::optional<std::vector<int64_t>> dims_of_all() const;
+  /// The interpreter's plan where no other one takes what is set.
+  void interpret_refused();
   void set_waiting();
   void check_set() const;
   /// Runs the step of a loop; returns the one that is next.

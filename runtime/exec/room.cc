@@ -14,7 +14,11 @@ void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
     if (const auto found = lent_.find(inputs()[i].buffer); found != lent_.end())
       lent.emplace(i, found->second);
   }
-  bind_dims(dims);
+  if (is_interpreted()) {
+    change_plan(package_->interpret(dims));
+  } else {
+    bind_dims(dims);
+  }
   for (const auto& [input, data] : lent) lend_input(input, data);
 }
 
@@ -83,6 +87,18 @@ public:
     }
     if (dims_.size() == 1) return next;
     return package_.with_less_room(*next, least_, std::min(package::LoadedPackage::kManyRoomBytes, budget_));
+  }
+
+  /// The same for a plan that is made of any room.
+  std::optional<std::vector<int64_t>> grown(std::vector<int64_t> dims, const NoRoom& error) {
+    bool is_past = ++restarts_ > kMostRestarts;
+    for (size_t i = 0; i < dims_.size(); ++i) {
+      if ((error.rooms() >> i & 1) == 0) continue;
+      int64_t& room = dims[dims_[i]];
+      room = std::max(wanted_room(error, room, std::nullopt), room * package::kRoomGrowth);
+      is_past = is_past || room > package::kMaxFreeDim;
+    }
+    return is_past ? std::nullopt : std::optional(std::move(dims));
   }
 
 private:
@@ -182,10 +198,12 @@ size_t GraphExecutor::go_on_with(const LoopState& state) {
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   retry_refused();
+  interpret_refused();
   check_set();
   Rooms rooms(*package_, memory_budget_);
   if (rooms.empty()) return run_bound(pool, options, std::nullopt);
-  std::optional<std::vector<int64_t>> next = package_->first_room(dims());
+  std::optional<std::vector<int64_t>> next;
+  if (!is_interpreted()) next = package_->first_room(dims());
   if (next) bind_room(*next);
   check_set();
   std::optional<LoopState> state;
@@ -195,7 +213,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
     } catch (const NoRoom& error) {
       state = state_of_full_loop();
       const std::shared_ptr<const package::BoundPlan> before = bound_plan_;
-      next = rooms.more(dims(), error, state.has_value());
+      next = is_interpreted() ? rooms.grown(dims(), error) : rooms.more(dims(), error, state.has_value());
       if (!next) throw;
       try {
         bind_room(*next);

@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/package/plan_set.h"
+#include "runtime/package/trim.h"
 
 namespace tensormill::package {
 
@@ -52,8 +53,26 @@ Dim described_dim(const PlanSet& set, const std::vector<PlanVariant>& plans, siz
     if (varies && all([&](const PlanVariant& plan) { return extent(plan) == plan.dims[i]; }))
       return set.free_dims[i];
   }
-  if (all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); })) return extent(plans[0]);
-  return std::string();
+  // Of dims that have one extent in all plans, the interpreter's plans may have others.
+  const bool vary = set.generic || !set.model || [&] {
+    for (size_t i = 0; i < set.free_dims.size(); ++i) {
+      if (all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; })) return false;
+    }
+    return true;
+  }();
+  const bool is_fixed = all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); });
+  return vary && is_fixed ? Dim(extent(plans[0])) : Dim(std::string());
+}
+
+/// Outputs whose extent depends on data have a dim without a name.
+void free_trimmed_extents(const ExecPlan& plan, std::vector<TensorInfo>& outputs) {
+  for (const Step& step : plan.steps) {
+    const std::optional<Trim> trim = trim_of(plan, step);
+    for (size_t i = 0; trim && i < plan.outputs.size(); ++i) {
+      if (plan.outputs[i].buffer != trim->buffer) continue;
+      for (const size_t axis : trim->axes) outputs[i].shape[axis] = std::string();
+    }
+  }
 }
 
 }  // namespace
@@ -73,6 +92,7 @@ void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::ve
     info.shape = shown_shape(info.dtype, std::move(info.shape));
     outputs.push_back(std::move(info));
   }
+  free_trimmed_extents(first, outputs);
 }
 
 }  // namespace tensormill::package

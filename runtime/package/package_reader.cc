@@ -194,6 +194,16 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>& dims) const {
+  return kept_plan(dims, [&] { return make_plan(dims); });
+}
+
+std::shared_ptr<const BoundPlan> LoadedPackage::interpret(const std::vector<int64_t>& dims) const {
+  TM_CHECK(interpreter_ != nullptr, "there is no interpreter");
+  return kept_plan(dims, [&] { return interpreter_->bind(dims); });
+}
+
+std::shared_ptr<const BoundPlan> LoadedPackage::kept_plan(
+    const std::vector<int64_t>& dims, const std::function<std::shared_ptr<const BoundPlan>()>& make) const {
   constexpr size_t kKept = 32;
   const auto known = [&] {
     return std::find_if(bound_.begin(), bound_.end(),
@@ -204,7 +214,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>&
   if (known() == bound_.end()) {
     // Nobody who needs another plan waits for this one to be made.
     lock.unlock();
-    result = make_plan(dims);
+    result = make();
     lock.lock();
   }
   if (const auto found = known(); found != bound_.end()) {
@@ -216,7 +226,8 @@ std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>&
   return result;
 }
 
-std::shared_ptr<const LoadedPackage> LoadedPackage::load(std::shared_ptr<const Package> package) {
+std::shared_ptr<const LoadedPackage> LoadedPackage::load(std::shared_ptr<const Package> package,
+                                                         const MakeInterpreter& make_interpreter) {
   // A private copy is what gets hashed, admitted and mapped: a file may change under its mapping.
   const std::span<const std::byte> mapped = package->member(kCodeMember);
   const std::vector<std::byte> code(mapped.begin(), mapped.end());
@@ -233,7 +244,11 @@ std::shared_ptr<const LoadedPackage> LoadedPackage::load(std::shared_ptr<const P
     throw Error(ErrorCode::kCpuFeatureMissing,
                 "package needs CPU features that this machine lacks: " + joined(missing));
   }
-  return std::shared_ptr<const LoadedPackage>(new LoadedPackage(std::move(package), code));
+  std::unique_ptr<const Interpreter> interpreter;
+  if (make_interpreter && package->plans().model) interpreter = make_interpreter(package);
+  std::shared_ptr<LoadedPackage> loaded(new LoadedPackage(std::move(package), code));
+  loaded->interpreter_ = std::move(interpreter);
+  return loaded;
 }
 
 }  // namespace tensormill::package

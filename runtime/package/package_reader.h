@@ -3,6 +3,7 @@
 /// Thread-safety: a Package and a LoadedPackage are immutable and may be shared.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 
 #include "runtime/base/digest.h"
 #include "runtime/base/file.h"
+#include "runtime/base/tensor.h"
 #include "runtime/package/code_image.h"
 #include "runtime/package/exec_plan.h"
 #include "runtime/package/metadata.h"
@@ -57,6 +59,9 @@ private:
   PlanSet plans_;
 };
 
+/// What an interpreted step does in place of a kernel; its errors are the model's, about a run's data.
+using InterpretedStep = std::function<void(std::span<void* const> buffers)>;
+
 /// A plan for one value of each free dim, ready for executors.
 struct BoundPlan {
   std::vector<int64_t> dims;  ///< of the free dims; empty for a fixed package
@@ -65,14 +70,36 @@ struct BoundPlan {
   ExecPlan plan;
   MemoryPlan memory;
   std::vector<tm_kernel> kernels;  ///< by step; null when the step is not a kernel
+  /// Of an Interpreter's plan, which has no kernels: by step, and the constants by their buffers.
+  bool is_interpreted = false;
+  std::vector<InterpretedStep> interpreted = {};
+  std::map<int32_t, Tensor> constants = {};
 };
+
+/// Makes plans of the model that a package holds (PlanSet::model): whatever shape the model takes, slowly.
+/// Thread-safety: all methods from many threads.
+class Interpreter {
+public:
+  Interpreter() = default;
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+  virtual ~Interpreter() = default;
+  /// Throws Error(kInvalidTensor) saying why the model does not take the dims, Error(kMemoryBudget),
+  /// Error(kInvalidPackage) where the model is no such one.
+  virtual std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const = 0;
+};
+/// Null where the package holds no model.
+using MakeInterpreter =
+    std::function<std::unique_ptr<const Interpreter>(const std::shared_ptr<const Package>&)>;
 
 /// A package that can run here: code mapped, kernels found, memory planned. Executors share it.
 class LoadedPackage {
 public:
   /// Throws Error(kCpuFeatureMissing) naming the features, Error(kNotSupported) for another machine's code,
-  /// Error(kInvalidPackage) when the code is not admitted or lacks a kernel.
-  static std::shared_ptr<const LoadedPackage> load(std::shared_ptr<const Package> package);
+  /// Error(kInvalidPackage) when the code is not admitted or lacks a kernel. Without an interpreter the
+  /// shapes that no plan takes are refused.
+  static std::shared_ptr<const LoadedPackage> load(std::shared_ptr<const Package> package,
+                                                   const MakeInterpreter& make_interpreter = {});
 
   const Package& package() const { return *package_; }
   const ExecPlan& plan() const { return package_->plan(); }
@@ -91,18 +118,26 @@ public:
   /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
   /// shapes are planned once. Throws Error(kInvalidTensor) when the package has no plan for the shape.
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;
+  /// Whether there is an interpreter for the shapes that bind() refuses.
+  bool interprets() const { return interpreter_ != nullptr; }
+  /// Its plan, kept as those of bind(). Throws what Interpreter::bind throws.
+  std::shared_ptr<const BoundPlan> interpret(const std::vector<int64_t>& dims) const;
   std::span<const std::byte> params() const { return package_->member(kParamsMember); }
 
 private:
   LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code);
 
-  std::shared_ptr<const Package> package_;
   std::shared_ptr<const BoundPlan> make_plan(const std::vector<int64_t>& dims) const;
+  /// The plan for the dims that is known, else the one that is made.
+  std::shared_ptr<const BoundPlan> kept_plan(
+      const std::vector<int64_t>& dims, const std::function<std::shared_ptr<const BoundPlan>()>& make) const;
 
   /// Of the plan for the dims; nothing where there is none.
   std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;
 
+  std::shared_ptr<const Package> package_;
   CodeImage code_;
+  std::unique_ptr<const Interpreter> interpreter_;
   std::vector<int64_t> first_dims_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  ///< most recently used last

@@ -1,10 +1,12 @@
 #include "runtime/package/plan_set.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
+#include "runtime/base/tensor.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/plan_formulas.h"
 
@@ -62,6 +64,42 @@ Json generic_to_json(const GenericPlan& generic) {
   if (generic.goes_first) json["goes_first"] = 1;
   if (!generic.maximums.empty()) json["maximums"] = generic.maximums;
   return json;
+}
+
+Json model_to_json(const KeptModel& model) {
+  Json files = Json::array();
+  for (const KeptModel::File& file : model.files)
+    files.push_back({{"name", file.name}, {"params_offset", file.params_offset}, {"bytes", file.bytes}});
+  return {{"files", std::move(files)}, {"options", model.options}};
+}
+
+KeptModel model_from_json(const Json& json) {
+  JsonFields fields(json, "/model");
+  KeptModel model;
+  const Json& items = fields.array("files", kMaxModelFiles);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields file(items[i], fields.pointer_to("files") + "/" + std::to_string(i));
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    model.files.push_back(
+        {file.text("name"), file.integer("params_offset", 0, kMost), file.integer("bytes", 0, kMost)});
+    file.finish();
+  }
+  model.options = fields.text("options");
+  fields.finish();
+  return model;
+}
+
+void check_model(const KeptModel& model, int64_t params_bytes) {
+  if (model.files.empty()) throw_invalid("/model/files", "there is none");
+  std::set<std::string> names;
+  for (size_t i = 0; i < model.files.size(); ++i) {
+    const KeptModel::File& file = model.files[i];
+    const std::string pointer = "/model/files/" + std::to_string(i);
+    if (!names.insert(file.name).second) throw_invalid(pointer, "two files have the same name");
+    if (file.params_offset % static_cast<int64_t>(kTensorAlignment) != 0 ||
+        file.params_offset > params_bytes || file.bytes > params_bytes - file.params_offset)
+      throw_invalid(pointer, "it does not lie in mod.params");
+  }
 }
 
 std::vector<EmptyArguments> empties_from_json(JsonFields& set) {
@@ -181,6 +219,7 @@ void check_set(const PlanSet& set) {
   if (!set.special.empty() && !set.generic) throw_invalid("/special", "there is no generic plan");
   for (size_t i = 0; i < set.special.size(); ++i)
     check_generic(set.special[i], "/special/" + std::to_string(i));
+  if (set.model) check_model(*set.model, first.params_bytes);
 }
 
 std::vector<GenericPlan::SpreadDim> spread_from_json(JsonFields& set, size_t free_dims) {
@@ -232,12 +271,13 @@ int64_t version_of(const PlanSet& set) {
                       (set.generic && (!set.generic->spread.empty() || has_rooms(set.generic->plan))) ||
                       std::any_of(set.variants.begin(), set.variants.end(),
                                   [&](const PlanVariant& variant) { return has_rooms(variant.plan); });
-  const bool is_newest =
+  const bool has_maximums =
       (set.generic && !set.generic->maximums.empty()) ||
       std::any_of(set.special.begin(), set.special.end(), [](const GenericPlan& special) {
         return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
       });
-  if (is_newest) return kPlanSetFormatVersion;
+  if (set.model) return kPlanSetFormatVersion;
+  if (has_maximums) return kMaximumsFormatVersion;
   return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
 }
 
@@ -282,6 +322,7 @@ PlanSet read_set(const Json& json) {
       set.special.push_back(
           generic_from_json(items[i], "/special/" + std::to_string(i), set.free_dims.size()));
   }
+  if (fields.has("model")) set.model = model_from_json(fields.object("model"));
   fields.finish();
   return set;
 }
@@ -416,6 +457,7 @@ std::string plan_set_to_json(const PlanSet& set) {
     json["generic"] = generic_to_json(*set.generic);
     for (const GenericPlan& special : set.special) json["special"].push_back(generic_to_json(special));
   }
+  if (set.model) json["model"] = model_to_json(*set.model);
   return canonical_json(json);
 }
 

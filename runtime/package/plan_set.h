@@ -16,10 +16,12 @@
 
 namespace tensormill::package {
 
-/// The newest version has `maximums`, and special plans of extents of 0; the one before it has `special`,
-/// `spread` and rooms of their own for what loops stack. A set without any of them is written as the oldest
-/// one; all are read, and the oldest may hold what came next, as programs wrote it for a while.
-inline constexpr int64_t kPlanSetFormatVersion = 5;
+/// The newest version has `model`; the one before it `maximums`, and special plans of extents of 0; the one
+/// before that `special`, `spread` and rooms of their own for what loops stack. A set without any of them is
+/// written as the oldest one; all are read, and the oldest may hold what came next, as programs wrote it for
+/// a while.
+inline constexpr int64_t kPlanSetFormatVersion = 6;
+inline constexpr int64_t kMaximumsFormatVersion = 5;
 inline constexpr int64_t kSpecialPlansFormatVersion = 4;
 inline constexpr int64_t kOldestPlanSetFormatVersion = 3;
 inline constexpr int64_t kMaxFreeDims = 128;
@@ -28,6 +30,7 @@ inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
 inline constexpr int64_t kMaxDerivedExtents = 256;
 inline constexpr int64_t kMaxSpecialPlans = 96;
+inline constexpr int64_t kMaxModelFiles = 1 << 16;
 /// Largest value of a free dim.
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 31;
 
@@ -72,6 +75,19 @@ struct GenericPlan {
   std::vector<int64_t> maximums = {};  ///< the largest that each may be, kMaxFreeDim of most; none: all are
 };
 
+/// The model that the package was compiled from: an Interpreter makes plans of it for shapes that the other
+/// plans leave out.
+struct KeptModel {
+  /// Bytes of mod.params; they begin at a multiple of 64.
+  struct File {
+    std::string name;
+    int64_t params_offset = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<File> files;  ///< the model, then what it names
+  std::string options;      ///< how it was imported: JSON text of the importer's
+};
+
 struct PlanSet {
   std::vector<std::string> free_dims;  ///< none: one variant without dims
   std::vector<DimShape> input_shapes;  ///< in the plans' order; free dims by name
@@ -80,6 +96,7 @@ struct PlanSet {
   /// Generic plans of other shapes, at which some dims have one extent each, as where a row of an operand
   /// stands for all rows of another one. Where several plans take a shape the first of all does.
   std::vector<GenericPlan> special = {};
+  std::optional<KeptModel> model = {};  ///< where there are shapes that no plan takes
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 
@@ -109,7 +126,8 @@ std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std
                                                    const std::vector<RoomWish>& wishes,
                                                    int64_t growth = kRoomGrowth);
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
-/// that has the same values, or a dim without a name.
+/// that has the same values, or a dim without a name, as one is that depends on data. Throws
+/// Error(kInvalidPackage) for a step that does not say such a dim rightly.
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs);
 
 /// Canonical JSON text (validates first): equal sets give equal bytes. A fixed package's is its plan's.

@@ -70,7 +70,7 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
   for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
   Json answer = {{"times_ms", std::move(times)}};
   if (!result.generic_refused.empty())
-    answer["warnings"] = {"other shapes than the buckets' are refused: " + result.generic_refused};
+    answer["warnings"] = {"shapes without a plan are interpreted, which is slow: " + result.generic_refused};
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

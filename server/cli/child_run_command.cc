@@ -1,3 +1,4 @@
+#include "compiler/interpret/interpreter.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -42,7 +43,7 @@ std::string child_run(jobs::ChildChannel&, std::span<const std::string> argument
   const Json request = parse_json(arguments[0]);
   const int threads = request.at("threads").get<int>();
   parallel::ThreadPool pool(threads);
-  exec::GraphExecutor executor(package::LoadedPackage::load(open_package()),
+  exec::GraphExecutor executor(package::LoadedPackage::load(open_package(), interpret::make_interpreter),
                                {threads, request.at("memory_budget").get<int64_t>()});
   services::NamedTensors inputs;
   const auto feed = MappedFile::map(kFeedFd, "inputs");

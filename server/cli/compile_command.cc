@@ -181,7 +181,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
                                             &result.params, result.params_bytes});
   if (!result.generic_refused.empty())
-    std::cerr << "warning: other shapes than the buckets' are refused: " << result.generic_refused << "\n";
+    std::cerr << "warning: shapes without a plan are interpreted, which is slow: " << result.generic_refused
+              << "\n";
   print_report(arguments, result, globals.json);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "compiler/interpret/interpreter.h"
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -221,7 +222,8 @@ int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
   if (!arguments.output.empty()) check_output("-o", arguments.output);
   if (!arguments.profile_file.empty()) check_output("--profile", arguments.profile_file);
   const auto loaded = in_context(arguments.package, [&] {
-    return package::LoadedPackage::load(package::Package::open(arguments.package));
+    return package::LoadedPackage::load(package::Package::open(arguments.package),
+                                        interpret::make_interpreter);
   });
   const int cores = std::max(1, target::host_target().facts.num_cores);
   const int threads = arguments.threads > 0 ? arguments.threads : cores;

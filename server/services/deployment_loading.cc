@@ -88,10 +88,18 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
-  const auto package = open_package(open_members(blobs_, row));
+  const MemberBlobs members = open_members(blobs_, row);
+  const auto package = open_package(members);
   check_batch(spec, specs_of(package->metadata().inputs));
-  version->package = host_.load(package, {spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
-                                          std::chrono::microseconds(spec.max_delay_us)});
+  HostOptions options{spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
+                      std::chrono::microseconds(spec.max_delay_us)};
+  if (package->plans().model && options_.run_apart)
+    options.run_apart = [run = options_.run_apart, members](const services::NamedTensors& inputs,
+                                                            const services::RunOptions& run_options,
+                                                            const std::stop_token& cancelled) {
+      return run(members, inputs, run_options, cancelled);
+    };
+  version->package = host_.load(package, options);
   return version;
 }
 

@@ -21,14 +21,21 @@
 #include "runtime/base/error.h"
 #include "server/services/deployment_rows.h"
 #include "server/services/executor_host.h"
+#include "server/services/package_archive.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::server {
 
+/// As RunApart, of the package of these members.
+using RunMembersApart =
+    std::function<services::RunResult(const MemberBlobs& members, services::NamedTensors inputs,
+                                      const services::RunOptions& options, const std::stop_token& cancelled)>;
+
 struct DeploymentOptions {
   std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
   int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
+  RunMembersApart run_apart = {};                ///< for shapes that no plan of a package takes, if any
 };
 
 class DeploymentServiceImpl final : public services::DeploymentService {

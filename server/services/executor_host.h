@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "api/services/deployment_service.h"
@@ -12,12 +14,18 @@
 
 namespace tensormill::server {
 
+/// Runs a package in a process of its own; of a request what services::DeploymentService::infer says.
+using RunApart =
+    std::function<services::RunResult(const services::NamedTensors& inputs,
+                                      const services::RunOptions& options, const std::stop_token& cancelled)>;
+
 struct HostOptions {
   int instances = 1;   ///< runs at once
   int max_queue = 64;  ///< runs that wait; past it Error(kUnavailable)
   bool warmup = true;
   int max_batch = 1;  ///< above 1: requests of 1..max_batch rows share runs
   std::chrono::microseconds max_delay{0};
+  RunApart run_apart = {};  ///< for what no plan of the package takes; none: that is refused
 };
 
 /// A package that is ready to run; unloaded at the end of its life.

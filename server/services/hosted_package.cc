@@ -287,9 +287,21 @@ std::vector<int64_t> InProcessPackage::place_rows(exec::GraphExecutor& executor,
   return rows;
 }
 
+services::RunResult InProcessPackage::result_of(exec::GraphExecutor& executor, const InferRequest& request,
+                                                const exec::RunOptions& options) {
+  try {
+    return run_executor(executor, request.inputs, request.options, pool_, options);
+  } catch (const Error& error) {
+    if (!options_.run_apart || error.code() != ErrorCode::kInvalidTensor) throw;
+  }
+  services::RunOptions apart = request.options;
+  apart.timeout = std::chrono::ceil<std::chrono::microseconds>(request.deadline - Clock::now());
+  return options_.run_apart(request.inputs, apart, request.cancelled);
+}
+
 void InProcessPackage::run_single(exec::GraphExecutor& executor, InferRequest& request,
                                   const exec::RunOptions& options) {
-  request.result = run_executor(executor, request.inputs, request.options, pool_, options);
+  request.result = result_of(executor, request, options);
   const double ms = request.result.timing.compute_ms;
   const auto compute =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));

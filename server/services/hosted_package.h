@@ -56,6 +56,10 @@ private:
   /// The rows of the batch to where the executor reads them; the row of each request.
   std::vector<int64_t> place_rows(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
   void run_single(exec::GraphExecutor& executor, InferRequest& request, const exec::RunOptions& options);
+  /// What the executor makes of the request or, for a shape that no plan takes, the package in a process of
+  /// its own.
+  services::RunResult result_of(exec::GraphExecutor& executor, const InferRequest& request,
+                                const exec::RunOptions& options);
   void count(const std::vector<InferRequest*>& batch, batching::Clock::time_point gathered,
              batching::Clock::time_point computed);
   void count_failure(batching::Clock::time_point arrived);

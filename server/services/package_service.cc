@@ -6,12 +6,10 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
-#include "runtime/base/memory_file.h"
-#include "runtime/npz/npz.h"
 #include "server/services/forms.h"
 #include "server/services/model_service.h"
 #include "server/services/package_archive.h"
-#include "server/services/run_package.h"
+#include "server/services/run_apart.h"
 
 namespace tensormill::server {
 
@@ -20,21 +18,6 @@ namespace {
 std::string_view stage_name(services::CodeStage stage) {
   constexpr std::array<std::string_view, 5> kNames = {"relay", "te", "tir", "ll", "asm"};
   return kNames[static_cast<size_t>(stage)];
-}
-
-Json run_request(const services::RunOptions& options, const PackageServiceOptions& limits) {
-  Json request = {{"seed", options.seed},
-                  {"repeat", options.repeat},
-                  {"number", options.number},
-                  {"profile", options.profile},
-                  {"threads", limits.threads},
-                  {"memory_budget", limits.run_memory},
-                  {"timeout_ms", std::chrono::ceil<std::chrono::milliseconds>(
-                                     std::min<std::chrono::microseconds>(
-                                         limits.run_timeout, options.timeout.value_or(limits.run_timeout)))
-                                     .count()}};
-  if (options.fill_mode) request["fill_mode"] = fill_mode_name(*options.fill_mode);
-  return request;
 }
 
 /// Content with a block of bytes behind it.
@@ -149,35 +132,8 @@ services::RunResult PackageServiceImpl::run(const std::string& id, services::Nam
                                             const services::CallContext& context) {
   const storage::PackageRow row = require_package(catalog_, id);
   catalog_.touch_package(row.id);
-  const MemberBlobs members = open_members(blobs_, row);
-  std::vector<npz::NamedTensor> tensors;
-  for (auto& [name, tensor] : inputs) tensors.push_back({name, std::move(tensor)});
-  const FileDescriptor feed = memory_file("inputs", npz::write_npz(tensors));
-  const FileDescriptor answer = memory_file("outputs");
-  jobs::ChildSpec spec;
-  spec.command = "child-run";
-  spec.arguments = {run_request(options, options_).dump()};
-  spec.descriptors = {members.at(std::string(package::kMetadataMember))->fd(),
-                      members.at(std::string(package::kPlanMember))->fd(),
-                      members.at(std::string(package::kCodeMember))->fd(),
-                      members.at(std::string(package::kParamsMember))->fd(),
-                      feed.get(),
-                      answer.get()};
-  spec.limits.data_bytes = options_.run_memory;
-  spec.limits.files = false;
-  spec.limits.nice = jobs::kRunNice;  // measurements are jobs of their own
-  // The start of the process and the transfers are not the run's.
-  spec.time_limit = options_.run_timeout + std::chrono::seconds(5);
-  const Json timing = parse_json(children_.run(std::move(spec), context.cancelled));
-  services::RunResult result;
-  result.timing.compute_ms = timing.at("compute_ms").get<double>();
-  result.timing.runs_ms = timing.at("runs_ms").get<std::vector<double>>();
-  if (timing.contains("profile")) result.timing.profile_json = timing.at("profile").dump();
-  const auto file = MappedFile::map(answer.get(), "outputs");
-  for (npz::NamedTensor& tensor : npz::read_npz(file->bytes())) {
-    result.outputs.emplace_back(std::move(tensor.name), std::move(tensor.tensor));
-  }
-  return result;
+  return run_apart(children_, open_members(blobs_, row), std::move(inputs), options,
+                   {options_.run_timeout, options_.run_memory, options_.threads}, context.cancelled);
 }
 
 }  // namespace tensormill::server

@@ -31,6 +31,7 @@
 #include "server/services/metered.h"
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
+#include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
 #include "storage/catalog/sqlite_catalog.h"
@@ -166,7 +167,14 @@ struct Server::Parts {
         trusted(settings.trusted_keys),
         packages(blobs, catalog, children, collector, quota, callers, signer, trusted,
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp"}),
-        deployments(blobs, catalog, *executors, {settings.load_wait}),
+        deployments(blobs, catalog, *executors,
+                    {.ready_wait = settings.load_wait,
+                     .run_apart =
+                         [this, limits = ApartLimits{settings.run_timeout, settings.run_memory, 1}](
+                             const MemberBlobs& members, services::NamedTensors inputs,
+                             const services::RunOptions& options, const std::stop_token& cancelled) {
+                           return run_apart(children, members, std::move(inputs), options, limits, cancelled);
+                         }}),
         metered_deployments(deployments, registry),
         records(catalog, host),
         compile({blobs, catalog, records, compile_options(settings, host)}),

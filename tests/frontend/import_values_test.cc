@@ -1,45 +1,12 @@
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstring>
 
-#include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
+#include "tests/frontend/model_bytes.h"
 
 namespace tensormill::frontend::onnx {
 namespace {
-
-// onnx.proto's wire format by hand: a field with a length, a field with a number.
-std::string field(int number, const std::string& bytes) {
-  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
-}
-std::string field(int number, int value) {
-  return {static_cast<char>(number << 3), static_cast<char>(value)};
-}
-
-/// Of 128 bytes and more.
-std::string long_field(int number, const std::string& bytes) {
-  std::string length;
-  for (size_t rest = bytes.size(); rest > 0 || length.empty(); rest >>= 7)
-    length += static_cast<char>((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
-  return static_cast<char>(number << 3 | 2) + length + bytes;
-}
-
-std::string tensor_value(const std::string& name, int dtype, const std::vector<int>& shape) {
-  std::string dims;
-  for (int extent : shape) dims += field(1, field(1, extent));
-  return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)));
-}
-
-ModelSource source_of(const std::string& graph) {
-  const std::string bytes = field(1, 8) + long_field(7, graph) + field(8, field(1, "") + field(2, 13));
-  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
-  write_all(fd.get(), bytes, "model");
-  ModelSource source;
-  source.model = MappedFile::map(fd.get(), "model");
-  source.digest = Digest::of(bytes);
-  return source;
-}
 
 /// y = Reshape(x, shape) with both as inputs; y's shape is not stated.
 ModelSource reshape_model() {

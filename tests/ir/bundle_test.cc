@@ -90,6 +90,9 @@ TEST(Bundle, ReadsBackAllSamplesOfAModel) {
   special.samples.push_back(row(6));
   special.multiples = {1, 1};
   special.dependents = {one};
+  const std::vector<uint8_t> bytes(40, 7);
+  variants.model = KeptModel{
+      {{"", Tensor::from<uint8_t>({40}, bytes)}, {"w.bin", Tensor::zeros(DType::kUInt8, {0})}}, "how"};
   const Files files, again_files;
   const std::string text = write_variants(variants, files.text.get(), files.constants.get());
   const Variants again =
@@ -100,6 +103,9 @@ TEST(Bundle, ReadsBackAllSamplesOfAModel) {
   EXPECT_EQ(name(again.graphs) + name(again.samples) + name(again.small) + name(again.spread_samples) +
                 name(again.special.at(0).samples),
             "x2x3x4x5x6");
+  ASSERT_TRUE(again.model && again.model->files.size() == 2);
+  EXPECT_EQ(again.model->files[0].second.values<uint8_t>()[39], 7);
+  EXPECT_EQ(again.model->files[1].first + again.model->options, "w.binhow");
   EXPECT_TRUE(has_form(again, {7, 7}) && has_form(again, {7, 1}));
   EXPECT_FALSE(has_form(again, {7, 2}));
 }

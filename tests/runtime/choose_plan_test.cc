@@ -9,89 +9,10 @@
 
 #include "runtime/exec/graph_executor.h"
 #include "tests/expect_error.h"
-#include "tests/runtime/test_package.h"
+#include "tests/runtime/rows_package.h"
 
 namespace tensormill::package {
 namespace {
-
-const DimFormula kN{0, {{1, {{0, 1, 0, 1}}}}};
-const DimFormula kM{0, {{1, {{1, 1, 0, 1}}}}};
-constexpr int32_t kX = 0, kY = 1, kZ = 2;
-
-/// x [n,8] and y [m,8]; z of as many rows as the larger one has.
-ExecPlan rows_plan(int64_t n, int64_t m, Step step) {
-  ExecPlan plan;
-  const auto add = [&](const char* name, BufferKind kind, int64_t rows) {
-    const Shape shape{rows, 8};
-    plan.buffers.push_back({name, kind, DType::kFloat32, shape, num_bytes(shape, DType::kFloat32), -1, 0, 0});
-    return Port{name, DType::kFloat32, DimShape(shape.begin(), shape.end()),
-                static_cast<int32_t>(plan.buffers.size()) - 1};
-  };
-  plan.inputs = {add("x", BufferKind::kInput, n), add("y", BufferKind::kInput, m)};
-  plan.outputs = {add("z", BufferKind::kOutput, std::max(n, m))};
-  plan.steps = {std::move(step)};
-  plan.params_bytes = 64;
-  return plan;
-}
-
-Step add_step(const char* function, std::vector<int32_t> args, std::vector<int64_t> dims) {
-  Step step;
-  step.name = "add_0";
-  step.kind = StepKind::kKernel;
-  step.function = function;
-  step.outputs = {static_cast<int32_t>(args.size()) - 1};
-  step.args = std::move(args);
-  step.dims = std::move(dims);
-  step.origins = {"add"};
-  return step;
-}
-
-/// z = relu(x) where there are as many rows of both; the sum where one of them has a single row.
-PlanSet plan_set() {
-  PlanSet set;
-  set.free_dims = {"N", "M"};
-  set.input_shapes = {{std::string("N"), int64_t{8}}, {std::string("M"), int64_t{8}}};
-  const DimFormula elements{0, {{8, {{0, 1, 0, 1}}}}};
-  set.generic = GenericPlan{{3, 3},
-                            {1, 1},
-                            {0, 0},
-                            rows_plan(3, 3, add_step("k_relu", {kX, kZ}, {24})),
-                            {},
-                            {{kX, 0, kN}, {kY, 0, kN}, {kZ, 0, kN}},
-                            {{0, 0, elements}},
-                            {}};
-  set.special = {GenericPlan{{3, 1},
-                             {1, 1},
-                             {0, 1},
-                             rows_plan(3, 1, add_step("k_add", {kX, kY, kZ}, {3, 8})),
-                             {},
-                             {{kX, 0, kN}, {kZ, 0, kN}},
-                             {{0, 0, kN}},
-                             {}},
-                 GenericPlan{{1, 3},
-                             {1, 1},
-                             {1, 0},
-                             rows_plan(1, 3, add_step("k_add", {kY, kX, kZ}, {3, 8})),
-                             {},
-                             {{kY, 0, kM}, {kZ, 0, kM}},
-                             {{0, 0, kM}},
-                             {}}};
-  return set;
-}
-
-exec::GraphExecutor executor_of(const PlanSet& set, int64_t memory = exec::ExecutorOptions().memory_budget) {
-  Archive archive;
-  archive.params.assign(64, '\0');
-  archive.plans = set;
-  archive.plan = set.generic->plan;
-  return exec::GraphExecutor(load_archive(archive.bytes()), {.memory_budget = memory});
-}
-
-void set_rows(exec::GraphExecutor& executor, const char* name, int64_t rows, float value) {
-  const Tensor tensor =
-      Tensor::from<float>({rows, 8}, std::vector<float>(static_cast<size_t>(rows) * 8, value));
-  executor.set_input(name, {tensor.dtype(), tensor.shape(), tensor.data()});
-}
 
 TEST(ChoosePlan, TakesTheOneThatHasTheInputsExtents) {
   const PlanSet set = plan_set();
@@ -288,8 +209,8 @@ TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
 
 TEST(ChoosePlan, ASetThatIsNewerIsSaidToBe) {
   expect_error(ErrorCode::kInvalidPackage,
-               "newer than this program: its plans have format 6, this program reads up to 5",
-               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 6)); });
+               "newer than this program: its plans have format 7, this program reads up to 6",
+               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 7)); });
 }
 
 /// What the reader refuses is not written.

@@ -178,7 +178,7 @@ size_t most_generic_plans(size_t nodes) {
   return std::clamp(kNodesOfAll / std::max<size_t>(nodes, 1), kFewest, kMost);
 }
 
-std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
+SpecialSets sets_of_ones(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
   struct Made {
     ir::SampleSet set;
     std::set<size_t> ones;
@@ -187,27 +187,31 @@ std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::Sample
   std::set<std::set<size_t>> tried;
   const std::set<size_t> changing = changing_dims(import, set, own_dims);
   const size_t most = most_generic_plans(set.samples.front().graph.nodes().size());
+  SpecialSets result;
+  const auto is_full = [&] { return made.size() + 1 >= most; };
   // Of one more dim than the set before it, those of fewer first.
-  for (size_t next = 0; next <= made.size() && made.size() + 1 < most; ++next) {
+  for (size_t next = 0; next <= made.size() && !(is_full() && result.leaves_out); ++next) {
     std::set<size_t> choices = changing;
     choices.merge(roots_of(next == 0 ? set : made[next - 1].set));
     for (const size_t one : choices) {
-      if (made.size() + 1 == most) break;
       const ir::SampleSet& from = next == 0 ? set : made[next - 1].set;
       std::set<size_t> ones = next == 0 ? std::set<size_t>() : made[next - 1].ones;
       const bool changes = changing.count(one) != 0;
       if (!ones.insert(one).second || !tried.insert(ones).second) continue;
       if (!changes && !graph_with_one(import, from, one)) continue;
-      std::optional<ir::SampleSet> more = with_one(import, from, one);
-      if (!more) continue;
+      std::optional<ir::SampleSet> more;
+      if (!is_full()) more = with_one(import, from, one);
+      if (!more) {
+        result.leaves_out = true;
+        continue;
+      }
       more->goes_first = changes || from.goes_first;
       made.push_back({*std::move(more), std::move(ones)});
     }
   }
   std::stable_partition(made.begin(), made.end(), [](const Made& each) { return !each.set.goes_first; });
-  std::vector<ir::SampleSet> sets;
-  for (Made& each : made) sets.push_back(std::move(each.set));
-  return sets;
+  for (Made& each : made) result.sets.push_back(std::move(each.set));
+  return result;
 }
 
 }  // namespace tensormill::frontend::onnx

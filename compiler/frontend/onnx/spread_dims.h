@@ -16,10 +16,15 @@ size_t most_generic_plans(size_t nodes);
 /// there.
 void add_spread_dims(const ImportAt& import, ir::SampleSet& set);
 
+struct SpecialSets {
+  std::vector<ir::SampleSet> sets;
+  bool leaves_out = false;  ///< the model takes such shapes, too, of which there is no set
+};
+
 /// Sets of samples at which dims are 1 that dependents of `set` are made of; each has its spread dims. A dim
 /// that was made of one that is 1 is free there. And those where one of the first `own_dims` is 1 that
 /// nothing else follows from, and the model computes something else than in the samples: they go before
 /// others, and come last. most_generic_plans with `set` at most.
-std::vector<ir::SampleSet> sets_of_ones(const ImportAt& import, const ir::SampleSet& set, size_t own_dims);
+SpecialSets sets_of_ones(const ImportAt& import, const ir::SampleSet& set, size_t own_dims);
 
 }  // namespace tensormill::frontend::onnx

@@ -1,0 +1,53 @@
+/// Which dims of a model stay free, and the options that import it at extents of them.
+/// Thread-safety: values and pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/shared_rooms.h"
+#include "runtime/base/shape_buckets.h"
+
+namespace tensormill::frontend::onnx {
+
+/// Which dim of which input is free, under which name.
+class Signature {
+public:
+  /// `rooms`: how many there are for what nothing bounds, as the last free dims. Throws
+  /// Error(kInvalidArgument) for a bucket of no dim.
+  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets, size_t rooms);
+
+  std::vector<std::string> free_dims;
+  std::map<std::string, DimShape> shapes;      ///< of inputs with free dims
+  size_t first_room = 0;                       ///< of the free dims, whose last ones are rooms
+  std::map<std::string, std::string> assumed;  ///< free dims that nobody asked for, and an input of each
+  bool has_room() const { return first_room < free_dims.size(); }
+  bool is_room(size_t dim) const { return dim >= first_room; }
+
+private:
+  void learn_names(const SignatureValue& input, const ImportOptions& options);
+  std::string free_name(const SignatureValue& input, const DimShape* given, size_t d,
+                        const ShapeBuckets& buckets);
+  std::string made_name(const std::string& input, size_t d) const;
+  void add_input(const SignatureValue& input, const ImportOptions& options, const ShapeBuckets& buckets);
+
+  std::map<std::string, std::string> renamed_;
+  std::set<std::string> fixed_;
+  std::set<std::string> own_names_;  ///< the model's
+};
+
+/// `options` with the free dims bound to `dims`.
+ImportOptions bound(const ImportOptions& options, const Signature& signature, const SharedRooms& rooms,
+                    const std::vector<int64_t>& dims);
+
+/// The rooms that numbers of the model share, at the extents of its other free dims at which it is imported
+/// first.
+SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, const ModelFacts& facts,
+                     ShapeBuckets buckets, const ir::OpRegistry& ops);
+
+}  // namespace tensormill::frontend::onnx

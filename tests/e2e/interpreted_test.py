@@ -1,0 +1,212 @@
+"""Shapes that a package has no kernels for are interpreted: from the command line and through the server."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import mill
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import onnx.parser
+import serving
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+# No formula says how many rows there are.
+REST = """rest (float[N] x) => (float[R, N] y) <int64[1] seven = {7}, int64[1] one = {1}, float[1] half = {0.5}> {
+  n = Shape(x)
+  square = Mul(n, n)
+  less = Mod(square, seven)
+  rows = Add(less, one)
+  shape = Concat<axis = 0>(rows, n)
+  wide = Expand(x, shape)
+  y = Mul(wide, half)
+}"""
+
+
+def rest(x):
+    return np.tile(x / 2, (len(x)**2 % 7 + 1, 1))
+
+
+# A generic plan takes N from 12 on.
+ENDS = """ends (float[N, M] x) => (float[R, M] y)
+  <int64[1] a = {-12}, int64[1] b = {-8}, int64[1] zero = {0}, int64[1] two = {2}> {
+  r = Relu(x)
+  s = Slice(r, a, b, zero, two)
+  y = Concat<axis = 0>(r, s)
+}"""
+
+
+def ends(x):
+    r = np.maximum(x, 0)
+    return np.concatenate([r, r[-12:-8:2]])
+
+
+# Two inputs, which come one after the other; nothing bounds the loop, whose results are stacked.
+TWO = """two (float[N] x, float[N, M] y, int64 trips, bool go) => (float[R, M] z, float[T, M] all)
+  <int64[1] seven = {7}, int64[1] one = {1}> {
+  n = Shape(x)
+  square = Mul(n, n)
+  less = Mod(square, seven)
+  rows = Add(less, one)
+  column = Unsqueeze(x, one)
+  sum = Add(column, y)
+  total = ReduceSum<keepdims = 1>(sum)
+  m = Shape<start = 1>(y)
+  shape = Concat<axis = 0>(rows, m)
+  z = Expand(total, shape)
+  start = ReduceMax<axes = [0], keepdims = 0>(sum)
+  last, all = Loop(trips, go, start) <body = turn (int64 i, bool c, float[M] v) => (bool d, float[M] w, float[M] kept) {
+    d = Identity(c)
+    w = Add(v, v)
+    kept = Identity(v)
+  }>
+}"""
+
+
+def two(x, y, trips):
+    sums = x[:, None] + y
+    z = np.full((len(x)**2 % 7 + 1, y.shape[1]), sums.sum(dtype=np.float64), np.float32)
+    return z, sums.max(0)[None] * 2.0**np.arange(trips)[:, None]
+
+
+def write(folder, text):
+    path = Path(folder) / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    return path
+
+
+def floats(*shape):
+    return np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
+
+
+class Interpreted(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def run_on(self, inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def refused(self, *options):
+        done = mill.run_program("run", self.package, *options)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        return done.stderr
+
+    def test_no_plan_for_all_shapes(self):
+        done = mill.run_program("compile", write(self.folder, REST), "-o", self.package)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("shapes without a plan are interpreted, which is slow", done.stderr)
+        for extent in (1, 2, 3, 4, 5, 8, 100, 1001, 0):
+            with self.subTest(extent=extent):
+                x = floats(extent)
+                np.testing.assert_array_equal(self.run_on({"x": x})["y"], rest(x))
+        self.assertIn("float32 [5,5], expected float32 [N]", self.refused("--input-shapes", "x:[5,5]"))
+
+    def test_shapes_beside_the_generic_plan(self):
+        mill.check_program(self, "compile", write(self.folder, ENDS), "-o", self.package)
+        for shape in ((20, 4), (12, 0), (11, 1), (9, 3), (8, 3), (1, 1), (0, 4), (13, 5)):
+            with self.subTest(shape=shape):
+                x = floats(*shape)
+                np.testing.assert_array_equal(self.run_on({"x": x})["y"], ends(x))
+
+    def test_several_inputs_and_a_loop_without_bound(self):
+        done = mill.run_program("compile", write(self.folder, TWO), "-o", self.package)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for n, m, trips in ((3, 4, 2), (8, 1, 0), (5, 7, 100), (1, 3, 1000)):
+            with self.subTest(n=n, m=m, trips=trips):
+                x, y = floats(n), floats(n, m) * np.float32(2**-20)
+                actual = self.run_on({"y": y, "x": x, "trips": np.int64(trips), "go": np.bool_(True)})
+                with np.errstate(over="ignore"):
+                    z, stacked = (value.astype(np.float32) for value in two(x, y, trips))
+                np.testing.assert_allclose(actual["z"], z, rtol=1e-5)
+                np.testing.assert_allclose(actual["all"], stacked, rtol=1e-6)
+
+    def test_what_the_model_does_not_take_is_named(self):
+        mill.check_program(self, "compile", write(self.folder, TWO), "-o", self.package)
+        feed = self.folder / "in.npz"
+        np.savez(feed, x=floats(4), y=floats(5, 2), trips=np.int64(1), go=np.bool_(True))
+        self.assertIn('input "y" has 5 for "N", an input before it 4', self.refused("-i", feed))
+
+    def test_weights_in_a_file_beside_the_model(self):
+        made = onnx.parser.parse_model(HEADER + REST.replace("float[1] half = {0.5}", "float[1] half"))
+        weight = onnx.numpy_helper.from_array(np.full(1, 0.5, np.float32), "half")
+        made.graph.initializer.append(weight)
+        path = self.folder / "model.onnx"
+        onnx.external_data_helper.convert_model_to_external_data(made, location="weights.bin", size_threshold=0)
+        onnx.save(made, str(path))
+        self.assertTrue((self.folder / "weights.bin").exists())
+        mill.run_program("compile", path, "-o", self.package)
+        for name in ("model.onnx", "weights.bin"):
+            (self.folder / name).unlink()
+        x = floats(5)
+        np.testing.assert_array_equal(self.run_on({"x": x})["y"], rest(x))
+
+    def test_random_constants_are_the_packages(self):
+        text = REST.replace("float[1] half = {0.5}", "float[1] zero = {0}").replace(
+            "y = Mul(wide, half)", "noise = RandomNormal<shape = [1]>()\n  y = Add(wide, noise)")
+        mill.run_program("compile", write(self.folder, text), "--shape-buckets", "N=3", "-o", self.package)
+        noise = {extent: self.run_on({"x": np.zeros(extent, np.float32)})["y"][0, 0] for extent in (3, 4, 5)}
+        self.assertEqual(len(set(noise.values())), 1, noise)
+
+    def test_a_package_with_all_its_plans_holds_no_model(self):
+        text = "net (float[N] x) => (float[N] y) { y = Relu(x) }"
+        done = mill.run_program("compile", write(self.folder, text), "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertLess(json.loads(mill.check_program(self, "show", self.package, "--json"))["weight_bytes"], 100)
+
+
+class InterpretedBehindHttp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        cls.packages = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("rest", REST), ("ends", ENDS)):
+                assert cls.server.upload(name, write(folder, text).read_bytes()).status == 201
+                cls.packages[name] = cls.server.compile(name, {})
+                answer = cls.server.deploy(name, cls.packages[name], version="1")
+                assert answer.status == 201, answer.body
+
+    def check(self, answer, expected):
+        self.assertEqual(answer.status, 200, answer.body)
+        np.testing.assert_array_equal(serving.from_npz(answer.body)["y"], expected)
+
+    def test_deployments(self):
+        for extent in (2, 5, 12):
+            x = floats(extent)
+            self.check(self.server.infer("rest", {"x": x}), rest(x))
+        for shape in ((20, 4), (11, 1), (0, 4), (12, 3)):
+            x = floats(*shape)
+            self.check(self.server.infer("ends", {"x": x}), ends(x))
+
+    def test_packages(self):
+        x = floats(11, 3)
+        self.check(self.server.run(self.packages["ends"], {"x": x}), ends(x))
+
+    def test_kserve(self):
+        x = floats(4)
+        tensor = {"name": "x", "datatype": "FP32", "shape": [4], "data": x.tolist()}
+        answer = self.server.send_json("POST", "/v2/models/rest/infer", {"inputs": [tensor]})
+        self.assertEqual(answer.status, 200, answer.body)
+        output = answer.json()["outputs"][0]
+        self.assertEqual(output["shape"], [3, 4])
+        np.testing.assert_array_equal(np.float32(output["data"]).reshape(3, 4), rest(x))
+
+    def test_errors(self):
+        for inputs in ({"x": floats(3, 3)}, {"x": np.zeros(5, np.int64)}, {"z": floats(5)}, {}):
+            for answer in (self.server.infer("rest", inputs), self.server.run(self.packages["rest"], inputs)):
+                self.assertEqual(answer.status, 422, answer.body)
+                self.assertEqual(answer.json()["code"], "invalid_tensor")
+        x = floats(9)
+        self.check(self.server.infer("rest", {"x": x}), rest(x))
+
+
+if __name__ == "__main__":
+    unittest.main()
