@@ -12,6 +12,8 @@
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/build_kernel.h"
 #include "compiler/driver/generic.h"
+#include "compiler/driver/phase_timer.h"
+#include "compiler/driver/probe.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/printer.h"
 #include "compiler/package/writer.h"
@@ -27,38 +29,7 @@ namespace tensormill::driver {
 
 namespace {
 
-/// The reference of a kernel past these takes minutes and several times the tensors' memory.
-constexpr int64_t kSampleBytes = int64_t{1} << 29;
-constexpr int64_t kSampleFlops = int64_t{1} << 36;
-
-bool is_within_sample_budget(const plan::Kernel& kernel) {
-  int64_t bytes = 0;
-  for (const std::vector<ir::ValueId>* values : {&kernel.region->inputs(), &kernel.region->outputs()}) {
-    for (ir::ValueId id : *values) {
-      const ir::ValueType& type = kernel.region->value(id).type;
-      // A tensor has 2^40 bytes at most and a kernel few of them: the sum does not wrap.
-      bytes += num_bytes(type.shape, type.dtype);
-    }
-  }
-  return bytes <= kSampleBytes && kernel.flops <= kSampleFlops;
-}
-
 constexpr std::string_view kVersion = "0.1.0";
-
-class PhaseTimer {
-public:
-  PhaseTimer(std::vector<PhaseTime>& times, std::string phase)
-      : times_(times), phase_(std::move(phase)), start_(std::chrono::steady_clock::now()) {}
-  ~PhaseTimer() {
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
-    times_.push_back({phase_, elapsed.count()});
-  }
-
-private:
-  std::vector<PhaseTime>& times_;
-  std::string phase_;
-  std::chrono::steady_clock::time_point start_;
-};
 
 /// What compiling one kernel leaves.
 struct CompiledKernel {
@@ -317,47 +288,74 @@ private:
     return plan;
   }
 
-  package::KeptModel kept_model(plan::SharedParams& params) const {
-    package::KeptModel kept{{}, variants_.model->options};
+  void keep_model(package::PlanSet& set) {
+    set.model = package::KeptModel{{}, variants_.model->options};
     for (const auto& [name, bytes] : variants_.model->files)
-      kept.files.push_back({name, params.place(bytes), bytes.num_elements()});
-    return kept;
+      set.model->files.push_back({name, params_.place(bytes), bytes.num_elements()});
   }
 
   package::PlanSet plan_all() {
     package::PlanSet set;
     set.free_dims = variants_.free_dims;
-    plan::SharedParams params;
     for (size_t i = 0; i < shaped_.size(); ++i) {
       const ir::ShapedGraph& variant = *imported_[i];
       set.variants.push_back(
-          {variant.dims, plan_of(shaped_[i], variant.graph, set.is_dynamic() ? &params : nullptr)});
+          {variant.dims, plan_of(shaped_[i], variant.graph, set.is_dynamic() ? &params_ : nullptr)});
     }
     if (!set.is_dynamic()) return set;
     set.input_shapes = variants_.input_shapes;
-    std::vector<package::ExecPlan*> plans;
     std::vector<package::GenericPlan> generics;
     for (size_t i = 0; generic_ && i < generic_->models.size(); ++i) {
       plan::GenericModel& model = generic_->models[i];
       generics.push_back(model.plan);
-      params.merge({std::move(model.plan.plan), std::move(model.params)}, generics.back().plan);
+      params_.merge({std::move(model.plan.plan), std::move(model.params)}, generics.back().plan);
     }
     for (size_t i = generics.size(); i-- > 1;)
       set.special.insert(set.special.begin(), std::move(generics[i]));
     if (!generics.empty()) set.generic = std::move(generics.front());
-    if (set.generic) plans.push_back(&set.generic->plan);
-    for (package::GenericPlan& special : set.special) plans.push_back(&special.plan);
-    for (package::PlanVariant& variant : set.variants) plans.push_back(&variant.plan);
-    if (variants_.model && !(generic_ && generic_->is_complete)) set.model = kept_model(params);
-    result_.params_bytes = params.finish(plans);
-    result_.params = params.take_segments();
+    if (variants_.model && !(generic_ && generic_->is_complete)) keep_model(set);
     return set;
   }
 
   void finish() {
     report("plan", 0, 1);
     const PhaseTimer timer(result_.times, "plan");
-    const package::PlanSet set = plan_all();
+    package::PlanSet set = plan_all();
+    const package::Metadata begun = metadata_;
+    write(set);
+    if (!generic_ || options_.verify == VerifyMode::kNone || !options_.host_runs_target) return;
+    if (!check_probes(set)) return;
+    metadata_ = begun;
+    write(set);
+  }
+
+  /// Whether the set is another one now: it keeps the model, and no shapes of which a plan computes something
+  /// else.
+  bool check_probes(package::PlanSet& set) {
+    const auto loaded = package::LoadedPackage::load(package::open_written(
+        {result_.metadata_json, result_.plan_json, result_.code, &result_.params, result_.params_bytes}));
+    const Probed probed = run_probes(loaded, variants_);
+    const package::PlanSet& plans = loaded->package().plans();
+    for (const RaisedMinimum& raised : probed.raised) {
+      const bool is_special = raised.plan != &*plans.generic;
+      package::GenericPlan& own =
+          is_special ? set.special[static_cast<size_t>(raised.plan - plans.special.data())] : *set.generic;
+      own.minimums[raised.dim] = std::max(own.minimums[raised.dim], raised.least);
+    }
+    const bool keeps = !probed.is_complete && variants_.model && !set.model;
+    if (keeps) keep_model(set);
+    return keeps || !probed.raised.empty();
+  }
+
+  void write(package::PlanSet& set) {
+    if (set.is_dynamic()) {
+      std::vector<package::ExecPlan*> plans;
+      if (set.generic) plans.push_back(&set.generic->plan);
+      for (package::GenericPlan& special : set.special) plans.push_back(&special.plan);
+      for (package::PlanVariant& variant : set.variants) plans.push_back(&variant.plan);
+      result_.params_bytes = params_.finish(plans);
+      result_.params = params_.segments();
+    }
     result_.plan_json = package::plan_set_to_json(set);
     // What the compiler writes is read as a stranger's package is.
     package::plan_set_from_json(result_.plan_json);
@@ -458,6 +456,7 @@ private:
   std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
   std::vector<CompiledKernel> compiled_;
   std::optional<CompiledGeneric> generic_;
+  plan::SharedParams params_;  ///< of a package with free dims
   package::Metadata metadata_;
   CompileResult result_;
 };

@@ -109,6 +109,7 @@ Points points_of(const ir::SampleSet& set) {
   Points points{{}, {}, set.checks, set.multiples, set.dependents, {}, set.goes_first, {}};
   for (const ir::ShapedGraph& sample : set.samples) points.samples.push_back(&sample);
   for (const ir::ShapedGraph& small : set.small) points.small.push_back(&small);
+  points.minimums = set.minimums;
   points.maximums = set.maximums;
   return points;
 }
@@ -176,6 +177,7 @@ std::set<std::vector<int64_t>> check_outputs_of(const Points& points,
   for (const size_t d : may_be_empty) {
     if (minimums[d] == 1) minimums[d] = 0;
   }
+  for (size_t d = 0; d < points.minimums.size(); ++d) minimums[d] = std::max(minimums[d], points.minimums[d]);
   plan.minimums = std::move(minimums);
   return refused;
 }

@@ -19,6 +19,7 @@ struct Points {
   std::vector<ir::DependentDim> spread;  ///< may also be 1; they are no dependents here
   bool goes_first = false;
   std::vector<const ir::SampleSet*> elsewhere;  ///< whose shapes other plans serve
+  std::vector<int64_t> minimums = {};           ///< of the dims, 0 where that is not known; or none at all
   std::vector<int64_t> maximums = {};           ///< of the dims, 0 where there is none; or none at all
 };
 

@@ -13,6 +13,10 @@ namespace tensormill::driver {
 
 namespace {
 
+/// The reference of a kernel past these takes minutes and several times the tensors' memory.
+constexpr int64_t kSampleBytes = int64_t{1} << 29;
+constexpr int64_t kSampleFlops = int64_t{1} << 36;
+
 int32_t launch_serially(const tm_call* call, tm_task task, void* closure, int64_t tasks) {
   for (int64_t i = 0; i < tasks; ++i) {
     const int32_t code = task(call, closure, i, 0);
@@ -326,6 +330,18 @@ void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::Kern
   // What is refused says nothing about values.
   if (!check(make_reference(kernel, constants, compares)))
     check(make_accepted_reference(kernel, constants, compares));
+}
+
+bool is_within_sample_budget(const plan::Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const std::vector<ir::ValueId>* values : {&kernel.region->inputs(), &kernel.region->outputs()}) {
+    for (ir::ValueId id : *values) {
+      const ir::ValueType& type = kernel.region->value(id).type;
+      // A tensor has 2^40 bytes at most and a kernel few of them: the sum does not wrap.
+      bytes += num_bytes(type.shape, type.dtype);
+    }
+  }
+  return bytes <= kSampleBytes && kernel.flops <= kSampleFlops;
 }
 
 }  // namespace tensormill::driver

@@ -38,6 +38,9 @@ int32_t run_kernel(tm_kernel entry, const std::vector<void*>& buffers, const pla
 void check_outputs(const plan::Kernel& kernel, const KernelReference& reference, int32_t code,
                    const std::vector<Tensor>& outputs);
 
+/// Whether a reference is there in good time.
+bool is_within_sample_budget(const plan::Kernel& kernel);
+
 /// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares the outputs'
 /// elements, all or those of some parts, with the reference (where that refuses the data, of smaller
 /// integers, too): within kernel.tolerance of the largest magnitude, and a few times what the reference

@@ -118,12 +118,16 @@ Json dependents_json(const std::vector<DependentDim>& dependents) {
 }
 
 Json set_json(const SampleSet& set) {
+  Json probes = Json::array();
+  for (const Probe& probe : set.probes) probes.push_back({{"dim", probe.dim}, {"dims", probe.graph.dims}});
   return {{"samples", dims_of(set.samples)},
           {"small", dims_of(set.small)},
           {"alone", dims_of(set.alone)},
           {"checks", checks_json(set.checks)},
           {"multiples", set.multiples},
+          {"minimums", set.minimums},
           {"maximums", set.maximums},
+          {"probes", std::move(probes)},
           {"dependents", dependents_json(set.dependents)},
           {"spread", dependents_json(set.spread)},
           {"spread_samples", dims_of(set.spread_samples)},
@@ -169,7 +173,11 @@ public:
     set.spread_samples = take(json.at("spread_samples"));
     set.checks = checks_from(json.at("checks"));
     json.at("multiples").get_to(set.multiples);
+    json.at("minimums").get_to(set.minimums);
     json.at("maximums").get_to(set.maximums);
+    for (const Json& probe : json.at("probes"))
+      set.probes.push_back(
+          {probe.at("dim").get<size_t>(), {probe.at("dims").get<std::vector<int64_t>>(), next()}});
     set.dependents = dependents_from(json.at("dependents"));
     set.spread = dependents_from(json.at("spread"));
     set.spread_checks = checks_from(json.at("spread_checks"));
@@ -226,6 +234,7 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     add(set.small);
     add(set.alone);
     add(set.spread_samples);
+    for (const Probe& probe : set.probes) graphs.push_back(&probe.graph.graph);
   };
   add(variants.graphs);
   add_set(variants);

@@ -36,14 +36,23 @@ std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vecto
 /// The dim that the formula is, if it is one.
 std::optional<size_t> same_dim(const DimFormula& formula);
 
+/// The model where the other dims are few and one is no larger than in the samples: what a plan computes is
+/// compared with it.
+struct Probe {
+  size_t dim = 0;
+  ShapedGraph graph;
+};
+
 /// What a generic plan is made from.
 struct SampleSet {
   std::vector<ShapedGraph> samples;  ///< what the generic plan generalizes
   std::vector<ShapedGraph> small;  ///< of the samples' form, below them: samples too, where extents end there
   /// Below the samples, and of other forms: of small models of one free dim, whose plan may leave them out.
   std::vector<ShapedGraph> alone;
+  std::vector<Probe> probes;       ///< by dim, the extents of each from that of the first sample down
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
+  std::vector<int64_t> minimums;   ///< the least that each may be, whatever the others are, 0 where that is not known
   std::vector<int64_t> maximums;   ///< the largest that each may be, 0 where there is none; or none at all
   std::vector<DependentDim> dependents;
   /// Those of them that may also be 1, as a row of an operand that stands for all rows of another one; what

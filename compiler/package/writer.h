@@ -2,12 +2,14 @@
 /// mod.params starts at a page boundary. Thread-safety: each call is its own.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/plan/plan_builder.h"
 #include "runtime/package/metadata.h"
+#include "runtime/package/package_reader.h"
 
 namespace tensormill::package {
 
@@ -25,6 +27,8 @@ struct ArchiveMembers {
   const std::vector<plan::ParamSegment>* params = nullptr;
   int64_t params_bytes = 0;
 };
+/// The package as a reader of the members has it; their bytes are copied. Throws Error(kInvalidPackage).
+std::shared_ptr<const Package> open_written(const ArchiveMembers& members);
 /// Writes PACKAGE.tar through a temporary file beside it, so that a reader sees all or nothing.
 void write_archive(const std::string& path, const ArchiveMembers& members);
 

@@ -45,7 +45,7 @@ public:
   void merge(BuiltPlan built, package::ExecPlan& plan);
   /// Sets the size of mod.params in the plans that were merged; they are all of them.
   int64_t finish(const std::vector<package::ExecPlan*>& plans) const;
-  std::vector<ParamSegment> take_segments() { return std::move(segments_); }
+  const std::vector<ParamSegment>& segments() const { return segments_; }
 
 private:
   std::map<std::pair<const void*, size_t>, int64_t> by_address_;

@@ -43,6 +43,7 @@ public:
   const Digest& source_digest() const;                ///< of the model
   bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
   bool takes_meant_alone() const { return form_.takes_meant_alone; }
+  bool takes_all_branches() const { return form_.takes_all_branches; }
   bool stacks_elements() const { return form_.stacks_elements; }
   /// Whether there are rooms (ImportForm::rooms): that of the first number.
   std::optional<int64_t> room() const;

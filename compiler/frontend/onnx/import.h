@@ -76,6 +76,8 @@ struct ImportForm {
   bool is_sample = false;
   /// Where a node takes a range of extents, only the one that is most often meant is right.
   bool takes_meant_alone = false;
+  /// A branch that does not take the shapes is an error, though data may decide for the other one.
+  bool takes_all_branches = false;
   /// Also where their number is known, the elements along an axis are one tensor when they become a sequence.
   bool stacks_elements = false;
   /// By input, the axes whose extents are free dims.

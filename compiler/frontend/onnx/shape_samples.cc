@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -29,6 +30,7 @@ public:
     raise_base();
     variants_.multiples = steps_;
     variants_.dependents = dependents_;
+    add_minimums();
     add_maximums();
     add(base_);
     for (size_t d = 0; d < base_.size(); ++d) {
@@ -43,6 +45,7 @@ public:
       if (dims.size() > 1 || count == 3) add(settled(dims));
     }
     add_checks();
+    add_probes();
   }
 
 private:
@@ -90,6 +93,33 @@ private:
       (form_at(dim, middle).values.empty() ? high : low) = middle;
     }
     return low;
+  }
+
+  /// Of dims below which a node takes no extent of its own, whatever the others are.
+  void add_minimums() {
+    for (size_t d = 0; d < base_.size(); ++d) variants_.minimums.push_back(is_dependent(d) ? 0 : minimum(d));
+  }
+
+  int64_t minimum(size_t dim) {
+    Dims dims = base_;
+    const auto takes = [&](int64_t count) {
+      dims[dim] = count * steps_[dim];
+      return import_(settled(dims)).has_value();
+    };
+    int64_t refused = 1, taken = base_[dim] / steps_[dim];
+    if (taken <= 1 || takes(refused)) return 0;
+    while (taken - refused > 1) {
+      const int64_t middle = refused + (taken - refused) / 2;
+      (takes(middle) ? taken : refused) = middle;
+    }
+    for (const int64_t few : {1, 2, 3, 5}) {
+      for (size_t other = 0; other < dims.size(); ++other)
+        dims[other] = is_dependent(other) ? dims[other] : few * steps_[other];
+      for (const int64_t count : {refused, (refused + 1) / 2, int64_t{1}}) {
+        if (takes(count)) return 0;
+      }
+    }
+    return taken * steps_[dim];
   }
 
   /// Of dims that end where a node has no extent of its own left, whatever the others are.
@@ -295,6 +325,30 @@ private:
     }
     for (const int64_t count : {int64_t{1}, kApart, int64_t{50}, int64_t{97}}) add_check(apart(count));
     for (size_t set = kScattered; set < 4 * kScattered && base_.size() > 1; ++set) add_check(scattered(set));
+  }
+
+  /// Where the other dims are few, so that there is time to compute the model's values.
+  void add_probes() {
+    constexpr size_t kFewDims = 4;
+    constexpr int64_t kFew = 3, kParts = 8;
+    for (size_t d = 0; d < base_.size() && base_.size() <= kFewDims; ++d) {
+      if (is_dependent(d)) continue;
+      Dims few = base_;
+      for (size_t other = 0; other < base_.size(); ++other)
+        few[other] = other == d ? base_[d] : std::min(base_[other], kFew * steps_[other]);
+      few = settled(few);
+      if (!import_(few)) few = base_;
+      const int64_t most = base_[d] / steps_[d];
+      std::set<int64_t, std::greater<>> counts = {1, 2, 3, 5, 9, most};
+      for (int64_t part = 1; part < kParts; ++part) counts.insert(most * part / kParts);
+      for (const int64_t count : counts) {
+        if (count < 1 || count > most) continue;
+        few[d] = count * steps_[d];
+        const Dims dims = settled(few);
+        if (std::optional<ir::Graph> graph = import_(dims))
+          variants_.probes.push_back({d, {dims, std::move(*graph)}});
+      }
+    }
   }
 
   /// Below the samples, between the extents that are checked, two neighbours between which the start of a

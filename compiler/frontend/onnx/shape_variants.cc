@@ -108,7 +108,7 @@ public:
     if (are_alike(variants.samples)) {
       SpecialSets special = sets_of_ones(importer(), variants, signature_.first_room);
       variants.special = std::move(special.sets);
-      variants.leaves_out = special.leaves_out;
+      variants.leaves_out = variants.leaves_out || special.leaves_out;
       add_spread_dims(importer(), variants);
     }
     for (const ir::DependentDim& each : variants.dependents) {
@@ -147,13 +147,22 @@ private:
 
   void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
     take_set(anchor, variants);
-    if (are_alike(variants.samples) || read_facts(source_).ops.count("SplitToSequence") == 0) return;
+    const std::map<std::string, int64_t> ops = read_facts(source_).ops;
+    // Branches of which each takes extents of its own.
+    if (ops.count("If") != 0) take_alike(anchor, takes_all_branches_, variants);
     // Lists of the elements along a free axis differ in length.
-    ir::SampleSet stacked;
-    stacks_elements_ = true;
-    take_set(anchor, stacked);
-    stacks_elements_ = are_alike(stacked.samples);
-    if (stacks_elements_) static_cast<ir::SampleSet&>(variants) = std::move(stacked);
+    if (ops.count("SplitToSequence") != 0) take_alike(anchor, stacks_elements_, variants);
+    variants.leaves_out = takes_all_branches_;
+  }
+
+  /// Where samples are not alike, others in their place that are with the form set.
+  void take_alike(const std::vector<int64_t>& anchor, bool& form, ir::SampleSet& samples) {
+    if (are_alike(samples.samples)) return;
+    ir::SampleSet others;
+    form = true;
+    take_set(anchor, others);
+    form = are_alike(others.samples);
+    if (form) samples = std::move(others);
   }
 
   void take_set(const std::vector<int64_t>& anchor, ir::SampleSet& set) {
@@ -180,6 +189,7 @@ private:
       ImportOptions sample = bound(options_, signature_, rooms_, dims);
       sample.form.is_sample = true;
       sample.form.takes_meant_alone = meant_alone;
+      sample.form.takes_all_branches = takes_all_branches_;
       sample.form.stacks_elements = stacks_elements_;
       ir::Graph graph = import_model(source_, sample, ops_, stop);
       is_supported_ = true;
@@ -272,6 +282,7 @@ private:
   std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
   const bool is_room_given_;                   ///< by the user, or there is none
   bool is_supported_ = false;                  ///< some shape was imported
+  bool takes_all_branches_ = false;            ///< ImportForm::takes_all_branches, of samples
   bool stacks_elements_ = false;               ///< ImportForm::stacks_elements
 };
 

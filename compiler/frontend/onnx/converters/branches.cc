@@ -166,7 +166,7 @@ Branch branch(StructureContext& context, const char* name, V condition) {
     return {std::nullopt, fails.reason};
   } catch (const Error& error) {
     // Exporters keep branches for other shapes than those that the model is compiled for.
-    if (error.code() != ErrorCode::kInvalidModel) throw;
+    if (error.code() != ErrorCode::kInvalidModel || context.node.takes_all_branches()) throw;
     context.builder.leave_dead_nodes();
     // A sample's own extents are none of the plan's.
     return {std::nullopt, context.node.is_sample() ? "it does not take the shapes" : error.message()};
