@@ -177,7 +177,7 @@ private:
     if (verifies(kernel)) {
       const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
       verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(index),
-                    options_.verify == VerifyMode::kFull ? Compares::kAll : Compares::kParts);
+                    compares_of(options_.verify));
     }
   }
 

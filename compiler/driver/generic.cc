@@ -1,6 +1,7 @@
 #include "compiler/driver/generic.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -38,12 +39,14 @@ ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
 
 class GenericVerifier {
 public:
-  GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies)
-      : compiled_(compiled), verifies_(verifies) {}
+  GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies,
+                  Compares compares)
+      : compiled_(compiled), verifies_(verifies), compares_(compares) {}
 
-  /// `sample`: which one `graph` is of.
+  /// `sample`: which one `graph` is of. Of a kernel more than `most_flops` are left out.
   void run(const plan::GenericModel& model, const ir::Graph& graph,
-           const std::vector<plan::HiddenConstant>& hidden, size_t sample, const std::vector<int64_t>& dims) {
+           const std::vector<plan::HiddenConstant>& hidden, size_t sample, const std::vector<int64_t>& dims,
+           int64_t most_flops = std::numeric_limits<int64_t>::max()) {
     load();
     std::map<ir::ValueId, const Tensor*> constants;
     const size_t own_inputs = graph.inputs().size() - hidden.size();
@@ -58,7 +61,7 @@ public:
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) check(model, plan, group, graph, constants);
+      if (seen.insert(what).second) check(model, plan, group, graph, constants, most_flops);
     }
   }
 
@@ -73,10 +76,11 @@ private:
   }
 
   void check(const plan::GenericModel& model, const package::ExecPlan& plan, const plan::GenericGroup& group,
-             const ir::Graph& graph, const std::map<ir::ValueId, const Tensor*>& hidden) const {
+             const ir::Graph& graph, const std::map<ir::ValueId, const Tensor*>& hidden,
+             int64_t most_flops) const {
     std::vector<ir::ValueId> inputs;
     const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
-    if (!verifies_(kernel)) return;
+    if (!verifies_(kernel) || kernel.flops > most_flops) return;
     std::vector<const Tensor*> constants;
     for (const ir::ValueId input : inputs) {
       const std::optional<Tensor>& constant = graph.value(input).constant;
@@ -87,8 +91,8 @@ private:
     plan::Kernel named = kernel;
     named.symbol = plan.steps[group.first_step].function;
     // What is refused says nothing about values.
-    if (!compare(model, plan, group, named, make_reference(kernel, constants)))
-      compare(model, plan, group, named, make_accepted_reference(kernel, constants));
+    if (!compare(model, plan, group, named, make_reference(kernel, constants, compares_)))
+      compare(model, plan, group, named, make_accepted_reference(kernel, constants, compares_));
   }
 
   /// Whether values were compared.
@@ -102,7 +106,9 @@ private:
       std::vector<void*> buffers;
       for (const int32_t arg : plan.steps[step].args) {
         const package::Buffer& buffer = plan.buffers[static_cast<size_t>(arg)];
-        const auto found = tensors.try_emplace(arg, Tensor::zeros(buffer.dtype, buffer.shape)).first;
+        auto found = tensors.find(arg);
+        if (found == tensors.end())
+          found = tensors.emplace(arg, Tensor::zeros(buffer.dtype, buffer.shape)).first;
         buffers.push_back(found->second.data());
       }
       code = run_kernel(entries_[model.step_kernels[step].value()], buffers, {}, plan.steps[step].dims);
@@ -110,7 +116,8 @@ private:
     std::vector<Tensor> outputs;
     for (const int32_t output : group.outputs) {
       const package::Buffer& buffer = plan.buffers[static_cast<size_t>(output)];
-      outputs.push_back(tensors.try_emplace(output, Tensor::zeros(buffer.dtype, buffer.shape)).first->second);
+      const auto found = tensors.find(output);
+      outputs.push_back(found != tensors.end() ? found->second : Tensor::zeros(buffer.dtype, buffer.shape));
     }
     check_outputs(kernel, reference, code, outputs);
     return reference.refusal.empty() && code == TM_OK;
@@ -118,6 +125,7 @@ private:
 
   const CompiledGeneric& compiled_;
   const std::function<bool(const plan::Kernel&)>& verifies_;
+  const Compares compares_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
 };
@@ -246,7 +254,7 @@ class GenericCompiler {
 public:
   GenericCompiler(const CompileOptions& options, const codegen::Backend& backend,
                   const std::function<bool(const plan::Kernel&)>& verifies)
-      : options_(options), backend_(backend), verifier_(compiled_, verifies) {}
+      : options_(options), backend_(backend), verifier_(compiled_, verifies, compares_of(options.verify)) {}
 
   /// Before any other plan: those that go first, whose shapes are none of the others'.
   void add_first(const ir::SampleSet& set) {
@@ -377,9 +385,12 @@ private:
     const size_t count = generalized.samples.size();
     verifier_.run(generalized.model, generalized.first, generalized.hidden, 0,
                   generalized.samples.front()->dims);
+    // Whole plans are compared at small shapes as well (probe.h).
+    constexpr int64_t kFewFlops = int64_t{1} << 27;
     if (count > 1)
       verifier_.run(generalized.model, generalized.last, generalized.hidden, count - 1,
-                    generalized.samples.back()->dims);
+                    generalized.samples.back()->dims,
+                    options_.verify == VerifyMode::kFull ? std::numeric_limits<int64_t>::max() : kFewFlops);
   }
 
   const CompileOptions& options_;

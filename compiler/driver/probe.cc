@@ -114,7 +114,8 @@ void run_dim(Prober& prober, const std::vector<const ir::Probe*>& probes, Probed
 
 }  // namespace
 
-Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package, const ir::Variants& variants) {
+Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
+                  const ir::Variants& variants) {
   Probed probed;
   if (!package::room_dims(package->package().plans()).empty()) return probed;
   Prober prober(package);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/driver/compared_parts.h"
+#include "compiler/driver/compile.h"
 #include "compiler/driver/seeded.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/plan/plan_builder.h"
@@ -15,6 +16,9 @@ namespace tensormill::driver {
 
 /// Whether all elements of outputs are compared, or of large ones those that parts_to_compare names.
 enum class Compares : uint8_t { kAll, kParts };
+inline Compares compares_of(VerifyMode mode) {
+  return mode == VerifyMode::kFull ? Compares::kAll : Compares::kParts;
+}
 
 /// What the reference makes of a kernel's inputs: seeded ones or, where given, the model's own constants.
 struct KernelReference {

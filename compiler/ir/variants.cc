@@ -259,8 +259,8 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   }
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"generic", set_json(variants)},
-              {"special", std::move(special)},
-              {"leaves_out", variants.leaves_out},      {"model", std::move(model)}}
+              {"special", std::move(special)},      {"leaves_out", variants.leaves_out},
+              {"model", std::move(model)}}
       .dump();
 }
 

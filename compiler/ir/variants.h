@@ -52,8 +52,9 @@ struct SampleSet {
   std::vector<Probe> probes;       ///< by dim, the extents of each from that of the first sample down
   std::vector<ShapeCheck> checks;  ///< what the generic plan must give
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of, when there are samples
-  std::vector<int64_t> minimums;   ///< the least that each may be, whatever the others are, 0 where that is not known
-  std::vector<int64_t> maximums;   ///< the largest that each may be, 0 where there is none; or none at all
+  std::vector<int64_t>
+      minimums;  ///< the least that each may be, whatever the others are, 0 where that is not known
+  std::vector<int64_t> maximums;  ///< the largest that each may be, 0 where there is none; or none at all
   std::vector<DependentDim> dependents;
   /// Those of them that may also be 1, as a row of an operand that stands for all rows of another one; what
   /// the model is there: all of them 1 in the first samples, which lie as the set's own do.

@@ -84,8 +84,8 @@ std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
     const std::shared_ptr<void> copy = allocate_aligned(size);
     auto* at = static_cast<char*>(copy.get());
     write([&at](std::string_view bytes) { at = std::copy(bytes.begin(), bytes.end(), at); });
-    files[std::string(name)] = MappedFile::part_of(
-        copy, {static_cast<const std::byte*>(copy.get()), size}, std::string(name));
+    files[std::string(name)] =
+        MappedFile::part_of(copy, {static_cast<const std::byte*>(copy.get()), size}, std::string(name));
   };
   const auto add_text = [&](std::string_view name, std::string_view text) {
     add(name, text.size(), [&](const Sink& sink) { sink(text); });

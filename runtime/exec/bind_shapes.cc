@@ -176,12 +176,12 @@ void GraphExecutor::retry_refused() {
   set_waiting();
 }
 
-std::optional<std::vector<int64_t>> GraphExecutor::dims_of_all() const {
+std::vector<int64_t> GraphExecutor::wanted_dims() const {
   std::vector<std::optional<int64_t>> all(bound_plan_->dims.size());
   for (size_t i = 0; i < inputs().size(); ++i) {
     const package::Port& port = inputs()[i];
     const auto waiting = waiting_.find(i);
-    if (waiting == waiting_.end() && !input_set_[i]) return std::nullopt;
+    if (waiting == waiting_.end() && !input_set_[i]) continue;
     const Shape shape = waiting == waiting_.end() ? concrete_shape(port.shape) : waiting->second.shape();
     const std::vector<std::optional<int64_t>> named = named_dims(i, {port.dtype, shape, nullptr});
     for (size_t at = 0; at < all.size(); ++at) {
@@ -199,11 +199,9 @@ std::optional<std::vector<int64_t>> GraphExecutor::dims_of_all() const {
   return dims;
 }
 
-void GraphExecutor::interpret_refused() {
+void GraphExecutor::settle_shapes() {
   if (!package_->interprets() || (!refused_ && waiting_.empty())) return;
-  const std::optional<std::vector<int64_t>> dims = dims_of_all();
-  if (!dims) return;
-  change_plan(package_->interpret(*dims));
+  change_plan(package_->interpret(wanted_dims()));
   set_waiting();
 }
 

@@ -93,6 +93,10 @@ public:
   /// width than the input's.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
+  /// Where inputs wait: takes the interpreter's plan for their shapes, if there is one, with the free dims
+  /// that no input has named so far as they are. Throws Error(kInvalidTensor) for what the model does not
+  /// take.
+  void settle_shapes();
   /// The input's own storage, to decode into; counts as set.
   std::span<std::byte> input_bytes(size_t index);
   /// Runs read input `index`, which counts as set, at `data` instead of in the input's own storage: as many
@@ -170,11 +174,9 @@ private:
   bool bind_shape(size_t index, const TensorView& tensor);
   /// There may be memory now for what was refused because there was none.
   void retry_refused();
-  /// The free dims that all inputs say, set or waiting; nothing where one is missing. Throws
+  /// The free dims that the inputs say which are set or wait; those of others as they are bound. Throws
   /// Error(kInvalidTensor) where two disagree.
-  std::optional<std::vector<int64_t>> dims_of_all() const;
-  /// The interpreter's plan where no other one takes what is set.
-  void interpret_refused();
+  std::vector<int64_t> wanted_dims() const;
   void set_waiting();
   void check_set() const;
   /// Runs the step of a loop; returns the one that is next.

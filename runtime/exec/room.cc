@@ -198,7 +198,10 @@ size_t GraphExecutor::go_on_with(const LoopState& state) {
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   retry_refused();
-  interpret_refused();
+  const auto is_given = [&](size_t i) { return input_set_[i] || waiting_.count(i) != 0; };
+  bool are_given = true;
+  for (size_t i = 0; i < inputs().size(); ++i) are_given = are_given && is_given(i);
+  if (are_given) settle_shapes();
   check_set();
   Rooms rooms(*package_, memory_budget_);
   if (rooms.empty()) return run_bound(pool, options, std::nullopt);

@@ -66,6 +66,7 @@ void bind_shapes(const std::vector<std::optional<Tensor>>& given, const RunArgum
     const Tensor zeros = Tensor::zeros(dtype, std::move(extents));
     executor.set_input(index, {zeros.dtype(), zeros.shape(), zeros.data()});
   }
+  executor.settle_shapes();
 }
 
 Inputs read_inputs(const RunArguments& arguments, exec::GraphExecutor& executor) {

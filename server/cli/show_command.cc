@@ -91,6 +91,7 @@ int show_package(const ShowArguments& arguments, bool json) {
   std::cout << "steps " << metadata.num_steps << ", host steps " << metadata.host_steps << ", kernels "
             << metadata.kernels.size() << "\nweights " << metadata.weight_bytes << " bytes, flops "
             << metadata.flops << "\n";
+  if (opened->plans().model) std::cout << "holds the model: shapes without kernels are interpreted\n";
   return 0;
 }
 

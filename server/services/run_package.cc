@@ -41,6 +41,7 @@ void set_inputs(exec::GraphExecutor& executor, const services::NamedTensors& inp
     given[index] = true;
   }
   if (!options.fill_mode) return;
+  executor.settle_shapes();
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i]) continue;
     const package::Port& port = executor.inputs()[i];

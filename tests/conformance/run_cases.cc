@@ -13,6 +13,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/interpret/interpreter.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "runtime/base/error.h"
@@ -113,7 +114,7 @@ std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& varian
   refused = result.generic_refused;
   package::write_archive(
       path, {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
-  return package::LoadedPackage::load(package::Package::open(path));
+  return package::LoadedPackage::load(package::Package::open(path), interpret::make_interpreter);
 }
 
 /// The number of inputs and how many of them were bound. `refused`: why there is no generic plan.

@@ -72,6 +72,34 @@ def two(x, y, trips):
     return z, sums.max(0)[None] * 2.0**np.arange(trips)[:, None]
 
 
+# Windows of 5 and 9 elements: each branch takes lengths of its own.
+BRANCHES = """branches (float[1, 1, N] x, bool c) => (float[1, 1, R] y)
+  <float[1, 1, 5] five = {1, 1, 1, 1, 1}, float[1, 1, 9] nine = {1, 1, 1, 1, 1, 1, 1, 1, 1}> {
+  y = If(c) <then_branch = yes () => (float[1, 1, P] p) { p = Conv(x, five) },
+             else_branch = no () => (float[1, 1, Q] q) { q = Conv(x, nine) }>
+}"""
+
+# Lengths up to 271 end in one element; from 144 on there are two in the middle, below there is one.
+FRAMES = """frames (float[N, 1, T] x) => (float[N, 1] y)
+  <float[1, 1, 16] a = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}, float[1, 1, 3] b = {1, 2, 3}, int64[1] last = {2}> {
+  f = Conv<strides = [64]>(x, a)
+  g = Conv<strides = [2], pads = [1, 1]>(f, b)
+  h = Conv<strides = [2], pads = [1, 1]>(g, b)
+  y = Squeeze(h, last)
+}"""
+
+
+def convolved(x, weights, stride, pads=0):
+    x = np.pad(x, ((0, 0), (pads, pads)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, len(weights), axis=1)[:, ::stride]
+    return windows @ np.float32(weights)
+
+
+def frames(x):
+    f = convolved(x[:, 0], [1, 2, 3, 4, 5, 6, 7, 8] * 2, 64)
+    return convolved(convolved(f, [1, 2, 3], 2, 1), [1, 2, 3], 2, 1)
+
+
 def write(folder, text):
     path = Path(folder) / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
@@ -116,6 +144,12 @@ class Interpreted(unittest.TestCase):
                 x = floats(*shape)
                 np.testing.assert_array_equal(self.run_on({"x": x})["y"], ends(x))
 
+    def test_filled_inputs(self):
+        mill.run_program("compile", write(self.folder, REST), "-o", self.package)
+        out = self.folder / "out.npz"
+        mill.check_program(self, "run", self.package, "--input-shapes", "x:[4]", "--fill-mode", "ones", "-o", out)
+        np.testing.assert_array_equal(mill.load_npz(out)["y"], np.full((3, 4), 0.5, np.float32))
+
     def test_several_inputs_and_a_loop_without_bound(self):
         done = mill.run_program("compile", write(self.folder, TWO), "-o", self.package)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -127,6 +161,32 @@ class Interpreted(unittest.TestCase):
                     z, stacked = (value.astype(np.float32) for value in two(x, y, trips))
                 np.testing.assert_allclose(actual["z"], z, rtol=1e-5)
                 np.testing.assert_allclose(actual["all"], stacked, rtol=1e-6)
+
+    def test_branches_that_take_lengths_of_their_own(self):
+        done = mill.run_program("compile", write(self.folder, BRANCHES), "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for length in (5, 6, 8, 9, 10, 30, 100):
+            for condition, window in ((True, 5), (False, 9)):
+                x = floats(1, 1, length)
+                inputs = {"x": x, "c": np.bool_(condition)}
+                with self.subTest(length=length, condition=condition):
+                    if length >= window:
+                        wanted = convolved(x[0], np.ones(window), 1)[None]
+                        np.testing.assert_allclose(self.run_on(inputs)["y"], wanted, rtol=1e-5, atol=1e-6)
+                        continue
+                    np.savez(self.folder / "in.npz", **inputs)
+                    self.assertIn("the branch that is taken fails", self.refused("-i", self.folder / "in.npz"))
+        self.assertIn("both branches fail", self.refused("--input-shapes", "x:[1,1,4]"))
+
+    def test_formulas_that_do_not_hold_below_the_samples(self):
+        mill.check_program(self, "compile", write(self.folder, FRAMES), "-o", self.package)
+        for length in (16, 17, 79, 80, 100, 143, 144, 145, 200, 207, 208, 224, 271):
+            for batch in (1, 2, 5):
+                with self.subTest(batch=batch, length=length):
+                    x = floats(batch, 1, length)
+                    np.testing.assert_allclose(self.run_on({"x": x})["y"], frames(x), rtol=1e-4, atol=1e-4)
+        self.assertIn("T is 15, the model takes 16 at least", self.refused("--input-shapes", "x:[1,1,15]"))
+        self.assertIn("T is 272, the model takes 271 at most", self.refused("--input-shapes", "x:[1,1,272]"))
 
     def test_what_the_model_does_not_take_is_named(self):
         mill.check_program(self, "compile", write(self.folder, TWO), "-o", self.package)

@@ -90,6 +90,21 @@ TEST_F(Interpreted, ServesWhatNoPlanTakes) {
   EXPECT_EQ(bound_, 2);
 }
 
+TEST_F(Interpreted, ShapesAreSettledBeforeAllInputsAreThere) {
+  exec::GraphExecutor own = executor();
+  set_rows(own, "x", 5, 2);
+  own.settle_shapes();
+  EXPECT_EQ(own.dims(), (std::vector<int64_t>{5, 5}));
+  set_rows(own, "y", 4, 30);
+  own.settle_shapes();
+  EXPECT_EQ(own.dims(), (std::vector<int64_t>{5, 4}));
+  EXPECT_TRUE(own.is_interpreted());
+  expect_error(ErrorCode::kInvalidTensor, "more rows than nine", [&] {
+    set_rows(own, "y", 11, 30);
+    own.settle_shapes();
+  });
+}
+
 TEST_F(Interpreted, SaysWhatTheModelDoesNotTake) {
   exec::GraphExecutor own = executor();
   expect_error(ErrorCode::kInvalidTensor, "more rows than nine", [&] { run(own, 3, 10); });
