@@ -17,6 +17,8 @@ namespace {
 /// What the reference computes in a tenth of a second or two.
 constexpr int64_t kMostFlops = int64_t{1} << 25;
 constexpr int64_t kMostElements = int64_t{1} << 22;
+/// For the run of a probe, and of the executor at the samples' extents.
+constexpr int64_t kMostBytes = int64_t{1} << 31;
 /// Of the largest magnitude of an output. A formula that is wrong misses whole elements.
 constexpr double kTolerance = 1e-2;
 
@@ -47,7 +49,7 @@ bool are_close(const TensorView& actual, const Tensor& expected) {
 class Prober {
 public:
   explicit Prober(const std::shared_ptr<const package::LoadedPackage>& package)
-      : package_(package), executor_(package, {.max_threads = 1}) {}
+      : package_(package), executor_(package, {.max_threads = 1, .memory_budget = kMostBytes}) {}
 
   /// The generic plan that serves the dims; null for a variant; nothing where there is no plan.
   std::optional<const package::GenericPlan*> plan_for(const std::vector<int64_t>& dims) const {
@@ -59,7 +61,7 @@ public:
     }
   }
 
-  /// Nothing where the data say nothing.
+  /// Nothing where the data or too little memory say nothing.
   std::optional<bool> gives(const ir::ShapedGraph& probe) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < probe.graph.inputs().size(); ++i)
@@ -79,7 +81,7 @@ public:
       }
       return are_all;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kTensorData) throw;
+      if (error.code() != ErrorCode::kTensorData && error.code() != ErrorCode::kMemoryBudget) throw;
       return std::nullopt;
     }
   }
@@ -118,6 +120,7 @@ Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
                   const ir::Variants& variants) {
   Probed probed;
   if (!package::room_dims(package->package().plans()).empty()) return probed;
+  if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
   for (size_t dim = 0; dim < variants.free_dims.size(); ++dim) {
     std::vector<const ir::Probe*> probes;
