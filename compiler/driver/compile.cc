@@ -15,6 +15,7 @@
 #include "compiler/driver/phase_timer.h"
 #include "compiler/driver/probe.h"
 #include "compiler/driver/verify_kernel.h"
+#include "compiler/driver/warn_of_shapes.h"
 #include "compiler/ir/printer.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -28,8 +29,6 @@
 namespace tensormill::driver {
 
 namespace {
-
-constexpr std::string_view kVersion = "0.1.0";
 
 /// What compiling one kernel leaves.
 struct CompiledKernel {
@@ -182,9 +181,9 @@ private:
   }
 
   bool verifies(const plan::Kernel& kernel) const {
-    if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) return false;
-    return options_.verify == VerifyMode::kFull || is_within_sample_budget(kernel);
+    return verifies() && (options_.verify == VerifyMode::kFull || is_within_sample_budget(kernel));
   }
+  bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
 
   /// Kernels are independent; results stand at their index, so that the order of work never shows. The error
   /// of the first kernel that fails is thrown.
@@ -323,10 +322,10 @@ private:
     package::PlanSet set = plan_all();
     const package::Metadata begun = metadata_;
     write(set);
-    if (!generic_ || options_.verify == VerifyMode::kNone || !options_.host_runs_target) return;
-    if (!check_probes(set)) return;
-    metadata_ = begun;
-    write(set);
+    if (generic_ && verifies() && check_probes(set)) {
+      metadata_ = begun;
+      write(set);
+    }
   }
 
   /// Whether the set is another one now: it keeps the model, and no shapes of which a plan computes something
@@ -356,6 +355,7 @@ private:
       result_.params_bytes = params_.finish(plans);
       result_.params = params_.segments();
     }
+    result_.shape_warning = warn_of_shapes(set, result_.generic_refused);
     result_.plan_json = package::plan_set_to_json(set);
     // What the compiler writes is read as a stranger's package is.
     package::plan_set_from_json(result_.plan_json);
@@ -490,10 +490,10 @@ CompileResult compile(const ir::Graph& graph, const CompileOptions& options, con
   return compile(variants, options, hooks);
 }
 
-std::string compiler_version() { return std::string(kVersion); }
+std::string compiler_version() { return "0.1.0"; }
 
 std::string compiler_build() {
-  return "tensormill " + std::string(kVersion) + ", " + codegen::make_llvm_backend()->version();
+  return "tensormill " + compiler_version() + ", " + codegen::make_llvm_backend()->version();
 }
 
 }  // namespace tensormill::driver

@@ -75,6 +75,7 @@ struct CompileResult {
   int64_t params_bytes = 0;
   std::map<std::string, std::string> dumps;  ///< by stage
   std::string generic_refused;               ///< why a package with free dims has no generic plan; or ""
+  std::string shape_warning;                 ///< for people: which shapes have no kernels; or ""
   std::vector<PhaseTime> times;              ///< for people; not part of the package
   std::vector<PhaseTime> pass_times;         ///< of the phase "passes", each pass with its verification
 };

@@ -69,8 +69,7 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
   Json times = Json::object();
   for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
   Json answer = {{"times_ms", std::move(times)}};
-  if (!result.generic_refused.empty())
-    answer["warnings"] = {"shapes without a plan are interpreted, which is slow: " + result.generic_refused};
+  if (!result.shape_warning.empty()) answer["warnings"] = {result.shape_warning};
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -180,9 +180,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
                                             &result.params, result.params_bytes});
-  if (!result.generic_refused.empty())
-    std::cerr << "warning: shapes without a plan are interpreted, which is slow: " << result.generic_refused
-              << "\n";
+  if (!result.shape_warning.empty()) std::cerr << "warning: " << result.shape_warning << "\n";
   print_report(arguments, result, globals.json);
   return 0;
 }

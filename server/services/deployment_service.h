@@ -29,7 +29,7 @@ namespace tensormill::server {
 
 /// As RunApart, of the package of these members.
 using RunMembersApart =
-    std::function<services::RunResult(const MemberBlobs& members, services::NamedTensors inputs,
+    std::function<services::RunResult(const MemberBlobs& members, const services::NamedTensors& inputs,
                                       const services::RunOptions& options, const std::stop_token& cancelled)>;
 
 struct DeploymentOptions {

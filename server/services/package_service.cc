@@ -132,7 +132,7 @@ services::RunResult PackageServiceImpl::run(const std::string& id, services::Nam
                                             const services::CallContext& context) {
   const storage::PackageRow row = require_package(catalog_, id);
   catalog_.touch_package(row.id);
-  return run_apart(children_, open_members(blobs_, row), std::move(inputs), options,
+  return run_apart(children_, open_members(blobs_, row), inputs, options,
                    {options_.run_timeout, options_.run_memory, options_.threads}, context.cancelled);
 }
 

@@ -28,10 +28,10 @@ Json run_request(const services::RunOptions& options, const ApartLimits& limits)
 }  // namespace
 
 services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
-                              services::NamedTensors inputs, const services::RunOptions& options,
+                              const services::NamedTensors& inputs, const services::RunOptions& options,
                               const ApartLimits& limits, const std::stop_token& cancelled) {
   std::vector<npz::NamedTensor> tensors;
-  for (auto& [name, tensor] : inputs) tensors.push_back({name, std::move(tensor)});
+  for (const auto& [name, tensor] : inputs) tensors.push_back({name, tensor});
   const FileDescriptor feed = memory_file("inputs", npz::write_npz(tensors));
   const FileDescriptor answer = memory_file("outputs");
   jobs::ChildSpec spec;

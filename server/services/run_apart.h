@@ -21,7 +21,7 @@ struct ApartLimits {
 /// Also serves shapes that none of the package's plans takes, where the package holds its model. Throws what
 /// the run throws, Error(kCancelled), Error(kDeadlineExceeded).
 services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
-                              services::NamedTensors inputs, const services::RunOptions& options,
+                              const services::NamedTensors& inputs, const services::RunOptions& options,
                               const ApartLimits& limits, const std::stop_token& cancelled);
 
 }  // namespace tensormill::server

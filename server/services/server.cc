@@ -171,9 +171,9 @@ struct Server::Parts {
                     {.ready_wait = settings.load_wait,
                      .run_apart =
                          [this, limits = ApartLimits{settings.run_timeout, settings.run_memory, 1}](
-                             const MemberBlobs& members, services::NamedTensors inputs,
+                             const MemberBlobs& members, const services::NamedTensors& inputs,
                              const services::RunOptions& options, const std::stop_token& cancelled) {
-                           return run_apart(children, members, std::move(inputs), options, limits, cancelled);
+                           return run_apart(children, members, inputs, options, limits, cancelled);
                          }}),
         metered_deployments(deployments, registry),
         records(catalog, host),

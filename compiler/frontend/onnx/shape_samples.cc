@@ -375,7 +375,8 @@ private:
     int64_t low = kChecked[0];
     for (size_t next = 1; next < kChecked.size() && low < base_[dim] / steps_[dim]; ++next) {
       const int64_t high = std::min(kChecked[next], base_[dim] / steps_[dim]);
-      const GraphForm first = form_below(low), last = form_below(high);
+      const GraphForm& first = form_below(low);
+      const GraphForm& last = form_below(high);
       std::set<std::pair<int64_t, int64_t>> seen;
       for (const size_t i : base_form_.starts) {
         if (seen.size() == kMostChanges || first.values.empty() || last.values.empty() ||

@@ -1,0 +1,30 @@
+#include "compiler/driver/warn_of_shapes.h"
+
+namespace tensormill::driver {
+
+namespace {
+
+/// "T from 224 to 351", of those dims that do not take every extent.
+std::string ranges_of(const package::PlanSet& set) {
+  std::string text;
+  for (size_t d = 0; d < set.free_dims.size(); ++d) {
+    const int64_t least = set.generic->minimums[d];
+    const bool has_most = !set.generic->maximums.empty() && set.generic->maximums[d] < package::kMaxFreeDim;
+    if (least <= 1 && !has_most) continue;
+    text += (text.empty() ? "" : ", ") + set.free_dims[d] + " from " + std::to_string(least);
+    if (has_most) text += " to " + std::to_string(set.generic->maximums[d]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused) {
+  if (!refused.empty()) return "shapes without a plan are interpreted, which is slow: " + refused;
+  if (!set.model) return "";
+  const std::string ranges = set.generic ? ranges_of(set) : "";
+  return "some shapes have no kernels and are interpreted, which is slow" +
+         (ranges.empty() ? "" : ": there are kernels for " + ranges) + "; shape_buckets make more";
+}
+
+}  // namespace tensormill::driver
