@@ -21,10 +21,11 @@ std::string ranges_of(const package::PlanSet& set) {
 
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused) {
   if (!refused.empty()) return "shapes without a plan are interpreted, which is slow: " + refused;
-  if (!set.model) return "";
-  const std::string ranges = set.generic ? ranges_of(set) : "";
-  return "some shapes have no kernels and are interpreted, which is slow" +
-         (ranges.empty() ? "" : ": there are kernels for " + ranges) + "; shape_buckets make more";
+  if (!set.model || !set.generic) return "";
+  const std::string ranges = ranges_of(set);
+  if (ranges.empty()) return "";
+  return "some shapes have no kernels and are interpreted, which is slow: there are kernels for " + ranges +
+         "; shape_buckets make more";
 }
 
 }  // namespace tensormill::driver

@@ -7,7 +7,8 @@
 
 namespace tensormill::driver {
 
-/// "" where there are none. `refused`: why plans were not made, or "".
+/// "" where there are none, or few that no dim alone decides about. `refused`: why plans were not made, or
+/// "".
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused);
 
 }  // namespace tensormill::driver
