@@ -98,7 +98,7 @@ class EdgeValues(OneNode):
         for rows in (3, 2):
             self.run_model(graph, 16, {"x": -x[:rows], "slope": 2 * slope}, lambda answer, outputs, rows=rows: (
                 self.assertTrue(answer.startswith("ok "), answer),
-                np.testing.assert_array_equal(outputs["y"], -2 * x[:rows])), buckets="A=3;B=4;C=5;D=4")
+                np.testing.assert_array_equal(outputs["0"], -2 * x[:rows])), buckets="A=3;B=4;C=5;D=4")
 
     def test_channels_that_a_number_of_the_run_chooses(self):
         """As many as the weights take where the number is bound, more where it is not: it is asked for."""
