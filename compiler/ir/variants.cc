@@ -17,18 +17,6 @@ Json dims_of(const std::vector<ShapedGraph>& graphs) {
   return all;
 }
 
-DimShape shape_from(const Json& json) {
-  DimShape shape;
-  for (const Json& dim : json) {
-    if (dim.is_string()) {
-      shape.emplace_back(dim.get<std::string>());
-    } else {
-      shape.emplace_back(dim.get<int64_t>());
-    }
-  }
-  return shape;
-}
-
 Json formula_json(const DimFormula& formula) {
   Json products = Json::array();
   for (const DimProduct& product : formula.products) {
@@ -252,11 +240,7 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   }
   write_bundle(graphs, text_fd, constants_fd);
   Json shapes = Json::array();
-  for (const DimShape& shape : variants.input_shapes) {
-    Json dims = Json::array();
-    for (const Dim& dim : shape) std::visit([&](const auto& value) { dims.push_back(value); }, dim);
-    shapes.push_back(std::move(dims));
-  }
+  for (const DimShape& shape : variants.input_shapes) shapes.push_back(dims_to_json(shape));
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"generic", set_json(variants)},
               {"special", std::move(special)},      {"leaves_out", variants.leaves_out},
@@ -269,7 +253,7 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   const Json json = parse_json(description);
   Variants variants;
   json.at("free_dims").get_to(variants.free_dims);
-  for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(shape_from(shape));
+  for (const Json& shape : json.at("input_shapes")) variants.input_shapes.push_back(dims_from_json(shape));
   BundleReader reader(read_bundle(text, constants, ops));
   variants.graphs = reader.take(json.at("graphs"));
   reader.read_set(json.at("generic"), variants);

@@ -40,4 +40,24 @@ std::string canonical_json(const Json& value) {
   }
 }
 
+Json dims_to_json(const DimShape& shape) {
+  Json json = Json::array();
+  for (const Dim& dim : shape) std::visit([&](const auto& value) { json.push_back(value); }, dim);
+  return json;
+}
+
+DimShape dims_from_json(const Json& json) {
+  DimShape shape;
+  for (const Json& dim : json) {
+    if (dim.is_string()) {
+      shape.emplace_back(dim.get<std::string>());
+    } else if (dim.get<int64_t>() < 0) {
+      shape.emplace_back(std::string());
+    } else {
+      shape.emplace_back(dim.get<int64_t>());
+    }
+  }
+  return shape;
+}
+
 }  // namespace tensormill

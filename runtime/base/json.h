@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/shape.h"
+
 namespace tensormill {
 
 using Json = nlohmann::json;
@@ -15,5 +17,11 @@ using Json = nlohmann::json;
 Json parse_json(std::string_view text, int max_depth = 64);
 /// Canonical text: sorted keys, no white space, shortest round-trip numbers; equal values give equal bytes.
 std::string canonical_json(const Json& value);
+
+/// [1,"N",""]: extents as numbers, free dims by name.
+Json dims_to_json(const DimShape& shape);
+/// What dims_to_json gives; a negative number is an unnamed free dim, too. Throws nlohmann's exceptions for
+/// what is no list of numbers and texts.
+DimShape dims_from_json(const Json& json);
 
 }  // namespace tensormill

@@ -94,6 +94,12 @@ std::vector<std::optional<int64_t>> GraphExecutor::named_dims(size_t index, cons
   return named;
 }
 
+void GraphExecutor::check_declared(size_t index, const TensorView& tensor) const {
+  // The width of strings is fitted to the input's.
+  if (inputs()[index].dtype == kString && tensor.dtype == kString) return;
+  if (package_->package().plans().is_dynamic()) named_dims(index, tensor);
+}
+
 bool GraphExecutor::names_all(const std::vector<std::optional<int64_t>>& named) const {
   for (const DimShape& declared : package_->package().plans().input_shapes) {
     for (const Dim& extent : declared) {

@@ -245,12 +245,7 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
     return TM_OK;
   }
   if (bound.interpreted != nullptr) {
-    try {
-      (*bound.interpreted)(bound.buffers);
-    } catch (Error& error) {
-      error.add_context(origins_text(step));
-      throw;
-    }
+    (*bound.interpreted)(bound.buffers);
     return TM_OK;
   }
   const tm_call call{.abi_version = TM_ABI_VERSION,

@@ -93,6 +93,9 @@ public:
   /// width than the input's.
   void set_input(std::string_view name, const TensorView& tensor);
   void set_input(size_t index, const TensorView& tensor);
+  /// Throws Error(kInvalidTensor) for a dtype, a rank or a fixed extent that is not the input's: no value of
+  /// the free dims mends these. Strings of any shape pass.
+  void check_declared(size_t index, const TensorView& tensor) const;
   /// Where inputs wait: takes the interpreter's plan for their shapes, if there is one, with the free dims
   /// that no input has named so far as they are. Throws Error(kInvalidTensor) for what the model does not
   /// take.

@@ -43,24 +43,25 @@ std::vector<PlanVariant> described_plans(const PlanSet& set) {
   return plans;
 }
 
-Dim described_dim(const PlanSet& set, const std::vector<PlanVariant>& plans, size_t output, size_t d) {
-  const auto extent = [&](const PlanVariant& plan) {
-    return std::get<int64_t>(plan.plan.outputs[output].shape[d]);
+/// `plans` have outputs of one rank.
+Dim described_dim(const PlanSet& set, const std::vector<const PlanVariant*>& plans, size_t output, size_t d) {
+  const auto extent = [&](const PlanVariant* plan) {
+    return std::get<int64_t>(plan->plan.outputs[output].shape[d]);
   };
   const auto all = [&](const auto& holds) { return std::all_of(plans.begin(), plans.end(), holds); };
   for (size_t i = 0; i < set.free_dims.size(); ++i) {
-    const bool varies = !all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; });
-    if (varies && all([&](const PlanVariant& plan) { return extent(plan) == plan.dims[i]; }))
+    const bool varies = !all([&](const PlanVariant* plan) { return plan->dims[i] == plans[0]->dims[i]; });
+    if (varies && all([&](const PlanVariant* plan) { return extent(plan) == plan->dims[i]; }))
       return set.free_dims[i];
   }
   // Of dims that have one extent in all plans, the interpreter's plans may have others.
   const bool vary = set.generic || !set.model || [&] {
     for (size_t i = 0; i < set.free_dims.size(); ++i) {
-      if (all([&](const PlanVariant& plan) { return plan.dims[i] == plans[0].dims[i]; })) return false;
+      if (all([&](const PlanVariant* plan) { return plan->dims[i] == plans[0]->dims[i]; })) return false;
     }
     return true;
   }();
-  const bool is_fixed = all([&](const PlanVariant& plan) { return extent(plan) == extent(plans[0]); });
+  const bool is_fixed = all([&](const PlanVariant* plan) { return extent(plan) == extent(plans[0]); });
   return vary && is_fixed ? Dim(extent(plans[0])) : Dim(std::string());
 }
 
@@ -79,7 +80,8 @@ void free_trimmed_extents(const ExecPlan& plan, std::vector<TensorInfo>& outputs
 
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs) {
   const std::vector<PlanVariant> plans = described_plans(set);
-  const ExecPlan& first = plans.front().plan;
+  // The generic plan's ranks are the usual ones.
+  const ExecPlan& first = set.generic ? set.generic->plan : plans.front().plan;
   for (size_t i = 0; i < first.inputs.size(); ++i) {
     const Port& port = first.inputs[i];
     inputs.push_back({port.name, port.dtype,
@@ -87,8 +89,12 @@ void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::ve
   }
   for (size_t i = 0; i < first.outputs.size(); ++i) {
     TensorInfo info{first.outputs[i].name, first.outputs[i].dtype, {}};
-    for (size_t d = 0; d < first.outputs[i].shape.size(); ++d)
-      info.shape.push_back(described_dim(set, plans, i, d));
+    const size_t rank = first.outputs[i].shape.size();
+    std::vector<const PlanVariant*> of_rank;
+    for (const PlanVariant& plan : plans) {
+      if (plan.plan.outputs[i].shape.size() == rank) of_rank.push_back(&plan);
+    }
+    for (size_t d = 0; d < rank; ++d) info.shape.push_back(described_dim(set, of_rank, i, d));
     info.shape = shown_shape(info.dtype, std::move(info.shape));
     outputs.push_back(std::move(info));
   }

@@ -129,16 +129,4 @@ void JsonFields::finish() const {
   }
 }
 
-Json dims_to_json(const DimShape& shape) {
-  Json result = Json::array();
-  for (const Dim& dim : shape) {
-    if (const int64_t* extent = std::get_if<int64_t>(&dim)) {
-      result.push_back(*extent);
-    } else {
-      result.push_back(std::get<std::string>(dim));
-    }
-  }
-  return result;
-}
-
 }  // namespace tensormill::package

@@ -51,6 +51,4 @@ private:
   std::set<std::string, std::less<>> seen_;
 };
 
-Json dims_to_json(const DimShape& shape);
-
 }  // namespace tensormill::package

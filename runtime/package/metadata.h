@@ -3,6 +3,7 @@
 /// Thread-safety: values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -22,6 +23,7 @@ inline constexpr std::string_view kMetadataMember = "metadata.json";
 inline constexpr std::string_view kPlanMember = "mod.json";
 inline constexpr std::string_view kCodeMember = "mod.so";
 inline constexpr std::string_view kParamsMember = "mod.params";
+inline constexpr std::array kMembers = {kMetadataMember, kPlanMember, kCodeMember, kParamsMember};
 /// mod.params starts at a multiple of this in the archive, so that it can be mapped from it.
 inline constexpr int64_t kParamsAlignment = 4096;
 

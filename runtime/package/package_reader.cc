@@ -17,8 +17,6 @@ namespace tensormill::package {
 
 namespace {
 
-constexpr std::string_view kMembers[] = {kMetadataMember, kPlanMember, kCodeMember, kParamsMember};
-
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -59,7 +59,8 @@ private:
   PlanSet plans_;
 };
 
-/// What an interpreted step does in place of a kernel; its errors are the model's, about a run's data.
+/// What an interpreted step does in place of a kernel; its errors are the model's, about a run's data,
+/// and name the node.
 using InterpretedStep = std::function<void(std::span<void* const> buffers)>;
 
 /// A plan for one value of each free dim, ready for executors.

@@ -144,12 +144,13 @@ void check_input_shapes(const PlanSet& set) {
 /// The plan's inputs have the extents that the free dims' values say.
 void check_plan(const PlanSet& set, const ExecPlan& plan, const std::vector<int64_t>& dims,
                 const ExecPlan& first, const std::string& pointer) {
-  const auto same = [](const std::vector<Port>& a, const std::vector<Port>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Port& x, const Port& y) {
-      return x.name == y.name && x.dtype == y.dtype && x.shape.size() == y.shape.size();
+  const auto same = [](const std::vector<Port>& a, const std::vector<Port>& b, bool in_rank) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Port& x, const Port& y) {
+      return x.name == y.name && x.dtype == y.dtype && (!in_rank || x.shape.size() == y.shape.size());
     });
   };
-  if (!same(plan.inputs, first.inputs) || !same(plan.outputs, first.outputs) ||
+  // An output's rank may depend on an extent: Squeeze without axes drops those of 1.
+  if (!same(plan.inputs, first.inputs, true) || !same(plan.outputs, first.outputs, false) ||
       plan.params_bytes != first.params_bytes || plan.inputs.size() != set.input_shapes.size()) {
     throw_invalid(pointer, "inputs, outputs or weights are not those of the first plan");
   }

@@ -68,7 +68,7 @@ std::string facts_of(const ModelSource& source) {
 frontend::onnx::ImportOptions import_options(const ModelSource& source, const Json& request) {
   frontend::onnx::ImportOptions options;
   for (const auto& [name, shape] : request.at("input_shapes").items()) {
-    options.input_shapes[name] = server::shape_from_json(shape);
+    options.input_shapes[name] = dims_from_json(shape);
   }
   server::bind_input_values(request.at("input_values"), specs_of(frontend::onnx::read_facts(source).inputs),
                             options);

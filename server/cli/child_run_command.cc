@@ -27,8 +27,7 @@ services::RunOptions run_options_from(const Json& request) {
 std::shared_ptr<const package::Package> open_package() {
   std::map<std::string, std::shared_ptr<const MappedFile>> members;
   int fd = jobs::kFirstInheritedFd;
-  for (const std::string_view name :
-       {package::kMetadataMember, package::kPlanMember, package::kCodeMember, package::kParamsMember}) {
+  for (const std::string_view name : package::kMembers) {
     members[std::string(name)] = MappedFile::map(fd++, std::string(name));
   }
   return package::Package::open_members(members);

@@ -27,16 +27,11 @@ struct ShowArguments {
   bool tasks = false;
 };
 
+/// Unnamed free dims are -1, as in the models' own tools.
 Json shape_json(const DimShape& shape) {
-  Json list = Json::array();
-  for (const Dim& dim : shape) {
-    if (const int64_t* extent = std::get_if<int64_t>(&dim)) {
-      list.push_back(*extent);
-    } else {
-      const std::string& name = std::get<std::string>(dim);
-      list.push_back(name.empty() ? Json(-1) : Json(name));
-    }
-  }
+  Json list = dims_to_json(shape);
+  for (Json& dim : list)
+    if (dim == "") dim = -1;
   return list;
 }
 

@@ -8,10 +8,9 @@
 #include "runtime/base/median.h"
 #include "runtime/base/memory_file.h"
 #include "runtime/npz/npz.h"
-#include "server/services/child_runner.h"
+#include "server/services/child_run.h"
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
-#include "server/services/run_package.h"
 
 namespace tensormill::server {
 
@@ -51,24 +50,17 @@ PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool&
                                 const BenchmarkOptions& options) {
   const FileDescriptor feed = memory_file("inputs", npz::write_npz(std::vector<npz::NamedTensor>{}));
   const FileDescriptor answer = memory_file("outputs");
-  jobs::ChildSpec spec;
-  spec.command = "child-run";
-  spec.arguments = {Json{{"seed", 0},
-                         {"fill_mode", fill_mode_name(request.fill_mode)},
-                         {"repeat", request.repeat},
-                         // One run alone would not be timed apart from the first, which pays for page faults.
-                         {"number", std::max(request.number, request.repeat > 1 ? 1 : 2)},
-                         {"profile", request.profile},
-                         {"threads", request.threads},
-                         {"memory_budget", options.memory},
-                         {"timeout_ms", options.timeout.count()}}
-                        .dump()};
-  spec.descriptors = members;
-  spec.descriptors.push_back(feed.get());
-  spec.descriptors.push_back(answer.get());
-  spec.limits.data_bytes = options.memory;
-  spec.limits.files = false;
-  spec.limits.nice = jobs::kMeasureNice;
+  ChildRun run;
+  run.options.fill_mode = request.fill_mode;
+  run.options.repeat = request.repeat;
+  // One run alone would not be timed apart from the first, which pays for page faults.
+  run.options.number = std::max(request.number, request.repeat > 1 ? 1 : 2);
+  run.options.profile = request.profile;
+  run.threads = request.threads;
+  run.memory = options.memory;
+  run.timeout = options.timeout;
+  run.nice = jobs::kMeasureNice;
+  jobs::ChildSpec spec = child_run_spec(members, feed, answer, run);
   spec.time_limit = options.timeout;
   const parallel::Lease lease = lease_cores(pool, request.threads, context);
   const auto quiet = context.quiet();
@@ -81,14 +73,9 @@ storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
   const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
   catalog_.touch_package(row.id);
   const MemberBlobs members = open_members(blobs_, row);
-  std::vector<int> descriptors;
-  for (const std::string_view name :
-       {package::kMetadataMember, package::kPlanMember, package::kCodeMember, package::kParamsMember}) {
-    descriptors.push_back(members.at(std::string(name))->fd());
-  }
   context.progress(R"({"stage":"measure","done":0,"total":1})");
   Json result =
-      summary_of(benchmark_package(context, pool_, descriptors,
+      summary_of(benchmark_package(context, pool_, descriptors_of(members),
                                    {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(),
                                     resolved.at("threads").get<int>()},
                                    options_)

@@ -39,7 +39,7 @@ std::string joined(const std::vector<std::string>& words) {
 Json recorded_options(const Json& resolved) {
   Json options = Json::object();
   for (const auto& [name, shape] : resolved.at("input_shapes").items()) {
-    options["input_shapes." + name] = to_string(shape_from_json(shape));
+    options["input_shapes." + name] = to_string(dims_from_json(shape));
   }
   const Json values = resolved.value("input_values", Json::object());
   if (!values.empty()) options["input_values"] = values.dump();

@@ -6,39 +6,13 @@
 
 namespace tensormill::server {
 
-Json shape_to_json(const DimShape& shape) {
-  Json json = Json::array();
-  for (const Dim& dim : shape) {
-    if (const auto* extent = std::get_if<int64_t>(&dim)) {
-      json.push_back(*extent);
-    } else {
-      json.push_back(std::get<std::string>(dim));
-    }
-  }
-  return json;
-}
-
-DimShape shape_from_json(const Json& json) {
-  DimShape shape;
-  for (const Json& dim : json) {
-    if (dim.is_string()) {
-      shape.emplace_back(dim.get<std::string>());
-    } else if (dim.get<int64_t>() < 0) {
-      shape.emplace_back(std::string());
-    } else {
-      shape.emplace_back(dim.get<int64_t>());
-    }
-  }
-  return shape;
-}
-
 bool has_kinds(const Json& facts) { return facts.value("version", int64_t{1}) >= kFactsVersion; }
 
 Json specs_to_json(const std::vector<services::TensorSpec>& specs) {
   Json json = Json::array();
   for (const services::TensorSpec& spec : specs) {
     json.push_back(
-        {{"name", spec.name}, {"dtype", dtype_name(spec.dtype)}, {"shape", shape_to_json(spec.shape)}});
+        {{"name", spec.name}, {"dtype", dtype_name(spec.dtype)}, {"shape", dims_to_json(spec.shape)}});
     if (!spec.kind.empty()) json.back()["kind"] = spec.kind;
   }
   return json;
@@ -49,7 +23,7 @@ std::vector<services::TensorSpec> specs_from_json(const Json& json) {
   for (const Json& one : json) {
     const auto dtype = dtype_from_name(one.at("dtype").get<std::string>());
     if (!dtype) throw Error(ErrorCode::kInvalidJson, "unknown dtype " + one.at("dtype").dump());
-    specs.push_back({one.at("name").get<std::string>(), *dtype, shape_from_json(one.at("shape")),
+    specs.push_back({one.at("name").get<std::string>(), *dtype, dims_from_json(one.at("shape")),
                      one.value("kind", std::string())});
   }
   return specs;

@@ -12,10 +12,6 @@
 
 namespace tensormill::server {
 
-/// [1,"N",-1]
-Json shape_to_json(const DimShape& shape);
-/// Throws Error(kInvalidJson).
-DimShape shape_from_json(const Json& json);
 /// What import writes as "version" into the facts of a model. Facts without one are of versions of this
 /// program that told no kinds.
 inline constexpr int64_t kFactsVersion = 2;

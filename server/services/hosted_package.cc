@@ -293,6 +293,10 @@ services::RunResult InProcessPackage::result_of(exec::GraphExecutor& executor, c
     return run_executor(executor, request.inputs, request.options, pool_, options);
   } catch (const Error& error) {
     if (!options_.run_apart || error.code() != ErrorCode::kInvalidTensor) throw;
+    // A child would refuse these as well, and later.
+    if (!request.options.fill_mode && request.inputs.size() != executor.inputs().size()) throw;
+    for (const auto& [name, tensor] : request.inputs)
+      executor.check_declared(executor.input_index(name), {tensor.dtype(), tensor.shape(), tensor.data()});
   }
   services::RunOptions apart = request.options;
   apart.timeout = std::chrono::ceil<std::chrono::microseconds>(request.deadline - Clock::now());

@@ -145,7 +145,7 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
   const bool host_runs =
       target.is_x86() == host_.is_x86() && std::includes(have.begin(), have.end(), need.begin(), need.end());
   Json shapes = Json::object();
-  for (const auto& [name, shape] : request.input_shapes) shapes[name] = shape_to_json(shape);
+  for (const auto& [name, shape] : request.input_shapes) shapes[name] = dims_to_json(shape);
   const std::set<std::string> disabled(request.disabled_pass.begin(), request.disabled_pass.end());
   Json resolved = {{"kind", "compile"},
                    {"model", model.id.text()},

@@ -5,27 +5,9 @@
 #include "runtime/base/json.h"
 #include "runtime/base/memory_file.h"
 #include "runtime/npz/npz.h"
-#include "server/services/run_package.h"
+#include "server/services/child_run.h"
 
 namespace tensormill::server {
-
-namespace {
-
-Json run_request(const services::RunOptions& options, const ApartLimits& limits) {
-  const std::chrono::microseconds timeout =
-      std::min(limits.timeout, options.timeout.value_or(limits.timeout));
-  Json request = {{"seed", options.seed},
-                  {"repeat", options.repeat},
-                  {"number", options.number},
-                  {"profile", options.profile},
-                  {"threads", limits.threads},
-                  {"memory_budget", limits.memory},
-                  {"timeout_ms", std::chrono::ceil<std::chrono::milliseconds>(timeout).count()}};
-  if (options.fill_mode) request["fill_mode"] = fill_mode_name(*options.fill_mode);
-  return request;
-}
-
-}  // namespace
 
 services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
                               const services::NamedTensors& inputs, const services::RunOptions& options,
@@ -34,18 +16,12 @@ services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
   for (const auto& [name, tensor] : inputs) tensors.push_back({name, tensor});
   const FileDescriptor feed = memory_file("inputs", npz::write_npz(tensors));
   const FileDescriptor answer = memory_file("outputs");
-  jobs::ChildSpec spec;
-  spec.command = "child-run";
-  spec.arguments = {run_request(options, limits).dump()};
-  spec.descriptors = {members.at(std::string(package::kMetadataMember))->fd(),
-                      members.at(std::string(package::kPlanMember))->fd(),
-                      members.at(std::string(package::kCodeMember))->fd(),
-                      members.at(std::string(package::kParamsMember))->fd(),
-                      feed.get(),
-                      answer.get()};
-  spec.limits.data_bytes = limits.memory;
-  spec.limits.files = false;
-  spec.limits.nice = jobs::kRunNice;  // measurements are jobs of their own
+  const std::chrono::microseconds timeout =
+      std::min(limits.timeout, options.timeout.value_or(limits.timeout));
+  jobs::ChildSpec spec = child_run_spec(
+      descriptors_of(members), feed, answer,
+      {options, limits.threads, limits.memory, std::chrono::ceil<std::chrono::milliseconds>(timeout),
+       jobs::kRunNice});  // measurements are jobs of their own
   // The start of the process and the transfers are not the run's.
   spec.time_limit = std::chrono::ceil<std::chrono::milliseconds>(limits.timeout) + std::chrono::seconds(5);
   const Json timing = parse_json(children.run(std::move(spec), cancelled));

@@ -1,7 +1,6 @@
 /// Models whose graph bytes (all but the weights) are changed at random: most are refused by the import, and
 /// what is accepted compiles and runs or fails with an error of the input.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/package/metadata.h"
 #include "tests/driver/support.h"
+#include "tests/frontend/model_bytes.h"
 
 namespace tensormill::driver_test {
 namespace {
@@ -21,17 +21,11 @@ constexpr size_t kCompiled = 50;
 constexpr int64_t kRunBytes = int64_t{64} << 20;
 
 using frontend::onnx::ImportOptions;
-using frontend::onnx::ModelSource;
 
 ir::Graph import_digits(const std::string& bytes) {
-  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
-  write_all(fd.get(), bytes, "model");
-  ModelSource source;
-  source.model = MappedFile::map(fd.get(), "model");
-  source.digest = Digest::of(bytes);
   ImportOptions options;
   options.input_shapes["image"] = {Dim(int64_t{1}), Dim(int64_t{1}), Dim(int64_t{28}), Dim(int64_t{28})};
-  return frontend::onnx::import_model(source, options, ops::standard_ops());
+  return frontend::onnx::import_model(frontend::onnx::file_of(bytes), options, ops::standard_ops());
 }
 
 /// Positions of the bytes that are no weights: the constants are found by their content.

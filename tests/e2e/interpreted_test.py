@@ -189,6 +189,14 @@ class Interpreted(unittest.TestCase):
         self.assertIn("T is 15, the model takes 16 at least", self.refused("--input-shapes", "x:[1,1,15]"))
         self.assertIn("T is 272, the model takes 271 at most", self.refused("--input-shapes", "x:[1,1,272]"))
 
+    def test_outputs_whose_rank_depends_on_extents(self):
+        text = "ranks (float[3, N, M] x) => (float[] y) { s = Squeeze(x)\n  y = Neg(s) }"
+        mill.check_program(self, "compile", write(self.folder, text), "-o", self.package)
+        for shape in ((4, 5), (1, 5), (4, 1), (1, 1), (2, 1), (1, 2), (0, 1), (0, 7), (30, 1)):
+            with self.subTest(shape=shape):
+                x = floats(3, *shape)
+                np.testing.assert_array_equal(self.run_on({"x": x})["y"], -x.squeeze())
+
     def test_what_the_model_does_not_take_is_named(self):
         mill.check_program(self, "compile", write(self.folder, TWO), "-o", self.package)
         feed = self.folder / "in.npz"

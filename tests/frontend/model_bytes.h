@@ -39,14 +39,19 @@ inline std::string tensor_value(const std::string& name, int dtype,
   return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)));
 }
 
-inline ModelSource source_of(const std::string& graph) {
-  const std::string bytes = field(1, 8) + long_field(7, graph) + field(8, field(1, "") + field(2, 13));
+/// A whole file.
+inline ModelSource file_of(const std::string& bytes) {
   const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
   write_all(fd.get(), bytes, "model");
   ModelSource source;
   source.model = MappedFile::map(fd.get(), "model");
   source.digest = Digest::of(bytes);
   return source;
+}
+
+/// Of opset 13.
+inline ModelSource source_of(const std::string& graph) {
+  return file_of(field(1, 8) + long_field(7, graph) + field(8, field(1, "") + field(2, 13)));
 }
 
 }  // namespace tensormill::frontend::onnx

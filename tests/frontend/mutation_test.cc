@@ -1,30 +1,21 @@
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <random>
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
+#include "tests/frontend/model_bytes.h"
 
 namespace tensormill::frontend::onnx {
 namespace {
 
 constexpr int kMutations = 2000;
 
-ModelSource source_of(const std::string& bytes) {
-  const FileDescriptor fd(::memfd_create("model", MFD_CLOEXEC));
-  write_all(fd.get(), bytes, "model");
-  ModelSource source;
-  source.model = MappedFile::map(fd.get(), "model");
-  source.digest = Digest::of(bytes);
-  return source;
-}
-
 ir::Graph import_digits(const std::string& bytes) {
   ImportOptions options;
   options.input_shapes["image"] = {Dim(int64_t{1}), Dim(int64_t{1}), Dim(int64_t{28}), Dim(int64_t{28})};
-  return import_model(source_of(bytes), options, ops::standard_ops());
+  return import_model(file_of(bytes), options, ops::standard_ops());
 }
 
 std::string digits() { return read_file(std::string(TM_SOURCE_DIR) + "/tests/models/digits.onnx"); }
@@ -73,7 +64,7 @@ TEST(ImportMutationTest, FlippedBitsAreRefusedOrGiveAValidGraph) {
 
 TEST(ImportTest, FreeDimsMustBeBound) {
   try {
-    import_model(source_of(digits()), {}, ops::standard_ops());
+    import_model(file_of(digits()), {}, ops::standard_ops());
     FAIL() << "a free dim was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kShapeRequired);
@@ -83,11 +74,11 @@ TEST(ImportTest, FreeDimsMustBeBound) {
 TEST(ImportTest, UnknownInputAndOutputNamesAreNamed) {
   ImportOptions options;
   options.input_shapes["nothing"] = {Dim(int64_t{1})};
-  EXPECT_THROW(import_model(source_of(digits()), options, ops::standard_ops()), Error);
+  EXPECT_THROW(import_model(file_of(digits()), options, ops::standard_ops()), Error);
   options.input_shapes.clear();
   options.input_shapes["image"] = {Dim(int64_t{1}), Dim(int64_t{1}), Dim(int64_t{28}), Dim(int64_t{28})};
   options.outputs = {"nothing"};
-  EXPECT_THROW(import_model(source_of(digits()), options, ops::standard_ops()), Error);
+  EXPECT_THROW(import_model(file_of(digits()), options, ops::standard_ops()), Error);
 }
 
 }  // namespace

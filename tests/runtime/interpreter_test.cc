@@ -118,11 +118,11 @@ TEST_F(Interpreted, AnInputIsMissing) {
   EXPECT_EQ(bound_, 0);
 }
 
-TEST_F(Interpreted, ErrorsNameTheNode) {
+TEST_F(Interpreted, ErrorsOfStepsAreTheRuns) {
   exec::GraphExecutor own = executor();
   set_rows(own, "x", 5, -1);
   set_rows(own, "y", 4, 0);
-  expect_error(ErrorCode::kTensorData, "node \"add\": x is negative", [&] { own.run(pool_); });
+  expect_error(ErrorCode::kTensorData, "x is negative", [&] { own.run(pool_); });
 }
 
 TEST_F(Interpreted, WithoutAnInterpreterTheyAreRefused) {

@@ -9,24 +9,6 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-Json shape_json(const DimShape& shape) {
-  Json json = Json::array();
-  for (const Dim& dim : shape) std::visit([&](const auto& value) { json.push_back(value); }, dim);
-  return json;
-}
-
-DimShape shape_from(const Json& json) {
-  DimShape shape;
-  for (const Json& dim : json) {
-    if (dim.is_string()) {
-      shape.emplace_back(dim.get<std::string>());
-    } else {
-      shape.emplace_back(dim.get<int64_t>());
-    }
-  }
-  return shape;
-}
-
 DType dtype_from(const Json& json) {
   const std::optional<DType> dtype = dtype_from_name(json.get<std::string>());
   if (!dtype) throw Error(ErrorCode::kInvalidPackage, "mod.json: /model/options has an unknown dtype");
@@ -52,7 +34,7 @@ Tensor tensor_from(const Json& json) {
 
 Json options_json(const ImportOptions& options) {
   Json shapes = Json::object(), values = Json::object(), elements = Json::object();
-  for (const auto& [name, shape] : options.input_shapes) shapes[name] = shape_json(shape);
+  for (const auto& [name, shape] : options.input_shapes) shapes[name] = dims_to_json(shape);
   for (const auto& [name, value] : options.input_values) values[name] = tensor_json(value);
   for (const auto& [name, types] : options.input_elements) {
     Json& all = elements[name];
@@ -70,7 +52,7 @@ Json options_json(const ImportOptions& options) {
 ImportOptions options_from(const Json& json) {
   ImportOptions options;
   for (const auto& [name, shape] : json.at("input_shapes").items())
-    options.input_shapes[name] = shape_from(shape);
+    options.input_shapes[name] = dims_from_json(shape);
   for (const auto& [name, value] : json.at("input_values").items())
     options.input_values.insert_or_assign(name, tensor_from(value));
   for (const auto& [name, types] : json.at("input_elements").items()) {

@@ -123,6 +123,9 @@ void convert_multi_head_attention(NodeContext& context) {
     }
     offset += width;
   }
+  if (context.has_input(3) && c.shape(context.input(3)) != Shape{offset})
+    context.invalid("bias has shape " + to_string(c.shape(context.input(3))) + ", expected " +
+                    to_string(Shape{offset}));
   AttentionOperands operands;
   operands.q = parts[0];
   operands.k = appended(context, context.optional_input(6), parts[1]);
