@@ -72,6 +72,16 @@ class Meetings(OfARun):
 
         self.run_model(graph, 21, inputs, expect)
 
+    def test_shares_of_an_axis_of_the_run(self):
+        """The weights of an attention, along an axis that is as long as the values' known one."""
+        q, x, v = floats(2, 3, 3, 4), floats(2, 3, 12), floats(2, 3, 3, 5)
+        make = helper.make_node
+        nodes = [make("Reshape", ["x", "shape"], ["k"]), make("Transpose", ["k"], ["t"], perm=[0, 2, 3, 1]), make("MatMul", ["q", "t"], ["scores"]),
+                 make("Softmax", ["scores"], ["shares"]), make("MatMul", ["shares", "v"], ["y0"])]
+        scores = np.exp(np.matmul(q, x.reshape(2, 3, 3, 4).transpose(0, 2, 3, 1)))
+        right = np.matmul(scores / scores.sum(-1, keepdims=True), v)
+        self.check_close(nodes, {"q": q, "x": x, "v": v, "shape": ints(2, 3, 3, 4)}, right)
+
     def test_products_with_what_is_known(self):
         x, weights = floats(24), floats(2, 4, 3)
         make = helper.make_node

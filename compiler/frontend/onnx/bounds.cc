@@ -221,6 +221,9 @@ private:
       RoomSet grows;
       if (has_rooms_ && node.op == "take_first" && node.attrs.has("grows"))
         grows.all = static_cast<uint64_t>(node.attrs.int_of("grows")) | kNoRoom;
+      // As many as were taken before.
+      if (has_rooms_ && node.op == "take_first" && node.attrs.has("fits"))
+        grows = operand(node.inputs[1], false).grows;
       return Numbers({{most, id, std::clamp<int64_t>(least, 0, most), 0, grows}});
     }
     return std::nullopt;
