@@ -61,6 +61,14 @@ Range cast_range(DType from) {
 
 bool is_remainder(const Term& term) { return term.atom->op == ExprOp::kFloorMod; }
 
+/// check_index(i, 1) is 0: no way for a search to go.
+void drop_only_places(Linear& linear) {
+  std::erase_if(linear.terms, [](const Term& term) {
+    const int64_t* extent = term.atom->op == ExprOp::kCheckIndex ? as_int(term.atom->args[1]) : nullptr;
+    return extent != nullptr && *extent == 1;
+  });
+}
+
 }  // namespace
 
 Range Prover::linear_range(const Linear& linear) const {
@@ -163,6 +171,7 @@ bool Prover::nonpositive(Linear linear, int depth) {
   const LinearFilter exact = [this](const Linear& whole) { return is_exact(whole); };
   recombine(linear, exact);
   split_remainders(linear, exact);
+  drop_only_places(linear);
   const Range range = linear_range(linear);
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;

@@ -14,6 +14,11 @@ def integers(low, high, dtype, *shape):
     return RANDOM.integers(low, high, shape).astype(dtype)
 
 
+def weights_of_seven_bits(*shape):
+    """Without VNNI the peer adds products of 8 bits in pairs, in 16 bits: larger weights saturate there."""
+    return integers(-63, 64, np.int8, *shape)
+
+
 class Forms(PeerCase):
     def check_constants(self, op, feed, constants, outputs=1, tolerance=0.0, **attributes):
         """`feed` and `constants`: arrays by name, in the operands' order; None is left out. `tolerance`: of each element,
@@ -72,7 +77,7 @@ class Forms(PeerCase):
         self.check("ImageScaler", [x], opset=7, domain="", scale=0.5, bias=[0.25, -1.0, 3.0])
 
     def test_quantized_attention(self):
-        x, weights = integers(0, 255, np.uint8, 2, 5, 8), integers(-127, 127, np.int8, 8, 24)
+        x, weights = integers(0, 255, np.uint8, 2, 5, 8), weights_of_seven_bits(8, 24)
         bias, mask = floats(24), np.array([[1] * 5, [1] * 3 + [0] * 2], np.int32)
         scales = {"x_scale": scalar(0.02), "w_scale": scalar(0.01)}
         zeros = {"x_zero": scalar(120, np.uint8), "w_zero": scalar(0, np.int8)}
@@ -94,12 +99,12 @@ class Forms(PeerCase):
 
     def test_recurrence_with_quantized_weights(self):
         x, b = floats(6, 2, 5) / 2, floats(1, 32) / 4
-        w, r = integers(-127, 127, np.int8, 1, 5, 16), integers(-127, 127, np.int8, 1, 4, 16)
+        w, r = weights_of_seven_bits(1, 5, 16), weights_of_seven_bits(1, 4, 16)
         # The reference rounds inputs and states to eight bits too; here they stay as they are.
         for shape in ((1,), (1, 16)):
             constants = {"w": w, "r": r, "b": b, "lengths": None, "h": None, "c": None, "p": None,
-                         "w_scale": np.full(shape, 0.004, np.float32), "w_zero": np.zeros(shape, np.int8),
-                         "r_scale": np.full(shape, 0.003, np.float32), "r_zero": np.zeros(shape, np.int8)}
+                         "w_scale": np.full(shape, 0.008, np.float32), "w_zero": np.zeros(shape, np.int8),
+                         "r_scale": np.full(shape, 0.006, np.float32), "r_zero": np.zeros(shape, np.int8)}
             self.check_constants("DynamicQuantizeLSTM", {"x": x}, constants, 3, tolerance=0.02, hidden_size=4)
 
     def test_rows_of_quantized_tables(self):
@@ -195,13 +200,18 @@ class Forms(PeerCase):
         gelu = right / 2 * (1 + np.vectorize(math.erf)(right / np.sqrt(2)))
         self.check_own("BiasSplitGelu", [x, bias], [(with_bias[..., :4] * gelu).astype(np.float32)])
 
-    def test_forms_that_are_refused(self):
-        node = helper.make_node("CDist", ["a", "b"], ["y"], domain=MICROSOFT, metric="cityblock", name="apart")
-        feed = {"a": floats(3, 2), "b": floats(4, 2)}
+    def refuse(self, words, op, *shapes, **attributes):
+        feed = {f"x{i}": np.zeros(shape, np.float32) for i, shape in enumerate(shapes)}
+        node = helper.make_node(op, list(feed), ["y"], domain=MICROSOFT, name="apart", **attributes)
         graph = helper.make_graph([node], "form", [info(name, array) for name, array in feed.items()],
                                   [helper.make_empty_tensor_value_info("y")])
-        with self.assertRaisesRegex(AssertionError, 'apart.*CDist.*metric.*cityblock'):
+        with self.assertRaisesRegex(AssertionError, words):
             self.run_own(graph, feed, 17, domains=[MICROSOFT])
+
+    def test_forms_that_are_refused(self):
+        self.refuse("apart.*CDist.*metric.*cityblock", "CDist", (3, 2), (4, 2), metric="cityblock")
+        self.refuse(r"apart.*bias has shape \[24\], expected \[18\]", "MultiHeadAttention", (2, 2, 6), (2, 2, 6), (2, 2, 6), (24,), num_heads=2)
+        self.refuse("apart.*the caches have 8 columns for heads of 12", "RotaryEmbedding", (2, 2, 5, 12), (1,), (9, 8), (9, 8))
 
 
 if __name__ == "__main__":

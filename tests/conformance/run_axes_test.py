@@ -289,6 +289,15 @@ class Slices(OfARun):
         x = floats(2, 6)
         self.after_compress(helper.make_node("Slice", ["some", *numbers], ["y0"]), x, keep, 1, numbers, [x[:, keep][:, -1:0:-2]])
 
+    def test_slices_of_what_is_joined(self):
+        x = floats(1, 16, 9, 10)
+        make = helper.make_node
+        nodes = [make("Relu", ["x"], ["r"]), make("Concat", ["x", "r", "x"], ["all"], axis=1), make("Slice", ["all", "starts", "ends", "axes"], ["y0"])]
+        joined = np.concatenate([x, np.maximum(x, 0), x], 1)
+        for axis in range(4):
+            right = joined[tuple(slice(2 if d == axis else 0, None) for d in range(4))]
+            self.check_nodes(nodes, {"x": x, "starts": ints(2), "ends": ints(2**31), "axes": ints(axis)}, [right])
+
     def test_what_is_no_slice(self):
         x = floats(3, 4)
         for start, end, axis, step in (((0,), (1,), (2,), (1,)), ((0,), (1,), (0,), (0,)), ((0, 0), (1, 1), (1, -1), (1, 1))):

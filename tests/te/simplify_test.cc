@@ -221,6 +221,25 @@ TEST(Bounds, ClampedAndCheckedIndices) {
   EXPECT_FALSE(context.proves(Expr(x) < n));
 }
 
+TEST(Bounds, AnOnlyPlaceIsNoWayOfASearch) {
+  const Var task = make_var("task"), outer = make_var("outer"), inner = make_var("inner"),
+            data = make_var("data");
+  BoundsContext context;
+  context.bind(task, {0, 1151});
+  context.bind(outer, {0, 1});
+  context.bind(inner, {0, 7});
+  context.bind(data, {});
+  context.assume(Expr(outer) * 8 + inner < 10);
+  const Expr rows = min(floordiv(Expr(task), 18), Expr(15)) * 90 + floormod(floordiv(Expr(task), 2), 9) * 10;
+  const Expr own = rows + Expr(outer) * 8 + inner;
+  const Expr held = min(max(Expr(data), Expr(0)), Expr(0));
+  const Expr place = check_index(select(held < 0, held + 1, held), 1);
+  EXPECT_TRUE(context.proves(own < 1440));
+  EXPECT_TRUE(context.proves(place * 1440 + own < 1440));
+  EXPECT_TRUE(context.proves(place * 1440 + own >= 0));
+  EXPECT_FALSE(context.proves(place * 1440 + own < 1439));
+}
+
 TEST(Simplify, KeepsChecksWhoseValueIsKnown) {
   const Fixture f;
   const Expr check = check_index(f.n, 1);

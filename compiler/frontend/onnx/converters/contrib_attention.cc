@@ -26,6 +26,10 @@ void convert_rotary_embedding_of_positions(NodeContext& context) {
     x = split_heads(context, x, heads != 0 ? heads : c.shape(x)[2] / std::max<int64_t>(1, 2 * pairs));
   }
   if (c.shape(x).size() != 4) context.invalid("the input has shape " + to_string(c.shape(x)));
+  // Heads are as wide as the caches say, unless a part of them is turned.
+  if (context.int_attr("rotary_embedding_dim", 0) == 0 && c.shape(x)[3] != context.product(2, pairs))
+    context.invalid("the caches have " + std::to_string(pairs) + " columns for heads of " +
+                    std::to_string(c.shape(x)[3]));
   V ids = context.input(1);
   const int64_t batch = c.shape(x)[0], length = c.shape(x)[2];
   if (c.shape(ids).size() == 1)
