@@ -150,7 +150,7 @@ def matmul_nbits(b):
 def dynamic_matmul(b):
     m, k, n = b.int(1, 5), b.pick([3, 8, 17]), b.pick([1, 8, 17])
     per_column = [n] if b.chance(0.4) else []
-    parts = [b.x([m, k]), b.x([k, n], "i1", constant=1), scale(b, per_column), b.const(np.zeros(per_column, np.int8))]
+    parts = [b.x([m, k]), b.x([k, n], "i1", constant=1, low=-63, high=63), scale(b, per_column), b.const(np.zeros(per_column, np.int8))]
     if b.chance(0.5):
         parts.append(b.x([n], constant=1))
     b.rtol = 1e-2

@@ -8,6 +8,13 @@ from registry import spec
 BYTES = ["u1", "i1"]
 
 
+def factors(b, shape, kind, **options):
+    """Of seven bits where they are signed: beyond them, the peer's sums of two products saturate on CPUs without VNNI."""
+    if kind == "i1":
+        options.update(low=-63, high=63, hard=0)
+    return b.x(shape, kind, **options)
+
+
 def scale(b, shape=()):
     return b.given(b.rng.uniform(0.01, 0.2, tuple(shape)).astype(np.float32), 0.9)
 
@@ -80,7 +87,7 @@ def matmul_integer(b):
     zeros = []
     if b.chance(0.7):
         zeros = [zero(b, kinds[0], constant=0.5), zero(b, kinds[1], right[-1:] if b.chance(0.3) and len(right) == 2 else (), constant=0.5)][:b.int(1, 2)]
-    b.node("MatMulInteger", [b.x(left, kinds[0], hard=0.3), b.x(right, kinds[1], constant=0.6, hard=0.3)] + zeros)
+    b.node("MatMulInteger", [b.x(left, kinds[0], hard=0.3), factors(b, right, kinds[1], constant=0.6, hard=0.3)] + zeros)
 
 
 @spec("ConvInteger", 10)
@@ -88,7 +95,7 @@ def conv_integer(b):
     x, w, options, _ = conv_operands(b, b.pick([1, 2, 2, 2]))
     kinds = "u1", b.pick(BYTES)
     zeros = [zero(b, kinds[0]), zero(b, kinds[1])][:b.int(0, 2)]
-    b.node("ConvInteger", [b.x(x, kinds[0], hard=0.3), b.x(w, kinds[1], constant=0.7, hard=0.3)] + zeros, **options)
+    b.node("ConvInteger", [b.x(x, kinds[0], hard=0.3), factors(b, w, kinds[1], constant=0.7, hard=0.3)] + zeros, **options)
 
 
 @spec("QLinearConv", 10)
@@ -100,7 +107,7 @@ def qlinear_conv(b):
     b.units = 1
     zero_w = b.const(np.zeros(per_channel, weight)) if per_channel else zero(b, weight)
     bias = [b.x([w[0]], "i4", low=-500, high=500, constant=1)] if b.chance(0.5) else []
-    b.node("QLinearConv", [b.x(x, kind), scale(b), zero(b, kind), b.x(w, weight, constant=0.9), scale(b, per_channel), zero_w, scale(b), zero(b, kind)] + bias, **options)
+    b.node("QLinearConv", [b.x(x, kind), scale(b), zero(b, kind), factors(b, w, weight, constant=0.9), scale(b, per_channel), zero_w, scale(b), zero(b, kind)] + bias, **options)
 
 
 @spec("QLinearMatMul", 10)
@@ -110,7 +117,7 @@ def qlinear_matmul(b):
         raise Skip
     kind = b.pick(BYTES)
     b.units = 1
-    b.node("QLinearMatMul", [b.x(left, kind), scale(b), zero(b, kind), b.x(right, kind, constant=0.7), scale(b), zero(b, kind), scale(b), zero(b, kind)])
+    b.node("QLinearMatMul", [b.x(left, kind), scale(b), zero(b, kind), factors(b, right, kind, constant=0.7), scale(b), zero(b, kind), scale(b), zero(b, kind)])
 
 
 def pair(b, value, dtype, low_zero=True):
@@ -121,7 +128,7 @@ def pair(b, value, dtype, low_zero=True):
 def weight(b, shape, axis, per_channel):
     count = [shape[axis]] if per_channel else []
     parts = [b.const(b.rng.uniform(0.01, 0.1, count).astype(np.float32)), b.const(np.zeros(count, np.int8))]
-    return b.node("DequantizeLinear", [b.x(shape, "i1", constant=1, low=-127, high=127)] + parts, axis=axis if per_channel else None)
+    return b.node("DequantizeLinear", [factors(b, shape, "i1", constant=1)] + parts, axis=axis if per_channel else None)
 
 
 @spec("QdqConv", 13)
