@@ -88,6 +88,7 @@ struct KeptModel {
   std::string options;      ///< how it was imported: JSON text of the importer's
 };
 
+/// Its plans have the same inputs and outputs by name, dtype and, but for outputs, rank.
 struct PlanSet {
   std::vector<std::string> free_dims;  ///< none: one variant without dims
   std::vector<DimShape> input_shapes;  ///< in the plans' order; free dims by name
