@@ -5,7 +5,7 @@ import itertools
 import unittest
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import cases
 from one_node import OneNode, element_type, floats
@@ -60,6 +60,10 @@ class OfARun(OneNode):
                 self.assertEqual(cases.difference(actual[str(i)], array), "")
 
         self.run_model(graph, opset, inputs, expect)
+
+    def check_nodes_with(self, nodes, constants, inputs, right):
+        given = [helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name)) for name, array in constants.items()]
+        self.check_nodes([*given, *nodes], inputs, right)
 
     def after_compress(self, node, x, keep, axis, others, right):
         """The node's first operand is what is kept of x along an axis."""
@@ -196,6 +200,18 @@ class Shapes(OfARun):
             self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(*shape)}, [x.reshape(shape) + bias])
         with self.assertRaisesRegex(AssertionError, 'node "Add_1": axis -1 of an operand of 2 elements meets one of 4'):
             self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(6, 2)}, [x])
+
+    def test_reshaped_to_numbers_behind_a_shape_of_the_run(self):
+        x = floats(2, 3, 8)
+        make = helper.make_node
+        nodes = [make("Reshape", ["x", "first"], ["own"]), make("Reshape", ["own", "back"], ["y0"])]
+        for first, back in (((2, 3, 1, 8), (2, 3, 8)), ((48,), (6, 8)), ((4, 12), (-1, 8)), ((48, 1, 1), (3, 2, -1)), ((1, 6, 8), (2, 2, -1, 4))):
+            with self.subTest(first=first, back=back):
+                self.check_nodes_with(nodes, {"back": ints(*back)}, {"x": x, "first": ints(*first)}, [x.reshape(back)])
+        self.check_nodes_with(nodes, {"back": ints(0, -1)}, {"x": x, "first": ints(6, 1, 8)}, [x.reshape(6, 8)])
+        self.check_nodes_with(nodes, {"back": ints(0, 2, 4)}, {"x": x, "first": ints(6, 8)}, [x.reshape(6, 2, 4)])
+        with self.assertRaisesRegex(AssertionError, r"shape \[2,5,5\] is none of 48 elements"):
+            self.check_nodes_with(nodes, {"back": ints(2, 5, 5)}, {"x": x, "first": ints(6, 8)}, [x])
 
     def test_reshape_what_data_decides(self):
         x = floats(4, 6)

@@ -1,5 +1,7 @@
 // Reshape to a shape, and Squeeze and Unsqueeze of axes, that a run works out.
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
@@ -70,6 +72,101 @@ RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t 
 }
 
 }  // namespace
+
+namespace {
+
+/// Extents of a Reshape, of which those of x that a run decides are no numbers.
+class ReshapedAxes {
+public:
+  ReshapedAxes(NodeContext& context, const Shape& shape)
+      : from_(context.type(context.input(0)).shape), counted_(from_.size(), false), to_(shape) {
+    for (const DataExtent& extent : context.data_shape_of(0).extents) counted_[extent.axis] = true;
+    if (context.int_attr("allowzero", 0) != 0) return;
+    for (size_t i = 0; i < std::min(to_.size(), from_.size()); ++i) {
+      if (to_[i] == 0) to_[i] = counted_[i] ? kSame : from_[i];
+    }
+  }
+
+  /// Whether each counted axis stays as it is or is, with its neighbours, in the one axis that is the rest.
+  bool keep_counts() {
+    match_front();
+    match_back();
+    const bool has_counted = std::find(counted_.begin() + static_cast<std::ptrdiff_t>(from_begin_),
+                                       counted_.begin() + static_cast<std::ptrdiff_t>(from_end_),
+                                       true) != counted_.begin() + static_cast<std::ptrdiff_t>(from_end_);
+    return !has_counted || (to_end_ - to_begin_ == 1 && to_[to_begin_] == kRest);
+  }
+
+private:
+  static constexpr int64_t kRest = -1, kSame = -2;
+
+  bool is_one(size_t axis) const { return from_[axis] == 1 && !counted_[axis]; }
+
+  void match_front() {
+    while (to_begin_ < to_end_ && to_[to_begin_] != kRest) {
+      if (to_[to_begin_] == kSame) {
+        while (from_begin_ < to_begin_ && is_one(from_begin_)) ++from_begin_;
+        if (from_begin_ != to_begin_) return;
+        ++from_begin_, ++to_begin_;
+        continue;
+      }
+      size_t from = from_begin_, to = to_begin_;
+      const auto next_from = [&]() -> std::optional<int64_t> {
+        return from < from_end_ && !counted_[from] ? std::optional(from_[from++]) : std::nullopt;
+      };
+      const auto next_to = [&]() -> std::optional<int64_t> {
+        return to < to_end_ && to_[to] >= 0 ? std::optional(to_[to++]) : std::nullopt;
+      };
+      if (!have_same_product(next_from, next_to)) return;
+      from_begin_ = from, to_begin_ = to;
+    }
+  }
+
+  void match_back() {
+    while (to_end_ > to_begin_ && to_[to_end_ - 1] != kRest) {
+      if (to_[to_end_ - 1] == kSame) {
+        while (from_end_ > std::max(to_end_, from_begin_) && is_one(from_end_ - 1)) --from_end_;
+        if (from_end_ != to_end_ || from_end_ == from_begin_) return;
+        --from_end_, --to_end_;
+        continue;
+      }
+      size_t from = from_end_, to = to_end_;
+      const auto next_from = [&]() -> std::optional<int64_t> {
+        return from > from_begin_ && !counted_[from - 1] ? std::optional(from_[--from]) : std::nullopt;
+      };
+      const auto next_to = [&]() -> std::optional<int64_t> {
+        return to > to_begin_ && to_[to - 1] >= 0 ? std::optional(to_[--to]) : std::nullopt;
+      };
+      if (!have_same_product(next_from, next_to)) return;
+      from_end_ = from, to_end_ = to;
+    }
+  }
+
+  /// Of one or more axes of the result, and of as many of x as it takes.
+  template <typename From, typename To>
+  static bool have_same_product(const From& next_from, const To& next_to) {
+    int64_t own = 1, wanted = *next_to();
+    while (own != wanted) {
+      int64_t& less = own < wanted ? own : wanted;
+      const std::optional<int64_t> next = own < wanted ? next_from() : next_to();
+      if (!next || __builtin_mul_overflow(less, *next, &less)) return false;
+    }
+    return true;
+  }
+
+  Shape from_;
+  std::vector<bool> counted_;
+  Shape to_;
+  // What is left of both.
+  size_t from_begin_ = 0, from_end_ = from_.size(), to_begin_ = 0, to_end_ = to_.size();
+};
+
+}  // namespace
+
+bool reshape_keeps_counts(NodeContext& context, const Shape& shape) {
+  const DataShape data = context.data_shape_of(0);
+  return !data.is_known || data.extents.empty() || ReshapedAxes(context, shape).keep_counts();
+}
 
 void reshape_as_run(NodeContext& context) {
   Compose c(context);

@@ -223,10 +223,13 @@ void convert_size(NodeContext& context) {
 namespace {
 
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
-/// says their counts in their order; nothing where it says other ones.
+/// says their counts in their order; nothing where it says other ones, or numbers in their place.
 std::optional<Shape> reshaped_to(NodeContext& context) {
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
+  const auto is_extent = [](int64_t extent) { return extent >= -1; };
+  const bool are_extents = std::all_of(shape.extents.begin(), shape.extents.end(), is_extent);
+  if (shape.open.empty() && are_extents && !reshape_keeps_counts(context, shape.extents)) return std::nullopt;
   auto next = extents.begin();
   for (const auto& [axis, extent] : shape.open) {
     next = std::find_if(next, extents.end(), [&, number = extent](const DataExtent& own) {
