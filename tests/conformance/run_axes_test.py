@@ -48,8 +48,9 @@ class OfARun(OneNode):
         with self.assertRaisesRegex(AssertionError, words):
             self.check(*operands, **options)
 
-    def check_nodes(self, nodes, inputs, right, opset=21):
-        """`inputs`: by name; the outputs are y0, y1 ..., in the order of what is right."""
+    def check_nodes(self, nodes, inputs, right, opset=21, digits=None):
+        """`inputs`: by name; the outputs are y0, y1 ..., in the order of what is right, to so many decimal digits, or as near as the
+        standard's cases have to be."""
         graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(name, element_type(array), array.shape)
                                                    for name, array in inputs.items()],
                                   [helper.make_tensor_value_info(f"y{i}", element_type(array), None) for i, array in enumerate(right)])
@@ -57,7 +58,11 @@ class OfARun(OneNode):
         def expect(answer, actual):
             self.assertTrue(answer.startswith("ok "), answer)
             for i, array in enumerate(right):
-                self.assertEqual(cases.difference(actual[str(i)], array), "")
+                if digits is None:
+                    self.assertEqual(cases.difference(actual[str(i)], array), "")
+                    continue
+                self.assertEqual(actual[str(i)].shape, array.shape)
+                np.testing.assert_almost_equal(actual[str(i)], array, digits)
 
         self.run_model(graph, opset, inputs, expect)
 

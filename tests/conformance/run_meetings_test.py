@@ -5,7 +5,7 @@ import itertools
 import unittest
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from one_node import element_type, floats
 from run_axes_test import OfARun, ints
@@ -81,6 +81,48 @@ class Meetings(OfARun):
         scores = np.exp(np.matmul(q, x.reshape(2, 3, 3, 4).transpose(0, 2, 3, 1)))
         right = np.matmul(scores / scores.sum(-1, keepdims=True), v)
         self.check_close(nodes, {"q": q, "x": x, "v": v, "shape": ints(2, 3, 3, 4)}, right)
+
+    def check_reshaped(self, nodes, x, shapes, right, opset=23):
+        """The nodes on x in shapes of the run, of which some fit what the model knows."""
+        make = [helper.make_node("Reshape", ["x", "shape"], ["own"])]
+        for shape in shapes:
+            self.check_nodes([*make, *nodes], {"x": x, "shape": ints(*shape)}, right(x.reshape(shape)), opset, 4)
+
+    def test_axes_of_known_extents(self):
+        """Channels, normalized axes and parts, which the model's own numbers tell."""
+        x, make = floats(48), helper.make_node
+
+        def constant(name, array):
+            return make("Constant", [], [name], value=numpy_helper.from_array(array, name))
+
+        weights = floats(4, 3, 1, 1)
+        self.check_reshaped([constant("w", weights), make("Conv", ["own", "w"], ["y0"])], x, ((1, 3, 4, 4), (2, 3, 8, 1)),
+                            lambda v: [np.einsum("nchw,mc->nmhw", v, weights[:, :, 0, 0])])
+        scale = floats(6)
+        self.check_reshaped([constant("s", scale), make("PRelu", ["own", "s"], ["y0"])], x, ((8, 6), (2, 4, 6)), lambda v: [np.where(v < 0, v * scale, v)])
+        self.check_reshaped([constant("s", scale), make("LayerNormalization", ["own", "s"], ["y0"])], x, ((8, 6), (2, 4, 6)),
+                            lambda v: [(v - v.mean(-1, keepdims=True)) / np.sqrt(v.var(-1, keepdims=True) + 1e-5) * scale])
+        self.check_reshaped([constant("s", scale), make("RMSNormalization", ["own", "s"], ["y0"])], x, ((8, 6),),
+                            lambda v: [v / np.sqrt((v * v).mean(-1, keepdims=True) + 1e-5) * scale])
+        ones = floats(4)
+
+        def grouped(v, groups):
+            rows = v.reshape(len(v), groups, -1)
+            rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+            return [rows.reshape(v.shape) * ones.reshape(4, 1, 1) + ones.reshape(4, 1, 1)]
+
+        self.check_reshaped([constant("s", ones), make("GroupNormalization", ["own", "s", "s"], ["y0"], num_groups=2)], x, ((1, 4, 6, 2), (3, 4, 2, 2)),
+                            lambda v: grouped(v, 2))
+        self.check_reshaped([constant("s", ones), make("InstanceNormalization", ["own", "s", "s"], ["y0"])], x, ((2, 4, 3, 2),), lambda v: grouped(v, 4))
+        self.check_reshaped([constant("n", ints(2, 4)), make("Split", ["own", "n"], ["y0", "y1"], axis=1)], x, ((8, 6), (2, 6, 4)),
+                            lambda v: [v[:, :2], v[:, 2:]])
+        self.check_reshaped([make("Split", ["own"], ["y0", "y1"], axis=1, num_outputs=2)], x, ((8, 6), (2, 3, 8)),
+                            lambda v: [v[:, :(v.shape[1] + 1) // 2], v[:, (v.shape[1] + 1) // 2:]])
+        self.check_reshaped([constant("n", ints(1)), make("Squeeze", ["own", "n"], ["y0"])], x, ((6, 1, 8), (48, 1, 1)), lambda v: [v[:, 0]])
+        with self.assertRaisesRegex(AssertionError, 'node "Conv_2": axis -3 of an operand of 4 elements meets one of 3'):
+            self.check_reshaped([constant("w", weights), make("Conv", ["own", "w"], ["y0"])], x, ((1, 4, 4, 3),), lambda v: [v])
+        with self.assertRaisesRegex(AssertionError, 'node "Squeeze_2": axis -2 of an operand of 3 elements meets one of 1'):
+            self.check_reshaped([constant("n", ints(1)), make("Squeeze", ["own", "n"], ["y0"])], x, ((2, 3, 8),), lambda v: [v])
 
     def test_products_with_what_is_known(self):
         x, weights = floats(24), floats(2, 4, 3)

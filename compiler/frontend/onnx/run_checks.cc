@@ -88,6 +88,11 @@ public:
     }
   }
 
+  void make_fixed(int64_t extent) {
+    if (!is_told_) return;
+    for (const Counted& axis : counted_) meet_fixed(axis, extent, false);
+  }
+
   void make_broadcast() {
     if (!is_told_ || counted_.empty()) return;
     const auto wide = std::find_if(fixed_.begin(), fixed_.end(), [](int64_t extent) { return extent != 1; });
@@ -230,6 +235,23 @@ std::map<size_t, std::vector<MeetingAxis>> meeting_axes(const NodeContext& conte
 
 void make_same(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes) {
   Meeting(context, operands, axes).make_same();
+}
+
+V with_extent(NodeContext& context, V x, int64_t axis, int64_t extent) {
+  std::vector<V> operands{x};
+  Meeting(context, operands, {{0, axis}}).make_fixed(extent);
+  return operands[0];
+}
+
+V with_extents_of(NodeContext& context, V x, V other, int64_t first) {
+  const Shape shape = context.type(other).shape;
+  const int64_t rank = context.rank(x), before = rank - context.rank(other);
+  for (int64_t axis = std::max(first, before); axis < rank; ++axis) {
+    const int64_t extent = shape[static_cast<size_t>(axis - before)];
+    if (extent > 1 && context.data_shape(other).along(axis - before) == nullptr)
+      x = with_extent(context, x, axis, extent);
+  }
+  return x;
 }
 
 void make_broadcast(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes) {

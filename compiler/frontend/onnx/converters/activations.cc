@@ -175,20 +175,32 @@ void convert_mean_variance_normalization(NodeContext& context) {
 // Groups of channels are normalized as one; scale and bias are per channel, before opset 21 per group.
 void convert_group_normalization(NodeContext& context) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
+  ir::ValueId x = context.input(0);
   const int64_t groups = context.required_int("num_groups");
+  // From opset 21 on there is a scale for each channel.
+  if (context.opset() >= 21 && context.rank(x) > 1 && context.rank(context.input(1)) == 1)
+    x = with_extent(context, x, 1, c.shape(context.input(1))[0]);
+  const Shape shape = c.shape(x);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
-  const int64_t inner = shape[0] == 0 ? 0 : num_elements(shape) / shape[0] / groups;
-  const ir::ValueId rows = c.cast(c.reshape(x, {shape[0], groups, inner}), DType::kFloat32);
-  const ir::ValueId centered = c.sub(rows, c.reduce("reduce_mean", rows, {2}, true));
-  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), {2}, true);
+  Shape grouped{shape[0], groups};
+  if (context.data_shape(x).extents.empty()) {
+    grouped.push_back(shape[0] == 0 ? 0 : num_elements(shape) / shape[0] / groups);
+  } else {
+    // Axes of the run stay axes.
+    grouped.push_back(shape[1] / groups);
+    grouped.insert(grouped.end(), shape.begin() + 2, shape.end());
+  }
+  std::vector<int64_t> inner(grouped.size() - 2);
+  std::iota(inner.begin(), inner.end(), 2);
+  const ir::ValueId rows = c.cast(c.reshape(x, grouped), DType::kFloat32);
+  const ir::ValueId centered = c.sub(rows, c.reduce("reduce_mean", rows, inner, true));
+  const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), inner, true);
   const ir::ValueId deviation = c.unary("sqrt", c.plus(variance, context.float_attr("epsilon", 1e-5)));
   ir::ValueId result = c.cast(c.div(centered, deviation), c.dtype(x));
   const bool per_group = c.shape(context.input(1)) == Shape{groups} && context.opset() < 21;
-  Shape along(per_group ? 3 : shape.size(), 1);
+  Shape along(per_group ? grouped.size() : shape.size(), 1);
   along[1] = per_group ? groups : shape[1];
   if (!per_group) result = c.reshape(result, shape);
   result = c.mul(result, c.reshape(context.input(1), along));
@@ -199,11 +211,12 @@ void convert_group_normalization(NodeContext& context) {
 // Opset 23: x / sqrt(mean(x^2) + epsilon) * scale, computed in float32.
 void convert_rms_normalization(NodeContext& context) {
   const int64_t rank = context.rank(context.input(0));
+  const int64_t first = context.normalize_axis(context.int_attr("axis", -1), rank);
   std::vector<int64_t> axes;
-  for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
-    axes.push_back(axis);
-  context.set_output(0, rms_normalized(context, context.input(0), context.input(1), std::move(axes),
-                                       context.float_attr("epsilon", 1e-5)));
+  for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
+  const ir::ValueId x = with_extents_of(context, context.input(0), context.input(1), first);
+  context.set_output(
+      0, rms_normalized(context, x, context.input(1), std::move(axes), context.float_attr("epsilon", 1e-5)));
 }
 
 ir::ValueId rms_normalized(NodeContext& context, ir::ValueId x, ir::ValueId scale, std::vector<int64_t> axes,

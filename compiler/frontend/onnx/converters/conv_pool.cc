@@ -187,15 +187,16 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
     context.invalid("kernel_shape is " + to_string(context.ints_attr("kernel_shape", {})) +
                     ", the weights have " + to_string(kernel));
   }
+  const int64_t group = context.int_attr("group", 1);
+  if (context.rank(x) == context.rank(w) && group > 0 && context.data_shape(w).along(1) == nullptr)
+    x = with_extent(context, x, 1, context.product(group, weights[1]));
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
   return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
     Windows own = windows;
     std::vector<ir::ValueId> inputs{padded_for(context, whole, own, 0), w};
     if (bias != ir::kAbsent) inputs.push_back(bias);
-    ir::Attrs attrs{{"strides", own.strides},
-                    {"dilations", own.dilations},
-                    {"pads", own.pads},
-                    {"group", context.int_attr("group", 1)}};
+    ir::Attrs attrs{
+        {"strides", own.strides}, {"dilations", own.dilations}, {"pads", own.pads}, {"group", group}};
     if (exact) attrs.set("exact", int64_t{1});
     return context.add("conv", std::move(inputs), attrs);
   });

@@ -255,6 +255,19 @@ V lengths_of_parts(NodeContext& context, V lengths, V count, int64_t extent) {
   return c.add(within(context, lengths, none, c.ints({extent}, {1})), zero_if(context, check));
 }
 
+namespace {
+
+/// As long as all others but the last ones, which are shorter where the axis is no multiple: i64 [parts].
+V even_lengths(NodeContext& context, V count, int64_t parts) {
+  Compose c(context);
+  const V number = c.ints({parts}, {1});
+  const V size = c.div(c.add(count, c.ints({parts - 1}, {1})), number);
+  const V left = c.sub(count, c.mul(c.ints(c.count_to(parts), {parts}), size));
+  return c.binary("min", c.binary("max", left, c.ints({0}, {1})), size);
+}
+
+}  // namespace
+
 void split_as_run(NodeContext& context) {
   Compose c(context);
   require_told_extents(context);
@@ -262,8 +275,10 @@ void split_as_run(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
   const auto parts = static_cast<int64_t>(context.num_outputs());
-  const V lengths = lengths_of_parts(context, numbers_of(context, 1, parts, "split"),
-                                     *count_along(context, x, axis), extent);
+  const V count = *count_along(context, x, axis);
+  const V lengths = context.has_input(1)
+                        ? lengths_of_parts(context, numbers_of(context, 1, parts, "split"), count, extent)
+                        : even_lengths(context, count, parts);
   const V ends = context.add("cumsum", {lengths}, {{"axis", int64_t{0}}}), starts = c.sub(ends, lengths);
   const V whole = filled_along(context, x, axis, "zero"), steps = c.ints(c.count_to(extent), {extent});
   for (int64_t i = 0; i < parts; ++i) {

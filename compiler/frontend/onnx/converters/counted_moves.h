@@ -24,7 +24,7 @@ void squeeze_as_run(NodeContext& context);
 void unsqueeze_as_run(NodeContext& context);
 /// Slice of which a run says some numbers.
 void slice_as_run(NodeContext& context);
-/// Split into parts whose lengths are not known.
+/// Split into parts whose lengths are not known, even ones of an axis of the run, too.
 void split_as_run(NodeContext& context);
 /// Lengths of parts of an axis of up to `extent` elements, of which `count` are there, i64 [n]. A run fails
 /// in which one is less than 0, or they do not add up to the count.

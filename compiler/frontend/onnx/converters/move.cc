@@ -238,10 +238,16 @@ std::vector<int64_t> split_sizes(const NodeContext& context) {
 // equal, the last one smaller.
 void convert_split(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return split_as_run(context);
-  const ir::ValueId x = context.input(0);
+  ir::ValueId x = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
-  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
   std::vector<int64_t> sizes = split_sizes(context);
+  if (sizes.empty() && context.data_shape(x).along(axis) != nullptr) return split_as_run(context);
+  int64_t total = 0;
+  const bool add_up = std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) {
+    return size >= 0 && !__builtin_add_overflow(total, size, &total);
+  });
+  if (!sizes.empty() && add_up) x = with_extent(context, x, axis, total);
+  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
   const bool is_even = sizes.empty();
   if (is_even) {

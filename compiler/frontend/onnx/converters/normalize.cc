@@ -2,6 +2,7 @@
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -19,6 +20,12 @@ std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t o
 }
 
 namespace {
+
+/// x [N,C,...] of as many channels as `scale` [C] has.
+ir::ValueId with_channels_of(NodeContext& context, ir::ValueId x, ir::ValueId scale) {
+  const bool is_known = context.rank(scale) == 1 && context.data_shape(scale).extents.empty();
+  return is_known && context.rank(x) > 1 ? with_extent(context, x, 1, context.type(scale).shape[0]) : x;
+}
 
 /// In training mode the data's own mean and variance normalize; the running ones are outputs 1 and 2.
 void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs) {
@@ -55,6 +62,7 @@ ir::ValueId normalized_by_element(NodeContext& context, const std::vector<ir::Va
 void convert_batch_norm(NodeContext& context) {
   std::vector<ir::ValueId> inputs;
   for (size_t i = 0; i < 5; ++i) inputs.push_back(context.input(i));
+  inputs[0] = with_channels_of(context, inputs[0], inputs[1]);
   // Statistics may have another float type than the data (opset 15).
   const DType dtype = context.type(inputs[0]).dtype;
   for (size_t i = 1; i < 5; ++i) {
@@ -70,9 +78,8 @@ void convert_batch_norm(NodeContext& context) {
 namespace {
 
 /// The same where data decides how far the channels go.
-ir::ValueId instance_normalized(NodeContext& context, double epsilon) {
+ir::ValueId instance_normalized(NodeContext& context, ir::ValueId x, double epsilon) {
   Compose c(context);
-  const ir::ValueId x = context.input(0);
   Shape channels(c.shape(x).size(), 1);
   channels[1] = c.shape(x)[1];
   const ir::ValueId centered = c.sub(x, c.reduce_spatial("reduce_mean", x));
@@ -86,19 +93,18 @@ ir::ValueId instance_normalized(NodeContext& context, double epsilon) {
 
 void convert_instance_norm(NodeContext& context) {
   const double epsilon = context.float_attr("epsilon", 1e-5);
-  if (has_counted_windows(context, context.input(0)))
-    return context.set_output(0, instance_normalized(context, epsilon));
-  context.set_output(0, context.add("instance_norm", {context.input(0), context.input(1), context.input(2)},
-                                    {{"epsilon", epsilon}}));
+  const ir::ValueId scale = context.input(1), x = with_channels_of(context, context.input(0), scale);
+  if (has_counted_windows(context, x)) return context.set_output(0, instance_normalized(context, x, epsilon));
+  context.set_output(0, context.add("instance_norm", {x, scale, context.input(2)}, {{"epsilon", epsilon}}));
 }
 
 // Two passes over the normalized axes: mean, then the mean of squared differences.
 void convert_layer_norm(NodeContext& context) {
-  const ir::ValueId x = context.input(0);
-  const int64_t rank = context.rank(x);
+  const int64_t rank = context.rank(context.input(0));
+  const int64_t first = context.normalize_axis(context.int_attr("axis", -1), rank);
+  const ir::ValueId x = with_extents_of(context, context.input(0), context.input(1), first);
   std::vector<int64_t> axes;
-  for (int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank); axis < rank; ++axis)
-    axes.push_back(axis);
+  for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
   const LayerNorm norm = layer_normalized(context, x, context.input(1), context.optional_input(2), axes,
                                           context.float_attr("epsilon", 1e-5));
   context.set_output(0, norm.result);

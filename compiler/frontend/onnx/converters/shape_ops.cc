@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -296,9 +297,12 @@ void convert_flatten(NodeContext& context) {
 
 void convert_squeeze(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return squeeze_as_run(context);
-  const Shape& shape = context.type(context.input(0)).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  ir::ValueId x = context.input(0);
+  const int64_t rank = context.rank(x);
   std::optional<std::vector<int64_t>> axes = axes_of(context);
+  for (const int64_t axis : axes.value_or(std::vector<int64_t>{}))
+    x = with_extent(context, x, context.normalize_axis(axis, rank), 1);
+  const Shape shape = context.type(x).shape;
   Shape result;
   for (int64_t i = 0; i < rank; ++i) {
     bool drop = !axes && shape[static_cast<size_t>(i)] == 1;
@@ -310,7 +314,7 @@ void convert_squeeze(NodeContext& context) {
     }
     if (!drop) result.push_back(shape[static_cast<size_t>(i)]);
   }
-  context.set_output(0, context.reshape(context.input(0), result));
+  context.set_output(0, context.reshape(x, result));
 }
 
 void convert_unsqueeze(NodeContext& context) {
