@@ -218,6 +218,13 @@ class Shapes(OfARun):
         with self.assertRaisesRegex(AssertionError, r"shape \[2,5,5\] is none of 48 elements"):
             self.check_nodes_with(nodes, {"back": ints(2, 5, 5)}, {"x": x, "first": ints(6, 8)}, [x])
 
+    def test_made_in_a_shape_of_the_run(self):
+        x, make = floats(12), helper.make_node
+        nodes = [make("Reshape", ["x", "shape"], ["own"]), make("EyeLike", ["own"], ["y0"], k=1), make("RandomNormalLike", ["own"], ["noise"]),
+                 make("Sub", ["noise", "noise"], ["y1"])]
+        for shape in ((2, 6), (4, 3), (1, 12)):
+            self.check_nodes(nodes, {"x": x, "shape": ints(*shape)}, [np.eye(*shape, k=1, dtype=np.float32), np.zeros(shape, np.float32)])
+
     def test_reshape_what_data_decides(self):
         x = floats(4, 6)
         keep = np.array([True, False, True, True, False, True])

@@ -6,6 +6,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/philox.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
@@ -82,12 +83,12 @@ ir::ValueId unit_draws(NodeContext& context, const Shape& shape) {
   return drawn(context, DType::kFloat32, shape, Draw::kUniform, 0, 1);
 }
 
-void set_drawn(NodeContext& context, DType dtype, const Shape& shape) {
+ir::ValueId drawn_as_said(NodeContext& context, DType dtype, const Shape& shape) {
   const bool uniform = context.node().op_type.find("Uniform") != std::string::npos;
   const double base = uniform ? context.float_attr("low", 0) : context.float_attr("mean", 0);
   const double span = uniform ? context.float_attr("high", 1) - base : context.float_attr("scale", 1);
   const Draw draw = uniform ? Draw::kUniform : Draw::kNormal;
-  context.set_output(0, drawn(context, dtype, shape, draw, base, span));
+  return drawn(context, dtype, shape, draw, base, span);
 }
 
 }  // namespace
@@ -97,12 +98,14 @@ void convert_random(NodeContext& context) {
   for (const int64_t extent : shape) {
     if (extent < 0) context.invalid("shape is " + to_string(shape));
   }
-  set_drawn(context, context.has_attr("dtype") ? context.dtype_attr("dtype") : DType::kFloat32, shape);
+  const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : DType::kFloat32;
+  context.set_output(0, drawn_as_said(context, dtype, shape));
 }
 
 void convert_random_like(NodeContext& context) {
   const ir::ValueType type = context.type(context.input(0));
-  set_drawn(context, context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype, type.shape);
+  const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
+  context.set_output(0, as_long_as(context, drawn_as_said(context, dtype, type.shape), 0));
 }
 
 // 1 with the probability that the input says.

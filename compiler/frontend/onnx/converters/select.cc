@@ -154,14 +154,15 @@ void convert_eye_like(NodeContext& context) {
     const ir::ValueId rows = c.ints(c.count_to(type.shape[0]), {type.shape[0], 1}),
                       columns = c.ints(c.count_to(type.shape[1]), {1, type.shape[1]});
     const ir::ValueId diagonal = c.add(rows, c.ints({k}, {}));
-    context.set_output(0, c.cast(c.binary("equal", diagonal, columns), dtype));
+    const ir::ValueId eye = c.cast(c.binary("equal", diagonal, columns), dtype);
+    context.set_output(0, as_long_as(context, eye, 0));
     return;
   }
   Tensor eye = Tensor::zeros(dtype, type.shape);
   for (int64_t row = 0; row < type.shape[0]; ++row) {
     if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
   }
-  context.set_output(0, context.constant(std::move(eye)));
+  context.set_output(0, as_long_as(context, context.constant(std::move(eye)), 0));
 }
 
 void convert_top_k(NodeContext& context) {
