@@ -101,7 +101,7 @@ class EdgeValues(OneNode):
                 np.testing.assert_array_equal(outputs["0"], -2 * x[:rows])), buckets="A=3;B=4;C=5;D=4")
 
     def test_channels_that_a_number_of_the_run_chooses(self):
-        """As many as the weights take where the number is bound, more where it is not: it is asked for."""
+        """As many as the weights take; a run in which there are others fails."""
         x, weights = np.ones((1, 6, 4), np.float32), np.ones((2, 4, 1), np.float32)
         graph = helper.make_graph(
             [helper.make_node("Slice", ["x", "from", "to", "axes"], ["part"]), helper.make_node("Conv", ["part", "w"], ["y"])],
@@ -113,10 +113,12 @@ class EdgeValues(OneNode):
              (("to", np.array([6])), ("axes", np.array([1])), ("w", weights))])
 
         def expect(answer, outputs):
-            self.assertTrue(answer.startswith("ok 1 "), answer)
+            self.assertTrue(answer.startswith("ok 0 "), answer)
             np.testing.assert_array_equal(outputs["0"], np.full((1, 2, 4), 4, np.float32))
 
         self.run_model(graph, 13, {"x": x, "from": np.array([2])}, expect)
+        with self.assertRaisesRegex(AssertionError, 'node "Conv_1": axis -2 of an operand of 3 elements meets one of 4'):
+            self.run_model(graph, 13, {"x": x, "from": np.array([3])}, expect)
 
     def test_a_negative_celu(self):
         x = np.array([-2, -0.5, 0, 0.5, 3], np.float32)

@@ -1,6 +1,7 @@
 """Quantized layers against integers summed by numpy, and against ONNX Runtime: every byte is the same.
 
-Scales are powers of two, so that the specification's arithmetic is exact and there is one right answer.
+Weights are of all eight bits, then of seven: without VNNI ONNX Runtime adds products of unsigned bytes in pairs, in 16 bits,
+where larger weights saturate. Scales are powers of two, so that the specification's arithmetic is exact and there is one right answer.
 """
 
 import tempfile
@@ -13,11 +14,16 @@ import numpy as np
 from onnx import helper, mapping, numpy_helper
 
 RNG = np.random.default_rng(3)
+ALL_BITS, SEVEN_BITS = 127, 63
 
 
 def bytes_of(dtype, shape):
     limits = np.iinfo(dtype)
     return RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def weights_of(most, shape):
+    return RNG.integers(-most, most + 1, shape).astype(np.int8)
 
 
 def requantized(sums, factor, zero, dtype):
@@ -72,9 +78,20 @@ class QuantizedTest(unittest.TestCase):
         mill.alive.ort_run(str(path), str(given), str(self.folder / "peer.npz"))
         return mill.load_npz(self.folder / "out.npz")["y"], mill.load_npz(self.folder / "peer.npz")["y"]
 
-    def check_conv(self, dtype, x_zero, y_zero, pad, stride, relu, channels=32):
-        x, w = bytes_of(dtype, (1, channels, 9, 11)), bytes_of(np.int8, (24, channels, 3, 3))
-        w = np.maximum(w, -127)
+    def check(self, x, value, expected, most):
+        """The weights are up to `most`."""
+        ours, peer = self.run_both(x, value, expected.shape, expected.dtype)
+        np.testing.assert_array_equal(ours, expected)
+        if most == SEVEN_BITS:
+            np.testing.assert_array_equal(peer, expected)
+
+    def check_conv(self, *form, channels=32):
+        for most in (ALL_BITS, SEVEN_BITS):
+            self.constants, self.nodes = [], []
+            self.check_conv_of(most, channels, *form)
+
+    def check_conv_of(self, most, channels, dtype, x_zero, y_zero, pad, stride, relu):
+        x, w = bytes_of(dtype, (1, channels, 9, 11)), weights_of(most, (24, channels, 3, 3))
         bias = RNG.integers(-9999, 9999, 24).astype(np.int32)
         scales = np.ldexp(1.0, -(np.arange(24) % 3) - 7).astype(np.float32)
         data = self.quantize("DequantizeLinear", "x", 0.5, dtype(x_zero))
@@ -88,9 +105,7 @@ class QuantizedTest(unittest.TestCase):
         sums = convolved(x.astype(np.int64) - x_zero, w, pad, stride) + bias[:, None, None]
         sums = np.maximum(sums, 0) if relu else sums
         expected = requantized(sums, (scales.astype(np.float64) / 32)[:, None, None], y_zero, dtype)
-        ours, peer = self.run_both(x, value, expected.shape, dtype)
-        np.testing.assert_array_equal(ours, expected)
-        np.testing.assert_array_equal(peer, expected)
+        self.check(x, value, expected, most)
 
     def test_convolution_of_unsigned_bytes(self):
         self.check_conv(np.uint8, 0, 0, 1, 1, True)
@@ -105,16 +120,18 @@ class QuantizedTest(unittest.TestCase):
         self.check_conv(np.uint8, 9, 5, 1, 1, True, channels=21)
 
     def test_matrix_product(self):
-        x, w = bytes_of(np.uint8, (2, 5, 64)), bytes_of(np.int8, (64, 40))
+        for most in (ALL_BITS, SEVEN_BITS):
+            self.constants, self.nodes = [], []
+            self.check_matrix_product(most)
+
+    def check_matrix_product(self, most):
+        x, w = bytes_of(np.uint8, (2, 5, 64)), weights_of(most, (64, 40))
         data = self.quantize("DequantizeLinear", "x", 0.25, np.uint8(100))
         weights = self.quantize("DequantizeLinear", self.constant("w", w), np.float32(0.125), np.int8(0))
         self.nodes.append(helper.make_node("MatMul", [data, weights], ["c"]))
         value = self.quantize("QuantizeLinear", "c", 64.0, np.uint8(128))
         sums = (x.astype(np.int64) - 100) @ w.astype(np.int64)
-        expected = requantized(sums, 1 / 2048, 128, np.uint8)
-        ours, peer = self.run_both(x, value, expected.shape, np.uint8)
-        np.testing.assert_array_equal(ours, expected)
-        np.testing.assert_array_equal(peer, expected)
+        self.check(x, value, requantized(sums, 1 / 2048, 128, np.uint8), most)
 
     def test_sum_of_two_branches(self):
         x = bytes_of(np.uint8, (1, 16, 6, 6))
@@ -150,7 +167,7 @@ class QuantizedTest(unittest.TestCase):
         np.testing.assert_array_equal(peer, expected)
 
     def test_dynamic_product(self):
-        x, w = RNG.standard_normal((5, 64)).astype(np.float32), bytes_of(np.int8, (64, 40))
+        x, w = RNG.standard_normal((5, 64)).astype(np.float32), weights_of(SEVEN_BITS, (64, 40))
         self.nodes.append(helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]))
         self.nodes.append(helper.make_node("MatMulInteger", ["q", self.constant("w", w), "z"], ["c"]))
         ours, peer = self.run_both(x, "c", (5, 40), np.int32)
