@@ -51,6 +51,7 @@ TEST_F(CostModelTest, FeaturesTellPointsApartAndAreTheSameTwice) {
 }
 
 TEST_F(CostModelTest, BothObjectivesLearnTheOrderOfUnseenPoints) {
+  if (tune_test::host_target().facts.lanes(32) < 16) GTEST_SKIP() << "this CPU has no vectors of 16 floats";
   for (const bool ranking : {false, true}) {
     CostModel model(ranking, 1), twin(ranking, 1);
     const std::vector<Point> all = points(60, 2);
@@ -136,6 +137,7 @@ double best_after(const std::string& tuner_name, const Space& space, const std::
 }
 
 TEST_F(CostModelTest, AskingTheModelBeatsDrawingAtRandom) {
+  if (tune_test::host_target().facts.lanes(32) < 16) GTEST_SKIP() << "this CPU has no vectors of 16 floats";
   double guided = 0, random = 0;
   for (uint64_t seed = 0; seed < 4; ++seed) {
     CostModel model(false, seed), unused(false, seed);
