@@ -23,6 +23,7 @@
 #include "compiler/te/text.h"
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
+#include "runtime/package/model_step.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
 
@@ -269,6 +270,9 @@ private:
     return options_.verify == VerifyMode::kFull ? "full" : "sample";
   }
 
+  /// Whether mod.params holds more than one plan's constants.
+  bool shares_params() const { return variants_.is_dynamic() || variants_.model; }
+
   /// The plan of one shape, its constants placed in the shared weights.
   package::ExecPlan plan_of(const ShapedCalls& shaped, const ir::Graph& imported,
                             plan::SharedParams* params) {
@@ -299,9 +303,8 @@ private:
     for (size_t i = 0; i < shaped_.size(); ++i) {
       const ir::ShapedGraph& variant = *imported_[i];
       set.variants.push_back(
-          {variant.dims, plan_of(shaped_[i], variant.graph, set.is_dynamic() ? &params_ : nullptr)});
+          {variant.dims, plan_of(shaped_[i], variant.graph, shares_params() ? &params_ : nullptr)});
     }
-    if (!set.is_dynamic()) return set;
     set.input_shapes = variants_.input_shapes;
     std::vector<package::GenericPlan> generics;
     for (size_t i = 0; generic_ && i < generic_->models.size(); ++i) {
@@ -312,7 +315,8 @@ private:
     for (size_t i = generics.size(); i-- > 1;)
       set.special.insert(set.special.begin(), std::move(generics[i]));
     if (!generics.empty()) set.generic = std::move(generics.front());
-    if (variants_.model && !(generic_ && generic_->is_complete)) keep_model(set);
+    if (variants_.model && !(generic_ && generic_->is_complete && !package::is_model_step(set.first())))
+      keep_model(set);
     return set;
   }
 
@@ -347,7 +351,7 @@ private:
   }
 
   void write(package::PlanSet& set) {
-    if (set.is_dynamic()) {
+    if (shares_params()) {
       std::vector<package::ExecPlan*> plans;
       if (set.generic) plans.push_back(&set.generic->plan);
       for (package::GenericPlan& special : set.special) plans.push_back(&special.plan);
@@ -371,7 +375,7 @@ private:
   }
 
   void describe(const package::PlanSet& set) {
-    const package::ExecPlan& plan = set.variants.empty() ? set.generic->plan : set.variants.front().plan;
+    const package::ExecPlan& plan = set.first();
     metadata_.abi_version = TM_ABI_VERSION;
     metadata_.compiler_version = compiler_version();
     metadata_.compiler_build = compiler_build();
@@ -488,12 +492,6 @@ CompileResult compile(const ir::Graph& graph, const CompileOptions& options, con
   ir::Variants variants;
   variants.graphs.push_back({{}, graph});
   return compile(variants, options, hooks);
-}
-
-std::string compiler_version() { return "0.1.0"; }
-
-std::string compiler_build() {
-  return "tensormill " + compiler_version() + ", " + codegen::make_llvm_backend()->version();
 }
 
 }  // namespace tensormill::driver

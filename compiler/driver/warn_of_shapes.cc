@@ -1,5 +1,7 @@
 #include "compiler/driver/warn_of_shapes.h"
 
+#include "runtime/package/model_step.h"
+
 namespace tensormill::driver {
 
 namespace {
@@ -20,6 +22,10 @@ std::string ranges_of(const package::PlanSet& set) {
 }  // namespace
 
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused) {
+  const package::ExecPlan& plan = set.first();
+  if (package::is_model_step(plan))
+    return "there are no kernels, and each run is interpreted, which is slow; input_values make kernels: " +
+           package::model_step_reason(plan);
   if (!refused.empty()) return "shapes without a plan are interpreted, which is slow: " + refused;
   if (!set.model || !set.generic) return "";
   const std::string ranges = ranges_of(set);

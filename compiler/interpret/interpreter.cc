@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "compiler/passes/pass.h"
 #include "compiler/plan/plan_builder.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/package/plan_memory.h"
 
 namespace tensormill::interpret {
@@ -66,9 +68,83 @@ class ModelInterpreter final : public package::Interpreter {
 public:
   explicit ModelInterpreter(std::shared_ptr<const package::Package> package) : package_(std::move(package)) {}
 
-  std::shared_ptr<const package::BoundPlan> bind(const std::vector<int64_t>& dims) const override {
-    ir::Graph graph = import(dims);
-    const std::vector<std::string> output_names = graph.output_names();
+  std::shared_ptr<const package::BoundPlan> bind(const std::vector<int64_t>& dims,
+                                                 const package::RunValues& values) const override {
+    if (values.empty()) return plan_of(import(dims), dims);
+    package::RunValues known = values_asked_for(values);
+    const std::lock_guard<std::mutex> lock(run_mutex_);
+    if (run_plan_ && run_plan_->dims == dims && are_same(run_values_, known)) return run_plan_;
+    ir::Graph graph = import_run(dims, values, known);
+    run_plan_ = plan_of(std::move(graph), dims);
+    run_values_ = std::move(known);
+    return run_plan_;
+  }
+
+private:
+  static bool are_same(const package::RunValues& a, const package::RunValues& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+      const Tensor &own = x.second, &other = y.second;
+      return x.first == y.first && own.shape() == other.shape() && own.dtype() == other.dtype() &&
+             (own.num_bytes() == 0 || std::memcmp(own.data(), other.data(), own.num_bytes()) == 0);
+    });
+  }
+
+  /// Those of the values that earlier runs had to know.
+  package::RunValues values_asked_for(const package::RunValues& values) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    package::RunValues known;
+    for (const std::string& name : asked_) {
+      if (const auto found = values.find(name); found != values.end()) known.insert(*found);
+    }
+    return known;
+  }
+
+  /// What shapes are made of.
+  static bool is_shape_like(const Tensor& value) {
+    constexpr int64_t kFew = 64;
+    return !is_float(value.dtype()) && value.dtype() != kString && value.num_elements() <= kFew;
+  }
+
+  /// Adds to what an import knows what it asked for: of that the few numbers that shapes are made of, or else
+  /// all; where it is no input, every value. Whether there was any.
+  static bool add_asked(const Error& error, const package::RunValues& values, package::RunValues& known) {
+    package::RunValues asked, shapes;
+    for (const ErrorDetail& detail : error.details()) {
+      const auto found = values.find(detail.pointer);
+      if (found == values.end() || known.count(found->first) != 0) continue;
+      asked.insert(*found);
+      if (is_shape_like(found->second)) shapes.insert(*found);
+    }
+    const package::RunValues& added = !shapes.empty() ? shapes : !asked.empty() ? asked : values;
+    const size_t before = known.size();
+    known.insert(added.begin(), added.end());
+    return known.size() > before;
+  }
+
+  /// The fewer values are known, the more runs have the same plan.
+  ir::Graph import_run(const std::vector<int64_t>& dims, const package::RunValues& values,
+                       package::RunValues& known) const {
+    const frontend::onnx::KeptImport& kept = model();
+    for (;;) {
+      try {
+        ir::Graph graph = kept.at(dims, known);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto& [name, value] : known) asked_.insert(name);
+        return graph;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kShapeRequired || !add_asked(error, values, known))
+          throw_refused(error, "extents and values");
+      }
+    }
+  }
+
+  std::shared_ptr<const package::BoundPlan> plan_of(ir::Graph graph, const std::vector<int64_t>& dims) const {
+    std::vector<std::string> output_names = graph.output_names();
+    // What hands an input through whose value is known is a constant.
+    if (package::is_model_step(package_->plan())) {
+      for (size_t i = 0; i < output_names.size() && i < package_->plan().outputs.size(); ++i)
+        output_names[i] = package_->plan().outputs[i].name;
+    }
     graph = prepare(std::move(graph));
     const plan::Kernels kernels = plan::extract_kernels(graph);
     plan::BuiltPlan built = plan::build_plan(
@@ -86,7 +162,6 @@ public:
     return bound;
   }
 
-private:
   /// Read when it is first needed: most runs need no interpreter.
   const frontend::onnx::KeptImport& model() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -98,14 +173,18 @@ private:
     }
   }
 
+  [[noreturn]] static void throw_refused(const Error& error, const std::string& what) {
+    if (error.code() == ErrorCode::kMemoryBudget) throw Error(error);
+    throw Error(ErrorCode::kInvalidTensor,
+                "the model does not take inputs of these " + what + ": " + error.message(), error.details());
+  }
+
   ir::Graph import(const std::vector<int64_t>& dims) const {
     const frontend::onnx::KeptImport& kept = model();
     try {
       return kept.at(dims);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::kMemoryBudget) throw;
-      throw Error(ErrorCode::kInvalidTensor,
-                  "the model does not take inputs of these extents: " + error.message(), error.details());
+      throw_refused(error, "extents");
     }
   }
 
@@ -114,11 +193,11 @@ private:
     const auto same = [](const package::Port& a, const package::Port& b) {
       return a.name == b.name && a.dtype == b.dtype;
     };
-    const auto are_same = [&](const std::vector<package::Port>& a, const std::vector<package::Port>& b) {
+    const auto are_alike = [&](const std::vector<package::Port>& a, const std::vector<package::Port>& b) {
       return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
     };
     const package::ExecPlan& first = package_->plan();
-    if (!are_same(plan.inputs, first.inputs) || !are_same(plan.outputs, first.outputs))
+    if (!are_alike(plan.inputs, first.inputs) || !are_alike(plan.outputs, first.outputs))
       throw Error(ErrorCode::kInvalidTensor,
                   "with inputs of these extents the model has other inputs or outputs than the package");
   }
@@ -149,6 +228,10 @@ private:
   std::shared_ptr<const package::Package> package_;
   mutable std::mutex mutex_;
   mutable std::optional<frontend::onnx::KeptImport> model_;
+  mutable std::set<std::string> asked_;  ///< inputs whose values imports asked for
+  mutable std::mutex run_mutex_;         ///< of the last run's plan
+  mutable std::shared_ptr<const package::BoundPlan> run_plan_;
+  mutable package::RunValues run_values_;  ///< what of the run decided about it
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ std::vector<std::optional<int64_t>> GraphExecutor::named_dims(size_t index, cons
 void GraphExecutor::check_declared(size_t index, const TensorView& tensor) const {
   // The width of strings is fitted to the input's.
   if (inputs()[index].dtype == kString && tensor.dtype == kString) return;
-  if (package_->package().plans().is_dynamic()) named_dims(index, tensor);
+  named_dims(index, tensor);
 }
 
 bool GraphExecutor::names_all(const std::vector<std::optional<int64_t>>& named) const {
@@ -209,6 +209,13 @@ void GraphExecutor::settle_shapes() {
   if (!package_->interprets() || (!refused_ && waiting_.empty())) return;
   change_plan(package_->interpret(wanted_dims()));
   set_waiting();
+}
+
+void GraphExecutor::bind_values() {
+  package::RunValues values;
+  for (size_t i = 0; i < inputs().size(); ++i) values.emplace(inputs()[i].name, input_copy(i));
+  change_plan(package_->interpret_run(dims(), values));
+  check_set();
 }
 
 void GraphExecutor::set_waiting() {

@@ -181,6 +181,8 @@ private:
   /// Error(kInvalidTensor) where two disagree.
   std::vector<int64_t> wanted_dims() const;
   void set_waiting();
+  /// Of a package whose runs are interpreted: takes the plan for the inputs' values.
+  void bind_values();
   void check_set() const;
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,

@@ -32,5 +32,8 @@ void append(const HostCall& call);
 /// as its count says, close together; what is behind them in the buffer is unspecified. The executor takes
 /// the counts for the output's extents.
 void trim(const HostCall& call);
+/// Stands for a whole model that an interpreter runs (runtime/package/model_step.h); where there is none it
+/// is Error(kInvalidTensor) with the text of attribute "reason".
+[[noreturn]] void run_model(const HostCall& call);
 
 }  // namespace tensormill::host_ops

@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/package/model_step.h"
 #include "runtime/package/plan_set.h"
 #include "runtime/package/trim.h"
 
@@ -66,14 +67,21 @@ Dim described_dim(const PlanSet& set, const std::vector<const PlanVariant*>& pla
 }
 
 /// Outputs whose extent depends on data have a dim without a name.
-void free_trimmed_extents(const ExecPlan& plan, std::vector<TensorInfo>& outputs) {
+void free_data_extents(const ExecPlan& plan, std::vector<TensorInfo>& outputs) {
+  const auto free = [&](int32_t buffer, size_t axis) {
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      // The last axis of strings, their width, is not shown.
+      if (plan.outputs[i].buffer == buffer && axis < outputs[i].shape.size())
+        outputs[i].shape[axis] = std::string();
+    }
+  };
   for (const Step& step : plan.steps) {
     const std::optional<Trim> trim = trim_of(plan, step);
-    for (size_t i = 0; trim && i < plan.outputs.size(); ++i) {
-      if (plan.outputs[i].buffer != trim->buffer) continue;
-      for (const size_t axis : trim->axes) outputs[i].shape[axis] = std::string();
-    }
+    if (!trim) continue;
+    for (const size_t axis : trim->axes) free(trim->buffer, axis);
   }
+  if (!is_model_step(plan)) return;
+  for (const auto& [buffer, axis] : open_axes(plan)) free(buffer, axis);
 }
 
 }  // namespace
@@ -98,7 +106,7 @@ void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::ve
     info.shape = shown_shape(info.dtype, std::move(info.shape));
     outputs.push_back(std::move(info));
   }
-  free_trimmed_extents(first, outputs);
+  free_data_extents(first, outputs);
 }
 
 }  // namespace tensormill::package

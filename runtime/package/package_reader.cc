@@ -197,7 +197,13 @@ std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>&
 
 std::shared_ptr<const BoundPlan> LoadedPackage::interpret(const std::vector<int64_t>& dims) const {
   TM_CHECK(interpreter_ != nullptr, "there is no interpreter");
-  return kept_plan(dims, [&] { return interpreter_->bind(dims); });
+  return kept_plan(dims, [&] { return interpreter_->bind(dims, {}); });
+}
+
+std::shared_ptr<const BoundPlan> LoadedPackage::interpret_run(const std::vector<int64_t>& dims,
+                                                              const RunValues& values) const {
+  TM_CHECK(interpreter_ != nullptr, "there is no interpreter");
+  return interpreter_->bind(dims, values);
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::kept_plan(

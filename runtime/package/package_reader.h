@@ -17,6 +17,7 @@
 #include "runtime/package/code_image.h"
 #include "runtime/package/exec_plan.h"
 #include "runtime/package/metadata.h"
+#include "runtime/package/model_step.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
 
@@ -40,9 +41,7 @@ public:
   const std::string& metadata_text() const { return metadata_text_; }
   const Digest& id() const { return id_; }
   /// The plan of a fixed package; of one with free dims what an executor starts with.
-  const ExecPlan& plan() const {
-    return plans_.variants.empty() ? plans_.generic->plan : plans_.variants.front().plan;
-  }
+  const ExecPlan& plan() const { return plans_.first(); }
   const PlanSet& plans() const { return plans_; }
   /// Bytes of a member; mod.params starts at a 64-byte aligned address.
   std::span<const std::byte> member(std::string_view name) const;
@@ -77,6 +76,9 @@ struct BoundPlan {
   std::map<int32_t, Tensor> constants = {};
 };
 
+/// Tensors of a run by the names of inputs.
+using RunValues = std::map<std::string, Tensor>;
+
 /// Makes plans of the model that a package holds (PlanSet::model): whatever shape the model takes, slowly.
 /// Thread-safety: all methods from many threads.
 class Interpreter {
@@ -85,9 +87,11 @@ public:
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
   virtual ~Interpreter() = default;
-  /// Throws Error(kInvalidTensor) saying why the model does not take the dims, Error(kMemoryBudget),
+  /// `values`: of all inputs of the run that the plan is for, where they decide about it, too; else none.
+  /// Throws Error(kInvalidTensor) saying why the model does not take them, Error(kMemoryBudget),
   /// Error(kInvalidPackage) where the model is no such one.
-  virtual std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const = 0;
+  virtual std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims,
+                                                const RunValues& values) const = 0;
 };
 /// Null where the package holds no model.
 using MakeInterpreter =
@@ -123,6 +127,11 @@ public:
   bool interprets() const { return interpreter_ != nullptr; }
   /// Its plan, kept as those of bind(). Throws what Interpreter::bind throws.
   std::shared_ptr<const BoundPlan> interpret(const std::vector<int64_t>& dims) const;
+  /// Whether plans of the package stand for the model alone (model_step.h), so that each run is interpreted.
+  bool interprets_runs() const { return interpreter_ != nullptr && is_model_step(plan()); }
+  /// The interpreter's plan for a run of these inputs' values.
+  std::shared_ptr<const BoundPlan> interpret_run(const std::vector<int64_t>& dims,
+                                                 const RunValues& values) const;
   std::span<const std::byte> params() const { return package_->member(kParamsMember); }
 
 private:

@@ -204,7 +204,7 @@ void check_formulas(const GenericPlan& generic, const std::string& pointer) {
 void check_set(const PlanSet& set) {
   check_input_shapes(set);
   if (set.variants.empty() && !set.generic) throw_invalid("/variants", "there is no plan");
-  const ExecPlan& first = set.variants.empty() ? set.generic->plan : set.variants.front().plan;
+  const ExecPlan& first = set.first();
   std::set<std::vector<int64_t>> seen;
   for (size_t i = 0; i < set.variants.size(); ++i) {
     const std::string pointer = "/variants/" + std::to_string(i);
@@ -277,7 +277,7 @@ int64_t version_of(const PlanSet& set) {
       std::any_of(set.special.begin(), set.special.end(), [](const GenericPlan& special) {
         return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
       });
-  if (set.model) return kPlanSetFormatVersion;
+  if (set.model) return set.is_dynamic() ? kModelFormatVersion : kPlanSetFormatVersion;
   if (has_maximums) return kMaximumsFormatVersion;
   return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
 }
@@ -442,7 +442,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
 std::string plan_set_to_json(const PlanSet& set) {
   if (!set.is_dynamic()) {
     TM_CHECK(set.variants.size() == 1, "a fixed package has one plan");
-    return plan_to_json(set.variants.front().plan);
+    if (!set.model) return plan_to_json(set.variants.front().plan);
   }
   check_set(set);
   Json variants = Json::array();
@@ -472,7 +472,8 @@ PlanSet plan_set_from_json(std::string_view text) {
       return set;
     }
     PlanSet set = read_set(json);
-    if (!set.is_dynamic()) throw_invalid("/free_dims", "there is none");
+    if (!set.is_dynamic() && !(set.model && set.variants.size() == 1 && !set.generic))
+      throw_invalid("/free_dims", "there is none");
     check_set(set);
     return set;
   } catch (const Error& error) {

@@ -16,11 +16,12 @@
 
 namespace tensormill::package {
 
-/// The newest version has `model`; the one before it `maximums`, and special plans of extents of 0; the one
-/// before that `special`, `spread` and rooms of their own for what loops stack. A set without any of them is
-/// written as the oldest one; all are read, and the oldest may hold what came next, as programs wrote it for
-/// a while.
-inline constexpr int64_t kPlanSetFormatVersion = 6;
+/// The newest version has `model` without free dims; the one before it `model` beside them; the one before
+/// that `maximums`, and special plans of extents of 0; the one before that `special`, `spread` and rooms of
+/// their own for what loops stack. A set without any of them is written as the oldest one; all are read, and
+/// the oldest may hold what came next, as programs wrote it for a while.
+inline constexpr int64_t kPlanSetFormatVersion = 7;
+inline constexpr int64_t kModelFormatVersion = 6;
 inline constexpr int64_t kMaximumsFormatVersion = 5;
 inline constexpr int64_t kSpecialPlansFormatVersion = 4;
 inline constexpr int64_t kOldestPlanSetFormatVersion = 3;
@@ -97,8 +98,10 @@ struct PlanSet {
   /// Generic plans of other shapes, at which some dims have one extent each, as where a row of an operand
   /// stands for all rows of another one. Where several plans take a shape the first of all does.
   std::vector<GenericPlan> special = {};
-  std::optional<KeptModel> model = {};  ///< where there are shapes that no plan takes
+  std::optional<KeptModel> model = {};  ///< where there are shapes, or values of a run, that no plan takes
   bool is_dynamic() const { return !free_dims.empty(); }
+  /// What an executor starts with.
+  const ExecPlan& first() const { return variants.empty() ? generic->plan : variants.front().plan; }
 };
 
 /// The plan for `dims`, validated: every argument of every kernel has the extents that the kernel computes

@@ -175,7 +175,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
   for (const auto& [name, extents] : buckets)
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
-  const ir::Variants variants = frontend::onnx::import_variants(source, import, buckets, ops::standard_ops());
+  const ir::Variants variants =
+      frontend::onnx::import_for_package(source, import, buckets, ops::standard_ops());
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,

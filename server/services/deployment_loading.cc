@@ -91,6 +91,9 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   const MemberBlobs members = open_members(blobs_, row);
   const auto package = open_package(members);
   check_batch(spec, specs_of(package->metadata().inputs));
+  if (spec.max_batch > 1 && package::is_model_step(package->plan()))
+    refuse(ErrorCode::kInvalidArgument, "/max_batch",
+           "is " + std::to_string(spec.max_batch) + ", each run of the package is interpreted by itself");
   HostOptions options{spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
                       std::chrono::microseconds(spec.max_delay_us)};
   if (package->plans().model && options_.run_apart)

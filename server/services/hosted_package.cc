@@ -68,7 +68,8 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
   // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
   statistics_.memory_bytes = options.instances * static_cast<int64_t>(instances_.front().size()) *
                              exec::executor_bytes(*package, host.threads);
-  runs_are_alike_ = batched() ? options.max_delay.count() == 0 : !package->package().plans().is_dynamic();
+  const package::PlanSet& plans = package->package().plans();
+  runs_are_alike_ = batched() ? options.max_delay.count() == 0 : !plans.is_dynamic() && !plans.model;
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
@@ -151,6 +152,8 @@ void InProcessPackage::check_batching() {
 }
 
 void InProcessPackage::warm_up() {
+  // Each run is its child's.
+  if (package::is_model_step(instances_.front().front().executor->package().plan())) return;
   const parallel::CancelToken never;
   for (Instance& instance : instances_) {
     for (Variant& variant : instance) {

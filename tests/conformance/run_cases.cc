@@ -2,7 +2,8 @@
 /// OUTPUTS.npz [OPT-LEVEL [SHAPE-BUCKETS]]", writes the outputs in the model's order as members "0", "1" ...,
 /// and answers each with a line "ok" or "error TEXT". Inputs are members named as the model's inputs. An
 /// input whose value decides about shapes is bound at import. With buckets, dims that the model names stay
-/// free; so they do with "*" in their place, where no shape has kernels of its own.
+/// free; so they do with "*" in their place, where no shape has kernels of its own. With "?" in their place
+/// nothing is bound: what lacks a value is interpreted.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@ struct Case {
   int opt_level = 3;
   ShapeBuckets buckets;  ///< none: all shapes are fixed
   bool is_free = false;  ///< named dims are free without buckets
+  bool binds = true;     ///< values that the importer asks for
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
@@ -87,6 +89,7 @@ ir::Variants import(const Case& given, const std::map<std::string, Tensor>& inpu
     const Shape shape = shown_shape(found->second.dtype(), found->second.shape());
     options.input_shapes[input.name] = DimShape(shape.begin(), shape.end());
   }
+  if (!given.binds) return onnx::import_for_package(source, options, given.buckets, ops::standard_ops());
   while (true) {
     try {
       return onnx::import_variants(source, options, given.buckets, ops::standard_ops());
@@ -158,7 +161,8 @@ std::string answer(const std::string& line) {
     if (std::string text; words >> text) given.opt_level = std::stoi(text);
     if (std::string text; words >> text) {
       given.is_free = text == "*";
-      if (!given.is_free) given.buckets = parse_shape_buckets(text);
+      given.binds = text != "?";
+      if (!given.is_free && given.binds) given.buckets = parse_shape_buckets(text);
     }
     result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {

@@ -100,6 +100,32 @@ def frames(x):
     return convolved(convolved(f, [1, 2, 3], 2, 1), [1, 2, 3], 2, 1)
 
 
+# What a run says of shapes an operator has to know.
+RESHAPED = """reshaped (float[N, K] x, int64[4] s) => (float[a, b, c, d] y, float[N, K] z) {
+  r = Reshape(x, s)
+  y = DepthToSpace<blocksize = 2>(r)
+  z = Neg(x)
+}"""
+
+# Without free dims; not even the rank is known.
+RANKED = "ranked (float[4, 6] x, int64[3] s, int64 more) => (float y) {" + """
+  one = Constant<value_ints = [0]>()
+  m = Unsqueeze(more, one)
+  t = Tile(s, m)
+  u = Cast<to = 1>(t)
+  n = NonZero(u)
+  f = Cast<to = 7>(u)
+  q = Squeeze(n, one)
+  g = Gather(f, q)
+  y = Reshape(x, g)
+}"""
+
+
+def depth_to_space(x):
+    n, c, h, w = x.shape
+    return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // 4, 2 * h, 2 * w)
+
+
 def write(folder, text):
     path = Path(folder) / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
@@ -231,14 +257,52 @@ class Interpreted(unittest.TestCase):
         self.assertLess(json.loads(mill.check_program(self, "show", self.package, "--json"))["weight_bytes"], 100)
 
 
+    def test_values_of_a_run_decide_about_shapes(self):
+        done = mill.run_program("compile", write(self.folder, RESHAPED), "-o", self.package)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, 'there are no kernels, and each run is interpreted, .*"s"')
+        shown = json.loads(mill.check_program(self, "show", self.package, "--json"))
+        self.assertEqual([output["shape"] for output in shown["outputs"]], [[""] * 4, ["N", "K"]])
+        for rows, shape in ((4, (1, 4, 2, 3)), (4, (1, 8, 1, 3)), (8, (2, 4, 3, 2)), (0, (0, 4, 1, 1)), (4, (1, 4, 2, 3))):
+            with self.subTest(rows=rows, shape=shape):
+                x = floats(rows, 6)
+                actual = self.run_on({"x": x, "s": np.int64(shape)})
+                np.testing.assert_array_equal(actual["y"], depth_to_space(x.reshape(shape)))
+                np.testing.assert_array_equal(actual["z"], -x)
+        feed = self.folder / "in.npz"
+        np.savez(feed, x=floats(4, 6), s=np.int64([1, 4, 2, 4]))
+        self.assertRegex(self.refused("-i", feed), "does not take inputs of these extents and values: .*Reshape")
+
+    def test_a_rank_of_a_run(self):
+        done = mill.run_program("compile", write(self.folder, RANKED), "-o", self.package)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for more, shape in ((1, [2, 3, 4]), (1, [24, 0, 1]), (2, [0, 24, 0]), (2, [1, 0, -1]), (1, [24, 0, 0])):
+            x = floats(4, 6)
+            wanted = [extent for extent in shape * more if extent != 0]
+            inputs = {"x": x, "s": np.int64(shape), "more": np.int64(more)}
+            if wanted.count(-1) > 1 or wanted == [24, 24]:
+                np.savez(self.folder / "in.npz", **inputs)
+                self.assertIn("Reshape", self.refused("-i", self.folder / "in.npz"))
+                continue
+            np.testing.assert_array_equal(self.run_on(inputs)["y"], x.reshape(wanted))
+
+    def test_values_that_are_given_make_kernels(self):
+        done = mill.run_program("compile", write(self.folder, RESHAPED), "--input-values", '{"s": [1, 4, -1, 3]}', "--input-shapes", "x:[10,6]",
+                                "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        x = floats(10, 6)
+        np.testing.assert_array_equal(self.run_on({"x": x})["y"], depth_to_space(x.reshape(1, 4, -1, 3)))
+
+
 class InterpretedBehindHttp(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = serving.make_server(cls)
         cls.packages = {}
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in (("rest", REST), ("ends", ENDS)):
-                assert cls.server.upload(name, write(folder, text).read_bytes()).status == 201
+            for name, text in (("rest", REST), ("ends", ENDS), ("reshaped", RESHAPED), ("ranked", RANKED)):
+                answer = cls.server.upload(name, write(folder, text).read_bytes())
+                assert answer.status == 201, answer.body
                 cls.packages[name] = cls.server.compile(name, {})
                 answer = cls.server.deploy(name, cls.packages[name], version="1")
                 assert answer.status == 201, answer.body
@@ -254,6 +318,23 @@ class InterpretedBehindHttp(unittest.TestCase):
         for shape in ((20, 4), (11, 1), (0, 4), (12, 3)):
             x = floats(*shape)
             self.check(self.server.infer("ends", {"x": x}), ends(x))
+
+    def test_values_of_a_run(self):
+        for shape in ((1, 4, 2, 3), (1, 8, 1, 3), (3, 4, 2, 1)):
+            x = floats(4, 6)
+            for answer in (self.server.infer("reshaped", {"x": x, "s": np.int64(shape)}),
+                           self.server.run(self.packages["reshaped"], {"x": x, "s": np.int64(shape)})):
+                self.check(answer, depth_to_space(x.reshape(shape)))
+        x, inputs = floats(4, 6), {"s": np.int64([3, 0, 8]), "more": np.int64(1)}
+        self.check(self.server.infer("ranked", {"x": x, **inputs}), x.reshape(3, 8))
+        for wrong in ({"x": x[:3], **inputs}, {"x": x, "s": inputs["s"]}, {"x": x, "s": np.int64([3, 0, 7]), "more": np.int64(1)}):
+            answer = self.server.infer("ranked", wrong)
+            self.assertEqual((answer.status, answer.json()["code"]), (422, "invalid_tensor"), answer.body)
+
+    def test_interpreted_runs_are_no_batches(self):
+        answer = self.server.deploy("many", self.packages["reshaped"], max_batch=4)
+        self.assertEqual(answer.status, 422, answer.body)
+        self.assertIn("interpreted by itself", answer.json()["detail"])
 
     def test_packages(self):
         x = floats(11, 3)

@@ -24,7 +24,8 @@ class AnyRows final : public Interpreter {
 public:
   explicit AnyRows(int& bound) : bound_(bound) {}
 
-  std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const override {
+  std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims,
+                                        const RunValues& /*values*/) const override {
     if (std::max(dims[0], dims[1]) > 9) throw Error(ErrorCode::kInvalidTensor, "more rows than nine");
     ++bound_;
     auto bound = std::make_shared<BoundPlan>();

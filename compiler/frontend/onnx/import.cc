@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/data_extents.h"
+#include "compiler/frontend/onnx/model_step.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
@@ -144,10 +145,7 @@ public:
 
   ir::Graph run(ImportStop* stop, size_t* unbounded) {
     const NumbersNoted noted(builder_, unbounded);
-    const std::vector<ErrorDetail> missing = find_unsupported(model_);
-    if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
-    graph_.set_name(model_.graph.name);
-    add_inputs();
+    begin();
     for (const TensorProto& tensor : model_.graph.initializers)
       bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
     for (size_t i = 0; i < model_.graph.nodes.size(); ++i) {
@@ -169,7 +167,19 @@ public:
     return std::move(graph_);
   }
 
+  ir::Graph as_step(const std::string& reason) {
+    begin();
+    return with_model_step(std::move(graph_), model_.graph, options_.outputs, reason);
+  }
+
 private:
+  void begin() {
+    const std::vector<ErrorDetail> missing = find_unsupported(model_);
+    if (!missing.empty()) throw_unsupported(missing, collect_facts(model_));
+    graph_.set_name(model_.graph.name);
+    add_inputs();
+  }
+
   /// At its end, however the import ends.
   class NumbersNoted {
   public:
@@ -223,6 +233,10 @@ private:
 
   ir::ValueId add_input(const std::string& name, const ir::ValueType& type) {
     num_bytes(type.shape, type.dtype);
+    if (const auto known = options_.run_values.find(name); known != options_.run_values.end()) {
+      graph_.add_input(name, type);
+      return add_bound(graph_.unique_name(name), type, known->second);
+    }
     const auto bound = options_.input_values.find(name);
     return bound == options_.input_values.end() ? graph_.add_input(name, type)
                                                 : add_bound(name, type, bound->second);
@@ -455,6 +469,11 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                        ImportStop* stop, size_t* unbounded) {
   return Importer(source, options, ops).run(stop, unbounded);
+}
+
+ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
+                         const std::string& reason) {
+  return Importer(source, options, ops).as_step(reason);
 }
 
 }  // namespace tensormill::frontend::onnx

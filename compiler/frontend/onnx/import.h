@@ -97,6 +97,9 @@ struct ImportOptions {
   /// input whose value decides about shapes or structure (a shape to reshape to, axes, a count) must be
   /// bound: else kShapeRequired, its details naming each such input.
   std::map<std::string, Tensor> input_values;
+  /// Values that inputs have in the one run that the graph is made for: the graph computes with them as
+  /// constants, and the inputs stay in its signature.
+  std::map<std::string, Tensor> run_values = {};
   /// Types of the elements of an input that is a sequence, or of the one tensor that an optional input holds:
   /// each becomes an input "NAME/0", "NAME/1" ...; nothing: the optional value is empty. Of an input that is
   /// not listed, input_shapes say the elements under those names; where they don't, kShapeRequired. Sequences
@@ -129,5 +132,11 @@ struct ImportStop {
 /// `stop`: set where a node's conversion throws. `unbounded`: set to how many numbers wanted a room.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                        ImportStop* stop = nullptr, size_t* unbounded = nullptr);
+/// The model's inputs and outputs as import_model has them, with one node between them (ops/model_step.h):
+/// for a model that cannot be imported before a run's values are known, which `reason` says. Of outputs it
+/// has what the model declares. Throws kNotSupported for one that is no tensor
+/// or has no dtype, and what import_model throws of inputs and of nodes that are not implemented.
+ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
+                         const std::string& reason);
 
 }  // namespace tensormill::frontend::onnx

@@ -2,6 +2,7 @@
 /// KeptImport may be used from many threads.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +32,9 @@ public:
   /// Throws Error(kInvalidPackage) for what keep_model does not write, Error(kInvalidModel).
   KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops);
 
-  /// `dims`: of the package's free dims. Throws what import_model throws.
-  ir::Graph at(const std::vector<int64_t>& dims) const;
+  /// `dims`: of the package's free dims; `values`: as ImportOptions::run_values. Throws what import_model
+  /// throws.
+  ir::Graph at(const std::vector<int64_t>& dims, const std::map<std::string, Tensor>& values = {}) const;
   const ModelSource& source() const { return source_; }
   const ImportOptions& options() const { return options_; }
 

@@ -1,8 +1,10 @@
 #include "compiler/frontend/onnx/shape_variants.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/graph_form.h"
@@ -82,22 +84,26 @@ bool name_rooms(const ShapeBuckets& buckets) {
                      [](const auto& bucket) { return is_room_name(bucket.first); });
 }
 
+/// The model at one shape; `stop` as import_model has it, or null.
+using ImportGraph = std::function<ir::Graph(const ImportOptions& options, ImportStop* stop)>;
+
 class VariantImport {
 public:
   VariantImport(const ModelSource& source, const ImportOptions& options, const Signature& signature,
-                const SharedRooms& rooms, const ShapeBuckets& buckets, const ir::OpRegistry& ops)
+                const SharedRooms& rooms, const ShapeBuckets& buckets, ImportGraph import_graph)
       : source_(source),
         options_(options),
         signature_(signature),
         rooms_(rooms),
-        ops_(ops),
+        import_graph_(std::move(import_graph)),
         extents_(extents_of(signature, rooms, buckets)),
         is_room_given_(!signature.has_room() || name_rooms(buckets)) {}
 
   ir::Variants run() {
     ir::Variants variants;
     if (signature_.free_dims.empty()) {
-      variants.graphs.push_back({{}, import_model(source_, options_, ops_)});
+      variants.graphs.push_back({{}, import_graph_(options_, nullptr)});
+      variants.input_shapes = shapes_of(variants.graphs.front().graph);
       return variants;
     }
     variants.free_dims = signature_.free_dims;
@@ -117,7 +123,7 @@ public:
     import_asked(variants);
     if (variants.graphs.empty() && variants.samples.empty()) {
       for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
-      import_model(source_, bound(options_, signature_, rooms_, anchor), ops_);
+      import_graph_(bound(options_, signature_, rooms_, anchor), nullptr);
       throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
     }
     variants.input_shapes =
@@ -191,7 +197,7 @@ private:
       sample.form.takes_meant_alone = meant_alone;
       sample.form.takes_all_branches = takes_all_branches_;
       sample.form.stacks_elements = stacks_elements_;
-      ir::Graph graph = import_model(source_, sample, ops_, stop);
+      ir::Graph graph = import_graph_(sample, stop);
       is_supported_ = true;
       return graph;
     } catch (const Error& error) {
@@ -247,11 +253,11 @@ private:
   /// A list among the outputs is one tensor where it is one in the samples.
   ir::Graph import_as_samples(const std::vector<int64_t>& dims, const ir::Variants& variants) const {
     ImportOptions asked_for = bound(options_, signature_, rooms_, dims);
-    ir::Graph graph = import_model(source_, asked_for, ops_);
+    ir::Graph graph = import_graph_(asked_for, nullptr);
     if (!stacks_elements_ || graph.output_names() == variants.samples.front().graph.output_names())
       return graph;
     asked_for.form.stacks_elements = true;
-    return import_model(source_, asked_for, ops_);
+    return import_graph_(asked_for, nullptr);
   }
 
   /// Of the graph's inputs, free dims by name.
@@ -278,7 +284,7 @@ private:
   const ImportOptions& options_;
   const Signature& signature_;
   const SharedRooms& rooms_;
-  const ir::OpRegistry& ops_;
+  const ImportGraph import_graph_;
   std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
   const bool is_room_given_;                   ///< by the user, or there is none
   bool is_supported_ = false;                  ///< some shape was imported
@@ -290,7 +296,10 @@ ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, cons
                         const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
   const auto import = [&](size_t count, const SharedRooms& rooms) {
     const Signature signature(facts, options, buckets, count);
-    return VariantImport(source, options, signature, rooms, buckets, ops).run();
+    const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop* stop) {
+      return import_model(source, at, ops, stop);
+    };
+    return VariantImport(source, options, signature, rooms, buckets, import_graph).run();
   };
   std::optional<Error> required;
   if (!name_rooms(buckets)) {
@@ -345,6 +354,45 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
         ErrorCode::kShapeRequired,
         error.message() +
             "; so it is while these dims are free, which input_shapes or shape_buckets may bind: " + dims);
+  }
+}
+
+namespace {
+
+/// Whether the import lacks values that a run has: those of inputs that are tensors.
+bool lacks_values(const Error& error) {
+  return error.code() == ErrorCode::kShapeRequired && !error.details().empty() &&
+         std::none_of(error.details().begin(), error.details().end(),
+                      [](const ErrorDetail& detail) { return detail.detail == "elements"; });
+}
+
+}  // namespace
+
+ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
+                                const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  std::optional<Error> lacking;
+  try {
+    return import_variants(source, options, buckets, ops);
+  } catch (const Error& error) {
+    if (!lacks_values(error)) throw;
+    lacking = error;
+  }
+  ShapeBuckets of_inputs = buckets;
+  std::erase_if(of_inputs, [](const auto& bucket) { return is_room_name(bucket.first); });
+  const Signature signature(read_facts(source), options, of_inputs, 0);
+  const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop*) {
+    return import_as_step(source, at, ops, std::string(lacking->message()));
+  };
+  try {
+    ir::Variants variants = VariantImport(source, options, signature, {}, of_inputs, import_graph).run();
+    // Nothing of it can be computed before a run.
+    variants.probes.clear();
+    variants.model = keep_model(source, options, false);
+    return variants;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotSupported) throw;
+    lacking->add_context("runs cannot be interpreted, since " + std::string(error.message()) + "; so");
+    throw Error(*lacking);
   }
 }
 

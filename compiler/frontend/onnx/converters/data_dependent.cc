@@ -44,7 +44,8 @@ void convert_non_max_suppression(NodeContext& context) {
   const ir::ValueId limits = run_limits(context);
   selection.center_form = context.int_attr("center_point_box", 0) != 0;
   if (limits == ir::kAbsent) {
-    selection.max_per_class = static_cast<int64_t>(known_number(context, 2, "max_output_boxes_per_class", 0));
+    if (context.has_input(2))
+      selection.max_per_class = context.known_scalar(2, "max_output_boxes_per_class").element_as_int(0);
     selection.iou_threshold = known_number(context, 3, "iou_threshold", 0);
     if (context.has_input(4)) selection.score_threshold = known_number(context, 4, "score_threshold", 0);
   } else {

@@ -1,0 +1,12 @@
+#include "compiler/codegen/backend.h"
+#include "compiler/driver/compile.h"
+
+namespace tensormill::driver {
+
+std::string compiler_version() { return "0.1.0"; }
+
+std::string compiler_build() {
+  return "tensormill " + compiler_version() + ", " + codegen::make_llvm_backend()->version();
+}
+
+}  // namespace tensormill::driver

@@ -1,0 +1,18 @@
+/// A whole model as one node of a graph. Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/model_proto.h"
+#include "compiler/ir/graph.h"
+
+namespace tensormill::frontend::onnx {
+
+/// `graph`, which has the model's inputs, with the outputs that are asked for (`wanted`; none: the model's)
+/// and the node of ops/model_step.cc between them. Throws kNotSupported naming an output that is no tensor,
+/// or that is none of the model's.
+ir::Graph with_model_step(ir::Graph graph, const GraphProto& model, std::vector<std::string> wanted,
+                          const std::string& reason);
+
+}  // namespace tensormill::frontend::onnx
