@@ -8,6 +8,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/truths.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
 #include "runtime/base/narrow.h"
@@ -242,6 +243,7 @@ private:
     }
     const bool same = node.op == "identity" || node.op == "cast" || node.op == "reshape";
     if (same) return of(node.inputs[0]);
+    if (node.op == "where") return chosen_by(node);
     if (node.op != "gather" && node.op != "slice") return std::nullopt;
     const Numbers from = of(node.inputs[0]);
     if (!from) return std::nullopt;
@@ -249,6 +251,22 @@ private:
     for (const int64_t at : positions(node, static_cast<int64_t>(from->size()))) {
       if (at < 0 || at >= static_cast<int64_t>(from->size())) return std::nullopt;
       chosen.push_back((*from)[static_cast<size_t>(at)]);
+    }
+    return chosen;
+  }
+
+  /// Elements of one side or the other, where it is known which.
+  Numbers chosen_by(const ir::Node& node) {
+    const std::vector<std::optional<bool>> truths =
+        truths_of(graph_, node.inputs[0], [this](V id) { return of(id); });
+    const Numbers yes = of(node.inputs[1]), no = of(node.inputs[2]);
+    const auto count = static_cast<size_t>(num_elements(graph_.value(node.outputs[0]).type.shape));
+    std::vector<BoundedInt> chosen;
+    for (size_t i = 0; i < count; ++i) {
+      const std::optional<bool> truth = truths.size() == 1 ? truths[0] : truths.at(i);
+      const Numbers& side = truth.value_or(false) ? yes : no;
+      if (!truth || !side || (side->size() != count && side->size() != 1)) return std::nullopt;
+      chosen.push_back((*side)[side->size() == 1 ? 0 : i]);
     }
     return chosen;
   }

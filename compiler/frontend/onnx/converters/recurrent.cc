@@ -2,9 +2,11 @@
 // a long sequence get a host step for each direction. Gates stand in the weights in ONNX's order.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "runtime/host_ops/recurrent_math.h"
 
 namespace tensormill::frontend::onnx {
@@ -356,10 +358,25 @@ V in_a_row(Compose& c, const std::vector<V>& outputs) {
   return c.concat(std::move(rows), 0);
 }
 
+/// Of a number of steps that data decides, which is returned, no row has more.
+std::optional<V> shorten(NodeContext& context, Layer& layer) {
+  const DataShape data = context.data_shape(layer.x);
+  const DataExtent* const steps = data.along(0);
+  if (steps == nullptr) return std::nullopt;
+  Compose c(context);
+  const V count = steps->count;
+  layer.x = filled_along(context, layer.x, 0, "zero");
+  const V most =
+      layer.lengths == ir::kAbsent ? c.filled(DType::kInt64, {layer.batch, 1}, layer.steps) : layer.lengths;
+  layer.lengths = c.binary("min", most, c.reshape(count, {1, 1}));
+  return count;
+}
+
 void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<std::string>& usual,
                        Step step) {
   Compose c(context);
-  const Layer layer = read_layer(context, gates);
+  Layer layer = read_layer(context, gates);
+  const std::optional<V> steps = shorten(context, layer);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
   const bool is_unrolled = !context.is_sample() && layer.steps > 0 && layer.steps <= kMostUnrolled;
   std::vector<V> all, last_h, last_c;
@@ -375,7 +392,8 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
     last_c.push_back(last.c);
   }
   // Y: [steps, directions, batch, hidden], batchwise [batch, steps, directions, hidden].
-  const V y = c.concat(std::move(all), 1);
+  V y = c.concat(std::move(all), 1);
+  if (steps) y = take_zeroed(context, y, *steps, 0);
   context.set_output(0, layer.batchwise ? c.transpose(y, {2, 0, 1, 3}) : y);
   context.set_output(1, stacked(c, layer, last_h));
   if (gates == 4) context.set_output(2, stacked(c, layer, last_c));

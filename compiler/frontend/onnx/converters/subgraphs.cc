@@ -1,8 +1,10 @@
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/frontend/onnx/converters/stacks.h"
+#include "compiler/frontend/onnx/truths.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -46,6 +48,7 @@ bool known_bool(StructureContext& context, const Binding& binding, const char* w
   const ir::ValueType& type = context.node.type(binding.tensor);
   if (type.dtype != DType::kBool || num_elements(type.shape) != 1)
     context.node.invalid(std::string(what) + " is " + ir::to_string(type) + ", expected one bool");
+  if (const std::optional<bool> told = told_truth(context.node, binding.tensor)) return *told;
   const Tensor& value = context.node.known_value(binding.tensor, what);
   return value.element_as_int(0) != 0;
 }
