@@ -176,8 +176,8 @@ bool Prover::nonpositive(Linear linear, int depth) {
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
-  return by_cases(linear, depth) || by_facts(linear, depth) || by_check(linear, depth) ||
-         by_quotient(linear, depth) || by_division(linear, depth) ||
+  return by_cases(linear, depth) || by_parts(linear, depth) || by_facts(linear, depth) ||
+         by_check(linear, depth) || by_quotient(linear, depth) || by_division(linear, depth) ||
          (remainders_ && (by_end(linear, depth) || by_remainder(linear, depth) || by_digits(linear, depth)));
 }
 
@@ -209,6 +209,7 @@ bool Prover::by_cases(const Linear& linear, int depth) {
       Prover first(if_true), second(if_false);
       first.steps_ = second.steps_ = steps_ / 2;
       first.remainders_ = second.remainders_ = remainders_;
+      first.parts_ = second.parts_ = parts_;
       if (first.nonpositive(replaced(linear, i, atom->args[1]), depth - 1) &&
           second.nonpositive(replaced(linear, i, atom->args[2]), depth - 1)) {
         return true;
@@ -249,6 +250,44 @@ bool Prover::by_facts(const Linear& linear, int depth) {
       last = times;
       rest.add(known, -times);
       if (nonpositive(std::move(rest), depth - 1)) return true;
+    }
+  }
+  return false;
+}
+
+/// by * part + rest, where `by` is the coefficient of a quotient and divides all of the part, is nonpositive
+/// where part <= m and by * m + rest <= 0: two short proofs, each of which uses the facts about its own
+/// terms, where one proof would have to find all of them on one way. by_quotient shows the former, as nothing
+/// else is in it.
+bool Prover::by_parts(const Linear& linear, int depth) {
+  constexpr int kMaxTries = 3;
+  for (const Term& quotient : linear.terms) {
+    if (quotient.atom->op != ExprOp::kFloorDiv || quotient.coefficient == kLowest) continue;
+    const int64_t by = std::abs(quotient.coefficient);
+    Linear part, rest;
+    for (const Term& term : linear.terms) {
+      const bool divides = term.coefficient % by == 0;
+      (divides ? part : rest).add(term.atom, divides ? term.coefficient / by : term.coefficient);
+    }
+    if (rest.is_constant()) continue;
+    met_part_ = true;
+    if (!parts_) return false;
+    rest.constant = linear.constant;
+    const Range all = linear_range(part), others = linear_range(rest);
+    // Below the first m the rest's own range would do, above the last one it is positive everywhere.
+    const __int128 first = std::max(all.low, -floor_div(others.high + by - 1, by));
+    const __int128 last =
+        std::min({all.high - 1, -floor_div(others.low + by - 1, by), first + kMaxTries - 1});
+    if (first < kLowest || last > kHighest) continue;
+    for (auto m = static_cast<int64_t>(first); m <= last; ++m) {
+      Linear above = part;
+      if (__builtin_sub_overflow(0, m, &above.constant)) break;
+      if (!nonpositive(std::move(above), depth - 1)) continue;
+      int64_t most = 0;
+      if (__builtin_mul_overflow(by, m, &most)) break;
+      rest.add_constant(most);
+      if (nonpositive(std::move(rest), depth - 1)) return true;
+      break;
     }
   }
   return false;
@@ -389,16 +428,19 @@ bool Prover::compares(ExprOp op, const Expr& a, const Expr& b) {
     Linear difference = x;
     difference.add(y, -1);
     difference.add_constant(margin);
-    met_remainder_ = false;
-    steps_ = kMaxSteps;
-    if (nonpositive(difference)) return true;
-    if (!met_remainder_) return false;
-    // The rules for remainders open many more ways, most of which lead nowhere: a search of their own.
-    remainders_ = true;
-    steps_ = kMaxSteps;
-    const bool proven = nonpositive(difference);
-    remainders_ = false;
-    return proven;
+    met_remainder_ = met_part_ = false;
+    const auto search = [this, &difference](bool remainders, bool parts) {
+      remainders_ = remainders;
+      parts_ = parts;
+      steps_ = kMaxSteps;
+      const bool proven = nonpositive(difference);
+      remainders_ = parts_ = false;
+      return proven;
+    };
+    if (search(false, false)) return true;
+    // These rules open many more ways, most of which lead nowhere: searches of their own.
+    if (met_remainder_ && search(true, false)) return true;
+    return met_part_ && search(met_remainder_, true);
   };
   switch (op) {
     case ExprOp::kLt:

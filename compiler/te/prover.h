@@ -38,6 +38,7 @@ private:
   Linear with_remainder(const Linear& linear, const Expr& atom) const;
   bool by_cases(const Linear& linear, int depth);
   bool by_facts(const Linear& linear, int depth);
+  bool by_parts(const Linear& linear, int depth);
   bool by_quotient(const Linear& linear, int depth);
   bool by_division(const Linear& linear, int depth);
   bool by_end(const Linear& linear, int depth);
@@ -50,6 +51,8 @@ private:
   int steps_ = kMaxSteps;
   bool remainders_ = false;     ///< whether the rules for remainders are used
   bool met_remainder_ = false;  ///< whether they might have helped
+  bool parts_ = false;          ///< whether sums are taken apart
+  bool met_part_ = false;       ///< whether that might have helped
 };
 
 /// A vector expression seen as a scalar over its lane number.

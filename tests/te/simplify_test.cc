@@ -164,6 +164,44 @@ TEST(Bounds, ProvesFlatIndicesWhoseQuotientEndsWithTheRow) {
   EXPECT_FALSE(context.proves(index >= 4));
 }
 
+// Five channels at a time of six, three or two of which read one group of rows: the guard speaks of a
+// channel, the index of the group, as one quotient and with whole groups taken out of it, and of places in
+// it.
+TEST(Bounds, ProvesFlatIndicesOfGroupsUnderTheGuardOfATail) {
+  const Var fused = make_var("fused"), outer = make_var("outer"), inner = make_var("inner"),
+            column = make_var("column"), depth = make_var("depth"), tap_row = make_var("tap_row"),
+            tap_column = make_var("tap_column"), lane = make_var("lane");
+  BoundsContext context;
+  context.bind_extent(fused, 0, 10);
+  context.bind_value(outer, floormod(Expr(fused), 2));
+  context.bind_extent(inner, 0, 5);
+  context.bind_extent(column, 0, 5);
+  context.bind_extent(depth, 0, 2);
+  context.bind_extent(tap_row, 0, 3);
+  context.bind_extent(tap_column, 0, 3);
+  context.bind_extent(lane, 0, 4);
+  const Expr y = floordiv(Expr(fused), 2) + tap_row - 1, x = Expr(column) + tap_column - 1;
+  context.assume(y >= 0);
+  context.assume(y < 5);
+  context.assume(x >= 0);
+  context.assume(x < 5);
+  BoundsContext guarded = context;
+  guarded.assume(Expr(outer) * 5 + inner < 6);
+  const Expr channel = Expr(outer) * 5 + inner, place = Expr(depth) * 100 + y * 20 + x * 4 + lane;
+  const std::pair<Expr, int64_t> groups[] = {{Expr(outer) + floordiv(Expr(inner) + Expr(outer) * 2, 3), 2},
+                                             {floordiv(channel, 3), 2},
+                                             {Expr(outer) * 2 + floordiv(Expr(outer) + inner, 2), 3}};
+  for (const auto& [group, count] : groups) {
+    const Expr index = group * 200 + place;
+    EXPECT_TRUE(guarded.proves(index >= 0)) << print(group);
+    EXPECT_TRUE(guarded.proves(index < count * 200)) << print(group);
+    EXPECT_FALSE(guarded.proves(index < count * 200 - 1)) << print(group);
+    EXPECT_TRUE(guarded.proves(Expr(1000) - index > 1000 - count * 200)) << print(group);
+    EXPECT_FALSE(guarded.proves(Expr(1000) - index > 1001 - count * 200)) << print(group);
+    EXPECT_FALSE(context.proves(index < count * 200)) << print(group);
+  }
+}
+
 TEST(Bounds, ProvesSymbolicSplits) {
   const Var n = make_var("n"), m = make_var("m"), outer = make_var("outer"), inner = make_var("inner"),
             k = make_var("k");
@@ -321,6 +359,48 @@ TEST_P(Soundness, OfVectors) {
       }
     }
   }
+}
+
+// Of a quotient under the guard of a tail and finer terms under one of their own: nothing beyond the largest
+// value is shown, and most of the largest values are.
+TEST_P(Soundness, OfQuotientsBesideOtherTerms) {
+  const Var outer = make_var("outer"), inner = make_var("inner"), row = make_var("row"),
+            tap = make_var("tap");
+  testing::RandomExpr random(GetParam(), {});
+  int proven = 0;
+  constexpr int kRounds = 100;
+  for (int round = 0; round < kRounds; ++round) {
+    const int64_t factor = 2 + random.below(5), count = factor + 1 + random.below(2 * factor),
+                  divisor = 2 + random.below(4), rows = 2 + random.below(5), by = 1 + random.below(40);
+    const int64_t out = random.below(factor / divisor + 1), line = 1 + random.below(5);
+    const int64_t outers = (count + factor - 1) / factor;
+    BoundsContext context;
+    context.bind_extent(outer, 0, outers);
+    context.bind_extent(inner, 0, factor);
+    context.bind_extent(row, 0, rows);
+    context.bind_extent(tap, 0, 3);
+    const Expr guard = logical_and(Expr(outer) * factor + inner < count,
+                                   logical_and(Expr(row) + tap >= 1, Expr(row) + tap <= rows));
+    context.assume(guard);
+    const Expr sum =
+        (Expr(outer) * out + floordiv(Expr(outer) * (factor - out * divisor) + inner, divisor)) * by +
+        (Expr(row) + tap) * line;
+    const Expr index = random.below(2) == 0 ? sum : (floordiv(Expr(tap), 2) - sum) * 3;
+    int64_t least = std::numeric_limits<int64_t>::max(), most = std::numeric_limits<int64_t>::min();
+    for (int64_t at = 0; at < outers * factor * rows * 3; ++at) {
+      const testing::Environment point{{outer.get(), at / (factor * rows * 3)},
+                                       {inner.get(), at / (rows * 3) % factor},
+                                       {row.get(), at / 3 % rows},
+                                       {tap.get(), at % 3}};
+      if (testing::evaluate_at(guard, point) == 0) continue;
+      least = std::min(least, testing::evaluate_at(index, point));
+      most = std::max(most, testing::evaluate_at(index, point));
+    }
+    ASSERT_FALSE(context.proves(index < most)) << print(index) << " under " << print(guard);
+    ASSERT_FALSE(context.proves(index > least)) << print(index) << " under " << print(guard);
+    if (context.proves(index <= most) && context.proves(index >= least)) ++proven;
+  }
+  EXPECT_GT(proven, kRounds / 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Soundness, ::testing::Range<uint32_t>(1, 13));

@@ -38,12 +38,20 @@ std::string run(const ops_cases::Instance& instance, const te::Program& program,
 }
 
 using Find = std::function<schedule::Schedule(const ops_cases::Instance& instance, const te::Program& program,
-                                              const schedule::Chooser& choose)>;
+                                              const target::Target& target, const schedule::Chooser& choose)>;
+
+/// An operator, and the floats of a vector: the loops are interpreted, so any will do on any machine.
+using Place = std::tuple<std::string, int>;
+
+std::string name_of(const testing::TestParamInfo<Place>& info) {
+  return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+}
 
 /// Runs `draws` random points of every case of the operator: what builds has to be right, and most has to
 /// build.
-void expect_right(const std::string& op, int draws, const Find& find) {
-  const target::Target target = tune_test::host_target();
+void expect_right(const Place& place, int draws, const Find& find) {
+  const auto& [op, lanes] = place;
+  const target::Target target = tune_test::target_of_lanes(lanes);
   Random random(1);
   size_t tried = 0, built = 0;
   for (const ops_cases::Case& source : ops_cases::all_cases()) {
@@ -52,7 +60,7 @@ void expect_right(const std::string& op, int draws, const Find& find) {
     const te::Program program = ops_cases::make_program(*instance);
     for (int i = 0; i < draws; ++i, ++tried) {
       try {
-        const schedule::Schedule steps = find(*instance, program, at_random(random));
+        const schedule::Schedule steps = find(*instance, program, target, at_random(random));
         EXPECT_EQ(run(*instance, program, steps, target), "") << instance->name() << "\n"
                                                               << schedule::print(steps);
         ++built;
@@ -68,38 +76,41 @@ void expect_right(const std::string& op, int draws, const Find& find) {
 }
 
 /// One operator of each class, in all its cases.
-class Sketches : public testing::TestWithParam<std::string> {};
+class Sketches : public testing::TestWithParam<Place> {};
 
 TEST_P(Sketches, AnyChoiceThatBuildsIsRight) {
-  expect_right(GetParam(), 6, [](const auto&, const te::Program& program, const schedule::Chooser& choose) {
-    return schedule::sketch_schedule(program, tune_test::host_target(), choose).schedule;
-  });
+  expect_right(GetParam(), 6,
+               [](const auto&, const te::Program& program, const target::Target& target,
+                  const schedule::Chooser& choose) {
+                 return schedule::sketch_schedule(program, target, choose).schedule;
+               });
 }
 
-class Templates : public testing::TestWithParam<std::string> {};
+class Templates : public testing::TestWithParam<Place> {};
 
 TEST_P(Templates, AnyChoiceThatBuildsIsRight) {
-  // Of fewer lanes, one drawn schedule of a grouped convolution is past what the search for proofs shows.
-  if (GetParam() == "conv_blocked" && tune_test::host_target().facts.lanes(32) < 16)
-    GTEST_SKIP() << "this CPU has no vectors of 16 floats";
-  expect_right(
-      GetParam(), 4,
-      [](const ops_cases::Instance& instance, const te::Program& program, const schedule::Chooser& choose) {
-        return schedule::choose_schedule(program, driver::schedule_class(instance.def->kernel_class),
-                                         tune_test::host_target(), choose)
-            .schedule;
-      });
+  expect_right(GetParam(), 4,
+               [](const ops_cases::Instance& instance, const te::Program& program,
+                  const target::Target& target, const schedule::Chooser& choose) {
+                 return schedule::choose_schedule(program, driver::schedule_class(instance.def->kernel_class),
+                                                  target, choose)
+                     .schedule;
+               });
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Templates,
-                         testing::Values("conv_first", "conv_blocked", "conv_depthwise", "conv_winograd",
-                                         "matmul_packed", "max_pool", "reduce_mean"),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+                         testing::Combine(testing::Values("conv_first", "conv_blocked", "conv_depthwise",
+                                                          "conv_winograd", "matmul_packed", "max_pool",
+                                                          "reduce_mean"),
+                                          testing::Values(4, 8, 16)),
+                         &name_of);
 
 INSTANTIATE_TEST_SUITE_P(Operators, Sketches,
-                         testing::Values("max_pool", "avg_pool", "softmax", "reduce_mean", "reduce_max",
-                                         "add", "layer_norm", "arg_max", "matmul", "transpose", "reduce_l2"),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+                         testing::Combine(testing::Values("max_pool", "avg_pool", "softmax", "reduce_mean",
+                                                          "reduce_max", "add", "layer_norm", "arg_max",
+                                                          "matmul", "transpose", "reduce_l2"),
+                                          testing::Values(4, 8, 16)),
+                         &name_of);
 
 TEST(Automatic, ASpaceHoldsTheTemplateAndSketches) {
   const std::vector<Task> tasks = tune_test::matmul_tasks();
