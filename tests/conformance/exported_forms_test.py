@@ -33,15 +33,15 @@ def branch(name, *nodes):
 
 
 class ExportedForms(OneNode):
-    def check_nodes(self, nodes, inputs, right):
-        """At fixed shapes, and with all first axes free; the output is "y"."""
+    def check_nodes(self, nodes, inputs, right, weights=None):
+        """At fixed shapes, and with rows of matrices free; the output is "y"."""
         used = {name for node in nodes for name in node.input} | {name for node in nodes for part in node.attribute
                                                                   for each in part.g.node for name in each.input}
         for buckets in ("", "*"):
             graph = helper.make_graph(
-                nodes, "graph", [helper.make_tensor_value_info(name, element_type(array), ["n" if buckets else array.shape[0], *array.shape[1:]])
+                nodes, "graph", [helper.make_tensor_value_info(name, element_type(array), [f"{name}_0" if buckets and array.ndim > 1 else array.shape[0], *array.shape[1:]])
                                  for name, array in inputs.items()], [helper.make_tensor_value_info("y", element_type(right), None)],
-                [numpy_helper.from_array(array, name) for name, array in CONSTANTS.items() if name in used])
+                [numpy_helper.from_array(array, name) for name, array in {**CONSTANTS, **(weights or {})}.items() if name in used])
 
             def expect(answer, actual):
                 self.assertRegex(answer, "^ok 0 ")
@@ -93,6 +93,42 @@ class ExportedForms(OneNode):
         for x in self.inputs():
             kept = np.where((x.sum(1) > 0)[:, None], x, np.float32(0))
             self.check_nodes(nodes, {"x": x}, np.stack([kept, kept], axis=2)[:, :, None])
+
+    def layer(self, op, direction, inputs, names):
+        """A recurrent layer of 3 units: its weights, and nodes that run it on "steps"."""
+        gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+        sides = 2 if direction == "bidirectional" else 1
+        weights = {"w": floats(sides, 3 * gates, inputs), "r": floats(sides, 3 * gates, 3)}
+        return weights, [make(op, ["steps", "w", "r", "", *names], ["all", "last"], hidden_size=3, direction=direction)]
+
+    def test_layers_of_chosen_steps(self):
+        for op, direction in (("RNN", "forward"), ("LSTM", "bidirectional"), ("GRU", "reverse")):
+            for names in ([], ["lengths"]):
+                weights, nodes = self.layer(op, direction, 5, names)
+                chosen = chosen_rows("x", "rows") + [make("Unsqueeze", ["some", "one"], ["single"]), make("Concat", ["single", "single"], ["steps"], axis=1)]
+                for x in self.inputs():
+                    some = x[x.sum(1) > 0]
+                    lengths = {"lengths": np.int32([len(some) // 2, len(some)])} if names else {}
+                    steps = np.stack([some, some], axis=1)
+                    for output in ("all", "last"):
+                        with self.subTest(op=op, names=names, output=output, steps=len(some)):
+                            end = [make("Identity", [output], ["y"])]
+                            self.check_nodes(chosen + nodes + end, {"x": x, **lengths}, self.made(nodes + end, {"steps": steps, **lengths}, weights),
+                                             weights)
+
+    def made(self, nodes, inputs, weights):
+        """What the nodes make of inputs of fixed shapes."""
+        found = {}
+        graph = helper.make_graph(nodes, "fixed", [helper.make_tensor_value_info(name, element_type(array), array.shape) for name, array in inputs.items()],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                                  [numpy_helper.from_array(array, name) for name, array in weights.items()])
+
+        def keep(answer, outputs):
+            self.assertRegex(answer, "^ok 0 ")
+            found.update(outputs)
+
+        self.run_model(graph, 13, inputs, keep)
+        return found["0"]
 
     def test_boxes_without_a_limit(self):
         corners = np.stack([np.arange(6) * 2.0, np.arange(6) * 2.0], axis=1).astype(np.float32)
