@@ -162,7 +162,14 @@ class HostileModels(unittest.TestCase):
 
     def test_branches(self):
         relu = [node("Relu", "x", "a")]
-        self.refused(branch("c", [node("Cast", "x", "a", to=I)], relu), 'must be known.*"c"')
+        # Of two types, a run takes one: the other is not what the model declares.
+        self.assertRegex(self.compiled(branch("c", [node("Cast", "x", "a", to=I)], relu)).stderr, 'each run is interpreted.*"c"')
+        feed = self.folder / "in.npz"
+        for condition in (False, True):
+            np.savez(feed, x=np.ones((2, 3), np.float32), c=np.bool_(condition))
+            done = mill.run_program("run", self.folder / "out.tar", "-i", feed, "-o", self.folder / "out.npz")
+            self.assertEqual(done.returncode, INPUT_IS_WRONG if condition else 0, done.stderr)
+        self.assertIn("has other inputs or outputs than the package", done.stderr)
         self.refused(branch("c", relu, None), "attribute else_branch is no graph")
         self.refused(branch("x", relu, relu, [X]), r"cond is f32\[2,3\], expected one bool")
 

@@ -209,8 +209,8 @@ TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
 
 TEST(ChoosePlan, ASetThatIsNewerIsSaidToBe) {
   expect_error(ErrorCode::kInvalidPackage,
-               "newer than this program: its plans have format 7, this program reads up to 6",
-               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 7)); });
+               "newer than this program: its plans have format 8, this program reads up to 7",
+               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 8)); });
 }
 
 /// What the reader refuses is not written.
