@@ -6,7 +6,7 @@
 
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/error.h"
-#include "runtime/package/model_step.h"
+#include "runtime/base/model_step.h"
 
 namespace tensormill::ops {
 
@@ -54,7 +54,7 @@ std::vector<ir::ValueType> infer_model(const ir::InferContext& context) {
 
 std::vector<ir::OpDef> model_step_ops() {
   ir::OpDef def;
-  def.name = package::kModelStep;
+  def.name = kModelStep;
   def.min_inputs = 0;
   def.max_inputs = -1;
   def.infer = &infer_model;

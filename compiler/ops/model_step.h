@@ -6,20 +6,20 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/package/exec_plan.h"
+#include "runtime/base/model_step.h"
 
 namespace tensormill::ops {
 
 inline constexpr int64_t kOpenExtent = -1;
 
-/// `axis` < package::kMaxRank.
+/// `axis` < kMaxTensorRank.
 constexpr int64_t extent_of_axis(size_t operand, size_t axis) {
-  return kOpenExtent - 1 - static_cast<int64_t>(operand) * package::kMaxRank - static_cast<int64_t>(axis);
+  return kOpenExtent - 1 - static_cast<int64_t>(operand) * kMaxTensorRank - static_cast<int64_t>(axis);
 }
 /// The operand and the axis of an extent below kOpenExtent.
 constexpr std::pair<size_t, size_t> axis_of_extent(int64_t said) {
   const int64_t place = kOpenExtent - 1 - said;
-  return {static_cast<size_t>(place / package::kMaxRank), static_cast<size_t>(place % package::kMaxRank)};
+  return {static_cast<size_t>(place / kMaxTensorRank), static_cast<size_t>(place % kMaxTensorRank)};
 }
 
 }  // namespace tensormill::ops

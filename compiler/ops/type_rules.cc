@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
-#include "runtime/package/exec_plan.h"
+#include "runtime/base/model_step.h"
 
 namespace tensormill::ops {
 namespace {
@@ -67,8 +67,8 @@ const ir::ValueType& input_like_first(const ir::InferContext& context, size_t in
 
 ir::ValueType made_type(DType dtype, Shape shape) {
   check_shape(dtype, shape);
-  if (static_cast<int64_t>(shape.size()) > package::kMaxRank)
-    fail("rank " + std::to_string(shape.size()) + ", there may be " + std::to_string(package::kMaxRank) +
+  if (static_cast<int64_t>(shape.size()) > kMaxTensorRank)
+    fail("rank " + std::to_string(shape.size()) + ", there may be " + std::to_string(kMaxTensorRank) +
          " axes");
   return {dtype, std::move(shape)};
 }

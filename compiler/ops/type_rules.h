@@ -36,7 +36,7 @@ bool has_input(const ir::InferContext& context, size_t index);
 const ir::ValueType& input_of(const ir::InferContext& context, size_t index, DTypeSet allowed);
 /// Input `index` with the dtype of input 0.
 const ir::ValueType& input_like_first(const ir::InferContext& context, size_t index);
-/// `type`, checked: at most package::kMaxRank axes, extents >= 0 and a product, zeros counted as one, of at
+/// `type`, checked: at most kMaxTensorRank axes, extents >= 0 and a product, zeros counted as one, of at
 /// most kMaxTensorBytes bytes.
 ir::ValueType made_type(DType dtype, Shape shape);
 /// As broadcast_shapes, with made_type's checks.

@@ -6,11 +6,14 @@
 
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
+#include "runtime/base/model_step.h"
 #include "runtime/base/tensor.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/loops.h"
 
 namespace tensormill::package {
+
+static_assert(kMaxRank == kMaxTensorRank);
 
 namespace {
 

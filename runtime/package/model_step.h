@@ -4,20 +4,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/model_step.h"
 #include "runtime/package/exec_plan.h"
 
 namespace tensormill::package {
-
-/// A row of runtime/host_ops, which refuses to run: programs without an interpreter say why by it.
-inline constexpr std::string_view kModelStep = "run_model";
-/// Its attributes: why there is no plan (text), and which extents of outputs nobody knows: an output's place
-/// among the step's results, an axis, and so on.
-inline constexpr const char* kModelStepReason = "reason";
-inline constexpr const char* kModelStepOpen = "open";
 
 /// Whether the plan is such a step.
 bool is_model_step(const ExecPlan& plan);

@@ -6,8 +6,8 @@
 
 #include "compiler/ops/model_step.h"
 #include "runtime/base/error.h"
+#include "runtime/base/model_step.h"
 #include "runtime/base/text.h"
-#include "runtime/package/model_step.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -32,12 +32,12 @@ public:
       if (!graph_.find_value(name)) add_result(name);
     }
     const std::vector<ir::ValueId> inputs = graph_.inputs();
-    graph_.add_node(std::string(package::kModelStep), inputs,
+    graph_.add_node(std::string(kModelStep), inputs,
                     {{"dtypes", results_.dtypes},
                      {"ranks", results_.ranks},
                      {"extents", results_.extents},
-                     {package::kModelStepOpen, results_.open},
-                     {package::kModelStepReason, reason}},
+                     {kModelStepOpen, results_.open},
+                     {kModelStepReason, reason}},
                     {}, results_.names);
     std::vector<ir::ValueId> outputs;
     for (const std::string& name : wanted) outputs.push_back(*graph_.find_value(name));

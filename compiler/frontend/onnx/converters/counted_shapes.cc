@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
-#include "runtime/package/exec_plan.h"
+#include "runtime/base/model_step.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -173,9 +173,9 @@ void reshape_as_run(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
   require_told_extents(context);
-  if (const int64_t axes = num_elements(c.shape(context.input(1))); axes > package::kMaxRank)
+  if (const int64_t axes = num_elements(c.shape(context.input(1))); axes > kMaxTensorRank)
     context.invalid("a shape of " + std::to_string(axes) + " axes; there may be " +
-                    std::to_string(package::kMaxRank));
+                    std::to_string(kMaxTensorRank));
   const std::vector<BoundedInt> given = bounded_ints(context, 1, "shape");
   const auto rank = static_cast<int64_t>(given.size());
   if (!context.data_shape_of(1).extents.empty()) static_cast<void>(context.known(1, "shape"));
