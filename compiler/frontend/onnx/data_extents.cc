@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <variant>
 
+#include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
 #include "compiler/te/simplify.h"
@@ -25,6 +27,17 @@ std::set<ir::ValueId> ancestors_of(const ir::Graph& graph, ir::ValueId value) {
     open.insert(open.end(), inputs.begin(), inputs.end());
   }
   return seen;
+}
+
+/// Which tell most nodes of one operator and operands apart: the parts of a list, say.
+std::vector<int64_t> integers_of(const ir::Attrs& attrs) {
+  std::vector<int64_t> integers;
+  for (const auto& [name, attr] : attrs.all()) {
+    if (const auto* one = std::get_if<int64_t>(&attr)) integers.push_back(*one);
+    const auto* many = std::get_if<std::vector<int64_t>>(&attr);
+    if (many != nullptr) integers.insert(integers.end(), many->begin(), many->end());
+  }
+  return integers;
 }
 
 /// Which axes of each output of a node are the data axes of what it reads.
@@ -165,7 +178,7 @@ void CountNumbers::add_node(ir::NodeId id) {
   if (node.op == "require") return set(count, of(node.inputs[0]));
   std::vector<ir::ValueId> inputs;
   for (const ir::ValueId input : node.inputs) inputs.push_back(of(input));
-  std::vector<ir::NodeId>& alike = seen_[{node.op, std::move(inputs)}];
+  std::vector<ir::NodeId>& alike = seen_[{node.op, std::move(inputs), integers_of(node.attrs)}];
   for (const ir::NodeId first : alike) {
     const ir::ValueId result = graph_.node(first).outputs[0];
     if (graph_.node(first).attrs == node.attrs && graph_.value(result).type == graph_.value(count).type)
@@ -193,11 +206,23 @@ void DataExtents::catch_up() {
     extents_.emplace_back();
     mixing_.push_back(ir::kAbsent);
     depends_.push_back(false);
+    const ir::Value& value = graph_.value(static_cast<ir::ValueId>(id));
+    reads_input_.push_back(value.producer == ir::kAbsent && !value.constant && !value.known);
   }
   for (; nodes_ < graph_.nodes().size(); ++nodes_) {
     counts_.add_node(static_cast<ir::NodeId>(nodes_));
+    note_inputs(graph_.node(static_cast<ir::NodeId>(nodes_)));
     visit(static_cast<ir::NodeId>(nodes_));
   }
+}
+
+void DataExtents::note_inputs(const ir::Node& node) {
+  const bool reads = node.op == ir::kLoopBegin ||
+                     std::any_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId input) {
+                       return input != ir::kAbsent && reads_input_[static_cast<size_t>(input)];
+                     });
+  for (const ir::ValueId output : node.outputs)
+    reads_input_[static_cast<size_t>(output)] = reads && !graph_.value(output).known;
 }
 
 std::vector<Extents> DataExtents::operands_of(const ir::Node& node) const {
@@ -308,6 +333,11 @@ DataShape DataExtents::shape_of(ir::ValueId value) {
 bool DataExtents::may_depend(ir::ValueId value) {
   catch_up();
   return depends_[static_cast<size_t>(value)];
+}
+
+bool DataExtents::reads_input(ir::ValueId value) {
+  catch_up();
+  return reads_input_[static_cast<size_t>(value)];
 }
 
 bool DataExtents::same_count(ir::ValueId a, ir::ValueId b) {

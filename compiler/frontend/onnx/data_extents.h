@@ -50,7 +50,9 @@ private:
   const ir::Graph& graph_;
   std::vector<ir::ValueId> same_;
   std::map<std::tuple<DType, Shape, int64_t>, ir::ValueId> known_;
-  std::map<std::pair<std::string, std::vector<ir::ValueId>>, std::vector<ir::NodeId>> seen_;
+  /// By operator, operands and the attributes' integers.
+  std::map<std::tuple<std::string, std::vector<ir::ValueId>, std::vector<int64_t>>, std::vector<ir::NodeId>>
+      seen_;
   std::map<std::pair<ir::ValueId, int64_t>, ir::ValueId> taken_;
   std::map<ir::ValueId, int64_t> most_;  ///< of counts of host steps
 };
@@ -63,6 +65,8 @@ public:
   DataShape shape_of(ir::ValueId value);
   /// Whether an extent of the value may depend on data.
   bool may_depend(ir::ValueId value);
+  /// Whether the value is computed from an input of the graph, or from what a loop hands on.
+  bool reads_input(ir::ValueId value);
   /// Whether two counts are equal in each run.
   bool same_count(ir::ValueId a, ir::ValueId b);
   /// The first count that is equal to this one in each run.
@@ -77,6 +81,7 @@ private:
   using Extents = std::vector<DataExtent>;  ///< by axis
 
   void catch_up();
+  void note_inputs(const ir::Node& node);
   void visit(ir::NodeId id);
   std::optional<std::vector<Extents>> results_of(const ir::Node& node) const;
   std::optional<Extents> reshaped(const ir::Node& node) const;
@@ -90,6 +95,7 @@ private:
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value
   std::vector<bool> depends_;       ///< by value
+  std::vector<bool> reads_input_;   ///< by value
 };
 
 /// What data decides about an output and cannot be told: the node that mixes, and the graph's inputs on whose

@@ -135,10 +135,11 @@ std::set<std::string> top_level_names(const GraphProto& graph) {
 
 class Importer {
 public:
-  Importer(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops)
+  Importer(const ModelSource& source, const ModelProto& model, const ImportOptions& options,
+           const ir::OpRegistry& ops)
       : source_(source),
         options_(options),
-        model_(checked_model(source)),
+        model_(model),
         graph_(ops),
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.form) {}
@@ -452,7 +453,7 @@ private:
 
   const ModelSource& source_;
   const ImportOptions& options_;
-  ModelProto model_;
+  const ModelProto& model_;
   ir::Graph graph_;
   GraphBuilder builder_;
   Scope scope_;
@@ -468,12 +469,21 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
 
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                        ImportStop* stop, size_t* unbounded) {
-  return Importer(source, options, ops).run(stop, unbounded);
+  return CheckedModel(source).import(options, ops, stop, unbounded);
+}
+
+CheckedModel::CheckedModel(const ModelSource& source)
+    : source_(source), model_(std::make_shared<const ModelProto>(checked_model(source))) {}
+
+ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop,
+                               size_t* unbounded) const {
+  return Importer(source_, *model_, options, ops).run(stop, unbounded);
 }
 
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                          const std::string& reason) {
-  return Importer(source, options, ops).as_step(reason);
+  const ModelProto model = checked_model(source);
+  return Importer(source, model, options, ops).as_step(reason);
 }
 
 }  // namespace tensormill::frontend::onnx

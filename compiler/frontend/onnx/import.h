@@ -132,6 +132,18 @@ struct ImportStop {
 /// `stop`: set where a node's conversion throws. `unbounded`: set to how many numbers wanted a room.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                        ImportStop* stop = nullptr, size_t* unbounded = nullptr);
+struct ModelProto;
+/// A model that is read and checked once, and imported at many shapes. The source outlives it.
+class CheckedModel {
+public:
+  explicit CheckedModel(const ModelSource& source);
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop = nullptr,
+                   size_t* unbounded = nullptr) const;
+
+private:
+  const ModelSource& source_;
+  std::shared_ptr<const ModelProto> model_;
+};
 /// The model's inputs and outputs as import_model has them, with one node between them (ops/model_step.h):
 /// for a model that cannot be imported before a run's values are known, which `reason` says. Of outputs it
 /// has what the model declares. Throws kNotSupported for one that is no tensor

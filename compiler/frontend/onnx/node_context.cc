@@ -159,7 +159,7 @@ const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
 
 bool NodeContext::is_computable(ir::ValueId id) const {
   const ir::Value& value = graph_.value(id);
-  return value.known || value.constant || graph_inputs(graph_, ancestors(graph_, id)).empty();
+  return value.known || value.constant || !extents_.reads_input(id);
 }
 
 bool NodeContext::is_fixed_axis(ir::ValueId id, size_t axis) const {

@@ -26,8 +26,9 @@ public:
         base_(std::move(base.dims)),
         steps_(std::move(base.steps)) {}
 
-  void run() {
+  void run(bool needs_alike) {
     raise_base();
+    if (needs_alike && add_unlike()) return;
     variants_.multiples = steps_;
     variants_.dependents = dependents_;
     add_minimums();
@@ -82,6 +83,20 @@ private:
       if (i == kDoublings || larger == base_ || !import_(larger) || !leaves_range(larger)) return;
       base_ = larger;
     }
+  }
+
+  /// Adds the base and a neighbour that has not as many nodes, if there is one.
+  bool add_unlike() {
+    for (size_t d = 0; d < base_.size(); ++d) {
+      if (is_dependent(d)) continue;
+      const Dims near = at(d, 1);
+      std::optional<ir::Graph> graph = import_(near);
+      if (!graph || graph->nodes().size() == nodes_) continue;
+      add(base_);
+      variants_.samples.push_back({near, std::move(*graph)});
+      return true;
+    }
+    return false;
   }
 
   /// How many steps beyond the base the model takes along the dim, kFarStep at most.
@@ -476,9 +491,9 @@ private:
 
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
-                   const StopAt& meant_at) {
+                   const StopAt& meant_at, bool needs_alike) {
   std::optional<SampleBase> base = find_sample_base(import, stop_at, meant_at, anchor, asked);
-  if (base) Sampler(import, stop_at, *std::move(base), samples).run();
+  if (base) Sampler(import, stop_at, *std::move(base), samples).run(needs_alike);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -27,8 +27,11 @@ using ImportAt = std::function<std::optional<ir::Graph>(const std::vector<int64_
 ///
 /// `meant_at`: the stops where nodes take no range of extents, for dims that follow from others in what such
 /// a node is most often given.
+///
+/// `needs_alike`: samples that have not the same number of nodes are of no use; where neighbours of the base
+/// differ so there are no others.
 void sample_shapes(const ImportAt& import, const StopAt& stop_at, const std::vector<int64_t>& anchor,
                    const std::vector<std::vector<int64_t>>& asked, ir::SampleSet& samples,
-                   const StopAt& meant_at = {});
+                   const StopAt& meant_at = {}, bool needs_alike = false);
 
 }  // namespace tensormill::frontend::onnx

@@ -152,13 +152,39 @@ private:
   }
 
   void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
-    take_set(anchor, variants);
     const std::map<std::string, int64_t> ops = read_facts(source_).ops;
-    // Branches of which each takes extents of its own.
-    if (ops.count("If") != 0) take_alike(anchor, takes_all_branches_, variants);
+    const bool has_branches = ops.count("If") != 0, has_lists = ops.count("SplitToSequence") != 0;
     // Lists of the elements along a free axis differ in length.
-    if (ops.count("SplitToSequence") != 0) take_alike(anchor, stacks_elements_, variants);
+    const bool has_growing_lists = has_lists && grows(anchor);
+    if (has_growing_lists) take_alike(anchor, stacks_elements_, variants);
+    if (are_alike(variants.samples)) return;
+    take_set(anchor, has_branches || has_lists, variants);
+    // Branches of which each takes extents of its own.
+    if (has_branches) take_alike(anchor, takes_all_branches_, variants);
+    if (has_lists && !has_growing_lists) take_alike(anchor, stacks_elements_, variants);
+    if ((has_branches || has_lists) && !variants.samples.empty() && !are_alike(variants.samples)) {
+      static_cast<ir::SampleSet&>(variants) = {};
+      take_set(anchor, false, variants);
+    }
     variants.leaves_out = takes_all_branches_;
+  }
+
+  /// Whether the graph has more nodes the larger the free dims are.
+  bool grows(const std::vector<int64_t>& anchor) {
+    size_t nodes = 0;
+    for (const int64_t extent : {2, 8, 32}) {
+      std::vector<int64_t> dims = anchor;
+      for (int64_t& value : dims) value = value == 0 ? extent : value;
+      try {
+        const std::optional<ir::Graph> graph = import_sample(dims, false, nullptr);
+        if (!graph || graph->nodes().size() <= nodes) return false;
+        nodes = graph->nodes().size();
+      } catch (const Error&) {
+        // The samples say what is wrong.
+        return false;
+      }
+    }
+    return true;
   }
 
   /// Where samples are not alike, others in their place that are with the form set.
@@ -166,12 +192,12 @@ private:
     if (are_alike(samples.samples)) return;
     ir::SampleSet others;
     form = true;
-    take_set(anchor, others);
+    take_set(anchor, true, others);
     form = are_alike(others.samples);
     if (form) samples = std::move(others);
   }
 
-  void take_set(const std::vector<int64_t>& anchor, ir::SampleSet& set) {
+  void take_set(const std::vector<int64_t>& anchor, bool needs_alike, ir::SampleSet& set) {
     const auto stops = [this](bool meant_alone) -> StopAt {
       return [this, meant_alone](const std::vector<int64_t>& dims) {
         ImportStop stop;
@@ -181,7 +207,7 @@ private:
       };
     };
     const ImportAt import_at = importer();
-    sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true));
+    sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true), needs_alike);
   }
 
   ImportAt importer() {
@@ -294,10 +320,11 @@ private:
 
 ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                         const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  const CheckedModel model(source);
   const auto import = [&](size_t count, const SharedRooms& rooms) {
     const Signature signature(facts, options, buckets, count);
     const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop* stop) {
-      return import_model(source, at, ops, stop);
+      return model.import(at, ops, stop);
     };
     return VariantImport(source, options, signature, rooms, buckets, import_graph).run();
   };
