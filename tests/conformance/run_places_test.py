@@ -6,7 +6,8 @@ import unittest
 import numpy as np
 from onnx import helper
 
-from one_node import floats
+import cases
+from one_node import element_type, floats
 from run_axes_test import AXES, OfARun, ints
 
 CUT = 'node ".*": pads of .* and .* take more away than axis [0-9] has, [0-9]'
@@ -153,6 +154,176 @@ class Places(OfARun):
             for pads in ((most, most), (-most - 1, -most - 1)):
                 self.refuse("a pad is", "Pad", 19, [x, ints(*pads)], [x], mode=mode)
         self.refuse("an extent is -1", "Expand", 13, [floats(1, 3), ints(-1, 3)], [x])
+
+
+def scattered(x, indices, updates, axis, reduction):
+    """ScatterElements: each update of a column of the other axes to its place."""
+    right = x.copy()
+    for at in np.ndindex(*indices.shape):
+        to = list(at)
+        to[axis] = indices[at]
+        right[tuple(to)] = COMBINE[reduction](right[tuple(to)], updates[at])
+    return right
+
+
+def scattered_tuples(x, indices, updates, reduction):
+    right = x.copy()
+    for at in np.ndindex(*indices.shape[:-1]):
+        to = tuple(indices[at])
+        right[to] = COMBINE[reduction](right[to], updates[at])
+    return right
+
+
+COMBINE = {"none": lambda old, new: new, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+KEPT = ((0, 0, 0, 0), (0, 1, 0, 1), (1, 1, 1, 1), (0, 0, 1, 0))
+
+
+class Scatters(OfARun):
+    """What is scattered are rows that data chooses."""
+
+    def kept(self, names, axes, keep="k"):
+        return [helper.make_node("Compress", [name, keep], [f"{name}_some"], axis=axis) for name, axis in zip(names, axes)]
+
+    def test_elements(self):
+        make = helper.make_node
+        for axis, along, reduction, k in itertools.product((0, -1), (0, 1), COMBINE, KEPT):
+            if reduction not in ("none", "add") and k != KEPT[1]:
+                continue
+            x, updates = floats(5, 6), floats(4, 4)
+            k = np.array(k, bool)
+            indices = np.stack([np.random.default_rng(3 + i).permutation(5)[:4] for i in range(4)], axis % 2 ^ 1)
+            indices = np.where(indices % 2, indices - x.shape[axis], indices)
+            right = scattered(x, np.compress(k, indices, along), np.compress(k, updates, along), axis % 2, reduction)
+            nodes = [*self.kept(("i", "u"), (along, along)),
+                     make("ScatterElements", ["x", "i_some", "u_some"], ["y0"], axis=axis, reduction=reduction)]
+            with self.subTest(axis=axis, along=along, reduction=reduction, k=k):
+                self.check_nodes(nodes, {"x": x, "i": indices, "u": updates, "k": k}, [right], 18)
+
+    def test_elements_chosen_along_all_axes(self):
+        make = helper.make_node
+        nodes = [make("Compress", ["i", "k"], ["i_rows"], axis=0), make("Compress", ["i_rows", "l"], ["i_some"], axis=1),
+                 make("Compress", ["u", "k"], ["u_rows"], axis=0), make("Compress", ["u_rows", "l"], ["u_some"], axis=1),
+                 make("ScatterElements", ["x", "i_some", "u_some"], ["y0"], axis=1, reduction="add")]
+        x, updates, indices = floats(4, 5), floats(4, 4), np.random.default_rng(2).integers(-5, 5, (4, 4))
+        for k, l in itertools.product(KEPT, repeat=2):
+            rows, columns = np.array(k, bool), np.array(l, bool)
+            right = scattered(x, indices[rows][:, columns], updates[rows][:, columns], 1, "add")
+            self.check_nodes(nodes, {"x": x, "i": indices, "u": updates, "k": rows, "l": columns}, [right], 18)
+
+    def test_one_operand_of_a_fixed_extent(self):
+        make = helper.make_node
+        x, indices, updates = floats(5, 3), ints(*[[0, -1, 2], [4, 1, 1]]), floats(4, 3)
+        nodes = [*self.kept("u", (0,)), make("ScatterElements", ["x", "i", "u_some"], ["y0"], axis=0)]
+        others = [*self.kept("i", (0,)), make("ScatterElements", ["x", "i_some", "u"], ["y0"], axis=0)]
+        tuples = [*self.kept("i", (0,)), make("ScatterND", ["x", "i_some", "u"], ["y0"])]
+        wide, places = np.concatenate([indices, indices[::-1]]), ints([3], [-5], [1], [2])
+        for k in KEPT:
+            k = np.array(k, bool)
+            cases = ((nodes, {"x": x, "i": indices, "u": updates, "k": k}, lambda: scattered(x, indices, updates[k], 0, "none")),
+                     (others, {"x": x, "i": wide, "u": updates[:2], "k": k}, lambda: scattered(x, wide[k], updates[:2], 0, "none")),
+                     (tuples, {"x": x, "i": places, "u": updates[:2], "k": k}, lambda: scattered_tuples(x, places[k], updates[:2], "none")))
+            for made, feed, right in cases:
+                if k.sum() == 2:
+                    self.check_nodes(made, feed, [right()], 18)
+                    continue
+                with self.assertRaisesRegex(AssertionError, f'node "Scatter.*_1": axis -[12] of an operand of {k.sum()} elements meets one of 2'):
+                    self.check_nodes(made, feed, [x], 18)
+
+    def test_other_numbers_of_indices_and_updates(self):
+        make = helper.make_node
+        nodes = [*self.kept("i", (0,)), *self.kept("u", (0,), "l"), make("ScatterND", ["x", "i_some", "u_some"], ["y0"], reduction="add")]
+        x, indices, updates = floats(5, 3), ints([4], [-5], [4], [1]), floats(4, 3)
+        for k, l in itertools.product(KEPT, repeat=2):
+            feed = {"x": x, "i": indices, "k": np.array(k, bool), "u": updates, "l": np.array(l, bool)}
+            if sum(k) == sum(l):
+                self.check_nodes(nodes, feed, [scattered_tuples(x, indices[feed["k"]], updates[feed["l"]], "add")], 18)
+                continue
+            with self.assertRaisesRegex(AssertionError, "axis -[12] of an operand of [0-4] elements meets one of [0-4]"):
+                self.check_nodes(nodes, feed, [x], 18)
+
+    def test_tuples(self):
+        make, random = helper.make_node, np.random.default_rng(4)
+        for depth, reduction, k in itertools.product((1, 2, 3), COMBINE, KEPT):
+            if reduction not in ("none", "add") and k != KEPT[1]:
+                continue
+            x, k = floats(4, 3, 2), np.array(k, bool)
+            places = np.stack(np.unravel_index(random.permutation(int(np.prod(x.shape[:depth])))[:4], x.shape[:depth]), -1)
+            places = np.where(random.integers(0, 2, places.shape), places - np.array(x.shape[:depth]), places)
+            updates = floats(4, *x.shape[depth:])
+            nodes = [*self.kept(("i", "u"), (0, 0)), make("ScatterND", ["x", "i_some", "u_some"], ["y0"], reduction=reduction)]
+            with self.subTest(depth=depth, reduction=reduction, k=k):
+                right = scattered_tuples(x, places[k], updates[k], reduction)
+                self.check_nodes(nodes, {"x": x, "i": places, "u": updates, "k": k}, [right], 18)
+                # Along the second axis of the tuples.
+                nodes = [*self.kept(("i", "u"), (1, 1)), make("ScatterND", ["x", "i_some", "u_some"], ["y0"], reduction=reduction)]
+                self.check_nodes(nodes, {"x": x, "i": places[None], "u": updates[None], "k": k}, [right], 18)
+
+    def test_data_of_the_run(self):
+        """Data that is itself chosen, along the axis to which updates go and along another one."""
+        make = helper.make_node
+        x, indices, updates = floats(4, 4), np.random.default_rng(1).integers(-2, 2, (4, 4)), floats(4, 4)
+        for axis, k in itertools.product((0, 1), KEPT[1:]):
+            k = np.array(k, bool)
+            indices = np.where(indices >= 0, 0, -1) if k.sum() == 1 else indices
+            nodes = [*self.kept("xiu", (0, 0, 0)), make("ScatterElements", ["x_some", "i_some", "u_some"], ["y0"], axis=axis, reduction="add")]
+            feed = {"x": x, "i": indices, "u": updates, "k": k}
+            with self.subTest(axis=axis, k=k):
+                self.check_nodes(nodes, feed, [scattered(x[k], indices[k], updates[k], axis, "add")], 18)
+                nodes = [*self.kept("xu", (1, 1)), make("ScatterND", ["x_some", "i", "u_some"], ["y0"], reduction="max")]
+                places = ints([2], [-4], [2], [3])
+                self.check_nodes(nodes, {**feed, "i": places}, [scattered_tuples(x[:, k], places, updates[:, k], "max")], 18)
+
+    def test_places_outside(self):
+        make = helper.make_node
+        x, k, updates = floats(3, 2), np.array([0, 1], bool), floats(2, 2)
+        elements = [*self.kept(("i", "u"), (0, 0)), make("ScatterElements", ["x", "i_some", "u_some"], ["y0"], axis=0)]
+        tuples = [*self.kept(("i", "u"), (0, 0)), make("ScatterND", ["x", "i_some", "u_some"], ["y0"])]
+        for place in (3, 4, -4, -5, 2**40):
+            for nodes, indices in ((elements, ints([0, 0], [0, place])), (tuples, ints([0], [place]))):
+                with self.assertRaisesRegex(AssertionError, "error .*ind[ei]"):
+                    self.check_nodes(nodes, {"x": x, "i": indices, "u": updates, "k": k}, [x])
+                # What is not kept goes nowhere.
+                rest = {"x": x, "i": indices[::-1].copy(), "u": updates, "k": k}
+                right = scattered(x, indices[:1], updates[1:], 0, "none") if nodes is elements else scattered_tuples(x, indices[:1], updates[1:], "none")
+                self.check_nodes(nodes, rest, [right])
+
+    def check_free(self, nodes, shapes, feed, right, buckets="*"):
+        graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(name, element_type(array), shapes.get(name, array.shape))
+                                                   for name, array in feed.items()], [helper.make_tensor_value_info("y0", element_type(right), None)])
+
+        def expect(answer, actual):
+            self.assertTrue(answer.startswith("ok "), answer)
+            self.assertEqual(cases.difference(actual["0"], right), "")
+
+        self.run_model(graph, 18, feed, expect, buckets=buckets)
+
+    def test_masked_elements_of_free_dims(self):
+        """x[mask] = v, and the rows of x at which the mask holds."""
+        make = helper.make_node
+        nodes = [make("NonZero", ["m"], ["nz"]), make("Transpose", ["nz"], ["i"], perm=[1, 0])]
+        for rows, columns in ((2, 4), (5, 3)):
+            x, y = floats(rows, columns), floats(rows, columns)
+            for m in (np.zeros(x.shape, bool), x > 0, np.ones(x.shape, bool)):
+                right = np.where(m, y, x)
+                both = [*nodes, make("GatherND", ["y", "i"], ["v"]), make("ScatterND", ["x", "i", "v"], ["y0"])]
+                names = {name: ["N", "C"] for name in "xym"}
+                self.check_free(both, names, {"x": x, "y": y, "m": m}, right)
+                self.check_free(both, {}, {"x": x, "y": y, "m": m}, right, "")
+                alone = [*nodes, make("ScatterND", ["x", "i", "v"], ["y0"])]
+                self.check_free(alone, {}, {"x": x, "m": m, "v": y[m]}, right, "")
+                self.check_free(alone, {**names, "v": ["K"]}, {"x": x, "m": m, "v": y[m]}, right)
+
+    def test_chosen_rows_of_free_dims(self):
+        make = helper.make_node
+        for rows in (2, 6):
+            x, y = floats(rows, 3), floats(rows, 3)
+            for k in (np.zeros(rows, bool), np.arange(rows) % 2 == 1, np.ones(rows, bool)):
+                nodes = [make("NonZero", ["k"], ["nz"]), make("Transpose", ["nz"], ["i"], perm=[1, 0]), make("Compress", ["y", "k"], ["some"], axis=0),
+                         make("Shape", ["some"], ["like"]), make("Expand", ["i", "like"], ["places"]),
+                         make("ScatterElements", ["x", "places", "some"], ["y0"], axis=0, reduction="add")]
+                feed = {"x": x, "y": y, "k": k}
+                self.check_free(nodes, {"x": ["N", 3], "y": ["N", 3], "k": ["N"]}, feed, np.where(k[:, None], x + y, x))
+                self.check_free(nodes, {}, feed, np.where(k[:, None], x + y, x), "")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "compiler/frontend/onnx/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -22,7 +23,7 @@ ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_
   const ir::ValueId end = count == ir::kAbsent ? limit : count;
   const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
   const ir::ValueId inside =
-      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, limit));
+      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
   const ir::ValueId refused = c.ints({-(int64_t{1} << 58)}, {});
   return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
 }
@@ -66,54 +67,71 @@ ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir
                      {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
 }
 
-/// Rows of updates that are there only up to a count: the others go to an element behind the axis.
-struct CountedUpdates {
-  ir::ValueId indices, updates;
-};
-CountedUpdates counted_updates(NodeContext& context, ir::ValueId indices, ir::ValueId updates,
-                               const DataExtent& data, ir::ValueId end, int64_t extent) {
-  Compose c(context);
-  const Shape shape = c.shape(indices);
-  Shape along(shape.size(), 1);
-  along[data.axis] = shape[data.axis];
-  const ir::ValueId places = c.ints(c.count_to(shape[data.axis]), along);
-  const ir::ValueId there = c.binary("less", places, data.count);
-  const ir::ValueId given = c.cast(filled_behind(context, indices, "zero"), DType::kInt64);
-  const ir::ValueId front = c.where(c.binary("less", given, c.number(given, 0)), c.add(given, end), given);
-  // What is no index of the axis is none of the longer one either.
-  const ir::ValueId limit = c.ints({extent}, {}), outside = c.ints({extent + 1}, {});
-  const ir::ValueId checked = c.where(c.binary("less", front, limit), front, outside);
-  return {c.where(there, checked, limit), filled_behind(context, updates, "zero")};
+/// Whether an element of a shape is there, as bools that broadcast to it; kAbsent where all are.
+ir::ValueId is_there(Compose& c, const Shape& shape, const DataShape& data) {
+  ir::ValueId there = ir::kAbsent;
+  for (const DataExtent& extent : data.extents) {
+    const ir::ValueId places = c.positions(shape[extent.axis], extent.axis, shape.size());
+    const ir::ValueId own = c.binary("less", places, extent.count);
+    there = there == ir::kAbsent ? own : c.binary("and", there, own);
+  }
+  return there;
 }
 
-/// The scatter where the axis, or the number of updates, may be as data says.
+/// Indices, counted from the front, of an axis with one element more than `extent`: that is the place of what
+/// is not there. `end` of them (i64 [1]) are in the axis; others are in none of the longer one either.
+ir::ValueId indices_of_longer(Compose& c, ir::ValueId indices, ir::ValueId there, ir::ValueId end,
+                              int64_t extent) {
+  const ir::ValueId given = c.cast(indices, DType::kInt64), zero = c.number(given, 0);
+  const ir::ValueId front = c.where(c.binary("less", given, zero), c.add(given, end), given);
+  const ir::ValueId is_inside =
+      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
+  const ir::ValueId checked = c.where(is_inside, front, c.ints({extent + 1}, {}));
+  return there == ir::kAbsent ? checked : c.where(there, checked, c.ints({extent}, {}));
+}
+
+/// What `compute` makes of x with one more element behind the axis, without that.
+template <typename F>
+ir::ValueId with_spare_place(NodeContext& context, ir::ValueId x, int64_t axis, const F& compute) {
+  Compose c(context);
+  return c.slice(compute(longer_by(context, x, 1, axis)), axis, 0, c.shape(x)[static_cast<size_t>(axis)]);
+}
+
+/// x, as large as the counts say.
+ir::ValueId as_long_as_counted(NodeContext& context, ir::ValueId x, const DataShape& data) {
+  for (const DataExtent& extent : data.extents)
+    x = context.add_many("take_first", {x, extent.count},
+                         {{"axis", static_cast<int64_t>(extent.axis)}, {"fits", int64_t{1}}})[0];
+  return x;
+}
+
+bool is_counted(const NodeContext& context, std::initializer_list<ir::ValueId> values) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](ir::ValueId value) { return !context.data_shape(value).extents.empty(); });
+}
+
+/// The scatter where extents of the operands may be as data says: what is not there of indices and updates,
+/// which are of one extent along each axis, goes to a place behind the axis.
 ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
                             int64_t axis, const std::string& reduction) {
   Compose c(context);
-  const DataShape updated = context.data_shape(indices);
-  const ir::ValueId whole = filled_along(context, x, axis, "zero");
-  const DataExtent* rows = updated.only();
-  // Rows of the other axes are scattered each by itself.
-  const bool by_rows = updated.extents.size() > 1 || (rows != nullptr && updated.along(axis) == nullptr &&
-                                                      !context.data_shape(x).extents.empty());
-  if (by_rows || (rows == nullptr && whole == x))
-    return scatter(context, x, indices, updates, axis, reduction);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
   const std::optional<ir::ValueId> count = count_along(context, x, axis);
-  if (!count) return scatter(context, x, indices, updates, axis, reduction);
-  ir::ValueId result = ir::kAbsent;
-  if (rows != nullptr) {
-    const CountedUpdates some = counted_updates(context, indices, updates, *rows, *count, extent);
-    Shape one = c.shape(x);
-    one[static_cast<size_t>(axis)] = 1;
-    const ir::ValueId longer = c.concat({whole, c.filled(c.dtype(x), one, 0)}, axis);
-    result = c.slice(scatter(context, longer, some.indices, some.updates, axis, reduction), axis, 0, extent);
-  } else {
-    const ir::ValueId wide = c.cast(indices, DType::kInt64);
-    const ir::ValueId front = c.where(c.binary("less", wide, c.number(wide, 0)), c.add(wide, *count), wide);
-    result = scatter(context, whole, front, updates, axis, reduction);
-  }
-  return whole == x ? result : take_first(context, result, *count, axis);
+  if (!count || !is_counted(context, {x, indices, updates}))
+    return scatter(context, x, indices, updates, axis, reduction);
+  const int64_t rank = context.rank(indices);
+  std::vector<ir::ValueId> given{indices, updates};
+  for (int64_t d = 0; d < rank && context.rank(updates) == rank; ++d)
+    make_same(context, given, {{0, d}, {1, d}});
+  const DataShape own = context.data_shape(x), there = context.data_shape(given[0]);
+  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::ValueId to = indices_of_longer(c, filled_behind(context, given[0], "zero"),
+                                           is_there(c, c.shape(given[0]), there), *count, extent);
+  const ir::ValueId from = filled_behind(context, given[1], "zero");
+  const ir::ValueId whole = filled_behind(context, x, "zero");
+  const auto scattered = [&](ir::ValueId to_x) { return scatter(context, to_x, to, from, axis, reduction); };
+  const ir::ValueId result =
+      there.extents.empty() ? scattered(whole) : with_spare_place(context, whole, axis, scattered);
+  return as_long_as_counted(context, result, own);
 }
 
 }  // namespace
@@ -278,49 +296,81 @@ void convert_scatter_elements(NodeContext& context) {
                                         context.string_attr("reduction", "none")));
 }
 
-void convert_scatter_nd(NodeContext& context) {
+namespace {
+
+/// What ScatterND is of: x, tuples of indices and updates, in shapes that fit.
+struct NdScatter {
+  ir::ValueId x, tuples, updates;
+  size_t depth = 0;  ///< indices in a tuple
+};
+
+/// The operands, of which axes that are of one extent have one count.
+NdScatter nd_scatter(NodeContext& context) {
   Compose c(context);
-  const Shape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  std::vector<ir::ValueId> operands{context.input(0), context.input(1), context.input(2)};
+  const Shape x = c.shape(operands[0]), at = c.shape(operands[1]);
   if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
     context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
-  const size_t depth = static_cast<size_t>(at.back());
-  const int64_t outer = product(x, 0, depth), inner = product(x, depth, x.size());
-  const int64_t points = product(at, 0, at.size() - 1);
-  Shape expected(at.begin(), at.end() - 1);
-  expected.insert(expected.end(), x.begin() + static_cast<std::ptrdiff_t>(depth), x.end());
-  if (c.shape(context.input(2)) != expected)
-    context.invalid("updates have shape " + to_string(c.shape(context.input(2))) + ", expected " +
+  const auto depth = static_cast<size_t>(at.back()), rows = at.size() - 1;
+  if (c.shape(operands[2]).size() == rows + x.size() - depth) {
+    for (size_t d = 0; d < rows; ++d)
+      make_same(context, operands, {{1, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(d)}});
+    for (size_t d = depth; d < x.size(); ++d)
+      make_same(context, operands,
+                {{0, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(rows + d - depth)}});
+  }
+  const Shape some = c.shape(operands[0]), tuples = c.shape(operands[1]);
+  Shape expected(tuples.begin(), tuples.end() - 1);
+  expected.insert(expected.end(), some.begin() + static_cast<std::ptrdiff_t>(depth), some.end());
+  if (c.shape(operands[2]) != expected)
+    context.invalid("updates have shape " + to_string(c.shape(operands[2])) + ", expected " +
                     to_string(expected));
-  // Tuples may be as many as data says, and so may be the rows that they name.
-  const DataShape named_rows = context.data_shape(context.input(1));
-  const DataExtent* some = named_rows.only();
-  const bool is_counted = some != nullptr && some->axis == 0 && at.size() > 1;
-  const ir::ValueId tuples = is_counted ? filled_behind(context, context.input(1), "zero") : context.input(1);
-  DataShape extent = context.data_shape(context.input(0));
-  std::erase_if(extent.extents, [&](const DataExtent& own) { return own.axis >= depth; });
-  const Shape named(x.begin(), x.begin() + at.back());
-  ir::ValueId rows = depth == 0 ? c.filled(DType::kInt64, {points}, 0)
-                                : c.reshape(flat_indices(c, tuples, named, extent), {points});
-  if (is_counted) {
-    const ir::ValueId each = c.ints({product(at, 1, at.size() - 1)}, {1});
-    rows = take_first(context, rows, c.mul(some->count, each), 0);
-  }
+  return {operands[0], operands[1], operands[2], depth};
+}
+
+/// Rows of updates to rows of x. The host has an index of each row for all of it.
+ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, ir::ValueId updates,
+                         const std::string& reduction) {
+  Compose c(context);
+  const Shape shape = c.shape(updates);
+  ir::ValueId indices = c.unsqueeze(rows, 1);
+  const bool by_host = is_scattered_by_host(context, x, shape[0]);
+  if (!by_host) indices = c.expand(indices, shape);
+  return context.add(by_host ? "scatter" : "scatter_elements", {x, indices, updates},
+                     {{"axis", int64_t{0}}, {"reduction", reduction}});
+}
+
+}  // namespace
+
+void convert_scatter_nd(NodeContext& context) {
+  Compose c(context);
+  const NdScatter all = nd_scatter(context);
+  const Shape x = c.shape(all.x), at = c.shape(all.tuples);
+  const int64_t outer = product(x, 0, all.depth), inner = product(x, all.depth, x.size());
+  const int64_t points = product(at, 0, at.size() - 1);
+  const DataShape own = context.data_shape(all.x), given = context.data_shape(all.tuples);
+  DataShape named = own;
+  std::erase_if(named.extents, [&](const DataExtent& each) { return each.axis >= all.depth; });
+  const bool is_told = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
+  const ir::ValueId tuples = is_told ? filled_behind(context, all.tuples, "zero") : all.tuples;
+  const Shape extents(x.begin(), x.begin() + at.back());
+  ir::ValueId rows = all.depth == 0 ? c.filled(DType::kInt64, {points}, 0)
+                                    : c.reshape(flat_indices(c, tuples, extents, named), {points});
+  const ir::ValueId data = c.reshape(filled_behind(context, all.x, "zero"), {outer, inner});
+  const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
   const std::string reduction = context.string_attr("reduction", "none");
-  const bool is_plain = named_rows.extents.empty() && context.data_shape(context.input(0)).extents.empty() &&
-                        context.data_shape(context.input(2)).extents.empty();
-  if (is_plain && is_scattered_by_host(context, context.input(0), points)) {
-    const ir::ValueId whole = c.reshape(context.input(0), {outer, inner});
-    const ir::ValueId parts = c.reshape(context.input(2), {points, inner});
-    context.set_output(0, c.reshape(context.add("scatter", {whole, c.unsqueeze(rows, 1), parts},
-                                                {{"axis", int64_t{0}}, {"reduction", reduction}}),
-                                    x));
-    return;
+  ir::ValueId result = ir::kAbsent;
+  if (is_told && !given.extents.empty()) {
+    const Shape each(at.begin(), at.end() - 1);
+    const ir::ValueId there = c.reshape(c.expand(is_there(c, each, given), each), {points});
+    rows = c.where(there, rows, c.ints({outer}, {}));
+    result = with_spare_place(context, data, 0, [&](ir::ValueId longer) {
+      return scatter_rows(context, longer, rows, updates, reduction);
+    });
+  } else {
+    result = scatter_rows(context, data, rows, updates, reduction);
   }
-  const ir::ValueId indices = c.expand(c.unsqueeze(rows, 1), {points, inner});
-  const ir::ValueId data = counted_reshape(context, context.input(0), {outer, inner});
-  const ir::ValueId updates = counted_reshape(context, context.input(2), {points, inner});
-  const ir::ValueId result = counted_scatter(context, data, indices, updates, 0, reduction);
-  context.set_output(0, c.reshape(result, x));
+  context.set_output(0, as_long_as_counted(context, c.reshape(result, x), own));
 }
 
 // Each row's first `length` elements of the time axis in reverse.
