@@ -273,6 +273,18 @@ class Scatters(OfARun):
                 places = ints([2], [-4], [2], [3])
                 self.check_nodes(nodes, {**feed, "i": places}, [scattered_tuples(x[:, k], places, updates[:, k], "max")], 18)
 
+    def test_more_room_than_the_data_has(self):
+        x, indices, updates = floats(5, 3), np.random.default_rng(6).integers(-5, 5, (2, 6)), floats(2, 6)
+        nodes = [*self.kept(("i", "u"), (1, 1)), helper.make_node("ScatterElements", ["x", "i_some", "u_some"], ["y0"], axis=0, reduction="add")]
+        for k in ((0, 0, 0, 0, 0, 0), (0, 1, 0, 0, 0, 1), (1, 0, 0, 1, 0, 1), (1, 1, 1, 1, 0, 0)):
+            k = np.array(k, bool)
+            feed = {"x": x, "i": indices, "u": updates, "k": k}
+            if k.sum() <= 3:
+                self.check_nodes(nodes, feed, [scattered(x, indices[:, k], updates[:, k], 0, "add")], 18)
+                continue
+            with self.assertRaisesRegex(AssertionError, "axis -1 of the indices has 4 elements, more than 3 of the data"):
+                self.check_nodes(nodes, feed, [x], 18)
+
     def test_places_outside(self):
         make = helper.make_node
         x, k, updates = floats(3, 2), np.array([0, 1], bool), floats(2, 2)

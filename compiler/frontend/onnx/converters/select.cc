@@ -1,5 +1,6 @@
 // Operators that select by indices or conditions: one-hot rows, sorted elements, gathering and scattering.
 #include <algorithm>
+#include <initializer_list>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -110,6 +111,25 @@ bool is_counted(const NodeContext& context, std::initializer_list<ir::ValueId> v
                      [&](ir::ValueId value) { return !context.data_shape(value).extents.empty(); });
 }
 
+/// Indices and updates for which there is more room along another axis than the scattered one than x has: a
+/// run fails in which as many are there.
+void cut_to(NodeContext& context, std::vector<ir::ValueId>& given, ir::ValueId x, int64_t axis) {
+  Compose c(context);
+  for (const DataExtent& data : context.data_shape(given[0]).extents) {
+    const auto d = static_cast<int64_t>(data.axis);
+    const int64_t most = c.shape(x)[data.axis];
+    if (d == axis || c.shape(given[0])[data.axis] <= most) continue;
+    const ir::ValueId limit = c.ints({most}, {1});
+    const std::string what = "axis " + std::to_string(d - context.rank(x)) +
+                             " of the indices has {} elements, more than {} of the data";
+    const ir::ValueId zero =
+        zero_if(context, {c.binary("less_equal", data.count, limit), what, {data.count, limit}});
+    const ir::ValueId count = c.add(c.binary("min", data.count, limit), zero);
+    for (ir::ValueId& each : given)
+      each = take_first(context, c.slice(filled_along(context, each, d, "zero"), d, 0, most), count, d);
+  }
+}
+
 /// The scatter where extents of the operands may be as data says: what is not there of indices and updates,
 /// which are of one extent along each axis, goes to a place behind the axis.
 ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
@@ -122,6 +142,7 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
   std::vector<ir::ValueId> given{indices, updates};
   for (int64_t d = 0; d < rank && context.rank(updates) == rank; ++d)
     make_same(context, given, {{0, d}, {1, d}});
+  if (rank == context.rank(x)) cut_to(context, given, x, axis);
   const DataShape own = context.data_shape(x), there = context.data_shape(given[0]);
   const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
   const ir::ValueId to = indices_of_longer(c, filled_behind(context, given[0], "zero"),
