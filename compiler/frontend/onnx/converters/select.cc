@@ -14,23 +14,28 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+/// Which indices are outside of an axis whose extent data decides: those past what is there, or those past
+/// its room alone, where indices that are themselves not there may be any.
+enum class AxisEnd : uint8_t { kCount, kRoom };
+
 /// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
-/// those outside of the extent become -2^62, so that the operator that uses them refuses them.
-ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride,
-                           ir::ValueId count = ir::kAbsent) {
+/// those outside become -2^58, so that the operator that uses them refuses them.
+ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride, ir::ValueId count,
+                           AxisEnd axis_end) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
   const ir::ValueId zero = c.number(wide, 0);
   const ir::ValueId limit = c.ints({extent}, {});
   const ir::ValueId end = count == ir::kAbsent ? limit : count;
   const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
-  const ir::ValueId inside =
-      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
+  const ir::ValueId inside = c.binary("and", c.binary("greater_equal", front, zero),
+                                      c.binary("less", front, axis_end == AxisEnd::kCount ? end : limit));
   const ir::ValueId refused = c.ints({-(int64_t{1} << 58)}, {});
   return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
 }
 
 /// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, const DataShape& data) {
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, const DataShape& data,
+                         AxisEnd axis_end) {
   const int64_t last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   int64_t stride = 1;
@@ -38,7 +43,7 @@ ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, c
     const int64_t extent = extents[static_cast<size_t>(i)];
     const DataExtent* counted = data.along(i);
     const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
-                                            counted != nullptr ? counted->count : ir::kAbsent);
+                                            counted != nullptr ? counted->count : ir::kAbsent, axis_end);
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
     stride *= extent;
   }
@@ -306,7 +311,8 @@ void convert_gather_nd(NodeContext& context) {
     filled = filled_along(context, filled, static_cast<int64_t>(extent.axis), "zero");
     indexed.extents.push_back({extent.axis - batch, extent.count});
   }
-  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, indexed), {batches, points, 1});
+  const ir::ValueId rows =
+      c.reshape(flat_indices(c, tuples, extents, indexed, AxisEnd::kRoom), {batches, points, 1});
   const ir::ValueId data = c.reshape(filled, {batches, middle, inner});
   context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
 }
@@ -375,8 +381,9 @@ void convert_scatter_nd(NodeContext& context) {
   const bool is_told = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
   const ir::ValueId tuples = is_told ? filled_behind(context, all.tuples, "zero") : all.tuples;
   const Shape extents(x.begin(), x.begin() + at.back());
-  ir::ValueId rows = all.depth == 0 ? c.filled(DType::kInt64, {points}, 0)
-                                    : c.reshape(flat_indices(c, tuples, extents, named), {points});
+  ir::ValueId rows = all.depth == 0
+                         ? c.filled(DType::kInt64, {points}, 0)
+                         : c.reshape(flat_indices(c, tuples, extents, named, AxisEnd::kCount), {points});
   const ir::ValueId data = c.reshape(filled_behind(context, all.x, "zero"), {outer, inner});
   const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
   const std::string reduction = context.string_attr("reduction", "none");
