@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "compiler/plan/generic_nest.h"
+#include "compiler/plan/generic_tiling.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
@@ -18,8 +19,6 @@ using te::ExprOp;
 using te::ForKind;
 using te::Stmt;
 
-/// Rows of a sum that share what they read.
-constexpr int64_t kBlock = 4;
 /// Extents of a symbolic dim that loops may assume.
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
@@ -28,6 +27,13 @@ struct Buffers {
   std::unordered_map<const te::TensorNode*, te::Buffer> inputs;
   std::vector<te::Buffer> outputs;
 };
+
+/// The reads that are evaluated wherever `expr` is.
+void find_certain_reads(const Expr& expr, std::vector<Expr>& reads) {
+  if (expr->op == ExprOp::kRead) reads.push_back(expr);
+  const size_t count = expr->op == ExprOp::kSelect ? 1 : expr->args.size();
+  for (size_t i = 0; i < count; ++i) find_certain_reads(expr->args[i], reads);
+}
 
 class LoopBuilder {
 public:
@@ -38,74 +44,69 @@ public:
         tensor_(*nest.tensor),
         vars_(vars),
         empty_(empty),
+        made_(buffers),
         buffers_(buffers.inputs),
-        outputs_(buffers.outputs) {
-    const size_t rank = tensor_.axes.size();
-    if (rank > 0 && lanes > 1 && (!te::as_int(extent(rank - 1)) || *te::as_int(extent(rank - 1)) >= 4)) {
-      vector_axis_ = rank - 1;
-      lanes_ = lanes;
-    }
-    choose_reduced_lanes(lanes);
-    for (size_t i = rank; i-- > 0 && tensor_.reduction && lanes > 1;) {
-      const int64_t* count = te::as_int(extent(i));
-      if (vector_axis_ == i || count == nullptr || *count % kBlock != 0) continue;
-      block_axis_ = i;
-      block_ = kBlock;
-      break;
-    }
-    for (size_t i = 0; i < rank; ++i) {
-      const int64_t* count = te::as_int(extent(i));
-      if (parallel_axis_ || (count != nullptr && *count < 2)) continue;
-      parallel_axis_ = i;
-    }
-  }
+        outputs_(buffers.outputs),
+        tiling_(choose_tiling(*nest.tensor, lanes)),
+        rows_(tiling_.block) {}
 
   Stmt run() {
     bind_ranges();
-    return guarded(nest());
+    if (tiling_.lanes * tiling_.reduced_lanes == 1) return guarded(nest());
+    const std::vector<Expr> within = assume_within();
+    if (within.empty()) return guarded(nest());
+    Expr all = within[0];
+    for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
+    LoopBuilder other(nest_, vars_, made_, 1, empty_);
+    other.bind_ranges();
+    return guarded(te::make_if(all, nest(), other.nest()));
   }
 
 private:
-  /// Where memory does not run along the last axis but along the innermost one that is reduced, each lane
-  /// keeps a part of the result.
-  void choose_reduced_lanes(int lanes) {
-    if (!tensor_.reduction || lanes < 2 || tensor_.dtypes.size() != 1) return;
-    if (vector_axis_ && runs_along(tensor_.axes[*vector_axis_].var).is_regular) return;
-    const te::Reduction& reduction = *tensor_.reduction;
-    const ExprOp op = reduction.combine[0]->op;
-    const bool is_known =
-        op == ExprOp::kAdd || op == ExprOp::kMul || op == ExprOp::kMin || op == ExprOp::kMax;
-    const te::Axis& inner = reduction.axes.back();
-    const int64_t* count = te::as_int(inner.extent);
-    const Run run = runs_along(inner.var);
-    if (!is_known || !run.is_regular || !run.moves || (count != nullptr && *count < lanes)) return;
-    reduced_lanes_ = lanes;
-    vector_axis_.reset();
-    lanes_ = 1;
+  /// Extents of padded copies and of what is read from them are formulas of their own, of which nothing
+  /// shows that they fit: the conditions under which what a sum always reads is there, which the ranges then
+  /// take as true. Each element that asks for itself takes several times as long.
+  std::vector<Expr> assume_within() {
+    std::vector<Expr> conditions, reads;
+    if (!tensor_.reduction) return conditions;
+    for (const Expr& source : tensor_.reduction->source) find_certain_reads(source, reads);
+    for (const Expr& read : reads) {
+      for (size_t d = 0; d < read->args.size(); ++d) {
+        const Expr &index = read->args[d], &bound = read->tensor->shape[d];
+        if (context_.proves(index < bound)) continue;
+        const std::optional<Expr> last = largest(index);
+        if (!last || te::as_int(*last - bound) != nullptr) continue;
+        const Expr condition = *last < bound;
+        te::BoundsContext assumed = context_;
+        assumed.assume(condition);
+        if (!assumed.proves(index < bound)) continue;
+        context_ = std::move(assumed);
+        conditions.push_back(condition);
+      }
+    }
+    return conditions;
   }
 
-  /// How what a sum reads lies along a variable. is_regular: each read is of neighbours, or of one element
-  /// for all of its values; moves: some read is of neighbours.
-  struct Run {
-    bool is_regular = true, moves = false;
-  };
-  Run runs_along(const te::Var& var) const {
-    Run run;
-    for (const Expr& source : tensor_.reduction->source) {
-      te::for_each_expr(source, [&](const Expr& expr) {
-        if (expr->op != ExprOp::kRead) return;
-        for (size_t d = 0; d < expr->args.size(); ++d) {
-          if (!te::mentions(expr->args[d], var)) continue;
-          te::Linear rest = te::to_linear(expr->args[d]);
-          const int64_t step = rest.coefficient_of(Expr(var));
-          rest.add(Expr(var), -step);
-          run.is_regular = run.is_regular && d + 1 == expr->args.size() && step == 1 &&
-                           !te::mentions(te::from_linear(rest), var);
-          run.moves = true;
-        }
-      });
-    }
-    return run;
+  /// Of a sum of axes with positive factors, and of extents.
+  std::optional<Expr> largest(const Expr& index) const {
+    te::Linear sum = te::to_linear(index);
+    if (sum.overflow) return std::nullopt;
+    const auto end_of = [&](const std::vector<te::Axis>& axes) {
+      for (const te::Axis& axis : axes) {
+        const int64_t factor = sum.coefficient_of(Expr(axis.var));
+        if (factor < 0) return false;
+        sum.add(Expr(axis.var), -factor);
+        sum.add(te::to_linear(axis.extent - Expr(1)), factor);
+      }
+      return true;
+    };
+    if (!end_of(tensor_.axes) || !end_of(tensor_.reduction->axes) || sum.overflow) return std::nullopt;
+    const auto is_extent = [&](const te::Term& term) {
+      return std::any_of(vars_.vars().begin(), vars_.vars().end(),
+                         [&](const te::Var& var) { return te::equal(term.atom, Expr(var)); });
+    };
+    if (!std::all_of(sum.terms.begin(), sum.terms.end(), is_extent)) return std::nullopt;
+    return te::from_linear(sum);
   }
 
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
@@ -214,20 +215,27 @@ private:
   }
   Expr position(size_t axis) const {
     Expr value(outer_[axis]);
-    if (axis == vector_axis_) return value * Expr(static_cast<int64_t>(lanes_)) + Expr(lane_);
-    if (axis == block_axis_) return value * Expr(block_) + Expr(row_);
+    if (axis == tiling_.vector_axis)
+      return value * Expr(tiling_.vectors * tiling_.lanes) +
+             Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
+    if (axis == tiling_.block_axis) return value * Expr(tiling_.block) + Expr(row_);
     return value;
   }
 
   /// `body` for each row of the block and each lane that the extents have.
   Stmt each_point(Stmt body, bool guard) const {
-    if (lanes_ > 1) {
-      const int64_t* count = te::as_int(extent(*vector_axis_));
-      const bool whole = count != nullptr && *count % lanes_ == 0;
-      if (guard && !whole) body = te::make_if(position(*vector_axis_) < extent(*vector_axis_), body);
-      body = te::make_for(lane_, Expr(0), Expr(static_cast<int64_t>(lanes_)), ForKind::kVectorized, body);
+    if (tiling_.lanes > 1) {
+      const int64_t* count = te::as_int(extent(*tiling_.vector_axis));
+      const bool whole = count != nullptr && *count % tiling_.lanes == 0;
+      if (guard && !whole)
+        body = te::make_if(position(*tiling_.vector_axis) < extent(*tiling_.vector_axis), body);
+      body =
+          te::make_for(lane_, Expr(0), Expr(static_cast<int64_t>(tiling_.lanes)), ForKind::kVectorized, body);
+      body = tiling_.vectors > 1
+                 ? te::make_for(vector_, Expr(0), Expr(tiling_.vectors), ForKind::kUnrolled, body)
+                 : te::substitute(body, vector_, Expr(0));
     }
-    if (block_ > 1) body = te::make_for(row_, Expr(0), Expr(block_), ForKind::kUnrolled, body);
+    if (rows_ > 1) body = te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body);
     return body;
   }
 
@@ -262,11 +270,13 @@ private:
   Stmt reduce() {
     const te::Reduction& reduction = *tensor_.reduction;
     std::vector<te::Buffer> sums;
-    const Expr slot = Expr(row_) * Expr(static_cast<int64_t>(lanes_)) + Expr(lane_);
+    const Expr slot =
+        (Expr(row_) * Expr(tiling_.vectors) + Expr(vector_)) * Expr(static_cast<int64_t>(tiling_.lanes)) +
+        Expr(lane_);
     std::vector<Expr> held, identities;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      sums.push_back(
-          te::make_buffer("sum", outputs_[i]->dtype, {Expr(block_ * lanes_)}, te::Scope::kRegister));
+      sums.push_back(te::make_buffer("sum", outputs_[i]->dtype,
+                                     {Expr(rows_ * tiling_.vectors * tiling_.lanes)}, te::Scope::kRegister));
       held.push_back(te::load(sums.back(), {index_of(slot)}));
       identities.push_back(reduction.identity[i]);
     }
@@ -284,14 +294,14 @@ private:
   /// is not whole, and at the end all lanes together.
   Stmt reduce_by_lanes() {
     const te::Reduction& reduction = *tensor_.reduction;
-    const auto lanes = static_cast<int64_t>(reduced_lanes_);
+    const auto lanes = static_cast<int64_t>(tiling_.reduced_lanes);
     const te::Axis& inner = reduction.axes.back();
     const te::Buffer sum =
-        te::make_buffer("sum", outputs_[0]->dtype, {Expr(block_ * lanes)}, te::Scope::kRegister);
+        te::make_buffer("sum", outputs_[0]->dtype, {Expr(rows_ * lanes)}, te::Scope::kRegister);
     const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_);
     const auto rows = [&](Stmt body) {
-      body = block_ > 1 ? te::make_for(row_, Expr(0), Expr(block_), ForKind::kUnrolled, body)
-                        : te::substitute(body, row_, Expr(0));
+      body = rows_ > 1 ? te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body)
+                       : te::substitute(body, row_, Expr(0));
       return body;
     };
     const auto each = [&](Stmt body) {
@@ -312,7 +322,7 @@ private:
     for (size_t i = reduction.axes.size() - 1; i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
     // Halves are added up: one lane after the other takes longer than the sums of short axes.
-    const Expr held = te::load(sum, {te::ramp(first, Expr(1), reduced_lanes_)});
+    const Expr held = te::load(sum, {te::ramp(first, Expr(1), tiling_.reduced_lanes)});
     const Expr total = te::make(te::lane_reduction_by(reduction.combine[0]->op), {held});
     body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body,
                          rows(stores(outputs_, output_index(), {total}))});
@@ -320,9 +330,9 @@ private:
   }
 
   Expr index_of(const Expr& slot) const {
-    if (lanes_ == 1 && block_ == 1) return Expr(0);
-    if (lanes_ == 1) return Expr(row_);
-    return block_ == 1 ? Expr(lane_) : slot;
+    if (tiling_.lanes == 1 && rows_ == 1) return Expr(0);
+    if (tiling_.lanes == 1) return Expr(row_);
+    return rows_ == 1 ? te::substitute(slot, row_, Expr(0)) : slot;
   }
 
   /// All values are taken before the first is stored: the parts of a tuple depend on each other's old values.
@@ -349,17 +359,36 @@ private:
     return body;
   }
 
+  /// A whole block, or the rows that are left one by one.
+  Stmt reduce_ragged() {
+    const Expr first = Expr(outer_[*tiling_.block_axis]) * Expr(tiling_.block),
+               &end = extent(*tiling_.block_axis);
+    const Stmt whole = reduce();
+    rows_ = 1;
+    const Stmt rows = te::make_for(row_, Expr(0), end - first, ForKind::kSerial, reduce());
+    rows_ = tiling_.block;
+    return te::make_if(first + Expr(tiling_.block) <= end, whole, rows);
+  }
+
   Stmt nest() {
     for (const te::Axis& axis : tensor_.axes) outer_.push_back(te::make_var(axis.var->name));
-    Stmt body = !tensor_.reduction ? compute() : reduced_lanes_ > 1 ? reduce_by_lanes() : reduce();
-    for (size_t i = tensor_.axes.size(); i-- > 0;) {
-      Expr count = extent(i);
-      if (i == vector_axis_)
-        count =
-            te::floordiv(count + Expr(static_cast<int64_t>(lanes_) - 1), Expr(static_cast<int64_t>(lanes_)));
-      if (i == block_axis_) count = te::floordiv(count, Expr(block_));
-      body = te::make_for(outer_[i], Expr(0), count,
-                          i == parallel_axis_ ? ForKind::kParallel : ForKind::kSerial, body);
+    Stmt body = !tensor_.reduction          ? compute()
+                : tiling_.reduced_lanes > 1 ? reduce_by_lanes()
+                : tiling_.is_ragged         ? reduce_ragged()
+                                            : reduce();
+    for (const size_t i : tiling_.loop_order(tensor_.axes.size())) {
+      if (tiling_.joined && i == *tiling_.parallel_axis + 1) continue;
+      const bool is_parallel = i == tiling_.parallel_axis;
+      if (is_parallel && tiling_.joined) {
+        const te::Var both = te::make_var(outer_[i]->name);
+        const Expr inner = tiling_.trips(tensor_, i + 1);
+        body = te::make_let(outer_[i], te::floordiv(Expr(both), inner),
+                            te::make_let(outer_[i + 1], te::floormod(Expr(both), inner), body));
+        body = te::make_for(both, Expr(0), tiling_.trips(tensor_, i) * inner, ForKind::kParallel, body);
+        continue;
+      }
+      body = te::make_for(outer_[i], Expr(0), tiling_.trips(tensor_, i),
+                          is_parallel ? ForKind::kParallel : ForKind::kSerial, body);
     }
     return body;
   }
@@ -367,16 +396,16 @@ private:
   const Nest& nest_;
   const te::TensorNode& tensor_;
   const TermVars& vars_;
-  std::optional<size_t> vector_axis_, block_axis_, parallel_axis_;
-  int lanes_ = 1, reduced_lanes_ = 1;
-  int64_t block_ = 1;
   const EmptyInputs* empty_;
   te::BoundsContext context_;
+  const Buffers& made_;
   const std::unordered_map<const te::TensorNode*, te::Buffer>& buffers_;
   const std::vector<te::Buffer>& outputs_;
+  const Tiling tiling_;
+  int64_t rows_;  ///< of a block, computed together
   std::vector<te::Var> outer_;
   const te::Var lane_ = te::make_var("lane");
-  const te::Var row_ = te::make_var("row");
+  const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector");
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<Expr> reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
   std::vector<Expr> kept_;          ///< keeps the keys of done_ alive

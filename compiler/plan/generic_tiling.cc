@@ -1,0 +1,198 @@
+#include "compiler/plan/generic_tiling.h"
+
+#include <algorithm>
+
+#include "compiler/te/linear.h"
+#include "compiler/te/simplify.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+using te::Expr;
+using te::ExprOp;
+
+/// Rows of a sum that share what they read: as many as divide the extent.
+constexpr int64_t kBlocks[] = {8, 4};
+/// Of an extent that need not be a multiple.
+constexpr int64_t kRagged = 4;
+/// Vectors narrower than this are left to scalars.
+constexpr int64_t kNarrowest = 4;
+/// So many panels of a matrix at least for their loop to be the outermost.
+constexpr int64_t kFewestPanels = 4;
+
+class TilingChooser {
+public:
+  TilingChooser(const te::TensorNode& tensor, int lanes) : tensor_(tensor), lanes_(lanes) {}
+
+  Tiling run() {
+    const size_t rank = tensor_.axes.size();
+    if (lanes_ > 1 && rank > 0 && (count(rank - 1) == nullptr || *count(rank - 1) >= kNarrowest)) {
+      tiling_.vector_axis = rank - 1;
+      tiling_.lanes = lanes_;
+    }
+    if (tensor_.reduction && lanes_ > 1) {
+      if (tensor_.dtypes.size() == 1) choose_reduced_lanes();
+      choose_block();
+    }
+    choose_parallel_axes();
+    return tiling_;
+  }
+
+private:
+  /// The extent of an axis where it is known, else nullptr.
+  const int64_t* count(size_t axis) const { return te::as_int(tensor_.axes[axis].extent); }
+  const te::Var& var(size_t axis) const { return tensor_.axes[axis].var; }
+
+  /// All that a sum reads.
+  std::vector<Expr> reads() const {
+    std::vector<Expr> found;
+    for (const Expr& source : tensor_.reduction->source) {
+      te::for_each_expr(source, [&](const Expr& expr) {
+        if (expr->op == ExprOp::kRead) found.push_back(expr);
+      });
+    }
+    return found;
+  }
+
+  static bool reads_along(const Expr& read, const te::Var& var) {
+    return std::any_of(read->args.begin(), read->args.end(),
+                       [&](const Expr& index) { return te::mentions(index, var); });
+  }
+
+  /// How what a sum reads lies along a variable. is_regular: each read is of neighbours, or of one element
+  /// for all of its values; moves: some read is of neighbours.
+  struct Run {
+    bool is_regular = true, moves = false;
+  };
+  Run runs_along(const te::Var& var) const {
+    Run run;
+    for (const Expr& read : reads()) {
+      for (size_t d = 0; d < read->args.size(); ++d) {
+        if (!te::mentions(read->args[d], var)) continue;
+        te::Linear rest = te::to_linear(read->args[d]);
+        const int64_t step = rest.coefficient_of(Expr(var));
+        rest.add(Expr(var), -step);
+        run.is_regular = run.is_regular && d + 1 == read->args.size() && step == 1 &&
+                         !te::mentions(te::from_linear(rest), var);
+        run.moves = true;
+      }
+    }
+    return run;
+  }
+
+  /// Where memory does not run along the last axis but along the innermost one that is reduced, each lane
+  /// keeps a part of the result.
+  void choose_reduced_lanes() {
+    if (tiling_.vector_axis && runs_along(var(*tiling_.vector_axis)).is_regular) return;
+    const te::Reduction& reduction = *tensor_.reduction;
+    const ExprOp op = reduction.combine[0]->op;
+    const bool is_known =
+        op == ExprOp::kAdd || op == ExprOp::kMul || op == ExprOp::kMin || op == ExprOp::kMax;
+    const te::Axis& inner = reduction.axes.back();
+    const int64_t* extent = te::as_int(inner.extent);
+    const Run run = runs_along(inner.var);
+    if (!is_known || !run.is_regular || !run.moves || (extent != nullptr && *extent < lanes_)) return;
+    tiling_.reduced_lanes = lanes_;
+    tiling_.vector_axis.reset();
+    tiling_.lanes = 1;
+  }
+
+  /// What is summed up side by side. An axis whose rows share some of what they read comes before others; one
+  /// of whole blocks before one that may end within a block.
+  void choose_block() {
+    const bool is_matrix = tiling_.vector_axis && count(*tiling_.vector_axis) != nullptr;
+    if (choose_whole_block(true) || (is_matrix && choose_ragged_block()) || choose_whole_block(false)) return;
+    choose_ragged_block();
+  }
+
+  bool choose_whole_block(bool shared) {
+    for (size_t i = tensor_.axes.size(); i-- > 0;) {
+      const int64_t* extent = count(i);
+      if (tiling_.vector_axis == i || extent == nullptr || (shared && !shares_reads(i))) continue;
+      const auto block = std::find_if(std::begin(kBlocks), std::end(kBlocks),
+                                      [&](int64_t rows) { return *extent % rows == 0; });
+      if (block == std::end(kBlocks)) continue;
+      tiling_.block_axis = i;
+      tiling_.block = *block;
+      return true;
+    }
+    return false;
+  }
+
+  bool choose_ragged_block() {
+    if (!tiling_.vector_axis || tensor_.dtypes.size() != 1) return false;
+    for (size_t i = *tiling_.vector_axis; i-- > 0;) {
+      if ((count(i) != nullptr && *count(i) < kRagged) || !shares_reads(i)) continue;
+      tiling_.block_axis = i;
+      tiling_.block = kRagged;
+      tiling_.is_ragged = true;
+      const int64_t* columns = count(*tiling_.vector_axis);
+      const int64_t panel = int64_t{2} * lanes_;
+      if (columns == nullptr || *columns % panel != 0) return true;
+      tiling_.vectors = 2;
+      tiling_.panels_first = *columns >= kFewestPanels * panel && reads_panels();
+      return true;
+    }
+    return false;
+  }
+
+  /// Whether what a sum reads along the vectors is a matrix, the same for all other axes.
+  bool reads_panels() const {
+    for (const Expr& read : reads()) {
+      if (!reads_along(read, var(*tiling_.vector_axis))) continue;
+      for (size_t i = 0; i < *tiling_.vector_axis; ++i) {
+        if (reads_along(read, var(i))) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether something that a sum reads is the same all along an axis.
+  bool shares_reads(size_t axis) const {
+    const std::vector<Expr> all = reads();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Expr& read) { return !reads_along(read, var(axis)); });
+  }
+
+  /// The first axis of several elements; and the next one, where its loop has a number of iterations that is
+  /// known: the first may turn out to be 1.
+  void choose_parallel_axes() {
+    if (tiling_.panels_first) {
+      tiling_.parallel_axis = tiling_.vector_axis;
+      return;
+    }
+    for (size_t i = 0; i < tensor_.axes.size() && !tiling_.parallel_axis; ++i) {
+      if (count(i) == nullptr || *count(i) > 1) tiling_.parallel_axis = i;
+    }
+    if (!tiling_.parallel_axis || *tiling_.parallel_axis + 1 == tensor_.axes.size()) return;
+    const Expr next = tiling_.trips(tensor_, *tiling_.parallel_axis + 1);
+    tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1;
+  }
+
+  const te::TensorNode& tensor_;
+  const int lanes_;
+  Tiling tiling_;
+};
+
+}  // namespace
+
+Expr Tiling::trips(const te::TensorNode& tensor, size_t axis) const {
+  const Expr& count = tensor.axes[axis].extent;
+  if (axis != block_axis && axis != vector_axis) return count;
+  const int64_t step = axis == block_axis ? block : vectors * lanes;
+  return te::simplify(te::floordiv(count + Expr(step - 1), Expr(step)));
+}
+
+std::vector<size_t> Tiling::loop_order(size_t rank) const {
+  std::vector<size_t> order;
+  for (size_t i = rank; i-- > 0;) {
+    if (!panels_first || i != vector_axis) order.push_back(i);
+  }
+  if (panels_first) order.push_back(*vector_axis);
+  return order;
+}
+
+Tiling choose_tiling(const te::TensorNode& tensor, int lanes) { return TilingChooser(tensor, lanes).run(); }
+
+}  // namespace tensormill::plan

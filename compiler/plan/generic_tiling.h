@@ -1,0 +1,32 @@
+/// How the loops of a generic nest are arranged: which axes run in vectors, in blocks of registers and on all
+/// threads. Thread-safety: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/te/tensor_expr.h"
+
+namespace tensormill::plan {
+
+struct Tiling {
+  std::optional<size_t> vector_axis, block_axis, parallel_axis;
+  int lanes = 1;           ///< of vector_axis
+  int reduced_lanes = 1;   ///< parts of a sum in lanes along its innermost axis; then there is no vector_axis
+  int64_t vectors = 1;     ///< of vector_axis, computed together
+  int64_t block = 1;       ///< rows of block_axis, computed together
+  bool is_ragged = false;  ///< the last block need not be whole
+  bool panels_first = false;  ///< the loop of vector_axis is the outermost: what it reads stays in the cache
+  bool joined = false;        ///< the parallel loop is over the axis behind parallel_axis, too
+
+  /// How often the loop of an axis runs.
+  te::Expr trips(const te::TensorNode& tensor, size_t axis) const;
+  /// The axes from the innermost loop to the outermost.
+  std::vector<size_t> loop_order(size_t rank) const;
+};
+
+/// `lanes`: 32-bit elements of a vector.
+Tiling choose_tiling(const te::TensorNode& tensor, int lanes);
+
+}  // namespace tensormill::plan
