@@ -1,0 +1,185 @@
+/// The loops of generic kernels, run by the interpreter at many extents: it sees each access that is outside
+/// of its buffer, each element that is read before it is written, and each race of parallel loops.
+#include <gtest/gtest.h>
+
+#include "compiler/plan/dim_algebra.h"
+#include "compiler/plan/generic_nest.h"
+#include "compiler/plan/generic_tiling.h"
+#include "compiler/te/interpret.h"
+#include "compiler/te/text.h"
+#include "compiler/te/verify.h"
+
+namespace tensormill::plan {
+namespace {
+
+using te::Expr;
+using te::Tensor;
+
+using Extents = std::vector<Expr>;
+/// A sum of the inputs for these extents.
+using MakeSum = Nest (*)(const Extents&);
+
+/// `tensor` of other extents than the numbers that it was made with.
+Tensor with_extents(const Tensor& tensor, Extents shape, const Extents& reduced) {
+  te::TensorNode node = *tensor;
+  for (size_t i = 0; i < shape.size(); ++i) node.axes[i].extent = shape[i];
+  node.shape = std::move(shape);
+  te::Reduction reduction = *node.reduction;
+  for (size_t i = 0; i < reduced.size(); ++i) reduction.axes[i].extent = reduced[i];
+  node.reduction = std::make_shared<const te::Reduction>(std::move(reduction));
+  return std::make_shared<const te::TensorNode>(std::move(node));
+}
+
+Nest nest_of(const Tensor& tensor, const std::vector<Tensor>& inputs) {
+  Nest nest{tensor, inputs, {}};
+  for (size_t i = 0; i < inputs.size(); ++i) nest.sources.push_back({true, i, 0});
+  return nest;
+}
+
+/// x [N, 3, P] by weights [8, 3, 3]: [N, 8, W] for extents {N, P, W}. P is W + 2, which nothing says.
+Nest conv(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1]});
+  const Tensor w = te::placeholder("w", DType::kFloat32, {Expr(8), Expr(3), Expr(3)});
+  const Tensor sum =
+      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 8, 2}, Shape{3, 3}, [&](const auto& at, const auto& k) {
+        return te::read(x, {at[0], k[0], at[2] + k[1]}) * te::read(w, {at[1], k[0], k[1]});
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(8), extents[2]}, {Expr(3), Expr(3)}), {x, w});
+}
+
+/// [M, 12] by [12, 64] for extents {M}.
+Nest product(const Extents& extents) {
+  const Tensor a = te::placeholder("a", DType::kFloat32, {extents[0], Expr(12)});
+  const Tensor b = te::placeholder("b", DType::kFloat32, {Expr(12), Expr(64)});
+  const Tensor sum =
+      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 64}, Shape{12}, [&](const auto& at, const auto& k) {
+        return te::read(a, {at[0], k[0]}) * te::read(b, {k[0], at[1]});
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(64)}, {Expr(12)}), {a, b});
+}
+
+/// [G, 8, M, 4] by [G, 8, 4, 16], for extents {G, M}: each of a batch has a matrix of its own.
+Nest batched(const Extents& extents) {
+  const Tensor a = te::placeholder("a", DType::kFloat32, {extents[0], Expr(8), extents[1], Expr(4)});
+  const Tensor b = te::placeholder("b", DType::kFloat32, {extents[0], Expr(8), Expr(4), Expr(16)});
+  const Tensor sum =
+      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 8, 2, 16}, Shape{4}, [&](const auto& at, const auto& k) {
+        return te::read(a, {at[0], at[1], at[2], k[0]}) * te::read(b, {at[0], at[1], k[0], at[3]});
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(8), extents[1], Expr(16)}, {Expr(4)}), {a, b});
+}
+
+/// [M, K] by a transposed [12, K] for extents {M, K}.
+Nest transposed(const Extents& extents) {
+  const Tensor a = te::placeholder("a", DType::kFloat32, {extents[0], extents[1]});
+  const Tensor b = te::placeholder("b", DType::kFloat32, {Expr(12), extents[1]});
+  const Tensor sum =
+      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 12}, Shape{2}, [&](const auto& at, const auto& k) {
+        return te::read(a, {at[0], k[0]}) * te::read(b, {at[1], k[0]});
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(12)}, {extents[1]}), {a, b});
+}
+
+struct Symbolic {
+  TermVars vars;
+  Nest nest;
+};
+Symbolic symbolic(MakeSum make, size_t dims) {
+  TermVars vars(dims);
+  Extents extents;
+  for (size_t d = 0; d < dims; ++d) extents.push_back(vars.expr(single(1, identity(d))));
+  Nest nest = make(extents);
+  return {std::move(vars), std::move(nest)};
+}
+
+te::Function loops_of(const Symbolic& sum, int lanes) {
+  te::Function function = build_generic_loops(sum.nest, sum.vars, lanes);
+  te::verify(function, te::Level::kLoops);
+  return function;
+}
+
+/// Small integers, so that sums of any order are equal.
+tensormill::Tensor small_integers(const Shape& shape) {
+  tensormill::Tensor tensor(DType::kFloat32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    tensor.set_element(i, static_cast<double>(i * 7 % 11 - 5));
+  return tensor;
+}
+
+/// What the loops compute at `dims`, in the order `seed` of parallel tasks, is what the definition says.
+void expect_equal(MakeSum make, const te::Function& loops, const std::vector<int64_t>& dims, uint64_t seed) {
+  const Nest nest = make(Extents(dims.begin(), dims.end()));
+  std::vector<tensormill::Tensor> arguments;
+  for (const Tensor& input : nest.inputs) arguments.push_back(small_integers(input->constant_shape()));
+  const tensormill::Tensor expected = te::evaluate({nest.inputs, {nest.tensor}}, arguments)[0];
+  arguments.emplace_back(DType::kFloat32, nest.tensor->constant_shape());
+  ASSERT_EQ(te::interpret(loops, arguments, dims, seed).code, 0);
+  for (int64_t i = 0; i < expected.num_elements(); ++i)
+    ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << i;
+}
+
+class GenericLoops : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Lanes, GenericLoops, testing::Values(1, 4, 8, 16));
+
+TEST_P(GenericLoops, ConvolutionsOfAnyExtents) {
+  const te::Function loops = loops_of(symbolic(&conv, 3), GetParam());
+  for (const int64_t width : {1, 3, 4, 7, 8, 9, 16, 17, 33}) {
+    for (const int64_t batch : {1, 2}) expect_equal(&conv, loops, {batch, width + 2, width}, 3);
+  }
+}
+
+TEST_P(GenericLoops, ProductsOfAnyExtents) {
+  const te::Function loops = loops_of(symbolic(&product, 1), GetParam());
+  for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11}) expect_equal(&product, loops, {rows}, 5);
+  const te::Function own = loops_of(symbolic(&batched, 2), GetParam());
+  for (const int64_t rows : {1, 3, 4, 6}) expect_equal(&batched, own, {2, rows}, 7);
+  const te::Function along = loops_of(symbolic(&transposed, 2), GetParam());
+  for (const int64_t depth : {1, 3, 4, 8, 15, 16, 33}) expect_equal(&transposed, along, {3, depth}, 9);
+}
+
+/// Where what is read ends before what is computed, no formula of the two being known, reads stay inside.
+TEST_P(GenericLoops, WhatEndsTooEarlyIsNotReadPastItsEnd) {
+  const Symbolic sum = symbolic(&conv, 3);
+  const te::Function loops = loops_of(sum, GetParam());
+  std::vector<tensormill::Tensor> arguments = {small_integers({1, 3, 5}), small_integers({8, 3, 3}),
+                                               tensormill::Tensor(DType::kFloat32, {1, 8, 9})};
+  EXPECT_EQ(te::interpret(loops, arguments, {1, 5, 9}).code, 0);
+}
+
+TEST(GenericTiling, BoundsAreAskedOnceForASum) {
+  const std::string text = te::print(loops_of(symbolic(&conv, 3), 8));
+  const size_t other = text.find("else");
+  ASSERT_NE(other, std::string::npos);
+  EXPECT_EQ(text.substr(0, other).find("min("), std::string::npos);
+  EXPECT_NE(text.find("min(", other), std::string::npos);
+}
+
+TEST(GenericTiling, RowsThatShareWhatTheyReadAreOneBlock) {
+  const Tiling conv_tiling = choose_tiling(*symbolic(&conv, 3).nest.tensor, 8);
+  EXPECT_EQ(conv_tiling.block_axis, 1U);
+  EXPECT_EQ(conv_tiling.block, 8);
+  EXPECT_EQ(conv_tiling.vector_axis, 2U);
+  EXPECT_FALSE(conv_tiling.is_ragged);
+
+  const Tiling matrix = choose_tiling(*symbolic(&product, 1).nest.tensor, 8);
+  EXPECT_EQ(matrix.block_axis, 0U);
+  EXPECT_TRUE(matrix.is_ragged);
+  EXPECT_EQ(matrix.vectors, 2);
+  EXPECT_TRUE(matrix.panels_first);
+  EXPECT_EQ(matrix.parallel_axis, 1U);
+  EXPECT_EQ(matrix.loop_order(2), (std::vector<size_t>{0, 1}));
+
+  // Not the heads, of which there are whole blocks: nothing is the same for two of them.
+  const Tiling own = choose_tiling(*symbolic(&batched, 2).nest.tensor, 8);
+  EXPECT_EQ(own.block_axis, 2U);
+  EXPECT_FALSE(own.panels_first);
+}
+
+TEST(GenericTiling, ABatchOfOneIsSharedByThreads) {
+  const Tiling own = choose_tiling(*symbolic(&batched, 2).nest.tensor, 8);
+  EXPECT_EQ(own.parallel_axis, 0U);
+  EXPECT_TRUE(own.joined);
+}
+
+}  // namespace
+}  // namespace tensormill::plan
