@@ -202,6 +202,24 @@ TEST(Bounds, ProvesFlatIndicesOfGroupsUnderTheGuardOfATail) {
   }
 }
 
+/// A reflected pad: of many clamps one would try each case, but their ranges and the guard are enough.
+TEST(Bounds, ProvesClampedPlacesUnderTheGuardOfATail) {
+  const Var flat = make_var("flat"), outer = make_var("outer"), lane = make_var("lane");
+  BoundsContext context;
+  context.bind_extent(flat, Expr(0), Expr(384));
+  context.bind_extent(outer, Expr(0), Expr(8));
+  context.bind_extent(lane, Expr(0), Expr(4));
+  const Expr column = Expr(outer) * 4 + Expr(lane);
+  context.assume(column < Expr(31));
+  const Expr row = floordiv(Expr(flat), Expr(8)), image = floordiv(Expr(flat), Expr(64));
+  const Expr placed = max(floormod(row, Expr(8)) + Expr(-2), row * Expr(-1) + image * 8 + 2);
+  const Expr index = min(min(image, image * Expr(-1) + 6), Expr(3)) * 124 +
+                     max(min(min(placed, placed * Expr(-1) + 6), Expr(3)), Expr(0)) * 31 + column;
+  EXPECT_TRUE(context.proves(index < Expr(496)));
+  EXPECT_TRUE(context.proves(index >= Expr(0)));
+  EXPECT_FALSE(context.proves(index < Expr(495)));
+}
+
 TEST(Bounds, ProvesSymbolicSplits) {
   const Var n = make_var("n"), m = make_var("m"), outer = make_var("outer"), inner = make_var("inner"),
             k = make_var("k");
