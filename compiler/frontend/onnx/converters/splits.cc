@@ -40,7 +40,7 @@ public:
     if (!is_integer || type.shape.size() > 1) node_.invalid("split is " + ir::to_string(type));
     const bool is_list = type.shape.size() == 1;
     if (!is_known(split)) return is_list ? by_lengths(split) : by_size(split);
-    if (is_list) return of_known(node_.known_ints(1, "split"));
+    if (is_list) return by_known_lengths(node_.known_ints(1, "split"));
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
@@ -75,6 +75,13 @@ private:
     Binding parts = of_known(even(1))->front();
     for (V& element : parts.elements) element = drops ? c_.squeeze(element, axis_) : element;
     return std::vector{parts};
+  }
+
+  /// As many ones as the axis has elements are what repeating along a free axis is written with.
+  Bindings by_known_lengths(const std::vector<int64_t>& sizes) {
+    const bool is_each = static_cast<int64_t>(sizes.size()) == extent_ &&
+                         std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 1; });
+    return is_each && !is_counted() && node_.stacks_elements() ? single_elements() : of_known(sizes);
   }
 
   Bindings of_known(const std::vector<int64_t>& sizes) {
