@@ -235,6 +235,15 @@ class Words(SequenceChecks):
         self.check_words(nodes, [("x", text, [5]), ("lengths", number, [2]), ("place", number, [])],
                          [(name, text) for name in ("at", "joined")], feed, expected)
 
+    def test_each_row_is_repeated(self):
+        """As torch writes repeat_interleave: lists of the rows and of how often each comes, a list that grows of what they become."""
+        self.path.write_bytes(sequence_models.model(sequence_models.REPEATED))
+        done = mill.run_program("compile", self.path, "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))  # There are kernels for all of them.
+        for times in ([1, 2, 0, 3], [1], [0, 0], [4] * 9, [0, 1] * 50):
+            x = self.some(len(times), 3)
+            self.check_values({"x": x, "times": np.array(times)}, {"y": np.repeat(x, times, axis=0)}, times)
+
     def test_words_are_collected_in_a_loop(self):
         text, number = TensorProto.STRING, TensorProto.INT64
         listed = helper.make_tensor_sequence_value_info

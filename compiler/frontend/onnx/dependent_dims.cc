@@ -346,8 +346,8 @@ private:
     };
     if (!passes(value)) return false;
     const std::array<int64_t, 4> others = {value - 1, value + 1, 2 * value, 3 * value};
-    const bool is_alone = std::none_of(others.begin(), others.end(),
-                                       [&](int64_t other) { return other > 1 && passes(other); });
+    const bool is_alone =
+        std::none_of(others.begin(), others.end(), [&](int64_t other) { return other > 1 && passes(other); });
     return is_alone && add({{d, DimFormula{value, {}}}}, stop);
   }
 
