@@ -77,11 +77,19 @@ private:
     return std::vector{parts};
   }
 
-  /// As many ones as the axis has elements are what repeating along a free axis is written with.
+  /// Equal lengths, as many as there is room for, are what repeating along a free axis is written with.
   Bindings by_known_lengths(const std::vector<int64_t>& sizes) {
-    const bool is_each = static_cast<int64_t>(sizes.size()) == extent_ &&
-                         std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 1; });
-    return is_each && !is_counted() && node_.stacks_elements() ? single_elements() : of_known(sizes);
+    const int64_t size = sizes.empty() ? 1 : sizes.front(), parts = static_cast<int64_t>(sizes.size());
+    const bool is_even = size > 0 && extent_ % size == 0 && parts == extent_ / size &&
+                         std::all_of(sizes.begin(), sizes.end(), [&](int64_t each) { return each == size; });
+    if (!is_even || is_counted() || !node_.stacks_elements()) return of_known(sizes);
+    if (size == 1) return single_elements();
+    if (!node_.data_shape(x_).extents.empty()) return of_known(sizes);
+    const V all = with_axis_at(node_, x_, axis_, 0);
+    Shape shape = c_.shape(all);
+    shape[0] = size;
+    shape.insert(shape.begin(), parts);
+    return std::vector{stack_of_parts(context_, with_axis_at(node_, c_.reshape(all, shape), 1, axis_ + 1))};
   }
 
   Bindings of_known(const std::vector<int64_t>& sizes) {
