@@ -1,4 +1,5 @@
-/// What users are told of shapes that their package has no kernels for. Thread-safety: pure functions.
+/// What users are told of shapes that their package has no kernels for, or does not take. Thread-safety: pure
+/// functions.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace tensormill::driver {
 
-/// "" where there are none, or few that no dim alone decides about. `refused`: why plans were not made, or
+/// "" where there are none, or few that no dim alone decides about. A free dim of which the model takes one
+/// extent alone is named with it. `refused`: why plans were not made, or
 /// "".
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused);
 

@@ -30,14 +30,15 @@ std::optional<size_t> free_dim(const package::PlanSet& plans, const Dim& declare
   return static_cast<size_t>(found - plans.free_dims.begin());
 }
 
-/// Which free dims are not what follows from other inputs.
-std::string differing_dims(const DimShape& declared, const Shape& given, const Shape& taken) {
+/// Which free dims are not what the model takes, and `why` it takes that.
+std::string differing_dims(const DimShape& declared, const Shape& given, const Shape& taken,
+                           const std::string& why) {
   std::string text;
   for (size_t d = 0; d < std::min({declared.size(), given.size(), taken.size()}); ++d) {
     const std::string* name = std::get_if<std::string>(&declared[d]);
     if (name == nullptr || given[d] == taken[d]) continue;
-    text += (text.empty() ? ": \"" : ", \"") + *name + "\" is " + std::to_string(given[d]) +
-            " and follows from them as " + std::to_string(taken[d]);
+    text += (text.empty() ? ": \"" : ", \"") + *name + "\" is " + std::to_string(given[d]) + why +
+            std::to_string(taken[d]);
   }
   return text;
 }
@@ -239,7 +240,8 @@ void GraphExecutor::check_set() const {
       throw Error(ErrorCode::kInvalidTensor,
                   "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
                       ", beside the other inputs the model takes " + type_text(port.dtype, taken) +
-                      differing_dims(package_->package().plans().input_shapes[i], given, taken));
+                      differing_dims(package_->package().plans().input_shapes[i], given, taken,
+                                     " and follows from them as "));
     }
     if (!input_set_[i]) throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not set");
   }
@@ -253,12 +255,16 @@ void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
   const bool is_other = refused_.has_value() || !waiting_.empty() || tensor.shape != buffer().shape;
   const bool binds = package_->package().plans().is_dynamic() && is_other;
   if (binds && !bind_shape(index, tensor)) return;
-  // A stranger's plan may hold an extent that it names.
+  // A plan may hold an extent that it names: of some dims the model takes one number alone.
   const package::Port& port = inputs()[index];
   if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer().shape) {
-    throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " +
-                                               type_text(tensor.dtype, tensor.shape) + ", expected " +
-                                               type_text(port.dtype, buffer().shape));
+    const package::PlanSet& plans = package_->package().plans();
+    throw Error(ErrorCode::kInvalidTensor,
+                "input \"" + port.name + "\" is " + type_text(tensor.dtype, tensor.shape) + ", expected " +
+                    type_text(port.dtype, buffer().shape) +
+                    (plans.is_dynamic() ? differing_dims(plans.input_shapes[index], tensor.shape,
+                                                         buffer().shape, " and may only be ")
+                                        : ""));
   }
   waiting_.erase(index);
   const std::span<std::byte> target = input_bytes(index);

@@ -89,7 +89,31 @@ class Dynamic(unittest.TestCase):
         mill.check_program(self, "compile", path, "-o", self.package)
         done = mill.run_program("run", self.package, "--input-shapes", "x:[2,8]")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("is float32 [2,8], expected float32 [1,8]", done.stderr)
+        self.assertIn('is float32 [2,8], expected float32 [1,8]: "N" is 2 and may only be 1', done.stderr)
+
+    def test_an_extent_that_an_exporter_wrote_into_the_model(self):
+        """No operand has it as its own; the other dims stay free, and other extents are refused by name."""
+        path = self.folder / "free.onnx"
+        for name, make, others, feeds in (
+                ("states", free_dims_models.baked_states, ("x:[4,5,4]", "x:[1,5,4]"), [{"x": (3, 7, 4)}, {"x": (3, 1, 4)}, {"x": (3, 40, 4)}]),
+                ("rows", free_dims_models.rows_of_a_fixed_size, ("x:[2,4] y:[2,6]", "x:[6,4] y:[2,6]"),
+                 [{"x": (3, 4), "y": (5, 6)}, {"x": (3, 4), "y": (1, 6)}])):
+            path.write_bytes(make())
+            done = mill.run_program("compile", path, "-o", self.package)
+            self.assertEqual((done.returncode, done.stderr),
+                             (0, "warning: of dims that inputs leave free the model takes one extent alone: N is 3\n"), name)
+            for i, shapes in enumerate(feeds):
+                with self.subTest(name, shapes=shapes):
+                    random = np.random.default_rng(i)
+                    inputs = {key: random.uniform(-1, 1, shape).astype(np.float32) for key, shape in shapes.items()}
+                    self.check(path, inputs, f"free.baked.{name}.{i}")
+            for shapes in others:
+                done = mill.run_program("run", self.package, "--input-shapes", shapes)
+                self.assertEqual(done.returncode, 3, name)
+                self.assertRegex(done.stderr, r'input "x" is float32 \[\d,.*\], expected float32 \[3,.*\]: "N" is \d and may only be 3')
+            # A shape that is asked for and that the model does not take is an error of the compilation.
+            done = mill.run_program("compile", path, "--shape-buckets", "N=4", "-o", self.package)
+            self.assertNotEqual(done.returncode, 0, name)
 
     def test_multiples_are_told(self):
         path = self.folder / "two_scales.onnx"

@@ -102,6 +102,22 @@ def masked_past():
 
 
 # name: model, --input-shapes, --shape-buckets, shapes that are asked for
+def baked_states():
+    """Steps of a recurrence from states that an exporter wrote a batch of three into."""
+    b = Builder([("x", ["N", "T", 4])])
+    steps = b.add("Transpose", ["x"], perm=[1, 0, 2])
+    shape = b.add("Concat", [b.ints(1), b.dim("x", 0), b.ints(5)], axis=0)
+    state = b.add("Expand", [np.zeros((1, 3, 5), np.float32), shape])
+    b.add("GRU", [steps, weights(1, 15, 4), weights(1, 15, 5), weights(1, 30), "", state], hidden_size=5)
+    return b.model([b.nodes[-1].output[0]])
+
+
+def rows_of_a_fixed_size():
+    """Twelve numbers in all, of rows of four."""
+    b = Builder([("x", ["N", 4]), ("y", ["T", 6])])
+    return b.model([b.add("Concat", [b.add("Reshape", ["x", b.ints(2, 6)]), "y"], axis=0)])
+
+
 MODELS = {
     "pyramid": (pyramid, "x:[N,3,H,W]", "N=1,2;H=32,64;W=64",
                 [(1, 3, 32, 64), (2, 3, 64, 64), (1, 3, 33, 64), (1, 3, 31, 63), (3, 3, 97, 40), (1, 3, 1, 1), (2, 3, 5, 131)]),

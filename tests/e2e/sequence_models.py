@@ -160,6 +160,31 @@ LENGTHS = """g (float[10,2] x, int64[3] lengths) => (float[A,2] first, float[B,2
  padded = ConcatFromSequence<axis=0, new_axis=1>(l_padded)
 }"""
 
+# Rows of a free number, each as often as an input says.
+REPEATED = """g (float[N,3] x, int64[N] times) => (float[K,3] y) {
+ shape = Shape(times)
+ ones = ConstantOfShape<value = int64[1] {1}>(shape)
+ l_times = SplitToSequence<axis=0>(times, ones)
+ l_rows = SplitToSequence<axis=0>(x, ones)
+ l_none = SequenceEmpty()
+ n = Squeeze(shape)
+ true = Constant<value = bool {1}>()
+ l_all = Loop <body = b (int64 i, bool c, float[A,3] l_in) => (bool c1, float[B,3] l_out) {
+   c1 = Identity(c)
+   own = SequenceAt(l_times, i)
+   row = SequenceAt(l_rows, i)
+   one = Constant<value = int64[1] {1}>()
+   wide = Constant<value = int64[1] {3}>()
+   flat = Constant<value = int64[2] {-1, 3}>()
+   higher = Unsqueeze(row, one)
+   sides = Concat<axis=0>(one, own, wide)
+   several = Expand(higher, sides)
+   rows = Reshape(several, flat)
+   l_out = SequenceInsert(l_in, rows)
+ }> (n, true, l_none)
+ y = ConcatFromSequence<axis=0>(l_all)
+}"""
+
 # Parts of one size that an input says; as many lengths as data says.
 SIZES = """g (float[10] x, int64 size, int64[5] lengths) => (int64 parts, float[A] last, float[K] turned, int64 others, float[B] second) {
 """ + CONSTANTS + """ l_parts = SplitToSequence<axis=0>(x, size)

@@ -235,6 +235,27 @@ class Words(SequenceChecks):
         self.check_words(nodes, [("x", text, [5]), ("lengths", number, [2]), ("place", number, [])],
                          [(name, text) for name in ("at", "joined")], feed, expected)
 
+    def test_each_row_is_repeated(self):
+        """As torch writes repeat_interleave: lists of the rows and of how often each comes, a list that grows of what they become."""
+        self.path.write_bytes(sequence_models.model(sequence_models.REPEATED))
+        done = mill.run_program("compile", self.path, "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))  # There are kernels for all of them.
+        for times in ([1, 2, 0, 3], [1], [0, 0], [4] * 9, [0, 1] * 50):
+            x = self.some(len(times), 3)
+            self.check_values({"x": x, "times": np.array(times)}, {"y": np.repeat(x, times, axis=0)}, times)
+
+    def test_pairs_of_rows_are_repeated(self):
+        """Of lists that grow with a free dim the other one is twice as long; nothing of it can be planned, which is soon told."""
+        text = sequence_models.REPEATED.replace("float[N,3] x", "float[M,3] x").replace("SplitToSequence<axis=0>(x, ones)",
+                                                                                      "SplitToSequence<axis=0>(x, twos)")
+        text = text.replace(" l_rows", " two = Constant<value = int64[1] {2}>()\n twos = Mul(ones, two)\n l_rows", 1)
+        text = text.replace("higher = Unsqueeze(row, one)", "last = Constant<value = int64[1] {2}>()\n   higher = Unsqueeze(row, last)")
+        self.compile(sequence_models.model(text.replace("Concat<axis=0>(one, own, wide)", "Concat<axis=0>(one, wide, own)")))
+        for times in ([1, 2, 0, 3], [1], [4] * 9):
+            x = self.some(len(times), 2, 3)
+            expected = np.concatenate([np.repeat(x[i, :, :, None], n, axis=2).reshape(-1, 3) for i, n in enumerate(times)])
+            self.check_values({"x": x.reshape(-1, 3), "times": np.array(times)}, {"y": expected}, times)
+
     def test_words_are_collected_in_a_loop(self):
         text, number = TensorProto.STRING, TensorProto.INT64
         listed = helper.make_tensor_sequence_value_info

@@ -141,6 +141,19 @@ TEST(TiedDims, ANumberThatOthersWouldDoForIsNone) {
   EXPECT_EQ(Model({{weights, multiple}}).settled({5, 5}), Dims());
 }
 
+TEST(TiedDims, ANumberThatNoOperandHas) {
+  // Rows of four that are to be rows of six.
+  const auto rows = [](const Dims& dims) { return std::vector<Dims>{{dims[0], 4}, {2, 6}, {dims[1]}}; };
+  const auto as_many = [](const std::vector<Dims>& operands) {
+    return fits(operands[0][0] * operands[0][1] == operands[1][0] * operands[1][1]);
+  };
+  Model model({{rows, as_many}});
+  EXPECT_EQ(model.settled({0, 7}), (Dims{3, 7}));
+  EXPECT_EQ(model.settled({0, 7}, {3, 0}), (Dims{3, 7}));
+  EXPECT_EQ(model.settled({4, 7}, {4, 0}), Dims());
+  EXPECT_EQ(model.settled({4, 7}, {0, 0}, {{3, 5}, {4, 5}}), Dims());
+}
+
 TEST(TiedDims, ChecksThatAreMetOneAfterTheOther) {
   const auto layer = [](const Dims& dims) {
     return std::vector<Dims>{{dims[0], dims[1], dims[2]}, {dims[3], dims[4], dims[5]}, {24, 5}};

@@ -278,32 +278,77 @@ private:
       return stop_at_(settled(dims));
     };
     const TiedNode node{settled_stop, stop, base_, is_known_, anchor_, taken_, tries_left_};
-    return take_all(find_equal_dims(node), stop) || find_one(stop) || take_all(find_tied_dims(node), stop);
+    return take_all(find_equal_dims(node), stop) || find_one(stop) || take_all(find_tied_dims(node), stop) ||
+           find_fixed(stop);
   }
 
   /// What follows is best a dim that there is for all values of the others, as a sum is and a difference is
   /// not; then one for which there is no extent to have kernels of, and of which there is one for each value
   /// of the others; the last ones first.
   bool find_one(const ImportStop& stop) {
-    std::vector<ImportStop> larger(base_.size());
-    for (size_t d = 0; d < base_.size(); ++d) {
-      Dims dims = base_;
-      dims[d] += far_;
-      if (!is_known_[d]) larger[d] = stop_at_(settled(dims));
-    }
+    const std::vector<ImportStop> larger = larger_stops();
     for (const bool is_sum : {true, false}) {
       for (const bool is_whole : {true, false}) {
         for (const bool is_open : {true, false}) {
           for (size_t d = base_.size(); d-- > 0;) {
-            const bool is_same =
-                larger[d].node == stop.node && larger[d].numbers.size() == stop.numbers.size();
-            if (is_known_[d] || !is_same || (anchor_[d] == 0) != is_open) continue;
+            if (!is_like(larger[d], stop) || (anchor_[d] == 0) != is_open) continue;
             if (solve_for(d, stop, larger[d], is_whole, is_sum)) return true;
           }
         }
       }
     }
     return false;
+  }
+
+  /// Where each dim that is not known is larger; those of the others got nowhere.
+  std::vector<ImportStop> larger_stops() const {
+    std::vector<ImportStop> larger(base_.size());
+    for (size_t d = 0; d < base_.size(); ++d) {
+      Dims dims = base_;
+      dims[d] += far_;
+      if (!is_known_[d]) larger[d] = stop_at_(settled(dims));
+    }
+    return larger;
+  }
+
+  static bool is_like(const ImportStop& larger, const ImportStop& stop) {
+    return larger.node == stop.node && larger.numbers.size() == stop.numbers.size();
+  }
+
+  /// A dim of which one number alone will do, which no operand need have: what an exporter wrote a batch
+  /// into.
+  bool find_fixed(const ImportStop& stop) {
+    const std::vector<ImportStop> larger = larger_stops();
+    for (size_t d = 0; d < base_.size(); ++d) {
+      if (!is_like(larger[d], stop)) continue;
+      std::set<int64_t> tried;
+      for (size_t i = 0; i < stop.numbers.size(); ++i) {
+        for (size_t k = i + 1; k < stop.numbers.size(); ++k) {
+          const int64_t apart = stop.numbers[i] - stop.numbers[k];
+          const int64_t slope = larger[d].numbers[i] - larger[d].numbers[k] - apart;
+          if (slope == 0 || -apart * far_ % slope != 0) continue;
+          const int64_t value = base_[d] - apart * far_ / slope;
+          if (tries_left_ <= 0) return false;
+          if (value > 1 && tried.insert(value).second && take_fixed(d, value, stop)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  bool take_fixed(size_t d, int64_t value, const ImportStop& stop) {
+    if (anchor_[d] != 0 && anchor_[d] != value) return false;
+    const auto passes = [&](int64_t extent) {
+      Dims dims = base_;
+      dims[d] = extent;
+      --tries_left_;
+      return is_farther(stop_at_(settled(dims)), stop);
+    };
+    if (!passes(value)) return false;
+    const std::array<int64_t, 4> others = {value - 1, value + 1, 2 * value, 3 * value};
+    const bool is_alone =
+        std::none_of(others.begin(), others.end(), [&](int64_t other) { return other > 1 && passes(other); });
+    return is_alone && add({{d, DimFormula{value, {}}}}, stop);
   }
 
   bool solve_for(size_t d, const ImportStop& stop, const ImportStop& larger, bool is_whole, bool is_sum) {

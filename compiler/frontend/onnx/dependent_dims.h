@@ -23,10 +23,10 @@ using StopAt = std::function<ImportStop(const std::vector<int64_t>&)>;
 /// which one dim follows. It is right if the import then gets farther; so on, until the model takes the
 /// shape. What a dim is of each other is read off where the equation is solved at other values of that one: a
 /// line, or a quotient, by the places where it changes; of several, a sum or a product. A dim may also be a
-/// number: one of a weight's extents, or an attribute. `anchor`: an extent of each dim that is asked for, 0
-/// where any will do. `taken`: shapes that are asked for and that the model takes; a dim follows from
-/// others only as it does there. Empty where that finds nothing; the imports without a sign of what to look
-/// for are bounded in all.
+/// number: one of a weight's extents, an attribute, or what alone solves an equation. `anchor`: an extent of
+/// each dim that is asked for, 0 where any will do. `taken`: shapes that are asked for and that the model
+/// takes; a dim follows from others only as it does there. Empty where that finds nothing; the imports
+/// without a sign of what to look for are bounded in all.
 std::vector<ir::DependentDim> find_dependents(const StopAt& stop_at, const std::vector<int64_t>& anchor,
                                               const std::vector<std::vector<int64_t>>& taken);
 

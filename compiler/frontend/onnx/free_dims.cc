@@ -117,7 +117,7 @@ ImportOptions bound(const ImportOptions& options, const Signature& signature, co
   return result;
 }
 
-SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, const ModelFacts& facts,
+SharedRooms rooms_of(const CheckedModel& model, const ImportOptions& options, const ModelFacts& facts,
                      ShapeBuckets buckets, const ir::OpRegistry& ops) {
   std::erase_if(buckets, [](const auto& bucket) { return is_room_name(bucket.first); });
   const Signature signature(facts, options, buckets, 0);
@@ -133,8 +133,10 @@ SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, co
       ImportOptions sample = bound(options, signature, {}, dims);
       sample.form.rooms = rooms;
       sample.form.is_sample = true;
+      ImportTally tally;
       try {
-        ir::Graph graph = import_model(source, sample, ops, nullptr, numbers);
+        ir::Graph graph = model.import(sample, ops, nullptr, &tally);
+        *numbers = tally.unbounded;
         is_taken = true;
         return graph;
       } catch (const Error&) {

@@ -47,7 +47,7 @@ ImportOptions bound(const ImportOptions& options, const Signature& signature, co
 
 /// The rooms that numbers of the model share, at the extents of its other free dims at which it is imported
 /// first.
-SharedRooms rooms_of(const ModelSource& source, const ImportOptions& options, const ModelFacts& facts,
+SharedRooms rooms_of(const CheckedModel& model, const ImportOptions& options, const ModelFacts& facts,
                      ShapeBuckets buckets, const ir::OpRegistry& ops);
 
 }  // namespace tensormill::frontend::onnx

@@ -144,8 +144,8 @@ public:
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.form) {}
 
-  ir::Graph run(ImportStop* stop, size_t* unbounded) {
-    const NumbersNoted noted(builder_, unbounded);
+  ir::Graph run(ImportStop* stop, ImportTally* tally) {
+    const Tallied tallied(*this, tally);
     begin();
     for (const TensorProto& tensor : model_.graph.initializers)
       bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
@@ -163,6 +163,7 @@ public:
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
     set_outputs();
+    made_ = graph_.nodes().size();
     if (builder_.left_dead_nodes()) graph_ = ir::remove_dead(graph_);
     if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
     return std::move(graph_);
@@ -182,19 +183,21 @@ private:
   }
 
   /// At its end, however the import ends.
-  class NumbersNoted {
+  class Tallied {
   public:
-    NumbersNoted(const GraphBuilder& builder, size_t* unbounded) : builder_(builder), unbounded_(unbounded) {}
-    ~NumbersNoted() {
-      if (unbounded_ != nullptr) *unbounded_ = builder_.unbounded_numbers();
+    Tallied(const Importer& importer, ImportTally* tally) : importer_(importer), tally_(tally) {}
+    ~Tallied() {
+      if (tally_ != nullptr) *tally_ = {importer_.builder_.unbounded_numbers(), importer_.made()};
     }
-    NumbersNoted(const NumbersNoted&) = delete;
-    NumbersNoted& operator=(const NumbersNoted&) = delete;
+    Tallied(const Tallied&) = delete;
+    Tallied& operator=(const Tallied&) = delete;
 
   private:
-    const GraphBuilder& builder_;
-    size_t* unbounded_;
+    const Importer& importer_;
+    ImportTally* tally_;
   };
+
+  size_t made() const { return std::max(made_, graph_.nodes().size()); }
 
   void bind(const std::string& name, ir::ValueId value) {
     scope_.bind(name, {Binding::Kind::kTensor, value, {}});
@@ -455,6 +458,7 @@ private:
   const ImportOptions& options_;
   const ModelProto& model_;
   ir::Graph graph_;
+  size_t made_ = 0;  ///< nodes, before the unused ones were left out
   GraphBuilder builder_;
   Scope scope_;
 };
@@ -468,16 +472,16 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
 }
 
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop, size_t* unbounded) {
-  return CheckedModel(source).import(options, ops, stop, unbounded);
+                       ImportStop* stop) {
+  return CheckedModel(source).import(options, ops, stop);
 }
 
 CheckedModel::CheckedModel(const ModelSource& source)
     : source_(source), model_(std::make_shared<const ModelProto>(checked_model(source))) {}
 
 ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop,
-                               size_t* unbounded) const {
-  return Importer(source_, *model_, options, ops).run(stop, unbounded);
+                               ImportTally* tally) const {
+  return Importer(source_, *model_, options, ops).run(stop, tally);
 }
 
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

@@ -129,16 +129,21 @@ struct ImportStop {
   std::vector<Extents> operands = {};
   std::vector<std::vector<int64_t>> attributes = {};  ///< the node's integers and lists of them
 };
-/// `stop`: set where a node's conversion throws. `unbounded`: set to how many numbers wanted a room.
+/// What an import has met, also one that throws.
+struct ImportTally {
+  size_t unbounded = 0;  ///< numbers that wanted a room
+  size_t nodes = 0;      ///< that were made, those that nothing uses in the end too
+};
+/// `stop`: set where a node's conversion throws.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop = nullptr, size_t* unbounded = nullptr);
+                       ImportStop* stop = nullptr);
 struct ModelProto;
 /// A model that is read and checked once, and imported at many shapes. The source outlives it.
 class CheckedModel {
 public:
   explicit CheckedModel(const ModelSource& source);
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop = nullptr,
-                   size_t* unbounded = nullptr) const;
+                   ImportTally* tally = nullptr) const;
 
 private:
   const ModelSource& source_;

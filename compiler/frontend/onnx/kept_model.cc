@@ -115,7 +115,7 @@ KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outpu
 SharedRooms KeptImport::rooms() const {
   if (signature_->free_dims.size() < signature_->first_room + 2) return {};
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!rooms_) rooms_ = rooms_of(source_, options_, read_facts(source_), {}, ops_);
+  if (!rooms_) rooms_ = rooms_of(CheckedModel(source_), options_, read_facts(source_), {}, ops_);
   return *rooms_;
 }
 

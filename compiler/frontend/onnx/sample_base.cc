@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 namespace tensormill::frontend::onnx {
@@ -35,7 +36,7 @@ private:
       base_ = anchor;
       for (int64_t& value : base_) value = value == 0 ? extent : std::max<int64_t>(value, 2);
       base_ = settled(base_);
-      if (!import_(base_) && (!apart || !part_base())) continue;
+      if (!takes(base_) && (!apart || !part_base())) continue;
       if (find_steps()) return true;
     }
     return false;
@@ -51,12 +52,12 @@ private:
         base_ = before;
         for (size_t d = first ? 0 : cut; d < (first ? cut : count); ++d) base_[d] += kRoom;
         base_ = settled(base_);
-        if (!import_(base_)) continue;
+        if (!takes(base_)) continue;
         for (size_t d = 0; d < count; ++d) {
           Dims less = base_;
           less[d] = before[d];
           less = settled(less);
-          if (less != base_ && import_(less)) base_ = less;
+          if (less != base_ && takes(less)) base_ = less;
           if (base_[d] != before[d] && !is_dependent(d)) raised_.insert(d);
         }
         return true;
@@ -85,13 +86,20 @@ private:
       const Dims before = base_;
       base_[other] += kRoom;
       base_ = settled(base_);
-      if (find_step(dim) != 0 && import_(base_) && (!meant_at_ || meant_at_(base_).node == -1)) {
+      if (find_step(dim) != 0 && takes(base_) && (!meant_at_ || meant_at_(base_).node == -1)) {
         raised_.insert(other);
         return true;
       }
       base_ = before;
     }
     return false;
+  }
+
+  /// Bases are looked at again where others were of no use.
+  bool takes(const Dims& dims) const {
+    const auto known = taken_.find(dims);
+    return known != taken_.end() ? known->second
+                                 : taken_.emplace(dims, import_(dims).has_value()).first->second;
   }
 
   Dims settled(Dims dims) const { return ir::with_dependents(std::move(dims), dependents_); }
@@ -103,7 +111,7 @@ private:
   bool find_dependent(const Dims& anchor) {
     std::vector<Dims> taken, larger;
     std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(taken),
-                 [this](const Dims& dims) { return import_(dims).has_value(); });
+                 [this](const Dims& dims) { return takes(dims); });
     // An extent of 1 may be one that stands for all of another operand.
     std::copy_if(taken.begin(), taken.end(), std::back_inserter(larger),
                  [](const Dims& dims) { return std::find(dims.begin(), dims.end(), 1) == dims.end(); });
@@ -124,7 +132,7 @@ private:
       for (const int64_t count : {1, 2, 3, 5}) {
         Dims dims = base_;
         dims[dim] += count * step;
-        all = all && import_(settled(dims));
+        all = all && takes(settled(dims));
       }
       if (all) return step;
     }
@@ -135,6 +143,7 @@ private:
   const StopAt& stop_at_;
   const StopAt& meant_at_;
   const std::vector<Dims>& asked_;
+  mutable std::map<Dims, bool> taken_;  ///< what was tried
   std::vector<ir::DependentDim> dependents_;
   Dims base_, steps_;
   std::set<size_t> raised_;  ///< dims of the base that are larger than others, which have a range then

@@ -9,6 +9,7 @@
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/graph_form.h"
 #include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/onnx/sample_budget.h"
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/frontend/onnx/spread_dims.h"
@@ -74,9 +75,16 @@ std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const S
 constexpr int64_t kMostOfRoom = int64_t{1} << 24;
 
 bool are_alike(const std::vector<ir::ShapedGraph>& samples) {
-  return !samples.empty() && std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph& sample) {
-    return sample.graph.nodes().size() == samples.front().graph.nodes().size();
-  });
+  return samples.size() > 1 &&
+         std::all_of(samples.begin(), samples.end(), [&](const ir::ShapedGraph& sample) {
+           return sample.graph.nodes().size() == samples.front().graph.nodes().size();
+         });
+}
+
+size_t nodes_of(const std::map<std::string, int64_t>& ops) {
+  size_t nodes = 0;
+  for (const auto& [op, count] : ops) nodes += static_cast<size_t>(count);
+  return nodes;
 }
 
 bool name_rooms(const ShapeBuckets& buckets) {
@@ -84,8 +92,9 @@ bool name_rooms(const ShapeBuckets& buckets) {
                      [](const auto& bucket) { return is_room_name(bucket.first); });
 }
 
-/// The model at one shape; `stop` as import_model has it, or null.
-using ImportGraph = std::function<ir::Graph(const ImportOptions& options, ImportStop* stop)>;
+/// The model at one shape; `stop` and `tally` as CheckedModel::import has them, or null.
+using ImportGraph =
+    std::function<ir::Graph(const ImportOptions& options, ImportStop* stop, ImportTally* tally)>;
 
 class VariantImport {
 public:
@@ -97,12 +106,14 @@ public:
         rooms_(rooms),
         import_graph_(std::move(import_graph)),
         extents_(extents_of(signature, rooms, buckets)),
-        is_room_given_(!signature.has_room() || name_rooms(buckets)) {}
+        is_room_given_(!signature.has_room() || name_rooms(buckets)),
+        ops_(read_facts(source).ops),
+        budget_(nodes_of(ops_)) {}
 
   ir::Variants run() {
     ir::Variants variants;
     if (signature_.free_dims.empty()) {
-      variants.graphs.push_back({{}, import_graph_(options_, nullptr)});
+      variants.graphs.push_back({{}, import_graph_(options_, nullptr, nullptr)});
       variants.input_shapes = shapes_of(variants.graphs.front().graph);
       return variants;
     }
@@ -123,7 +134,7 @@ public:
     import_asked(variants);
     if (variants.graphs.empty() && variants.samples.empty()) {
       for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
-      import_graph_(bound(options_, signature_, rooms_, anchor), nullptr);
+      import_graph_(bound(options_, signature_, rooms_, anchor), nullptr, nullptr);
       throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
     }
     variants.input_shapes =
@@ -152,8 +163,7 @@ private:
   }
 
   void take_samples(const std::vector<int64_t>& anchor, ir::Variants& variants) {
-    const std::map<std::string, int64_t> ops = read_facts(source_).ops;
-    const bool has_branches = ops.count("If") != 0, has_lists = ops.count("SplitToSequence") != 0;
+    const bool has_branches = ops_.count("If") != 0, has_lists = ops_.count("SplitToSequence") != 0;
     // Lists of the elements along a free axis differ in length.
     const bool has_growing_lists = has_lists && grows(anchor);
     if (has_growing_lists) take_alike(anchor, stacks_elements_, variants);
@@ -162,7 +172,8 @@ private:
     // Branches of which each takes extents of its own.
     if (has_branches) take_alike(anchor, takes_all_branches_, variants);
     if (has_lists && !has_growing_lists) take_alike(anchor, stacks_elements_, variants);
-    if ((has_branches || has_lists) && !variants.samples.empty() && !are_alike(variants.samples)) {
+    const bool may_be_alike = (has_branches || has_lists) && !has_growing_lists;
+    if (may_be_alike && !variants.samples.empty() && !are_alike(variants.samples)) {
       static_cast<ir::SampleSet&>(variants) = {};
       take_set(anchor, false, variants);
     }
@@ -200,14 +211,23 @@ private:
   void take_set(const std::vector<int64_t>& anchor, bool needs_alike, ir::SampleSet& set) {
     const auto stops = [this](bool meant_alone) -> StopAt {
       return [this, meant_alone](const std::vector<int64_t>& dims) {
+        budget_.check();
         ImportStop stop;
         // What fails elsewhere than at a node got nowhere.
         if (!import_sample(dims, meant_alone, &stop) && stop.node == -1) stop.node = 0;
         return stop;
       };
     };
-    const ImportAt import_at = importer();
-    sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true), needs_alike);
+    const ImportAt import_at = [this](const std::vector<int64_t>& dims) {
+      budget_.check();
+      return import_sample(dims, false, nullptr);
+    };
+    budget_.begin();
+    try {
+      sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true), needs_alike);
+    } catch (const SampleBudget::Spent&) {
+      set = budget_.instead();
+    }
   }
 
   ImportAt importer() {
@@ -217,16 +237,19 @@ private:
   /// Nothing where the model does not take the dims. `stop`: where the import ended, or null.
   std::optional<ir::Graph> import_sample(const std::vector<int64_t>& dims, bool meant_alone,
                                          ImportStop* stop) {
+    ImportTally tally;
     try {
       ImportOptions sample = bound(options_, signature_, rooms_, dims);
       sample.form.is_sample = true;
       sample.form.takes_meant_alone = meant_alone;
       sample.form.takes_all_branches = takes_all_branches_;
       sample.form.stacks_elements = stacks_elements_;
-      ir::Graph graph = import_graph_(sample, stop);
+      ir::Graph graph = import_graph_(sample, stop, &tally);
+      budget_.take(tally.nodes, dims, graph);
       is_supported_ = true;
       return graph;
     } catch (const Error& error) {
+      budget_.spend(tally.nodes);
       if (!is_of_extents(error, dims)) throw;
       return std::nullopt;
     }
@@ -279,11 +302,11 @@ private:
   /// A list among the outputs is one tensor where it is one in the samples.
   ir::Graph import_as_samples(const std::vector<int64_t>& dims, const ir::Variants& variants) const {
     ImportOptions asked_for = bound(options_, signature_, rooms_, dims);
-    ir::Graph graph = import_graph_(asked_for, nullptr);
+    ir::Graph graph = import_graph_(asked_for, nullptr, nullptr);
     if (!stacks_elements_ || graph.output_names() == variants.samples.front().graph.output_names())
       return graph;
     asked_for.form.stacks_elements = true;
-    return import_graph_(asked_for, nullptr);
+    return import_graph_(asked_for, nullptr, nullptr);
   }
 
   /// Of the graph's inputs, free dims by name.
@@ -313,9 +336,11 @@ private:
   const ImportGraph import_graph_;
   std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
   const bool is_room_given_;                   ///< by the user, or there is none
-  bool is_supported_ = false;                  ///< some shape was imported
-  bool takes_all_branches_ = false;            ///< ImportForm::takes_all_branches, of samples
-  bool stacks_elements_ = false;               ///< ImportForm::stacks_elements
+  const std::map<std::string, int64_t> ops_;   ///< ModelFacts::ops
+  SampleBudget budget_;
+  bool is_supported_ = false;        ///< some shape was imported
+  bool takes_all_branches_ = false;  ///< ImportForm::takes_all_branches, of samples
+  bool stacks_elements_ = false;     ///< ImportForm::stacks_elements
 };
 
 ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
@@ -323,8 +348,8 @@ ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, cons
   const CheckedModel model(source);
   const auto import = [&](size_t count, const SharedRooms& rooms) {
     const Signature signature(facts, options, buckets, count);
-    const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop* stop) {
-      return model.import(at, ops, stop);
+    const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop* stop, ImportTally* tally) {
+      return model.import(at, ops, stop, tally);
     };
     return VariantImport(source, options, signature, rooms, buckets, import_graph).run();
   };
@@ -338,7 +363,7 @@ ir::Variants import_all(const ModelSource& source, const ModelFacts& facts, cons
     }
   }
   try {
-    const SharedRooms rooms = rooms_of(source, options, facts, buckets, ops);
+    const SharedRooms rooms = rooms_of(model, options, facts, buckets, ops);
     if (rooms.count < 2) return import(1, {});
     std::optional<Error> of_several;
     try {
@@ -407,7 +432,7 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   ShapeBuckets of_inputs = buckets;
   std::erase_if(of_inputs, [](const auto& bucket) { return is_room_name(bucket.first); });
   const Signature signature(read_facts(source), options, of_inputs, 0);
-  const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop*) {
+  const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop*, ImportTally*) {
     return import_as_step(source, at, ops, std::string(lacking->message()));
   };
   try {

@@ -40,7 +40,7 @@ public:
     if (!is_integer || type.shape.size() > 1) node_.invalid("split is " + ir::to_string(type));
     const bool is_list = type.shape.size() == 1;
     if (!is_known(split)) return is_list ? by_lengths(split) : by_size(split);
-    if (is_list) return of_known(node_.known_ints(1, "split"));
+    if (is_list) return by_known_lengths(node_.known_ints(1, "split"));
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
@@ -75,6 +75,21 @@ private:
     Binding parts = of_known(even(1))->front();
     for (V& element : parts.elements) element = drops ? c_.squeeze(element, axis_) : element;
     return std::vector{parts};
+  }
+
+  /// Equal lengths, as many as there is room for, are what repeating along a free axis is written with.
+  Bindings by_known_lengths(const std::vector<int64_t>& sizes) {
+    const int64_t size = sizes.empty() ? 1 : sizes.front(), parts = static_cast<int64_t>(sizes.size());
+    const bool is_even = size > 0 && extent_ % size == 0 && parts == extent_ / size &&
+                         std::all_of(sizes.begin(), sizes.end(), [&](int64_t each) { return each == size; });
+    if (!is_even || is_counted() || !node_.stacks_elements()) return of_known(sizes);
+    if (size == 1) return single_elements();
+    if (!node_.data_shape(x_).extents.empty()) return of_known(sizes);
+    const V all = with_axis_at(node_, x_, axis_, 0);
+    Shape shape = c_.shape(all);
+    shape[0] = size;
+    shape.insert(shape.begin(), parts);
+    return std::vector{stack_of_parts(context_, with_axis_at(node_, c_.reshape(all, shape), 1, axis_ + 1))};
   }
 
   Bindings of_known(const std::vector<int64_t>& sizes) {
