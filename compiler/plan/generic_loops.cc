@@ -261,6 +261,12 @@ private:
     return std::vector<std::vector<Expr>>(outputs_.size(), index);
   }
 
+  /// What is stored where a reduction has `values`: these, or what the epilogue makes of the one.
+  std::vector<Expr> finished(const std::vector<Expr>& values) {
+    if (!nest_.epilogue) return values;
+    return {te::substitute(at_point(loads(nest_.epilogue->body)), nest_.epilogue->value, values[0])};
+  }
+
   Stmt compute() {
     std::vector<Expr> values;
     for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));
@@ -275,7 +281,7 @@ private:
         Expr(lane_);
     std::vector<Expr> held, identities;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      sums.push_back(te::make_buffer("sum", outputs_[i]->dtype,
+      sums.push_back(te::make_buffer("sum", tensor_.dtypes[i],
                                      {Expr(rows_ * tiling_.vectors * tiling_.lanes)}, te::Scope::kRegister));
       held.push_back(te::load(sums.back(), {index_of(slot)}));
       identities.push_back(reduction.identity[i]);
@@ -285,7 +291,7 @@ private:
     for (size_t i = reduction.axes.size(); i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
     body = te::make_seq({each_point(stores(sums, slots, identities), false), body,
-                         each_point(stores(outputs_, output_index(), held), true)});
+                         each_point(stores(outputs_, output_index(), finished(held)), true)});
     for (size_t i = sums.size(); i-- > 0;) body = te::make_allocate(sums[i], body);
     return body;
   }
@@ -297,7 +303,7 @@ private:
     const auto lanes = static_cast<int64_t>(tiling_.reduced_lanes);
     const te::Axis& inner = reduction.axes.back();
     const te::Buffer sum =
-        te::make_buffer("sum", outputs_[0]->dtype, {Expr(rows_ * lanes)}, te::Scope::kRegister);
+        te::make_buffer("sum", tensor_.dtypes[0], {Expr(rows_ * lanes)}, te::Scope::kRegister);
     const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_);
     const auto rows = [&](Stmt body) {
       body = rows_ > 1 ? te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body)
@@ -325,7 +331,7 @@ private:
     const Expr held = te::load(sum, {te::ramp(first, Expr(1), tiling_.reduced_lanes)});
     const Expr total = te::make(te::lane_reduction_by(reduction.combine[0]->op), {held});
     body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body,
-                         rows(stores(outputs_, output_index(), {total}))});
+                         rows(stores(outputs_, output_index(), finished({total})))});
     return te::make_allocate(sum, body);
   }
 
@@ -426,7 +432,9 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lan
     buffers.inputs[input.get()] = made;
     function.parameters.push_back({made, false});
   }
-  for (const DType dtype : nest.tensor->dtypes) {
+  const std::vector<DType> dtypes =
+      nest.epilogue ? std::vector<DType>{nest.epilogue->dtype} : nest.tensor->dtypes;
+  for (const DType dtype : dtypes) {
     buffers.outputs.push_back(te::make_buffer("out", dtype, nest.tensor->shape, te::Scope::kParameter));
     function.parameters.push_back({buffers.outputs.back(), true});
   }

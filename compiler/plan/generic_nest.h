@@ -22,12 +22,20 @@ struct NestSource {
   auto operator<=>(const NestSource&) const = default;
 };
 
+/// What is stored in place of a sum's elements.
+struct Epilogue {
+  te::Var value;  ///< the element of the sum
+  te::Expr body;  ///< over the value and the sum's axes; reads inputs
+  DType dtype = DType::kFloat32;
+};
+
 /// One computed tensor: the stages before it are inlined, or nests of their own (reductions, and what is read
 /// more than once).
 struct Nest {
   te::Tensor tensor;                ///< reads placeholders only
   std::vector<te::Tensor> inputs;   ///< placeholders
   std::vector<NestSource> sources;  ///< one per placeholder
+  std::optional<Epilogue> epilogue = std::nullopt;
 };
 
 /// The program's outputs as nests, in an order in which they can run. `outputs`: where each program output

@@ -1,12 +1,12 @@
 #include "compiler/plan/generic_plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"
 #include "compiler/plan/dim_algebra.h"
+#include "compiler/plan/generic_epilogue.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
@@ -14,32 +14,7 @@ namespace tensormill::plan {
 
 namespace {
 
-constexpr int64_t kAlign = 64;
-
-bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.num_bytes()) == 0);
-}
-
-std::string name_of(const ir::Node& node) { return node.origins.empty() ? node.op : node.origins[0]; }
-
-bool is_view(const ir::Graph& graph, const ir::Node& node) {
-  return node.region == nullptr && graph.ops().get(node.op).is_view;
-}
-
-void check_same_graph(const ir::Graph& graph, const ir::Graph& first) {
-  const bool same = graph.nodes().size() == first.nodes().size() &&
-                    graph.values().size() == first.values().size() && graph.inputs() == first.inputs() &&
-                    graph.outputs() == first.outputs();
-  for (size_t i = 0; i < std::min(graph.nodes().size(), first.nodes().size()); ++i) {
-    const ir::Node& a = graph.nodes()[i];
-    const ir::Node& b = first.nodes()[i];
-    if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs)
-      throw Error(ErrorCode::kNotSupported,
-                  "the graph itself depends on the free dims, at node \"" + name_of(b) + "\"");
-  }
-  if (!same) throw Error(ErrorCode::kNotSupported, "the graph itself depends on the free dims");
-}
+constexpr int64_t kConstantAlign = 64;
 
 /// What the fitter is to see of the samples' dims: a dim that is 0 in all of them has no formula.
 std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples,
@@ -95,7 +70,7 @@ public:
       if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
       plan().outputs.push_back(port(output_names[i], buffer));
     }
-    plan().params_bytes = params_end_ + kAlign;
+    plan().params_bytes = params_end_ + kConstantAlign;
     result_.plan.derived = fitter_.derived();
     return std::move(result_);
   }
@@ -177,7 +152,7 @@ private:
   int32_t add_constant(ir::ValueId id, const Tensor& tensor) {
     const int32_t index = add_value(id, package::BufferKind::kConstant);
     package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
-    buffer.params_offset = (params_end_ + kAlign - 1) / kAlign * kAlign;
+    buffer.params_offset = (params_end_ + kConstantAlign - 1) / kConstantAlign * kConstantAlign;
     params_end_ = buffer.params_offset + buffer.bytes;
     result_.params.push_back({buffer.params_offset, tensor});
     return index;
@@ -210,7 +185,7 @@ private:
 
   void add_node(ir::NodeId id) {
     const ir::Node& node = first().node(id);
-    if (is_view(first(), node)) return add_view(node);
+    if (is_view_node(first(), node)) return add_view(node);
     if (is_host_node(first(), node)) return add_host_step(node);
     std::vector<ir::ValueId> inputs;
     const Kernel kernel = kernel_of(first(), node, inputs);
@@ -224,28 +199,32 @@ private:
     group.node = id;
     for (const ir::ValueId input : inputs) group.inputs.push_back(buffer_for(input));
     group.first_step = plan().steps.size();
-    std::vector<std::vector<int32_t>> made;  // by nest: the buffers of its outputs
+    NodeNests all{node, kernel.symbol.substr(0, kernel.symbol.rfind('_')), nests.outputs, group.inputs, {},
+                  {}};
+    for (size_t n = 0; n < nests.nests.size(); ++n) all.samples.push_back(samples_of(id, n, inputs));
+    all.made.resize(nests.nests.size());
+    std::map<size_t, size_t> sums;  // by the nest that they go into
+    std::set<size_t> waiting;
     for (size_t n = 0; n < nests.nests.size(); ++n) {
-      std::vector<const Nest*> samples;
-      for (const GraphForm& sample : samples_)
-        samples.push_back(&sample.nests[static_cast<size_t>(id)].nests[n]);
-      std::vector<std::vector<Shape>> shapes;  // of what it reads, by sample
-      for (const NestSource& source : first_with_form(samples).sources) {
-        shapes.emplace_back();
-        for (size_t s = 0; s < samples_.size(); ++s) {
-          const std::vector<Nest>& own = samples_[s].nests[static_cast<size_t>(id)].nests;
-          shapes.back().push_back(source.is_input
-                                      ? samples_[s].shapes[static_cast<size_t>(inputs[source.index])]
-                                      : own[source.index].tensor->constant_shape());
-        }
+      if (const std::optional<size_t> sum = sum_before(nests, n)) {
+        sums[n] = *sum;
+        waiting.insert(*sum);
       }
-      made.push_back(add_nest(node, kernel, samples, shapes, n, nests.outputs, group.inputs, made));
+    }
+    for (size_t n = 0; n < nests.nests.size(); ++n) {
+      if (waiting.count(n) != 0) continue;
+      const auto sum = sums.find(n);
+      if (sum != sums.end()) {
+        if (add_with_sum(all, n, sum->second)) continue;
+        add_nest(all, sum->second);
+      }
+      add_nest(all, n);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const NestSource& source = nests.outputs[i];
       if (source.is_input) throw Error(ErrorCode::kNotSupported, "an output is an input");
       buffer_of_[static_cast<size_t>(node.outputs[i])] =
-          made[source.index][static_cast<size_t>(source.output)];
+          all.made[source.index][static_cast<size_t>(source.output)];
       group.outputs.push_back(buffer_for(node.outputs[i]));
     }
     group.end_step = plan().steps.size();
@@ -278,38 +257,94 @@ private:
     plan().buffers[static_cast<size_t>(index)].view_of = root;
   }
 
-  std::vector<int32_t> add_nest(const ir::Node& node, const Kernel& kernel,
-                                const std::vector<const Nest*>& samples,
-                                const std::vector<std::vector<Shape>>& input_shapes, size_t number,
-                                const std::vector<NestSource>& outputs, const std::vector<int32_t>& inputs,
-                                const std::vector<std::vector<int32_t>>& made) {
+  /// A nest in all samples, and the shapes of what it reads: by source and sample.
+  struct NestSamples {
+    std::vector<const Nest*> nests;
+    std::vector<std::vector<Shape>> inputs;
+  };
+
+  NestSamples samples_of(ir::NodeId id, size_t n, const std::vector<ir::ValueId>& inputs) const {
+    NestSamples result;
+    for (const GraphForm& sample : samples_)
+      result.nests.push_back(&sample.nests[static_cast<size_t>(id)].nests[n]);
+    for (const NestSource& source : first_with_form(result.nests).sources) {
+      result.inputs.emplace_back();
+      for (size_t s = 0; s < samples_.size(); ++s) {
+        const std::vector<Nest>& own = samples_[s].nests[static_cast<size_t>(id)].nests;
+        result.inputs.back().push_back(source.is_input
+                                           ? samples_[s].shapes[static_cast<size_t>(inputs[source.index])]
+                                           : own[source.index].tensor->constant_shape());
+      }
+    }
+    return result;
+  }
+
+  /// The nests of a node on their way into steps.
+  struct NodeNests {
+    const ir::Node& node;
+    std::string base;  ///< of the kernels' names
+    const std::vector<NestSource>& outputs;
+    const std::vector<int32_t>& inputs;           ///< buffers
+    std::vector<NestSamples> samples;             ///< by nest
+    std::vector<std::vector<int32_t>> made = {};  ///< by nest: the buffers of its outputs
+  };
+
+  static std::vector<int32_t> arguments(const NodeNests& all, const std::vector<NestSource>& sources) {
+    std::vector<int32_t> args;
+    for (const NestSource& source : sources)
+      args.push_back(source.is_input ? all.inputs[source.index]
+                                     : all.made[source.index][static_cast<size_t>(source.output)]);
+    return args;
+  }
+
+  void add_outputs(NodeNests& all, size_t number, package::Step& step) {
+    const std::vector<const Nest*>& samples = all.samples[number].nests;
     const te::TensorNode& tensor = *samples[0]->tensor;
     std::vector<Shape> shapes;
     for (const Nest* sample : samples) shapes.push_back(sample->tensor->constant_shape());
-    package::Step step;
-    for (const NestSource& source : first_with_form(samples).sources) {
-      step.args.push_back(source.is_input ? inputs[source.index]
-                                          : made[source.index][static_cast<size_t>(source.output)]);
-    }
-    std::vector<int32_t> buffers;
     for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
       // Expressions see the bytes of narrow types; the value's own type is the buffer's.
       std::string name;
       DType dtype = tensor.dtypes[i];
-      for (size_t k = 0; k < outputs.size(); ++k) {
-        const bool here =
-            !outputs[k].is_input && outputs[k].index == number && static_cast<size_t>(outputs[k].output) == i;
-        if (!here) continue;
-        name = first().value(node.outputs[k]).name;
-        dtype = first().value(node.outputs[k]).type.dtype;
+      for (size_t k = 0; k < all.outputs.size(); ++k) {
+        const NestSource& output = all.outputs[k];
+        if (output.is_input || output.index != number || static_cast<size_t>(output.output) != i) continue;
+        name = first().value(all.node.outputs[k]).name;
+        dtype = first().value(all.node.outputs[k]).type.dtype;
       }
-      buffers.push_back(add_buffer(name, package::BufferKind::kTemp, dtype, shapes));
+      all.made[number].push_back(add_buffer(name, package::BufferKind::kTemp, dtype, shapes));
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-      step.args.push_back(buffers.back());
+      step.args.push_back(all.made[number].back());
     }
-    add_step(std::move(step), samples, input_shapes, kernel.symbol.substr(0, kernel.symbol.rfind('_')),
-             node.origins);
-    return buffers;
+  }
+
+  void add_nest(NodeNests& all, size_t number) {
+    package::Step step;
+    step.args = arguments(all, first_with_form(all.samples[number].nests).sources);
+    add_outputs(all, number, step);
+    add_step(std::move(step), all.samples[number].nests, all.samples[number].inputs, all.base,
+             all.node.origins);
+  }
+
+  /// Nest `number` and the sum that it reads, as one step; false where they cannot be one.
+  bool add_with_sum(NodeNests& all, size_t number, size_t sum) {
+    const NestSamples &last = all.samples[number], &before = all.samples[sum];
+    const std::vector<NestSource>& sources = first_with_form(last.nests).sources;
+    const auto input = std::find(sources.begin(), sources.end(), NestSource{false, sum, 0});
+    if (input == sources.end()) return false;
+    TermVars vars(samples_[0].dims.size());
+    const Nest summed = generalize(before.nests, before.inputs, fitter_, vars);
+    const Nest finished = generalize(last.nests, last.inputs, fitter_, vars);
+    const std::optional<Nest> both =
+        with_epilogue(summed, finished, static_cast<size_t>(input - sources.begin()));
+    if (!both || !empties_of(before.nests, before.inputs, vars).empty() ||
+        !empties_of(last.nests, last.inputs, vars).empty())
+      return false;
+    package::Step step;
+    step.args = arguments(all, both->sources);
+    add_outputs(all, number, step);
+    add_kernel_step(std::move(step), *both, vars, {}, all.base, all.node.origins);
+    return true;
   }
 
   void add_step(package::Step step, const std::vector<const Nest*>& samples,
@@ -317,12 +352,17 @@ private:
                 const std::vector<std::string>& origins) {
     TermVars vars(samples_[0].dims.size());
     const Nest nest = generalize(samples, inputs, fitter_, vars);
+    add_kernel_step(std::move(step), nest, vars, empties_of(samples, inputs, vars), base, origins);
+  }
+
+  void add_kernel_step(package::Step step, const Nest& nest, const TermVars& vars,
+                       const std::vector<EmptyInputs>& empties, const std::string& base,
+                       const std::vector<std::string>& origins) {
     const auto index = static_cast<int32_t>(plan().steps.size());
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(evaluate(formula, with_derived(samples_[0].dims, fitter_.derived())));
     }
-    const std::vector<EmptyInputs> empties = empties_of(samples, inputs, vars);
     for (const EmptyInputs& empty : empties) {
       package::EmptyArguments listed{index, {}};
       for (size_t i = 0; i < empty.size(); ++i) {
@@ -442,29 +482,6 @@ private:
 };
 
 }  // namespace
-
-GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, const ir::Graph& first) {
-  check_same_graph(graph, first);
-  GraphForm form{dims, {}, {}, std::vector<Nests>(graph.nodes().size())};
-  for (size_t i = 0; i < graph.values().size(); ++i) {
-    const ir::Value& value = graph.values()[i];
-    const std::optional<Tensor>& other = first.values()[i].constant;
-    form.shapes.push_back(value.type.shape);
-    form.same_constants.push_back(value.constant && other && same_bytes(*value.constant, *other));
-  }
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const ir::Node& node = graph.nodes()[i];
-    std::vector<ir::ValueId> inputs;
-    if (is_host_node(graph, node)) {
-      if (ops::host_attributes(node.attrs) != ops::host_attributes(first.nodes()[i].attrs))
-        throw Error(ErrorCode::kNotSupported,
-                    "what node \"" + name_of(node) + "\" does depends on the free dims");
-      continue;
-    }
-    if (!is_view(graph, node)) form.nests[i] = split_nests(kernel_of(graph, node, inputs).program);
-  }
-  return form;
-}
 
 GenericModel generalize_model(const ir::Graph& first, const std::vector<GraphForm>& samples,
                               const std::vector<HiddenConstant>& hidden, const ExtentFacts& facts,

@@ -165,6 +165,12 @@ bool is_host_node(const ir::Graph& graph, const ir::Node& node) {
   return node.region == nullptr && ops::is_host_step(graph.ops().get(node.op));
 }
 
+bool is_view_node(const ir::Graph& graph, const ir::Node& node) {
+  return node.region == nullptr && graph.ops().get(node.op).is_view;
+}
+
+std::string name_of(const ir::Node& node) { return node.origins.empty() ? node.op : node.origins[0]; }
+
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;

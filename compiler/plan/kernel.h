@@ -41,6 +41,10 @@ struct Kernels {
 
 /// A node that the host computes: it has no kernel.
 bool is_host_node(const ir::Graph& graph, const ir::Node& node);
+/// One whose output lies where its input does.
+bool is_view_node(const ir::Graph& graph, const ir::Node& node);
+/// The model's node that it comes from first, for errors.
+std::string name_of(const ir::Node& node);
 
 Kernels extract_kernels(const ir::Graph& graph);
 /// The kernel of one node; `inputs` are set to the graph's values in the kernel's parameter order.
