@@ -17,6 +17,7 @@
 #include "compiler/plan/plan_builder.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/package/model_step.h"
 #include "runtime/package/plan_memory.h"
 
 namespace tensormill::interpret {
@@ -70,12 +71,12 @@ public:
 
   std::shared_ptr<const package::BoundPlan> bind(const std::vector<int64_t>& dims,
                                                  const package::RunValues& values) const override {
-    if (values.empty()) return plan_of(import(dims), dims);
+    if (values.empty()) return plan_of_shapes(dims);
     package::RunValues known = values_asked_for(values);
     const std::lock_guard<std::mutex> lock(run_mutex_);
     if (run_plan_ && run_plan_->dims == dims && are_same(run_values_, known)) return run_plan_;
     ir::Graph graph = import_run(dims, values, known);
-    run_plan_ = plan_of(std::move(graph), dims);
+    run_plan_ = plan_of(std::move(graph), dims, true);
     run_values_ = std::move(known);
     return run_plan_;
   }
@@ -138,10 +139,40 @@ private:
     }
   }
 
-  std::shared_ptr<const package::BoundPlan> plan_of(ir::Graph graph, const std::vector<int64_t>& dims) const {
+  std::shared_ptr<const package::BoundPlan> plan_of_shapes(const std::vector<int64_t>& dims) const {
+    const frontend::onnx::KeptImport& kept = model();
+    try {
+      return plan_of(kept.at(dims), dims, false);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kShapeRequired) throw_refused(error, "extents");
+      return plan_of_runs(dims, std::string(error.message()));
+    }
+  }
+
+  std::shared_ptr<const package::BoundPlan> plan_of_runs(const std::vector<int64_t>& dims,
+                                                         const std::string& reason) const {
+    const std::shared_ptr<package::BoundPlan> bound = begun(dims, true);
+    bound->plan = package::plan_of_model(package_->plans(), dims, reason);
+    package::validate_plan(bound->plan);
+    bound->memory = package::plan_memory(bound->plan);
+    bound->interpreted.resize(bound->plan.steps.size());
+    return bound;
+  }
+
+  static std::shared_ptr<package::BoundPlan> begun(const std::vector<int64_t>& dims, bool is_of_run) {
+    auto bound = std::make_shared<package::BoundPlan>();
+    bound->dims = dims;
+    bound->is_generic = true;
+    bound->is_interpreted = true;
+    bound->is_of_run = is_of_run;
+    return bound;
+  }
+
+  std::shared_ptr<const package::BoundPlan> plan_of(ir::Graph graph, const std::vector<int64_t>& dims,
+                                                    bool is_of_run) const {
     std::vector<std::string> output_names = graph.output_names();
     // What hands an input through whose value is known is a constant.
-    if (package::is_model_step(package_->plan())) {
+    if (is_of_run) {
       for (size_t i = 0; i < output_names.size() && i < package_->plan().outputs.size(); ++i)
         output_names[i] = package_->plan().outputs[i].name;
     }
@@ -149,10 +180,7 @@ private:
     const plan::Kernels kernels = plan::extract_kernels(graph);
     plan::BuiltPlan built = plan::build_plan(
         graph, kernels, std::vector<plan::KernelWorkspace>(kernels.kernels.size()), output_names);
-    auto bound = std::make_shared<package::BoundPlan>();
-    bound->dims = dims;
-    bound->is_generic = true;
-    bound->is_interpreted = true;
+    const std::shared_ptr<package::BoundPlan> bound = begun(dims, is_of_run);
     bound->plan = std::move(built.plan);
     check_ports(bound->plan);
     package::validate_plan(bound->plan);
@@ -177,15 +205,6 @@ private:
     if (error.code() == ErrorCode::kMemoryBudget) throw Error(error);
     throw Error(ErrorCode::kInvalidTensor,
                 "the model does not take inputs of these " + what + ": " + error.message(), error.details());
-  }
-
-  ir::Graph import(const std::vector<int64_t>& dims) const {
-    const frontend::onnx::KeptImport& kept = model();
-    try {
-      return kept.at(dims);
-    } catch (const Error& error) {
-      throw_refused(error, "extents");
-    }
   }
 
   /// Callers have looked the ports up in the package's other plans.

@@ -181,7 +181,7 @@ private:
   /// Error(kInvalidTensor) where two disagree.
   std::vector<int64_t> wanted_dims() const;
   void set_waiting();
-  /// Of a package whose runs are interpreted: takes the plan for the inputs' values.
+  /// Where each run has a plan of its own: takes the one for the inputs' values.
   void bind_values();
   void check_set() const;
   /// Runs the step of a loop; returns the one that is next.

@@ -16,6 +16,7 @@ void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
   }
   if (is_interpreted()) {
     change_plan(package_->interpret(dims));
+    bind_values();
   } else {
     bind_dims(dims);
   }
@@ -203,7 +204,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   for (size_t i = 0; i < inputs().size(); ++i) are_given = are_given && is_given(i);
   if (are_given) settle_shapes();
   check_set();
-  if (package_->interprets_runs()) bind_values();
+  bind_values();
   Rooms rooms(*package_, memory_budget_);
   if (rooms.empty()) return run_bound(pool, options, std::nullopt);
   std::optional<std::vector<int64_t>> next;

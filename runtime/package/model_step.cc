@@ -1,7 +1,10 @@
 #include "runtime/package/model_step.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/tensor.h"
 
 namespace tensormill::package {
 
@@ -29,6 +32,43 @@ std::string model_step_reason(const ExecPlan& plan) {
   const Json json = attributes_of(plan);
   if (!json.contains(kModelStepReason) || !json[kModelStepReason].is_string()) throw invalid(plan);
   return json[kModelStepReason].get<std::string>();
+}
+
+ExecPlan plan_of_model(const PlanSet& set, const std::vector<int64_t>& dims, const std::string& reason) {
+  const ExecPlan& first = set.first();
+  ExecPlan plan;
+  Step step;
+  step.name = std::string(kModelStep) + "_0";
+  step.kind = StepKind::kHost;
+  step.function = kModelStep;
+  Json open = Json::array();
+  const auto add = [&](const Port& port, BufferKind kind, const Shape& shape) {
+    const auto buffer = static_cast<int32_t>(plan.buffers.size());
+    plan.buffers.push_back({port.name, kind, port.dtype, shape, num_bytes(shape, port.dtype)});
+    step.args.push_back(buffer);
+    return Port{port.name, port.dtype, DimShape(shape.begin(), shape.end()), buffer};
+  };
+  for (size_t i = 0; i < first.inputs.size(); ++i) {
+    Shape shape;
+    for (const Dim& declared : set.input_shapes[i]) {
+      const auto* name = std::get_if<std::string>(&declared);
+      const auto found =
+          std::find(set.free_dims.begin(), set.free_dims.end(), name != nullptr ? *name : std::string());
+      shape.push_back(name != nullptr ? dims[static_cast<size_t>(found - set.free_dims.begin())]
+                                      : std::get<int64_t>(declared));
+    }
+    plan.inputs.push_back(add(first.inputs[i], BufferKind::kInput, shape));
+  }
+  for (const Port& port : first.outputs) {
+    for (size_t axis = 0; axis < port.shape.size(); ++axis)
+      open.insert(open.end(), {plan.outputs.size(), axis});
+    step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+    plan.outputs.push_back(add(port, BufferKind::kOutput, Shape(port.shape.size(), 1)));
+  }
+  step.attributes = canonical_json({{kModelStepReason, reason}, {kModelStepOpen, std::move(open)}});
+  plan.steps = {std::move(step)};
+  plan.params_bytes = first.params_bytes;
+  return plan;
 }
 
 std::vector<std::pair<int32_t, size_t>> open_axes(const ExecPlan& plan) {

@@ -74,6 +74,9 @@ struct BoundPlan {
   bool is_interpreted = false;
   std::vector<InterpretedStep> interpreted = {};
   std::map<int32_t, Tensor> constants = {};
+  /// Of an Interpreter's plan: it is that of one run alone, or, where it is a step that stands for the model,
+  /// each run at these dims has its own.
+  bool is_of_run = false;
 };
 
 /// Tensors of a run by the names of inputs.
@@ -87,9 +90,10 @@ public:
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
   virtual ~Interpreter() = default;
-  /// `values`: of all inputs of the run that the plan is for, where they decide about it, too; else none.
-  /// Throws Error(kInvalidTensor) saying why the model does not take them, Error(kMemoryBudget),
-  /// Error(kInvalidPackage) where the model is no such one.
+  /// `values`: of all inputs of the run that the plan is for, where they decide about it, too; else none:
+  /// then the plan is the step of model_step.h where the dims do not suffice. Throws Error(kInvalidTensor)
+  /// saying why the model does not take them, Error(kMemoryBudget), Error(kInvalidPackage) where the model is
+  /// no such one.
   virtual std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims,
                                                 const RunValues& values) const = 0;
 };

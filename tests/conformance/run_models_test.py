@@ -2,8 +2,10 @@
 number, a run says. What they give is what the same operators' kernels give for the same tensors of fixed shapes."""
 
 import unittest
+from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import cases
@@ -134,6 +136,28 @@ class RunModels(OneNode):
             lstm.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, [sum(kept), 1, 3]))
             wanted = self.outputs_of(lstm, {"x": x[mask][:, None]}, "")["0"]
             self.assertEqual(cases.difference(actual, wanted), "")
+
+    def test_lists_of_elements_of_several_ranks(self):
+        """The standard's case whose list begins with a scalar and goes on with vectors."""
+        case = "node/test_loop16_seq_none"
+        path = cases.ROOT / case / "model.onnx"
+        made, data = onnx.load(str(path)), cases.data_sets(case)[0]
+        folder = Path(self.folder.name)
+        for trips in (5, 2, 0):
+            feed, wanted = cases.values(made, data, "input"), list(cases.values(made, data, "output").values())
+            feed["trip_count"] = np.array(trips, np.int64)
+            cases.save(folder / "in.npz", feed)
+            answer = self.worker.ask(f"{path} {folder}/in.npz {folder}/out.npz 3 ?")
+            if trips == 0:
+                # Then the list is the optional value that the loop was given.
+                wanted = [feed["opt_seq/0"]]
+            self.assertRegex(answer, "^ok 0 3")
+            with np.load(folder / "out.npz") as archive:
+                rows, table = archive["0"], archive["1"]
+            actual = [row[tuple(slice(extent) if extent >= 0 else 0 for extent in extents)] for row, extents in zip(rows, table)]
+            self.assertEqual(len(actual), trips + 1)
+            for array, expected in zip(actual, wanted):
+                self.assertEqual(cases.difference(np.asarray(array), expected), "")
 
     def test_values_that_the_model_does_not_take(self):
         graph, feed = self.one("LRN", dict(size=3), [floats(2, 5, 3, 2)], True)

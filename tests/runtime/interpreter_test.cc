@@ -19,22 +19,30 @@ PlanSet set_with_model() {
 }
 
 /// z of the larger number of rows: the first element of x plus that of y, plus a constant; no more rows than
-/// nine.
+/// nine. Of seven rows of x each run has a plan of its own, whose constant is as large as y says.
 class AnyRows final : public Interpreter {
 public:
   explicit AnyRows(int& bound) : bound_(bound) {}
 
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims,
-                                        const RunValues& /*values*/) const override {
+                                        const RunValues& values) const override {
     if (std::max(dims[0], dims[1]) > 9) throw Error(ErrorCode::kInvalidTensor, "more rows than nine");
     ++bound_;
     auto bound = std::make_shared<BoundPlan>();
     bound->dims = dims;
     bound->is_generic = bound->is_interpreted = true;
+    bound->is_of_run = dims[0] == 7;
+    if (bound->is_of_run && values.empty()) {
+      bound->plan = plan_of_model(set_with_model(), dims, "y decides");
+      bound->memory = plan_memory(bound->plan);
+      bound->interpreted.resize(1);
+      return bound;
+    }
+    const float constant = bound->is_of_run ? 100 * values.at("y").values<float>()[0] : 100;
     bound->plan = rows_plan(dims[0], dims[1], add_step("none", {kX, kY, kC, kZ}, {}));
     bound->plan.buffers.push_back({"c", BufferKind::kConstant, DType::kFloat32, {1}, 4, -1, 0, 0});
     bound->memory = plan_memory(bound->plan);
-    bound->constants.emplace(kC, Tensor::from<float>({1}, std::vector<float>{100}));
+    bound->constants.emplace(kC, Tensor::from<float>({1}, std::vector<float>{constant}));
     const auto elements = static_cast<size_t>(std::max(dims[0], dims[1]) * 8);
     bound->interpreted = {[elements](std::span<void* const> buffers) {
       const auto at = [&](size_t i) { return static_cast<float*>(buffers[i]); };
@@ -104,6 +112,21 @@ TEST_F(Interpreted, ShapesAreSettledBeforeAllInputsAreThere) {
     set_rows(own, "y", 11, 30);
     own.settle_shapes();
   });
+}
+
+TEST_F(Interpreted, RunsThatHavePlansOfTheirOwn) {
+  exec::GraphExecutor own = executor();
+  for (const float y : {2.0f, 3.0f, 3.0f}) {
+    set_rows(own, "x", 7, 2);
+    set_rows(own, "y", 4, y);
+    for (int i = 0; i < 2; ++i) {
+      own.run(pool_);
+      EXPECT_EQ(own.copy_output(0).values<float>()[0], 2 + y + 100 * y);
+    }
+  }
+  EXPECT_EQ(run(own, 4, 4), 2);
+  EXPECT_FALSE(own.is_interpreted());
+  EXPECT_EQ(run(own, 7, 5), 30 + 2 + 3000);
 }
 
 TEST_F(Interpreted, SaysWhatTheModelDoesNotTake) {

@@ -81,6 +81,22 @@ TEST(ModelStep, APackageOfFixedShapesHoldsItsModel) {
   expect_error(ErrorCode::kInvalidPackage, "/free_dims", [&] { plan_set_from_json(json.dump()); });
 }
 
+TEST(ModelStep, StandsForTheModelAtAnyShape) {
+  PlanSet set = fixed_set();
+  set.free_dims = {"N"};
+  set.input_shapes = {{std::string("N"), int64_t{3}}, {int64_t{2}}};
+  const ExecPlan plan = plan_of_model(set, {7}, "nobody knows");
+  validate_plan(plan);
+  EXPECT_TRUE(is_model_step(plan));
+  EXPECT_EQ(model_step_reason(plan), "nobody knows");
+  ASSERT_EQ(plan.inputs.size(), 2u);
+  EXPECT_EQ(plan.inputs[0].shape, (DimShape{int64_t{7}, int64_t{3}}));
+  EXPECT_EQ(plan.inputs[1].shape, (DimShape{int64_t{2}}));
+  ASSERT_EQ(plan.outputs.size(), 2u);
+  EXPECT_EQ(plan.outputs[1].name, "z");
+  EXPECT_EQ(open_axes(plan), (std::vector<std::pair<int32_t, size_t>>{{2, 0}, {2, 1}, {3, 0}}));
+}
+
 TEST(ModelStep, OpenExtentsHaveNoName) {
   std::vector<TensorInfo> inputs, outputs;
   describe_ports(fixed_set(), inputs, outputs);

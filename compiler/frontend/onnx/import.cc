@@ -5,10 +5,9 @@
 #include "compiler/frontend/onnx/builder.h"
 #include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/converter.h"
-#include "compiler/frontend/onnx/converters/compose.h"
-#include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/model_step.h"
+#include "compiler/frontend/onnx/set_outputs.h"
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
@@ -162,7 +161,7 @@ public:
     }
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
-    set_outputs();
+    set_outputs({source_, model_, options_, builder_, scope_}, top_level_names(model_.graph));
     made_ = graph_.nodes().size();
     if (builder_.left_dead_nodes()) graph_ = ir::remove_dead(graph_);
     if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
@@ -375,83 +374,6 @@ private:
     }
     message.pop_back();
     throw Error(ErrorCode::kShapeRequired, message, std::move(details));
-  }
-
-  /// The value by another name.
-  ir::ValueId renamed(ir::ValueId value, const std::string& origin, const std::string& name) {
-    const ir::ValueType type = graph_.value(value).type;
-    const std::string own = graph_.unique_name(name);
-    // As NodeContext::set_output.
-    return is_narrow(type.dtype)
-               ? graph_.add_node("reshape", {value}, {{"shape", type.shape}}, {origin}, {own})[0]
-               : graph_.add_node("identity", {value}, {}, {origin}, {own})[0];
-  }
-
-  /// A stack whose length is known is a list as others are, unless it follows from free dims. Else it is one
-  /// output, as large as the largest element of the run, and NAME.extents has each one's own where they
-  /// differ. Of an optional sequence the elements are zeros where there is none.
-  void add_stack(const std::string& name, Binding all, std::vector<ir::ValueId>& outputs) {
-    const NodeProto none;
-    const std::set<std::string> reserved = top_level_names(model_.graph);
-    DataExtents extents(graph_);
-    NodeContext node(graph_, extents, none, name, kMaxOpset, {}, source_, reserved, options_.form,
-                     ir::kAbsent);
-    const StructureContext context{builder_, node, scope_, {}};
-    if (all.present != ir::kAbsent) {
-      Compose c(node);
-      const Shape each(c.shape(all.tensor).size(), 1);
-      all.tensor = c.where(c.reshape(all.present, each), all.tensor, c.filled(c.dtype(all.tensor), each, 0));
-    }
-    if (node.data_shape(all.tensor).extents.empty() && !node.stacks_elements()) {
-      for (int64_t i = 0; i < node.type(all.tensor).shape[0]; ++i)
-        outputs.push_back(renamed(element_at(context, all, i), name, name + "/" + std::to_string(i)));
-      return;
-    }
-    outputs.push_back(renamed(as_large_as_needed(context, all), name, name));
-    if (!all.uneven.empty()) outputs.push_back(renamed(all.extents, name, name + ".extents"));
-  }
-
-  /// Whether there is an optional value that data decides about. What it may hold is zeros where there is
-  /// none.
-  void add_present(const std::string& name, ir::ValueId present, std::vector<ir::ValueId>& outputs) {
-    outputs.push_back(graph_.add_node("reshape", {present}, {{"shape", Shape{}}}, {name},
-                                      {graph_.unique_name(name + ".present")})[0]);
-  }
-
-  void set_outputs() {
-    std::vector<std::string> names = options_.outputs;
-    if (names.empty()) {
-      for (const ValueInfoProto& output : model_.graph.outputs) names.push_back(output.name);
-    }
-    std::vector<ir::ValueId> outputs;
-    for (const std::string& name : names) {
-      const Binding* found = scope_.find(name);
-      if (found == nullptr)
-        throw Error(ErrorCode::kInvalidArgument,
-                    "outputs name \"" + name + "\", which is no value of the model");
-      // A sequence becomes one output an element, or one of all where a run works out how many there are; an
-      // empty optional value none.
-      if (found->kind == Binding::Kind::kMaybe) {
-        outputs.push_back(renamed(found->tensor, name, name));
-        add_present(name, found->present, outputs);
-        continue;
-      }
-      if (found->kind == Binding::Kind::kStack) {
-        add_stack(name, *found, outputs);
-        if (found->present != ir::kAbsent) add_present(name, found->present, outputs);
-        continue;
-      }
-      for (size_t i = 0; i < found->elements.size(); ++i)
-        outputs.push_back(renamed(found->elements[i], name, name + "/" + std::to_string(i)));
-      if (found->kind != Binding::Kind::kTensor) continue;
-      if (std::find(outputs.begin(), outputs.end(), found->tensor) != outputs.end()) {
-        throw Error(ErrorCode::kInvalidArgument, "outputs name \"" + name + "\" twice");
-      }
-      outputs.push_back(found->tensor);
-    }
-    if (outputs.empty())
-      throw Error(ErrorCode::kNotSupported, "all outputs are empty sequences or optional values");
-    graph_.set_outputs(std::move(outputs));
   }
 
   const ModelSource& source_;

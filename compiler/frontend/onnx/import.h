@@ -82,6 +82,10 @@ struct ImportForm {
   bool stacks_elements = false;
   /// By input, the axes whose extents are free dims.
   std::map<std::string, std::set<size_t>> free_axes = {};
+  /// Names of the outputs that the graph is to have where it can: a sequence is one output, of its elements,
+  /// though it is known how many there are, where its own name is among them; NAME.extents and NAME.present
+  /// are there where these are, too.
+  std::set<std::string> ports = {};
   /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent
   /// data decides, where nothing else bounds the number: of the first such number, the second ...; those
   /// behind the last share its room. Empty: what would need one is refused.
@@ -151,8 +155,9 @@ private:
 };
 /// The model's inputs and outputs as import_model has them, with one node between them (ops/model_step.h):
 /// for a model that cannot be imported before a run's values are known, which `reason` says. Of outputs it
-/// has what the model declares. Throws kNotSupported for one that is no tensor
-/// or has no dtype, and what import_model throws of inputs and of nodes that are not implemented.
+/// has what the model declares: of a sequence NAME and NAME.extents, of an optional value NAME.present, too.
+/// Throws kNotSupported for one of another kind, and what import_model throws of inputs and of nodes that are
+/// not implemented.
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
                          const std::string& reason);
 

@@ -123,6 +123,7 @@ ir::Graph KeptImport::at(const std::vector<int64_t>& dims,
                          const std::map<std::string, Tensor>& values) const {
   ImportOptions options = bound(options_, *signature_, rooms(), dims);
   options.run_values = values;
+  options.form.ports.insert(outputs_.begin(), outputs_.end());
   ir::Graph graph = import_model(source_, options, ops_);
   if (!stacks_elements_ || graph.output_names() == outputs_) return graph;
   options.form.stacks_elements = true;

@@ -27,9 +27,17 @@ public:
     if (wanted.empty()) {
       for (const ValueInfoProto& output : model_.outputs) wanted.push_back(output.name);
     }
+    std::vector<std::string> outputs;
     for (const std::string& name : wanted) {
       // An input that is handed through is no result.
-      if (!graph_.find_value(name)) add_result(name);
+      if (graph_.find_value(name)) {
+        outputs.push_back(name);
+      } else {
+        const size_t before = results_.names.size();
+        add_results(name);
+        outputs.insert(outputs.end(), results_.names.begin() + static_cast<std::ptrdiff_t>(before),
+                       results_.names.end());
+      }
     }
     const std::vector<ir::ValueId> inputs = graph_.inputs();
     graph_.add_node(std::string(kModelStep), inputs,
@@ -39,38 +47,54 @@ public:
                      {kModelStepOpen, results_.open},
                      {kModelStepReason, reason}},
                     {}, results_.names);
-    std::vector<ir::ValueId> outputs;
-    for (const std::string& name : wanted) outputs.push_back(*graph_.find_value(name));
-    graph_.set_outputs(std::move(outputs));
+    std::vector<ir::ValueId> values;
+    for (const std::string& name : outputs) values.push_back(*graph_.find_value(name));
+    graph_.set_outputs(std::move(values));
     return std::move(graph_);
   }
 
 private:
-  void add_result(const std::string& name) {
+  void add_results(const std::string& name) {
     const auto output = std::find_if(model_.outputs.begin(), model_.outputs.end(),
                                      [&](const ValueInfoProto& each) { return each.name == name; });
     const auto refuse = [&](const char* what) {
       throw Error(ErrorCode::kNotSupported, "output \"" + name + "\" " + what);
     };
     if (output == model_.outputs.end()) refuse("is no output of the model: its type is not declared");
-    if (!output->is_tensor) refuse("is no tensor");
+    if (output->kind == ValueKind::kOther) refuse("holds what is no tensor");
     const std::optional<DType> dtype = dtype_of(output->elem_type);
     if (!dtype) refuse("has no dtype");
+    const bool is_sequence =
+        output->kind == ValueKind::kSequence || output->kind == ValueKind::kOptionalSequence;
+    const bool is_optional =
+        output->kind == ValueKind::kOptional || output->kind == ValueKind::kOptionalSequence;
+    // A rank that is not declared is shown as one axis.
+    const Dim open = std::string();
+    DimShape shape = output->has_shape ? output->shape : DimShape{open};
+    if (is_sequence && output->has_shape) shape.insert(shape.begin(), open);
+    add_result(name, *dtype, shape);
+    if (is_sequence) {
+      const Dim rank = output->has_shape ? Dim(static_cast<int64_t>(output->shape.size())) : open;
+      add_result(name + kExtentsOf, DType::kInt64, {open, rank});
+    }
+    if (is_optional) add_result(name + kPresenceOf, DType::kBool, {});
+  }
+
+  void add_result(const std::string& name, DType dtype, const DimShape& shape) {
+    if (graph_.find_value(name) || std::count(results_.names.begin(), results_.names.end(), name) != 0)
+      throw Error(ErrorCode::kNotSupported, "there are two values \"" + name + "\"");
     const auto result = static_cast<int64_t>(results_.names.size());
     results_.names.push_back(name);
-    results_.dtypes.emplace_back(dtype_name(*dtype));
-    // A rank that is not declared is shown as one axis.
-    const DimShape shape = output->has_shape ? output->shape : DimShape{std::string()};
-    const size_t rank = shape.size();
-    for (size_t d = 0; d < rank; ++d) {
+    results_.dtypes.emplace_back(dtype_name(dtype));
+    for (size_t d = 0; d < shape.size(); ++d) {
       const int64_t extent = extent_of(shape[d]);
       if (extent == ops::kOpenExtent)
         results_.open.insert(results_.open.end(), {result, static_cast<int64_t>(d)});
       results_.extents.push_back(extent);
     }
     // Strings have a width, which the run says as well.
-    if (*dtype == kString) results_.extents.push_back(1);
-    results_.ranks.push_back(static_cast<int64_t>(rank) + (*dtype == kString ? 1 : 0));
+    if (dtype == kString) results_.extents.push_back(1);
+    results_.ranks.push_back(static_cast<int64_t>(shape.size()) + (dtype == kString ? 1 : 0));
   }
 
   /// As ops/model_step.h has it: a name is that of an input's dim, or nobody's.

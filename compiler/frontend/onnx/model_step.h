@@ -10,8 +10,9 @@
 namespace tensormill::frontend::onnx {
 
 /// `graph`, which has the model's inputs, with the outputs that are asked for (`wanted`; none: the model's)
-/// and the node of ops/model_step.cc between them. Throws kNotSupported naming an output that is no tensor,
-/// or that is none of the model's.
+/// and the node of ops/model_step.cc between them. A sequence is NAME, its elements along the first axis, and
+/// NAME.extents; an optional value or sequence has NAME.present, too. Throws kNotSupported naming an output
+/// of another kind, or that is none of the model's.
 ir::Graph with_model_step(ir::Graph graph, const GraphProto& model, std::vector<std::string> wanted,
                           const std::string& reason);
 

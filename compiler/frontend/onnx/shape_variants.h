@@ -24,8 +24,9 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops);
 
-/// As import_variants; but a model that needs values of a run before anything can be planned is one node in
-/// its graphs (import_as_step), and kept, so that its runs are interpreted.
+/// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
+/// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,
+/// so that its runs are interpreted.
 ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
                                 const ShapeBuckets& buckets, const ir::OpRegistry& ops);
 

@@ -14,4 +14,9 @@ enum class ValueKind : uint8_t {
   kOther,             ///< sparse tensors, nested sequences and sequences of maps
 };
 
+/// Behind the name of an output: the extents of a sequence's elements, and whether there is an optional
+/// value.
+inline constexpr const char* kExtentsOf = ".extents";
+inline constexpr const char* kPresenceOf = ".present";
+
 }  // namespace tensormill::frontend::onnx

@@ -171,6 +171,16 @@ V with_room(NodeContext& node, V x, const Shape& shape) {
   return x;
 }
 
+V table_of(StructureContext& context, const Binding& all) {
+  if (all.extents != ir::kAbsent) return all.extents;
+  NodeContext& node = context.node;
+  Compose c(node);
+  const V row = row_of_form(node, *element_form(context, all, "the sequence"));
+  const V table = c.expand(row, {c.shape(all.tensor)[0], c.shape(row)[1]});
+  const bool is_counted = node.data_shape(all.tensor).along(0) != nullptr;
+  return is_counted ? take_first(node, table, length_of(node, all.tensor), 0) : table;
+}
+
 Binding in_form(StructureContext& context, const Binding& sequence, const ElementForm& form) {
   NodeContext& node = context.node;
   Compose c(node);
@@ -189,12 +199,7 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
   Shape room = form.type.shape;
   room.insert(room.begin(), c.shape(sequence.tensor)[0]);
   result.extents = sequence.extents;
-  if (!form.uneven.empty() && sequence.extents == ir::kAbsent) {
-    const V row = row_of_form(node, *element_form(context, sequence, "the sequence"));
-    result.extents = c.expand(row, {room[0], c.shape(row)[1]});
-    if (node.data_shape(sequence.tensor).along(0) != nullptr)
-      result.extents = take_first(node, result.extents, length_of(node, sequence.tensor), 0);
-  }
+  if (!form.uneven.empty()) result.extents = table_of(context, sequence);
   result.tensor = with_room(node, sequence.tensor, room);
   return result;
 }

@@ -34,6 +34,8 @@ ElementForm common_form(const StructureContext& context, const ElementForm& a, c
 Binding in_form(StructureContext& context, const Binding& sequence, const ElementForm& form);
 /// A stack, or the elements of a list that is not empty; throws as element_form.
 Binding stacked_elements(StructureContext& context, const Binding& sequence, const std::string& what);
+/// The extents of a stack's elements, i64 [elements, rank], also where all have the same.
+ir::ValueId table_of(StructureContext& context, const Binding& all);
 /// A row of the table that a stack of such elements has: the extents of x, i64 [1, rank].
 ir::ValueId extents_row(StructureContext& context, ir::ValueId x);
 /// x with room for as much as the form.
