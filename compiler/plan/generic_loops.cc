@@ -305,12 +305,11 @@ private:
     const te::Buffer sum =
         te::make_buffer("sum", tensor_.dtypes[0], {Expr(rows_ * lanes)}, te::Scope::kRegister);
     const Expr first = Expr(row_) * Expr(lanes), slot = first + Expr(lane_);
-    const auto rows = [&](Stmt body) {
-      body = rows_ > 1 ? te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body)
+    const auto rows = [&](const Stmt& body) {
+      return rows_ > 1 ? te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body)
                        : te::substitute(body, row_, Expr(0));
-      return body;
     };
-    const auto each = [&](Stmt body) {
+    const auto each = [&](const Stmt& body) {
       return rows(te::make_for(lane_, Expr(0), Expr(lanes), ForKind::kVectorized, body));
     };
     const Expr whole = te::floordiv(inner.extent, Expr(lanes));
