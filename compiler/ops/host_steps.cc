@@ -190,6 +190,7 @@ std::vector<ir::ValueType> infer_require(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kNumeric);
   const ir::ValueType& holds = input_of(context, 1, kBools);
   static_cast<void>(attr_string(context.attrs, "what", ""));
+  static_cast<void>(attr_int(context.attrs, "of_extents", 0));
   if (num_elements(x.shape) != 1 || num_elements(holds.shape) != 1)
     fail("x is " + to_string(x.shape) + ", the condition " + to_string(holds.shape) +
          "; expected one element");

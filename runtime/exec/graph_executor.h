@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -157,8 +158,12 @@ private:
   void change_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
   void bind_loops();
+  /// `change` of the plan; lent inputs stay lent.
+  void change_plan_of_run(const std::function<void()>& change);
   /// As bind_dims; lent inputs stay lent.
   void bind_room(const std::vector<int64_t>& dims);
+  /// As run, but for a model that is another graph at these extents: OtherGraph.
+  void run_with_rooms(parallel::ThreadPool& pool, const RunOptions& options);
   /// `state`: of the iterations of a loop that are done.
   void run_bound(parallel::ThreadPool& pool, const RunOptions& options,
                  const std::optional<LoopState>& state);

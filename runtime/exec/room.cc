@@ -4,23 +4,30 @@
 #include <cstring>
 
 #include "runtime/base/no_room.h"
+#include "runtime/base/other_graph.h"
 #include "runtime/exec/graph_executor.h"
 
 namespace tensormill::exec {
 
-void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
+void GraphExecutor::change_plan_of_run(const std::function<void()>& change) {
   std::map<size_t, std::byte*> lent;
   for (size_t i = 0; i < inputs().size(); ++i) {
     if (const auto found = lent_.find(inputs()[i].buffer); found != lent_.end())
       lent.emplace(i, found->second);
   }
-  if (is_interpreted()) {
-    change_plan(package_->interpret(dims));
-    bind_values();
-  } else {
-    bind_dims(dims);
-  }
+  change();
   for (const auto& [input, data] : lent) lend_input(input, data);
+}
+
+void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
+  change_plan_of_run([&] {
+    if (is_interpreted()) {
+      change_plan(package_->interpret(dims));
+      bind_values();
+    } else {
+      bind_dims(dims);
+    }
+  });
 }
 
 namespace {
@@ -198,6 +205,17 @@ size_t GraphExecutor::go_on_with(const LoopState& state) {
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
+  try {
+    return run_with_rooms(pool, options);
+  } catch (const OtherGraph&) {
+    if (!package_->interprets() || is_interpreted()) throw;
+  }
+  change_plan_of_run([this] { change_plan(package_->interpret(dims())); });
+  check_set();
+  run_with_rooms(pool, options);
+}
+
+void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions& options) {
   retry_refused();
   const auto is_given = [&](size_t i) { return input_set_[i] || waiting_.count(i) != 0; };
   bool are_given = true;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/other_graph.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/dense_steps.h"
 #include "runtime/host_ops/host_call.h"
@@ -63,6 +64,7 @@ void require(const HostCall& call) {
       what.replace(place, kNumber.size(), text);
       place += text.size();
     }
+    if (Attributes(call).has("of_extents")) throw OtherGraph(what);
     throw Error(ErrorCode::kTensorData, what);
   }
   const size_t bytes = dtype_bytes(x.dtype);

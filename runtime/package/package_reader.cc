@@ -192,12 +192,14 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>& dims) const {
-  return kept_plan(dims, [&] { return make_plan(dims); });
+  return kept_plan([&](const BoundPlan& plan) { return plan.dims == dims; },
+                   [&] { return make_plan(dims); });
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::interpret(const std::vector<int64_t>& dims) const {
   TM_CHECK(interpreter_ != nullptr, "there is no interpreter");
-  return kept_plan(dims, [&] { return interpreter_->bind(dims, {}); });
+  return kept_plan([&](const BoundPlan& plan) { return plan.dims == dims && plan.is_interpreted; },
+                   [&] { return interpreter_->bind(dims, {}); });
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::interpret_run(const std::vector<int64_t>& dims,
@@ -207,24 +209,27 @@ std::shared_ptr<const BoundPlan> LoadedPackage::interpret_run(const std::vector<
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::kept_plan(
-    const std::vector<int64_t>& dims, const std::function<std::shared_ptr<const BoundPlan>()>& make) const {
+    const std::function<bool(const BoundPlan&)>& serves,
+    const std::function<std::shared_ptr<const BoundPlan>()>& make) const {
   constexpr size_t kKept = 32;
-  const auto known = [&] {
-    return std::find_if(bound_.begin(), bound_.end(),
-                        [&](const auto& candidate) { return candidate->dims == dims; });
+  const auto place_of = [&](const std::function<bool(const BoundPlan&)>& is_wanted) {
+    return std::find_if(bound_.begin(), bound_.end(), [&](const auto& plan) { return is_wanted(*plan); });
   };
   std::unique_lock lock(mutex_);
   std::shared_ptr<const BoundPlan> result;
-  if (known() == bound_.end()) {
+  if (place_of(serves) == bound_.end()) {
     // Nobody who needs another plan waits for this one to be made.
     lock.unlock();
     result = make();
     lock.lock();
   }
-  if (const auto found = known(); found != bound_.end()) {
+  if (const auto found = place_of(serves); found != bound_.end()) {
     result = *found;
     bound_.erase(found);
   }
+  // An interpreted plan takes the place of the one with kernels: that was none for the dims.
+  const auto of_dims = [&](const BoundPlan& plan) { return plan.dims == result->dims; };
+  if (const auto other = place_of(of_dims); other != bound_.end()) bound_.erase(other);
   if (bound_.size() == kKept) bound_.erase(bound_.begin());
   bound_.push_back(result);
   return result;

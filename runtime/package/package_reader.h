@@ -129,7 +129,8 @@ public:
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;
   /// Whether there is an interpreter for the shapes that bind() refuses.
   bool interprets() const { return interpreter_ != nullptr; }
-  /// Its plan, kept as those of bind(). Throws what Interpreter::bind throws.
+  /// Its plan, kept as those of bind(), and in the place of the one with kernels for the dims, if any. Throws
+  /// what Interpreter::bind throws.
   std::shared_ptr<const BoundPlan> interpret(const std::vector<int64_t>& dims) const;
   /// Whether plans of the package stand for the model alone (model_step.h), so that each run is interpreted.
   bool interprets_runs() const { return interpreter_ != nullptr && is_model_step(plan()); }
@@ -142,9 +143,10 @@ private:
   LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code);
 
   std::shared_ptr<const BoundPlan> make_plan(const std::vector<int64_t>& dims) const;
-  /// The plan for the dims that is known, else the one that is made.
+  /// The plan that is known and serves, else the one that is made.
   std::shared_ptr<const BoundPlan> kept_plan(
-      const std::vector<int64_t>& dims, const std::function<std::shared_ptr<const BoundPlan>()>& make) const;
+      const std::function<bool(const BoundPlan&)>& serves,
+      const std::function<std::shared_ptr<const BoundPlan>()>& make) const;
 
   /// Of the plan for the dims; nothing where there is none.
   std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;

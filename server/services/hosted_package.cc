@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/other_graph.h"
 #include "server/services/batch_rows.h"
 #include "server/services/forms.h"
 #include "server/services/run_package.h"
@@ -164,6 +165,9 @@ void InProcessPackage::warm_up() {
           std::fill(bytes.begin(), bytes.end(), std::byte{0});
         }
         variant.executor->run(pool_, run_options(Clock::now() + host_.run_timeout, never));
+      } catch (const OtherGraph&) {
+        // Runs at these extents are their children's.
+        continue;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kTensorData) throw;
       }
@@ -294,6 +298,8 @@ services::RunResult InProcessPackage::result_of(exec::GraphExecutor& executor, c
                                                 const exec::RunOptions& options) {
   try {
     return run_executor(executor, request.inputs, request.options, pool_, options);
+  } catch (const OtherGraph&) {
+    if (!options_.run_apart) throw;
   } catch (const Error& error) {
     if (!options_.run_apart || error.code() != ErrorCode::kInvalidTensor) throw;
     // A child would refuse these as well, and later.

@@ -137,6 +137,7 @@ struct ImportStop {
 struct ImportTally {
   size_t unbounded = 0;  ///< numbers that wanted a room
   size_t nodes = 0;      ///< that were made, those that nothing uses in the end too
+  bool has_switches = false;  ///< GraphBuilder::note_switch
 };
 /// `stop`: set where a node's conversion throws.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

@@ -23,7 +23,9 @@ V unless_left(NodeContext& context, V holds) {
 V required(NodeContext& context, V number, const Check& check) {
   std::vector<V> operands{number, unless_left(context, check.holds)};
   operands.insert(operands.end(), check.numbers.begin(), check.numbers.end());
-  return context.add("require", std::move(operands), {{"what", check.what}});
+  ir::Attrs attrs{{"what", check.what}};
+  if (check.is_of_extents) attrs.set("of_extents", int64_t{1});
+  return context.add("require", std::move(operands), std::move(attrs));
 }
 
 }  // namespace

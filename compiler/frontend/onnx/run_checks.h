@@ -16,6 +16,7 @@ struct Check {
   ir::ValueId holds = ir::kAbsent;  ///< bool [1]
   std::string what;
   std::vector<ir::ValueId> numbers = {};
+  bool is_of_extents = false;  ///< a run in which it does not hold is of shapes that the graph is not of
 };
 
 /// 0, as i64 [1]. A run fails there in which the check does not hold, unless that is in a branch that is not

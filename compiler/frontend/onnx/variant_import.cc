@@ -134,6 +134,7 @@ public:
         shapes_of(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
     variants.model = keep_model(source_, options_, stacks_elements_);
     note_lacking(variants);
+    variants.leaves_out = variants.leaves_out || has_switches_;
     return variants;
   }
 
@@ -255,6 +256,7 @@ private:
       sample.form.stacks_elements = stacks_elements_;
       ir::Graph graph = import_graph_(sample, stop, &tally);
       budget_.take(tally.nodes, dims, graph);
+      has_switches_ = has_switches_ || tally.has_switches;
       notes_.takes_some = true;
       taken_.insert(own_dims(dims));
       return graph;
@@ -359,6 +361,7 @@ private:
   SampleBudget budget_;
   std::set<std::vector<int64_t>> taken_;    ///< own dims of those that were
   std::set<std::vector<int64_t>> lacking_;  ///< own dims at which the import lacked values of a run
+  bool has_switches_ = false;                  ///< ImportTally::has_switches
   bool takes_all_branches_ = false;         ///< ImportForm::takes_all_branches, of samples
   bool stacks_elements_ = false;            ///< ImportForm::stacks_elements
 };

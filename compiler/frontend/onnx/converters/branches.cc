@@ -209,6 +209,27 @@ Bindings convert_both(StructureContext& context) {
   return results;
 }
 
+/// A plan of samples has the branch that they take: at extents at which the condition is another one, though
+/// no sample shows it, a run of the plan ends, so that the model is interpreted. What is known at these
+/// extents stays so: it decides about the graph.
+Bindings with_condition(StructureContext& context, bool condition, Bindings results) {
+  if (!results || !context.node.is_sample()) return results;
+  Compose c(context.node);
+  V zero = ir::kAbsent;
+  for (Binding& result : *results) {
+    const bool is_tensor = result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
+    if (!is_tensor || context.node.is_computable(result.tensor)) continue;
+    if (zero == ir::kAbsent) {
+      const V taken = c.reshape(context.node.input(0), {1});
+      const V holds = condition ? taken : c.unary("not", taken);
+      zero = zero_if(context.node, {holds, "at these extents another branch is taken", {}, true});
+      context.builder.note_switch();
+    }
+    result.tensor = value_with(context.node, result.tensor, zero);
+  }
+  return results;
+}
+
 }  // namespace
 
 Bindings convert_if(StructureContext& context) {
@@ -218,7 +239,9 @@ Bindings convert_if(StructureContext& context) {
   } catch (const ValueRequired&) {
     return convert_both(context);
   }
-  return context.builder.run_body(context.body(condition ? "then_branch" : "else_branch"), context.scope, {});
+  const char* const branch = condition ? "then_branch" : "else_branch";
+  return with_condition(context, condition,
+                        context.builder.run_body(context.body(branch), context.scope, {}));
 }
 
 }  // namespace tensormill::frontend::onnx

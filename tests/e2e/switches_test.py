@@ -1,0 +1,133 @@
+"""Models whose branches extents decide: a generic plan has the branch of its samples, other extents are interpreted."""
+
+import tempfile
+import unittest
+
+import mill
+import numpy as np
+import packages
+import serving
+from packages import floats
+
+SWITCH = """switched (float[N, 3] x) => (float[N, 3] y) {
+  n = Shape<start = 0, end = 1>(x)
+  axes = Constant<value_ints = [0]>()
+  two = Constant<value_float = 2.0>()
+  number = Constant<value_ints = [NUMBER]>()
+  is_such = COMPARED(n, number)
+  condition = Squeeze(is_such, axes)
+  y = If(condition) <then_branch = such () => (float[N, 3] p) { p = Mul(x, two) },
+                     else_branch = other () => (float[N, 3] q) { q = Add(x, two) }>
+}"""
+
+# One switch in a branch that data decides about, one in a loop of as many turns as data says.
+NESTED = """nested (float[N, 3] x, bool go, int64 trips) => (float[N, 3] y) {
+  n = Shape<start = 0, end = 1>(x)
+  axes = Constant<value_ints = [0]>()
+  two = Constant<value_float = 2.0>()
+  a = Constant<value_ints = [19]>()
+  b = Constant<value_ints = [29]>()
+  is_a = Equal(n, a)
+  is_b = Equal(n, b)
+  at_a = Squeeze(is_a, axes)
+  at_b = Squeeze(is_b, axes)
+  chosen = If(go) <then_branch = goes () => (float[N, 3] p) {
+      p = If(at_a) <then_branch = such () => (float[N, 3] r) { r = Mul(x, two) },
+                    else_branch = other () => (float[N, 3] s) { s = Add(x, two) }> },
+    else_branch = stays () => (float[N, 3] q) { q = Neg(x) }>
+  yes = Constant<value = bool {1}>()
+  y = Loop(trips, yes, chosen) <body = turn (int64 i, bool c, float[N, 3] v) => (bool d, float[N, 3] w) {
+      d = Identity(c)
+      w = If(at_b) <then_branch = doubled () => (float[N, 3] t) { t = Mul(v, two) },
+                    else_branch = more () => (float[N, 3] u) { u = Add(v, two) }> }>
+}"""
+
+
+def switch(compared, number):
+    return SWITCH.replace("COMPARED", compared).replace("NUMBER", str(number))
+
+
+def switched(x, is_such):
+    return x * np.float32(2) if is_such else x + np.float32(2)
+
+
+def nested(x, go, trips):
+    y = switched(x, len(x) == 19) if go else -x
+    for _ in range(trips):
+        y = switched(y, len(x) == 29)
+    return y
+
+
+class Switches(packages.PackageTest):
+    def check(self, text, rows, is_such):
+        self.compile(text)
+        for n in rows:
+            with self.subTest(text=text, rows=n):
+                x = floats(n, 3)
+                np.testing.assert_array_equal(self.run_on({"x": x})["y"], switched(x, is_such(n)))
+
+    def test_one_number(self):
+        for number in (1, 5, 20, 1024):
+            rows = sorted({1, 2, max(number - 1, 1), number, number + 1, 2 * number})
+            self.check(switch("Equal", number), rows, lambda n, number=number: n == number)
+
+    def test_numbers_above_all_samples(self):
+        for number in (20, 5000):
+            rows = (1, number - 1, number, number + 1, 3 * number)
+            self.check(switch("Greater", number), rows, lambda n, number=number: n > number)
+
+    def test_buckets(self):
+        # Kernels of its own say nothing of the number, and what is behind the last bucket is the generic plan's.
+        self.compile(switch("Equal", 20), "--shape-buckets", "N=4,20")
+        for n in (3, 4, 19, 20, 21):
+            x = floats(n, 3)
+            np.testing.assert_array_equal(self.run_on({"x": x})["y"], switched(x, n == 20))
+
+    def test_nested_switches(self):
+        self.compile(NESTED)
+        for n in (1, 18, 19, 28, 29, 30):
+            for go, trips in ((True, 0), (False, 3), (True, 3)):
+                with self.subTest(rows=n, go=go, trips=trips):
+                    x = floats(n, 3)
+                    actual = self.run_on({"x": x, "go": np.bool_(go), "trips": np.int64(trips)})["y"]
+                    np.testing.assert_allclose(actual, nested(x, go, trips), rtol=1e-6)
+
+    def test_many_runs_of_one_process(self):
+        self.compile(switch("Equal", 20))
+        x = floats(20, 3)
+        feed, out = self.folder / "in.npz", self.folder / "out.npz"
+        np.savez(feed, x=x)
+        mill.check_program(self, "run", self.package, "-i", feed, "-o", out, "--repeat", 3, "--number", 2)
+        np.testing.assert_array_equal(mill.load_npz(out)["y"], switched(x, True))
+
+
+class SwitchesBehindHttp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls)
+        with tempfile.TemporaryDirectory() as folder:
+            answer = cls.server.upload("switched", packages.write(folder, switch("Equal", 20)).read_bytes())
+            assert answer.status == 201, answer.body
+        cls.package = cls.server.compile("switched", {})
+        answer = cls.server.deploy("switched", cls.package, version="1")
+        assert answer.status == 201, answer.body
+
+    def test_runs_and_deployments(self):
+        for n in (19, 20, 21, 20):
+            x = floats(n, 3)
+            for answer in (self.server.infer("switched", {"x": x}), self.server.run(self.package, {"x": x})):
+                with self.subTest(rows=n):
+                    self.assertEqual(answer.status, 200, answer.body)
+                    np.testing.assert_array_equal(serving.from_npz(answer.body)["y"], switched(x, n == 20))
+
+    def test_kserve(self):
+        x = floats(20, 3)
+        tensors = [{"name": "x", "datatype": "FP32", "shape": [20, 3], "data": x.ravel().tolist()}]
+        answer = self.server.send_json("POST", "/v2/models/switched/infer", {"inputs": tensors})
+        self.assertEqual(answer.status, 200, answer.body)
+        output = answer.json()["outputs"][0]
+        np.testing.assert_array_equal(np.float32(output["data"]).reshape(20, 3), switched(x, True))
+
+
+if __name__ == "__main__":
+    unittest.main()
