@@ -42,6 +42,19 @@ NESTED = """nested (float[N, 3] x, bool go, int64 trips) => (float[N, 3] y) {
                     else_branch = more () => (float[N, 3] u) { u = Add(v, two) }> }>
 }"""
 
+# What a branch gives is known at any extents: a factor.
+FACTOR = """factor (float[N, 3] x) => (float[N, 3] y) {
+  n = Shape<start = 0, end = 1>(x)
+  axes = Constant<value_ints = [0]>()
+  number = Constant<value_ints = [20]>()
+  is_such = Equal(n, number)
+  condition = Squeeze(is_such, axes)
+  k = If(condition) <then_branch = such () => (int64[1] p) { p = Constant<value_ints = [7]>() },
+                     else_branch = other () => (int64[1] q) { q = Add(n, axes) }>
+  f = Cast<to = 1>(k)
+  y = Mul(x, f)
+}"""
+
 
 def switch(compared, number):
     return SWITCH.replace("COMPARED", compared).replace("NUMBER", str(number))
@@ -75,6 +88,12 @@ class Switches(packages.PackageTest):
         for number in (20, 5000):
             rows = (1, number - 1, number, number + 1, 3 * number)
             self.check(switch("Greater", number), rows, lambda n, number=number: n > number)
+
+    def test_numbers_that_branches_give(self):
+        self.compile(FACTOR)
+        for n in (1, 7, 19, 20, 21):
+            x = floats(n, 3)
+            np.testing.assert_array_equal(self.run_on({"x": x})["y"], x * np.float32(7 if n == 20 else n))
 
     def test_buckets(self):
         # Kernels of its own say nothing of the number, and what is behind the last bucket is the generic plan's.

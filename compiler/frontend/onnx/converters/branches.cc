@@ -211,14 +211,14 @@ Bindings convert_both(StructureContext& context) {
 
 /// A plan of samples has the branch that they take: at extents at which the condition is another one, though
 /// no sample shows it, a run of the plan ends, so that the model is interpreted. What is known at these
-/// extents stays so: it decides about the graph.
+/// extents stays so, but as an extent it is of the samples alone.
 Bindings with_condition(StructureContext& context, bool condition, Bindings results) {
   if (!results || !context.node.is_sample()) return results;
   Compose c(context.node);
   V zero = ir::kAbsent;
   for (Binding& result : *results) {
     const bool is_tensor = result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
-    if (!is_tensor || context.node.is_computable(result.tensor)) continue;
+    if (!is_tensor) continue;
     if (zero == ir::kAbsent) {
       const V taken = c.reshape(context.node.input(0), {1});
       const V holds = condition ? taken : c.unary("not", taken);
