@@ -192,8 +192,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::bind(const std::vector<int64_t>& dims) const {
-  return kept_plan([&](const BoundPlan& plan) { return plan.dims == dims; },
-                   [&] { return make_plan(dims); });
+  return kept_plan([&](const BoundPlan& plan) { return plan.dims == dims; }, [&] { return make_plan(dims); });
 }
 
 std::shared_ptr<const BoundPlan> LoadedPackage::interpret(const std::vector<int64_t>& dims) const {

@@ -55,6 +55,20 @@ FACTOR = """factor (float[N, 3] x) => (float[N, 3] y) {
   y = Mul(x, f)
 }"""
 
+# The number is an extent of the output.
+EXTENT = """extent (float[N, 3] x) => (float[R, 3] y) {
+  n = Shape<start = 0, end = 1>(x)
+  axes = Constant<value_ints = [0]>()
+  seven = Constant<value_ints = [7]>()
+  three = Constant<value_ints = [3]>()
+  number = Constant<value_ints = [NUMBER]>()
+  is_such = COMPARED(n, number)
+  k = Where(is_such, seven, n)
+  shape = Concat<axis = 0>(k, three)
+  mean = ReduceMean<axes = [0], keepdims = 1>(x)
+  y = Expand(mean, shape)
+}"""
+
 
 def switch(compared, number):
     return SWITCH.replace("COMPARED", compared).replace("NUMBER", str(number))
@@ -94,6 +108,17 @@ class Switches(packages.PackageTest):
         for n in (1, 7, 19, 20, 21):
             x = floats(n, 3)
             np.testing.assert_array_equal(self.run_on({"x": x})["y"], x * np.float32(7 if n == 20 else n))
+
+    def test_extents_that_numbers_decide(self):
+        for compared, number, rows in (("Equal", 20, (1, 7, 19, 20, 21)), ("Greater", 5000, (1, 2000, 5000, 5001))):
+            warning = self.compile(EXTENT.replace("COMPARED", compared).replace("NUMBER", str(number)))
+            self.assertIn("has no formula", warning)
+            for n in rows:
+                with self.subTest(number=number, rows=n):
+                    x = floats(n, 3)
+                    is_such = n == number if compared == "Equal" else n > number
+                    wanted = np.tile(x.mean(0, dtype=np.float64), (7 if is_such else n, 1))
+                    np.testing.assert_allclose(self.run_on({"x": x})["y"], wanted, rtol=1e-4, atol=1e-5)
 
     def test_buckets(self):
         # Kernels of its own say nothing of the number, and what is behind the last bucket is the generic plan's.

@@ -11,6 +11,7 @@
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/spread_dims.h"
+#include "compiler/frontend/onnx/turning_numbers.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -116,6 +117,7 @@ public:
     anchor = with_rooms(std::move(anchor));
     take_samples(anchor, variants);
     if (are_alike(variants.samples)) {
+      add_turning_checks(importer(), compared_numbers(source_), signature_.first_room, variants);
       SpecialSets special = sets_of_ones(importer(), variants, signature_.first_room);
       variants.special = std::move(special.sets);
       variants.leaves_out = variants.leaves_out || special.leaves_out;
@@ -361,7 +363,7 @@ private:
   SampleBudget budget_;
   std::set<std::vector<int64_t>> taken_;    ///< own dims of those that were
   std::set<std::vector<int64_t>> lacking_;  ///< own dims at which the import lacked values of a run
-  bool has_switches_ = false;                  ///< ImportTally::has_switches
+  bool has_switches_ = false;               ///< ImportTally::has_switches
   bool takes_all_branches_ = false;         ///< ImportForm::takes_all_branches, of samples
   bool stacks_elements_ = false;            ///< ImportForm::stacks_elements
 };
