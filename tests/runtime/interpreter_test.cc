@@ -99,6 +99,16 @@ TEST_F(Interpreted, ServesWhatNoPlanTakes) {
   EXPECT_EQ(bound_, 2);
 }
 
+TEST_F(Interpreted, TakesThePlaceOfKernelsForGood) {
+  exec::GraphExecutor own = executor();
+  EXPECT_EQ(run(own, 4, 4), 2);
+  EXPECT_TRUE(own.package().interpret(own.dims())->is_interpreted);
+  EXPECT_EQ(run(own, 5, 4), 132);
+  EXPECT_EQ(run(own, 4, 4), 132);
+  EXPECT_TRUE(own.is_interpreted());
+  EXPECT_EQ(bound_, 2);
+}
+
 TEST_F(Interpreted, ShapesAreSettledBeforeAllInputsAreThere) {
   exec::GraphExecutor own = executor();
   set_rows(own, "x", 5, 2);
