@@ -3,7 +3,6 @@
 import json
 import tempfile
 import unittest
-from pathlib import Path
 
 import mill
 import numpy as np
@@ -11,8 +10,7 @@ import onnx
 import onnx.numpy_helper
 import onnx.parser
 import serving
-
-HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+from packages import HEADER, PackageTest, floats, write
 
 # No formula says how many rows there are.
 REST = """rest (float[N] x) => (float[R, N] y) <int64[1] seven = {7}, int64[1] one = {1}, float[1] half = {0.5}> {
@@ -126,59 +124,31 @@ def depth_to_space(x):
     return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // 4, 2 * h, 2 * w)
 
 
-def write(folder, text):
-    path = Path(folder) / "model.onnx"
-    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
-    return path
-
-
-def floats(*shape):
-    return np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
-
-
-class Interpreted(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def refused(self, *options):
-        done = mill.run_program("run", self.package, *options)
-        self.assertEqual(done.returncode, 3, done.stderr)
-        return done.stderr
-
+class Interpreted(PackageTest):
     def test_no_plan_for_all_shapes(self):
-        done = mill.run_program("compile", write(self.folder, REST), "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("shapes without a plan are interpreted, which is slow", done.stderr)
+        warning = self.compile(REST)
+        self.assertIn("shapes without a plan are interpreted, which is slow", warning)
         for extent in (1, 2, 3, 4, 5, 8, 100, 1001, 0):
             with self.subTest(extent=extent):
                 x = floats(extent)
                 np.testing.assert_array_equal(self.run_on({"x": x})["y"], rest(x))
-        self.assertIn("float32 [5,5], expected float32 [N]", self.refused("--input-shapes", "x:[5,5]"))
+        self.assertIn("float32 [5,5], expected float32 [N]", self.refused_with("--input-shapes", "x:[5,5]"))
 
     def test_shapes_beside_the_generic_plan(self):
-        mill.check_program(self, "compile", write(self.folder, ENDS), "-o", self.package)
+        self.compile(ENDS)
         for shape in ((20, 4), (12, 0), (11, 1), (9, 3), (8, 3), (1, 1), (0, 4), (13, 5)):
             with self.subTest(shape=shape):
                 x = floats(*shape)
                 np.testing.assert_array_equal(self.run_on({"x": x})["y"], ends(x))
 
     def test_filled_inputs(self):
-        mill.run_program("compile", write(self.folder, REST), "-o", self.package)
+        self.compile(REST)
         out = self.folder / "out.npz"
         mill.check_program(self, "run", self.package, "--input-shapes", "x:[4]", "--fill-mode", "ones", "-o", out)
         np.testing.assert_array_equal(mill.load_npz(out)["y"], np.full((3, 4), 0.5, np.float32))
 
     def test_several_inputs_and_a_loop_without_bound(self):
-        done = mill.run_program("compile", write(self.folder, TWO), "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compile(TWO)
         for n, m, trips in ((3, 4, 2), (8, 1, 0), (5, 7, 100), (1, 3, 1000)):
             with self.subTest(n=n, m=m, trips=trips):
                 x, y = floats(n), floats(n, m) * np.float32(2**-20)
@@ -189,9 +159,8 @@ class Interpreted(unittest.TestCase):
                 np.testing.assert_allclose(actual["all"], stacked, rtol=1e-6)
 
     def test_branches_that_take_lengths_of_their_own(self):
-        done = mill.run_program("compile", write(self.folder, BRANCHES), "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("there are kernels for N from 9; shape_buckets make more", done.stderr)
+        warning = self.compile(BRANCHES)
+        self.assertIn("there are kernels for N from 9; shape_buckets make more", warning)
         for length in (5, 6, 8, 9, 10, 30, 100):
             for condition, window in ((True, 5), (False, 9)):
                 x = floats(1, 1, length)
@@ -202,32 +171,32 @@ class Interpreted(unittest.TestCase):
                         np.testing.assert_allclose(self.run_on(inputs)["y"], wanted, rtol=1e-5, atol=1e-6)
                         continue
                     np.savez(self.folder / "in.npz", **inputs)
-                    self.assertIn("the branch that is taken fails", self.refused("-i", self.folder / "in.npz"))
-        self.assertIn("both branches fail", self.refused("--input-shapes", "x:[1,1,4]"))
+                    self.assertIn("the branch that is taken fails", self.refused_with("-i", self.folder / "in.npz"))
+        self.assertIn("both branches fail", self.refused_with("--input-shapes", "x:[1,1,4]"))
 
     def test_formulas_that_do_not_hold_below_the_samples(self):
-        mill.check_program(self, "compile", write(self.folder, FRAMES), "-o", self.package)
+        self.compile(FRAMES)
         for length in (16, 17, 79, 80, 100, 143, 144, 145, 200, 207, 208, 224, 271):
             for batch in (1, 2, 5):
                 with self.subTest(batch=batch, length=length):
                     x = floats(batch, 1, length)
                     np.testing.assert_allclose(self.run_on({"x": x})["y"], frames(x), rtol=1e-4, atol=1e-4)
-        self.assertIn("T is 15, the model takes 16 at least", self.refused("--input-shapes", "x:[1,1,15]"))
-        self.assertIn("T is 272, the model takes 271 at most", self.refused("--input-shapes", "x:[1,1,272]"))
+        self.assertIn("T is 15, the model takes 16 at least", self.refused_with("--input-shapes", "x:[1,1,15]"))
+        self.assertIn("T is 272, the model takes 271 at most", self.refused_with("--input-shapes", "x:[1,1,272]"))
 
     def test_outputs_whose_rank_depends_on_extents(self):
         text = "ranks (float[3, N, M] x) => (float[] y) { s = Squeeze(x)\n  y = Neg(s) }"
-        mill.check_program(self, "compile", write(self.folder, text), "-o", self.package)
+        self.compile(text)
         for shape in ((4, 5), (1, 5), (4, 1), (1, 1), (2, 1), (1, 2), (0, 1), (0, 7), (30, 1)):
             with self.subTest(shape=shape):
                 x = floats(3, *shape)
                 np.testing.assert_array_equal(self.run_on({"x": x})["y"], -x.squeeze())
 
     def test_what_the_model_does_not_take_is_named(self):
-        mill.check_program(self, "compile", write(self.folder, TWO), "-o", self.package)
+        self.compile(TWO)
         feed = self.folder / "in.npz"
         np.savez(feed, x=floats(4), y=floats(5, 2), trips=np.int64(1), go=np.bool_(True))
-        self.assertIn('input "y" has 5 for "N", an input before it 4', self.refused("-i", feed))
+        self.assertIn('input "y" has 5 for "N", an input before it 4', self.refused_with("-i", feed))
 
     def test_weights_in_a_file_beside_the_model(self):
         made = onnx.parser.parse_model(HEADER + REST.replace("float[1] half = {0.5}", "float[1] half"))
@@ -258,9 +227,8 @@ class Interpreted(unittest.TestCase):
 
 
     def test_values_of_a_run_decide_about_shapes(self):
-        done = mill.run_program("compile", write(self.folder, RESHAPED), "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, 'there are no kernels, and each run is interpreted, .*"s"')
+        warning = self.compile(RESHAPED)
+        self.assertRegex(warning, 'there are no kernels, and each run is interpreted, .*"s"')
         shown = json.loads(mill.check_program(self, "show", self.package, "--json"))
         self.assertEqual([output["shape"] for output in shown["outputs"]], [[""] * 4, ["N", "K"]])
         for rows, shape in ((4, (1, 4, 2, 3)), (4, (1, 8, 1, 3)), (8, (2, 4, 3, 2)), (0, (0, 4, 1, 1)), (4, (1, 4, 2, 3))):
@@ -271,18 +239,17 @@ class Interpreted(unittest.TestCase):
                 np.testing.assert_array_equal(actual["z"], -x)
         feed = self.folder / "in.npz"
         np.savez(feed, x=floats(4, 6), s=np.int64([1, 4, 2, 4]))
-        self.assertRegex(self.refused("-i", feed), "does not take inputs of these extents and values: .*Reshape")
+        self.assertRegex(self.refused_with("-i", feed), "does not take inputs of these extents and values: .*Reshape")
 
     def test_a_rank_of_a_run(self):
-        done = mill.run_program("compile", write(self.folder, RANKED), "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compile(RANKED)
         for more, shape in ((1, [2, 3, 4]), (1, [24, 0, 1]), (2, [0, 24, 0]), (2, [1, 0, -1]), (1, [24, 0, 0])):
             x = floats(4, 6)
             wanted = [extent for extent in shape * more if extent != 0]
             inputs = {"x": x, "s": np.int64(shape), "more": np.int64(more)}
             if wanted.count(-1) > 1 or wanted == [24, 24]:
                 np.savez(self.folder / "in.npz", **inputs)
-                self.assertIn("Reshape", self.refused("-i", self.folder / "in.npz"))
+                self.assertIn("Reshape", self.refused_with("-i", self.folder / "in.npz"))
                 continue
             np.testing.assert_array_equal(self.run_on(inputs)["y"], x.reshape(wanted))
 

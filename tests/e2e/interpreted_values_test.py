@@ -4,14 +4,11 @@ from the command line and through the server."""
 import json
 import tempfile
 import unittest
-from pathlib import Path
 
 import mill
 import numpy as np
-import onnx.parser
 import serving
-
-HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+from packages import PackageTest, floats, ints, write
 
 # Where the rows are such ones, values of s are extents that an operator has to know.
 BLOCKS = """blocks (float[N, 24] x, int64[4] s) => (float[N, 24] y) {
@@ -58,50 +55,13 @@ def depth_to_space(x, shape):
     return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(x.shape)
 
 
-def write(folder, text):
-    path = Path(folder) / "model.onnx"
-    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
-    return path
-
-
-def floats(*shape):
-    return np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
-
-
-def ints(*values):
-    return np.array(values, np.int64)
-
-
-class InterpretedValues(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def compile(self, text, *options):
-        done = mill.run_program("compile", write(self.folder, text), *options, "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stderr
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
+class InterpretedValues(PackageTest):
     def check_blocks(self, rows, is_such):
         for shape in ((rows, 4, 2, 3), (rows, 8, 3, 1), (1, 4 * rows, 6, 1), (rows, 4, 2, 3)):
             with self.subTest(rows=rows, shape=shape):
                 x = floats(rows, 24)
                 wanted = depth_to_space(x, shape) if is_such else -x
                 np.testing.assert_array_equal(self.run_on({"x": x, "s": ints(*shape)})["y"], wanted)
-
-    def refused(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        done = mill.run_program("run", self.package, "-i", feed)
-        self.assertEqual(done.returncode, 3, done.stderr)
-        return done.stderr
 
     def test_one_row_alone_needs_them(self):
         warning = self.compile(blocks("Equal", 1))
