@@ -69,6 +69,22 @@ EXTENT = """extent (float[N, 3] x) => (float[R, 3] y) {
   y = Expand(mean, shape)
 }"""
 
+# Where the slice starts is bounded, and shows it behind some more rows.
+BOUNDED = """bounded (float[N, 3] x) => (float[R, 3] y) {
+  n = Shape<start = 0, end = 1>(x)
+  axes = Constant<value_ints = [0]>()
+  all = Constant<value_ints = [1000000]>()
+  three = Constant<value_ints = [3]>()
+  more = Constant<value_ints = [700]>()
+  most = Constant<value_ints = [6700]>()
+  part = Constant<value_ints = [16]>()
+  tripled = Mul(n, three)
+  shifted = Add(tripled, more)
+  few = Min(shifted, most)
+  start = Div(few, part)
+  y = Slice(x, start, all, axes)
+}"""
+
 
 def switch(compared, number):
     return SWITCH.replace("COMPARED", compared).replace("NUMBER", str(number))
@@ -119,6 +135,13 @@ class Switches(packages.PackageTest):
                     is_such = n == number if compared == "Equal" else n > number
                     wanted = np.tile(x.mean(0, dtype=np.float64), (7 if is_such else n, 1))
                     np.testing.assert_allclose(self.run_on({"x": x})["y"], wanted, rtol=1e-4, atol=1e-5)
+
+    def test_a_bound_of_what_follows_from_extents(self):
+        self.compile(BOUNDED)
+        for n in (1, 50, 100, 1999, 2000, 2001, 2020, 4000, 9000):
+            with self.subTest(rows=n):
+                x = floats(n, 3)
+                np.testing.assert_array_equal(self.run_on({"x": x})["y"], x[min(3 * n + 700, 6700) // 16:])
 
     def test_buckets(self):
         # Kernels of its own say nothing of the number, and what is behind the last bucket is the generic plan's.

@@ -51,6 +51,16 @@ TEST(SampleBudget, KeepsTheLeastGraphAndTheLargest) {
   EXPECT_EQ(found.samples[1].graph.nodes().size(), 9u);
 }
 
+TEST(SampleBudget, KeepsNoneOfEmptyAxes) {
+  SampleBudget budget(1);
+  budget.begin();
+  budget.take(1, {0, 4}, graph_of(2));
+  budget.take(1, {3, 4}, graph_of(5));
+  const ir::SampleSet found = budget.instead();
+  ASSERT_EQ(found.samples.size(), 1u);
+  EXPECT_EQ(found.samples[0].dims, (std::vector<int64_t>{3, 4}));
+}
+
 TEST(SampleBudget, KeepsOneOfAlikeGraphs) {
   SampleBudget budget(1);
   budget.begin();

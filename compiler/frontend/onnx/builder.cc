@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
+#include "compiler/frontend/onnx/turning_points.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -220,6 +221,7 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
   }
   NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_, form_,
                       guard_);
+  if (form_.is_sample) add_differences(context, differences_);
   std::vector<Binding> outputs;
   try {
     if (!convert_parts(node, context, scope, std::move(inputs), outputs)) return;

@@ -80,6 +80,8 @@ public:
   /// What is made is of the extents alone at which it is, and says so where others would make another graph.
   void note_switch() { has_switches_ = true; }
   bool has_switches() const { return has_switches_; }
+  /// add_differences (turning_points.h) of the nodes that were converted, of a sample.
+  const std::vector<double>& differences() const { return differences_; }
   /// Nodes that nothing reads were added.
   void leave_dead_nodes() { left_dead_nodes_ = true; }
   bool left_dead_nodes() const { return left_dead_nodes_; }
@@ -129,6 +131,7 @@ private:
   size_t call_depth_ = 0;
   int64_t next_loop_ = 0;
   bool has_switches_ = false;
+  std::vector<double> differences_;
   bool left_dead_nodes_ = false;
   ir::ValueId guard_ = ir::kAbsent;
   std::vector<ErrorDetail> unsupported_;

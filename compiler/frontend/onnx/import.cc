@@ -188,7 +188,7 @@ private:
     ~Tallied() {
       if (tally_ != nullptr)
         *tally_ = {importer_.builder_.unbounded_numbers(), importer_.made(),
-                   importer_.builder_.has_switches()};
+                   importer_.builder_.has_switches(), importer_.builder_.differences()};
     }
     Tallied(const Tallied&) = delete;
     Tallied& operator=(const Tallied&) = delete;

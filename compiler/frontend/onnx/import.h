@@ -135,9 +135,10 @@ struct ImportStop {
 };
 /// What an import has met, also one that throws.
 struct ImportTally {
-  size_t unbounded = 0;       ///< numbers that wanted a room
-  size_t nodes = 0;           ///< that were made, those that nothing uses in the end too
-  bool has_switches = false;  ///< GraphBuilder::note_switch
+  size_t unbounded = 0;                  ///< numbers that wanted a room
+  size_t nodes = 0;                      ///< that were made, those that nothing uses in the end too
+  bool has_switches = false;             ///< GraphBuilder::note_switch
+  std::vector<double> differences = {};  ///< add_differences, of a sample
 };
 /// `stop`: set where a node's conversion throws.
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

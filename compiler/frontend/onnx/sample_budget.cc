@@ -25,6 +25,8 @@ void SampleBudget::check() const {
 
 void SampleBudget::take(size_t nodes, const std::vector<int64_t>& dims, const ir::Graph& graph) {
   spend(nodes);
+  // Where an axis is empty the graph shows little of the model, and kernels for it serve nobody.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
   const size_t own = graph.nodes().size();
   if (!least_ || own < nodes_of(least_)) least_ = {dims, graph};
   if (own > std::max(nodes_of(least_), nodes_of(most_))) most_ = {dims, graph};

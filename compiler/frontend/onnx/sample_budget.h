@@ -27,8 +27,8 @@ public:
   /// After one that failed, and after one that did not.
   void spend(size_t nodes) { spent_ += nodes; }
   void take(size_t nodes, const std::vector<int64_t>& dims, const ir::Graph& graph);
-  /// In place of samples that were not found: the least graph and, if there is one of more nodes, the
-  /// largest.
+  /// In place of samples that were not found: the least graph without empty axes and, if there is one of more
+  /// nodes, the largest.
   ir::SampleSet instead() const;
 
 private:

@@ -11,7 +11,7 @@
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/spread_dims.h"
-#include "compiler/frontend/onnx/turning_numbers.h"
+#include "compiler/frontend/onnx/turning_points.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -117,7 +117,12 @@ public:
     anchor = with_rooms(std::move(anchor));
     take_samples(anchor, variants);
     if (are_alike(variants.samples)) {
-      add_turning_checks(importer(), compared_numbers(source_), signature_.first_room, variants);
+      const auto differences = [this](const std::vector<int64_t>& dims) {
+        std::vector<double> found;
+        import_sample(dims, false, nullptr, &found);
+        return found;
+      };
+      add_turning_checks(importer(), differences, signature_.first_room, variants);
       SpecialSets special = sets_of_ones(importer(), variants, signature_.first_room);
       variants.special = std::move(special.sets);
       variants.leaves_out = variants.leaves_out || special.leaves_out;
@@ -246,9 +251,10 @@ private:
     return [this](const std::vector<int64_t>& dims) { return import_sample(dims, false, nullptr); };
   }
 
-  /// Nothing where the model does not take the dims. `stop`: where the import ended, or null.
-  std::optional<ir::Graph> import_sample(const std::vector<int64_t>& dims, bool meant_alone,
-                                         ImportStop* stop) {
+  /// Nothing where the model does not take the dims. `stop`: where the import ended, or null; `differences`:
+  /// as ImportTally has them, or null.
+  std::optional<ir::Graph> import_sample(const std::vector<int64_t>& dims, bool meant_alone, ImportStop* stop,
+                                         std::vector<double>* differences = nullptr) {
     ImportOptions sample = bound(options_, signature_, rooms_, dims);
     ImportTally tally;
     try {
@@ -261,6 +267,7 @@ private:
       has_switches_ = has_switches_ || tally.has_switches;
       notes_.takes_some = true;
       taken_.insert(own_dims(dims));
+      if (differences != nullptr) *differences = std::move(tally.differences);
       return graph;
     } catch (const Error& error) {
       budget_.spend(tally.nodes);
