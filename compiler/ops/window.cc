@@ -26,6 +26,13 @@ Shape window_output(const Window& window, const Shape& input, bool ceil_mode) {
   for (size_t d = 0; d < window.rank(); ++d) {
     const int64_t padded = input[d] + window.pads_begin[d] + window.pads_end[d];
     const int64_t reach = window.reach(d);
+    // The only window of ceil_mode may reach past the end, too, by less than a stride.
+    const bool is_partial = ceil_mode && reach > padded && reach - padded < window.strides[d] &&
+                            input[d] + window.pads_begin[d] > 0;
+    if (is_partial) {
+      output.push_back(1);
+      continue;
+    }
     if (reach > padded) {
       fail("the window reaches over " + std::to_string(reach) + " elements in spatial dimension " +
            std::to_string(d) + ", the padded input has " + std::to_string(padded));

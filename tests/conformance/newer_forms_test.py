@@ -146,6 +146,21 @@ class Pools(OneNode):
         self.assertEqual(values.shape[2:4], (1, 1))
         self.check("MaxPool", 12, [x], [x[:, :, :1, :1]], kernel_shape=[1, 1], strides=[2, 2], ceil_mode=1)
 
+    def test_the_only_window_reaches_past_the_end(self):
+        x = floats(2, 3, 2, 4)
+        form = {"strides": [2, 3], "dilations": [1, 2], "pads": [0, 0, 0, 0]}
+        values, _ = windows(x, [3, 3], ceil_mode=True, **form)
+        self.assertEqual(values.shape[2:4], (1, 1))
+        most = np.nanmax(values, -1).astype(np.float32)
+        self.check("MaxPool", 12, [x], [most], kernel_shape=[3, 3], ceil_mode=1, **form)
+        places = [np.flatnonzero(x.ravel() == each)[0] for each in most.ravel()]
+        self.check("MaxPool", 12, [x], [most, np.int64(places).reshape(most.shape)], kernel_shape=[3, 3], ceil_mode=1, **form)
+        for include in (0, 1):
+            right = average_pool(x, include, kernel=[3, 3], ceil_mode=1, **form)
+            self.check("AveragePool", 22, [x], [right], kernel_shape=[3, 3], ceil_mode=1, count_include_pad=include, **form)
+        right = np.sqrt(np.nansum(values**2, -1)).astype(np.float32)
+        self.check("LpPool", 18, [x], [right], kernel_shape=[3, 3], p=2, ceil_mode=1, **form)
+
     def test_pools_of_powers(self):
         x = floats(1, 2, 6, 5)
         for form in ({"strides": [1, 2], "dilations": [2, 2], "pads": [0, 0, 0, 0]},
