@@ -223,10 +223,13 @@ std::optional<DimFormula> DimFitter::fit_other_ratio(const std::vector<int64_t>&
   return std::nullopt;
 }
 
-/// A known extent halved, once or several times: what is cut off on both sides.
+/// A known extent times one of the model's small quotients, or halved, once or several times: what is cut off
+/// on both sides.
 std::optional<DimFormula> DimFitter::fit_half(const std::vector<int64_t>& values,
                                               const std::vector<size_t>& dims) {
-  for (const float factor : {0.5F, 0.25F, 0.125F}) {
+  std::vector<float> factors = {0.5F, 0.25F, 0.125F};
+  factors.insert(factors.end(), quotients_.begin(), quotients_.end());
+  for (const float factor : factors) {
     for (const auto& [extents, formula] : known_) {
       if (formula && varies(extents) && gives({*formula, factor}, values))
         return derive(dims.size() == 1 ? dims[0] : terms_.size(), {*formula, factor}, values);

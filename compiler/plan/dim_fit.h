@@ -30,6 +30,8 @@ public:
   /// The largest value of each free dim, 0 where there is none, or nothing: what changes once up to there
   /// does not change again.
   void set_maximums(std::vector<int64_t> maximums) { maximums_ = std::move(maximums); }
+  /// Small quotients by which the model multiplies extents.
+  void set_quotients(std::vector<float> quotients) { quotients_ = std::move(quotients); }
 
   /// One more factor, the float32 quotient of two numbers; nothing happens where one of them has no formula.
   void add_ratio(const std::vector<int64_t>& up, const std::vector<int64_t>& down);
@@ -106,6 +108,7 @@ private:
   std::vector<std::vector<int64_t>> samples_;  ///< behind the free dims: the derived extents
   std::vector<float> factors_;
   std::vector<int64_t> maximums_;
+  std::vector<float> quotients_;
   std::vector<ExtentRatio> ratios_;
   std::vector<SliceFact> slices_;
   std::set<std::vector<int64_t>> open_;  ///< that are being looked for

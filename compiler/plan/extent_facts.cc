@@ -17,6 +17,12 @@ bool is_factor(double number) {
   return std::isfinite(number) && number > 1e-4 && number < 1e4 && std::rint(number * 64) != number * 64;
 }
 
+/// A quotient of a small number that is a part of a whole.
+bool is_quotient(double number) {
+  return std::isfinite(number) && number > 0 && number < 16 && std::rint(number) != number &&
+         std::rint(number * 64) == number * 64;
+}
+
 /// Whether a constant may be read by the importer alone, or multiplies a short row.
 bool may_scale(const ir::Graph& graph, const std::vector<ir::NodeId>& readers) {
   return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId id) {
@@ -28,7 +34,8 @@ bool may_scale(const ir::Graph& graph, const std::vector<ir::NodeId>& readers) {
   });
 }
 
-std::vector<float> factors_of(const ir::Graph& graph) {
+/// Those of the model's numbers that may scale extents for which `is_wanted` holds.
+std::vector<float> factors_of(const ir::Graph& graph, bool (*is_wanted)(double)) {
   std::vector<float> factors;
   const std::vector<std::vector<ir::NodeId>> uses = graph.uses();
   for (size_t i = 0; i < uses.size(); ++i) {
@@ -39,7 +46,7 @@ std::vector<float> factors_of(const ir::Graph& graph) {
       const double number = constant->element_as_double(k);
       const auto factor = static_cast<float>(number);
       const bool is_new = std::find(factors.begin(), factors.end(), factor) == factors.end();
-      if (is_factor(number) && is_new && factors.size() < kMaxFactors) factors.push_back(factor);
+      if (is_wanted(number) && is_new && factors.size() < kMaxFactors) factors.push_back(factor);
     }
   }
   return factors;
@@ -169,7 +176,8 @@ std::vector<SliceFact> slice_facts(const std::vector<const ir::Graph*>& samples)
 ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all) {
   ExtentFacts facts;
   const ir::Graph& first = *samples.front();
-  facts.factors = factors_of(first);
+  facts.factors = factors_of(first, &is_factor);
+  facts.quotients = factors_of(first, &is_quotient);
   facts.slices = slice_facts(samples);
   if (!same_structure(samples)) return facts;
   for (size_t i = 0; i < first.values().size(); ++i) {

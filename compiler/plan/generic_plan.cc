@@ -39,6 +39,7 @@ public:
         fitter_(dims_of(samples, facts.dependents), facts.factors),
         buffer_of_(first.values().size(), -1) {
     fitter_.set_maximums(facts.maximums);
+    fitter_.set_quotients(facts.quotients);
     if (!facts.dependents.empty()) know_dims(facts.dependents);
     for (const SliceFact& slice : facts.slices) fitter_.add_slice(slice);
     // In the model's order: an extent that another is scaled from may be none of the plan's.

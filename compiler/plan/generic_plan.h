@@ -52,7 +52,8 @@ GraphForm form_of(const ir::Graph& graph, const std::vector<int64_t>& dims, cons
 
 /// What the samples' extents are made of that no dim says.
 struct ExtentFacts {
-  std::vector<float> factors;  ///< by which the model multiplies extents, beyond small quotients
+  std::vector<float> factors;    ///< by which the model multiplies extents, beyond small quotients
+  std::vector<float> quotients;  ///< of that kind, which are no whole numbers
   std::vector<std::vector<int64_t>> extents;  ///< of the model's values in order: one value a sample
   struct Ratio {
     std::vector<int64_t> up, down;

@@ -167,6 +167,25 @@ TEST(DimFit, FactorsOfFloat32) {
   EXPECT_EQ(fitter.derived().size(), 2U);
 }
 
+TEST(DimFit, SmallQuotientsOfQuotients) {
+  std::vector<std::vector<int64_t>> samples = {{9}};
+  for (const int64_t step : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 977, 1920}) samples.push_back({9 + step});
+  plan::DimFitter fitter(samples);
+  fitter.set_quotients({1.25F, 0.75F});
+  for (const auto& of :
+       {+[](int64_t h) { return (h + 1) / 2; }, +[](int64_t h) { return (h + 1) / 2 * 5 / 4; },
+        +[](int64_t h) { return (h + 1) / 2 * 3 / 4; }}) {
+    std::vector<int64_t> values;
+    for (const auto& dims : samples) values.push_back(of(dims[0]));
+    const auto formula = fitter.fit(values);
+    ASSERT_TRUE(formula.has_value()) << of(9);
+    for (int64_t h = 9; h < 3000; ++h) {
+      const std::vector<int64_t> dims = {h};
+      ASSERT_EQ(evaluate(*formula, with_derived(dims, fitter.derived())), of(h)) << h;
+    }
+  }
+}
+
 TEST(DimFit, BetweenTwoBounds) {
   std::vector<std::vector<int64_t>> samples = {{60}};
   for (const int64_t t : {61, 62, 63, 65, 67, 100, 1020, 1980, 1, 2, 3, 4, 5, 7, 16, 31, 33})
