@@ -147,6 +147,7 @@ private:
       for (const Expr& part : nest_.inputs[i]->shape) add(part);
     }
     for (const Expr& part : tensor_.shape) add(part);
+    for (const Expr& part : nest_.joined) add(part);
     return result;
   }
 
@@ -239,6 +240,13 @@ private:
     return body;
   }
 
+  /// As each_point(), vectors that are whole without a mask: masked stores take several times as long.
+  Stmt each_output(const Stmt& body) const {
+    if (tiling_.lanes == 1) return each_point(body, true);
+    const Expr next = (Expr(outer_[*tiling_.vector_axis]) + Expr(1)) * Expr(tiling_.vectors * tiling_.lanes);
+    return te::make_if(next <= extent(*tiling_.vector_axis), each_point(body, false), each_point(body, true));
+  }
+
   Stmt stores(const std::vector<te::Buffer>& targets, const std::vector<std::vector<Expr>>& indices,
               const std::vector<Expr>& values) const {
     std::vector<Expr> shared = values;
@@ -270,7 +278,7 @@ private:
   Stmt compute() {
     std::vector<Expr> values;
     for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));
-    return each_point(stores(outputs_, output_index(), values), true);
+    return each_output(stores(outputs_, output_index(), values));
   }
 
   Stmt reduce() {
@@ -291,7 +299,7 @@ private:
     for (size_t i = reduction.axes.size(); i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
     body = te::make_seq({each_point(stores(sums, slots, identities), false), body,
-                         each_point(stores(outputs_, output_index(), finished(held)), true)});
+                         each_output(stores(outputs_, output_index(), finished(held)))});
     for (size_t i = sums.size(); i-- > 0;) body = te::make_allocate(sums[i], body);
     return body;
   }

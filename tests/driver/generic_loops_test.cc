@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/dim_algebra.h"
+#include "compiler/plan/generic_join.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/generic_tiling.h"
 #include "compiler/te/interpret.h"
+#include "compiler/te/simplify.h"
 #include "compiler/te/text.h"
 #include "compiler/te/verify.h"
 
@@ -16,14 +18,15 @@ using te::Expr;
 using te::Tensor;
 
 using Extents = std::vector<Expr>;
-/// A sum of the inputs for these extents.
-using MakeSum = Nest (*)(const Extents&);
+/// What is computed of the inputs for these extents.
+using MakeNest = Nest (*)(const Extents&);
 
 /// `tensor` of other extents than the numbers that it was made with.
 Tensor with_extents(const Tensor& tensor, Extents shape, const Extents& reduced) {
   te::TensorNode node = *tensor;
   for (size_t i = 0; i < shape.size(); ++i) node.axes[i].extent = shape[i];
   node.shape = std::move(shape);
+  if (!node.reduction) return std::make_shared<const te::TensorNode>(std::move(node));
   te::Reduction reduction = *node.reduction;
   for (size_t i = 0; i < reduced.size(); ++i) reduction.axes[i].extent = reduced[i];
   node.reduction = std::make_shared<const te::Reduction>(std::move(reduction));
@@ -80,22 +83,86 @@ Nest transposed(const Extents& extents) {
   return nest_of(with_extents(sum, {extents[0], Expr(12)}, {extents[1]}), {a, b});
 }
 
+/// 1x1 convolution of x [N, 5, H, W] by weights [8, 5, 1, 1] for extents {N, H, W}.
+Nest pointwise(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(5), extents[1], extents[2]});
+  const Tensor w = te::placeholder("w", DType::kFloat32, {Expr(8), Expr(5), Expr(1), Expr(1)});
+  const Tensor sum = te::reduce("sum", te::ReduceOp::kSum, Shape{2, 8, 2, 2}, Shape{5, 1, 1},
+                                [&](const auto& at, const auto& k) {
+                                  return te::read(x, {at[0], k[0], at[2] + k[1], at[3] + k[2]}) *
+                                         te::read(w, {at[1], k[0], k[1], k[2]});
+                                });
+  return nest_of(
+      with_extents(sum, {extents[0], Expr(8), extents[1], extents[2]}, {Expr(5), Expr(1), Expr(1)}), {x, w});
+}
+
+/// The sums of x [N, 3, H, W] over H and W.
+Nest pooled(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1], extents[2]});
+  const Tensor sum =
+      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 3}, Shape{2, 2}, [&](const auto& at, const auto& k) {
+        return te::read(x, {at[0], at[1], k[0], k[1]});
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(3)}, {extents[1], extents[2]}), {x});
+}
+
+/// x [N, 3, H, W] times a factor for each of [N, 3].
+Nest scaled(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1], extents[2]});
+  const Tensor by = te::placeholder("by", DType::kFloat32, {extents[0], Expr(3), Expr(1), Expr(1)});
+  const Tensor product =
+      te::compute("product", {extents[0], Expr(3), extents[1], extents[2]}, [&](const auto& at) {
+        return te::read(x, {at[0], at[1], at[2], at[3]}) * te::read(by, {at[0], at[1], Expr(0), Expr(0)});
+      });
+  return nest_of(product, {x, by});
+}
+
+/// x [N, 3, H, W] plus a row [W] for all of its rows.
+Nest with_row(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1], extents[2]});
+  const Tensor row = te::placeholder("row", DType::kFloat32, {extents[2]});
+  const Tensor sum = te::compute("added", {extents[0], Expr(3), extents[1], extents[2]}, [&](const auto& at) {
+    return te::read(x, {at[0], at[1], at[2], at[3]}) + te::read(row, {at[3]});
+  });
+  return nest_of(sum, {x, row});
+}
+
 struct Symbolic {
   TermVars vars;
   Nest nest;
 };
-Symbolic symbolic(MakeSum make, size_t dims) {
+Symbolic symbolic(MakeNest make, size_t dims) {
   TermVars vars(dims);
   Extents extents;
   for (size_t d = 0; d < dims; ++d) extents.push_back(vars.expr(single(1, identity(d))));
-  Nest nest = make(extents);
+  Nest nest = with_joined_axes(make(extents), vars);
   return {std::move(vars), std::move(nest)};
 }
 
-te::Function loops_of(const Symbolic& sum, int lanes) {
-  te::Function function = build_generic_loops(sum.nest, sum.vars, lanes);
-  te::verify(function, te::Level::kLoops);
-  return function;
+struct Loops {
+  te::Function function;
+  std::vector<DimFormula> dims;  ///< its arguments
+
+  std::vector<int64_t> dims_at(const std::vector<int64_t>& free) const {
+    std::vector<int64_t> values;
+    for (const DimFormula& formula : dims) values.push_back(evaluate(formula, free));
+    return values;
+  }
+  Shape shape_at(size_t parameter, const std::vector<int64_t>& free) const {
+    const std::vector<int64_t> values = dims_at(free);
+    Shape shape;
+    for (Expr extent : function.parameters[parameter].buffer->shape) {
+      for (size_t d = 0; d < values.size(); ++d)
+        extent = te::substitute(extent, function.dims[d], Expr(values[d]));
+      shape.push_back(*te::as_int(te::simplify(extent)));
+    }
+    return shape;
+  }
+};
+Loops loops_of(const Symbolic& form, int lanes) {
+  Loops loops{build_generic_loops(form.nest, form.vars, lanes), form.vars.formulas()};
+  te::verify(loops.function, te::Level::kLoops);
+  return loops;
 }
 
 /// Small integers, so that sums of any order are equal.
@@ -107,13 +174,14 @@ tensormill::Tensor small_integers(const Shape& shape) {
 }
 
 /// What the loops compute at `dims`, in the order `seed` of parallel tasks, is what the definition says.
-void expect_equal(MakeSum make, const te::Function& loops, const std::vector<int64_t>& dims, uint64_t seed) {
+void expect_equal(MakeNest make, const Loops& loops, const std::vector<int64_t>& dims, uint64_t seed) {
   const Nest nest = make(Extents(dims.begin(), dims.end()));
   std::vector<tensormill::Tensor> arguments;
   for (const Tensor& input : nest.inputs) arguments.push_back(small_integers(input->constant_shape()));
   const tensormill::Tensor expected = te::evaluate({nest.inputs, {nest.tensor}}, arguments)[0];
   arguments.emplace_back(DType::kFloat32, nest.tensor->constant_shape());
-  ASSERT_EQ(te::interpret(loops, arguments, dims, seed).code, 0);
+  for (size_t i = 0; i < arguments.size(); ++i) arguments[i] = arguments[i].reshaped(loops.shape_at(i, dims));
+  ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at(dims), seed).code, 0);
   for (int64_t i = 0; i < expected.num_elements(); ++i)
     ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << i;
 }
@@ -122,33 +190,57 @@ class GenericLoops : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Lanes, GenericLoops, testing::Values(1, 4, 8, 16));
 
 TEST_P(GenericLoops, ConvolutionsOfAnyExtents) {
-  const te::Function loops = loops_of(symbolic(&conv, 3), GetParam());
+  const Loops loops = loops_of(symbolic(&conv, 3), GetParam());
   for (const int64_t width : {1, 3, 4, 7, 8, 9, 16, 17, 33}) {
     for (const int64_t batch : {1, 2}) expect_equal(&conv, loops, {batch, width + 2, width}, 3);
   }
 }
 
 TEST_P(GenericLoops, ProductsOfAnyExtents) {
-  const te::Function loops = loops_of(symbolic(&product, 1), GetParam());
+  const Loops loops = loops_of(symbolic(&product, 1), GetParam());
   for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11}) expect_equal(&product, loops, {rows}, 5);
-  const te::Function own = loops_of(symbolic(&batched, 2), GetParam());
+  const Loops own = loops_of(symbolic(&batched, 2), GetParam());
   for (const int64_t rows : {1, 3, 4, 6}) expect_equal(&batched, own, {2, rows}, 7);
-  const te::Function along = loops_of(symbolic(&transposed, 2), GetParam());
+  const Loops along = loops_of(symbolic(&transposed, 2), GetParam());
   for (const int64_t depth : {1, 3, 4, 8, 15, 16, 33}) expect_equal(&transposed, along, {3, depth}, 9);
+}
+
+TEST_P(GenericLoops, JoinedAxesOfAnyExtents) {
+  for (const MakeNest make : {&pointwise, &pooled, &scaled, &with_row}) {
+    const Loops loops = loops_of(symbolic(make, 3), GetParam());
+    for (const int64_t width : {1, 2, 3, 7, 8, 16, 17}) {
+      for (const int64_t height : {1, 2, 5}) expect_equal(make, loops, {1 + width % 2, height, width}, 3);
+    }
+  }
 }
 
 /// Where what is read ends before what is computed, no formula of the two being known, reads stay inside.
 TEST_P(GenericLoops, WhatEndsTooEarlyIsNotReadPastItsEnd) {
   const Symbolic sum = symbolic(&conv, 3);
-  const te::Function loops = loops_of(sum, GetParam());
+  const Loops loops = loops_of(sum, GetParam());
   std::vector<tensormill::Tensor> arguments = {small_integers({1, 3, 5}), small_integers({8, 3, 3}),
                                                tensormill::Tensor(DType::kFloat32, {1, 8, 9})};
-  EXPECT_EQ(te::interpret(loops, arguments, {1, 5, 9}).code, 0);
+  EXPECT_EQ(te::interpret(loops.function, arguments, {1, 5, 9}).code, 0);
+}
+
+TEST(GenericJoin, AxesAreJoinedThatAreReadAsNeighbours) {
+  const auto rank = [](MakeNest make) { return symbolic(make, 3).nest.tensor->axes.size(); };
+  EXPECT_EQ(rank(&pointwise), 3U);
+  EXPECT_EQ(rank(&scaled), 3U);
+  EXPECT_EQ(rank(&with_row), 4U);
+  EXPECT_EQ(symbolic(&pointwise, 3).nest.tensor->reduction->axes.size(), 1U);
+  EXPECT_EQ(symbolic(&pooled, 3).nest.tensor->reduction->axes.size(), 1U);
+  EXPECT_EQ(symbolic(&conv, 3).nest.tensor->reduction->axes.size(), 2U);
+}
+
+TEST(GenericTiling, WholeVectorsAreStoredWithoutAMask) {
+  const std::string text = te::print(loops_of(symbolic(&scaled, 3), 8).function);
+  EXPECT_NE(text.find("else"), std::string::npos);
 }
 
 TEST(GenericTiling, BoundsAreAskedOnceForASum) {
-  const std::string text = te::print(loops_of(symbolic(&conv, 3), 8));
-  const size_t other = text.find("else");
+  const std::string text = te::print(loops_of(symbolic(&conv, 3), 8).function);
+  const size_t other = text.rfind("} else");
   ASSERT_NE(other, std::string::npos);
   EXPECT_EQ(text.substr(0, other).find("min("), std::string::npos);
   EXPECT_NE(text.find("min(", other), std::string::npos);
