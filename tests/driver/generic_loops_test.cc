@@ -127,6 +127,55 @@ Nest with_row(const Extents& extents) {
   return nest_of(sum, {x, row});
 }
 
+Expr clamped(const Expr& index, const Expr& extent) {
+  return te::max(te::min(index, extent - Expr(1)), Expr(0));
+}
+
+/// Twice x [N, 2, H, W] in [N, 2, P, Q] from row 1 and column 2 on, 7 around it, for extents {N, H, W, P, Q},
+/// of which nothing says that it fits.
+Nest padded(const Extents& extents) {
+  const Expr &height = extents[1], &width = extents[2];
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(2), height, width});
+  const Tensor out =
+      te::compute("padded", {extents[0], Expr(2), extents[3], extents[4]}, [&](const auto& at) {
+        const Expr row = at[2] - Expr(1), column = at[3] - Expr(2);
+        const Expr rows = te::logical_and(row >= Expr(0), row < height);
+        const Expr columns = te::logical_and(column >= Expr(0), column <= width - Expr(1));
+        const Expr value = te::read(x, {at[0], at[1], clamped(row, height), clamped(column, width)});
+        return te::select(te::logical_and(rows, columns), value * te::float_imm(DType::kFloat32, 2),
+                          te::float_imm(DType::kFloat32, 7));
+      });
+  return nest_of(out, {x});
+}
+
+/// x [N, 3, 2, V] and y [N, 3, 2, W] one behind the other along the last axis, for extents {N, V, W}.
+Nest side_by_side(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), Expr(2), extents[1]});
+  const Tensor y = te::placeholder("y", DType::kFloat32, {extents[0], Expr(3), Expr(2), extents[2]});
+  const Tensor out =
+      te::compute("joined", {extents[0], Expr(3), Expr(2), extents[1] + extents[2]}, [&](const auto& at) {
+        const Expr first = te::read(x, {at[0], at[1], at[2], clamped(at[3], extents[1])});
+        const Expr second = te::read(y, {at[0], at[1], at[2], clamped(at[3] - extents[1], extents[2])});
+        return te::select(extents[1] > at[3], first, second);
+      });
+  return nest_of(out, {x, y});
+}
+
+/// x [N, 2, H, W], y [N, 1, H, W] and x again as channels of one tensor, for extents {N, H, W}.
+Nest stacked(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(2), extents[1], extents[2]});
+  const Tensor y = te::placeholder("y", DType::kFloat32, {extents[0], Expr(1), extents[1], extents[2]});
+  const Tensor out =
+      te::compute("stacked", {extents[0], Expr(5), extents[1], extents[2]}, [&](const auto& at) {
+        const auto part = [&](const Tensor& tensor, int64_t start, int64_t count) {
+          return te::read(tensor, {at[0], clamped(at[1] - Expr(start), Expr(count)), at[2], at[3]});
+        };
+        return te::select(at[1] < Expr(2), part(x, 0, 2),
+                          te::select(at[1] < Expr(3), part(y, 2, 1), part(x, 3, 2)));
+      });
+  return nest_of(out, {x, y});
+}
+
 struct Symbolic {
   TermVars vars;
   Nest nest;
@@ -214,6 +263,31 @@ TEST_P(GenericLoops, JoinedAxesOfAnyExtents) {
   }
 }
 
+TEST_P(GenericLoops, PadsOfAnyExtents) {
+  const Loops loops = loops_of(symbolic(&padded, 5), GetParam());
+  for (const int64_t width : {1, 2, 3, 8, 9, 17}) {
+    // As much as fits is there, be it all, a part or nothing.
+    for (const int64_t more : {-9, -8, -1, 0, 1, 2, 3, 12}) {
+      if (width + more < 1) continue;
+      for (const int64_t height : {1, 4}) {
+        expect_equal(&padded, loops, {2, height, width, height + 2, width + more}, 3);
+        expect_equal(&padded, loops, {1, height + 3, width, height, width + more}, 5);
+      }
+    }
+  }
+}
+
+TEST_P(GenericLoops, ConcatenationsOfAnyExtents) {
+  const Loops along = loops_of(symbolic(&side_by_side, 3), GetParam());
+  const Loops channels = loops_of(symbolic(&stacked, 3), GetParam());
+  for (const int64_t width : {1, 2, 7, 8, 16, 17}) {
+    for (const int64_t other : {1, 3, 8}) {
+      expect_equal(&side_by_side, along, {2, width, other}, 3);
+      expect_equal(&stacked, channels, {2, other, width}, 5);
+    }
+  }
+}
+
 /// Where what is read ends before what is computed, no formula of the two being known, reads stay inside.
 TEST_P(GenericLoops, WhatEndsTooEarlyIsNotReadPastItsEnd) {
   const Symbolic sum = symbolic(&conv, 3);
@@ -231,6 +305,16 @@ TEST(GenericJoin, AxesAreJoinedThatAreReadAsNeighbours) {
   EXPECT_EQ(symbolic(&pointwise, 3).nest.tensor->reduction->axes.size(), 1U);
   EXPECT_EQ(symbolic(&pooled, 3).nest.tensor->reduction->axes.size(), 1U);
   EXPECT_EQ(symbolic(&conv, 3).nest.tensor->reduction->axes.size(), 2U);
+}
+
+TEST(GenericParts, NoIndexIsClampedInsideAPad) {
+  const std::string text = te::print(loops_of(symbolic(&padded, 5), 8).function);
+  const size_t other = text.find("max(");
+  ASSERT_NE(other, std::string::npos);
+  EXPECT_NE(text.substr(0, other).find("} else"), std::string::npos);
+  const std::string channels = te::print(loops_of(symbolic(&stacked, 3), 8).function);
+  EXPECT_EQ(channels.find("max("), std::string::npos);
+  EXPECT_EQ(channels.find("select("), std::string::npos);
 }
 
 TEST(GenericTiling, WholeVectorsAreStoredWithoutAMask) {
