@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/plan/generic_nest.h"
+#include "compiler/te/simplify.h"
 
 namespace tensormill::plan {
 
@@ -27,5 +28,11 @@ private:
   const TermVars& vars_;
   const EmptyInputs* empty_;
 };
+
+/// Extents of padded copies and of what is read from them are formulas of their own, of which nothing
+/// shows that they fit: the conditions under which what a sum always reads is there, which `context` then
+/// takes as true. Each element that asks for itself takes several times as long.
+std::vector<te::Expr> assume_reads_within(const te::TensorNode& tensor, const TermVars& vars,
+                                          te::BoundsContext& context);
 
 }  // namespace tensormill::plan

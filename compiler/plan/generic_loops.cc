@@ -7,7 +7,6 @@
 #include "compiler/plan/generic_parts.h"
 #include "compiler/plan/generic_tiling.h"
 #include "compiler/schedule/naming.h"
-#include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
 #include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
@@ -31,13 +30,6 @@ struct Buffers {
   std::vector<te::Buffer> outputs;
 };
 
-/// The reads that are evaluated wherever `expr` is.
-void find_certain_reads(const Expr& expr, std::vector<Expr>& reads) {
-  if (expr->op == ExprOp::kRead) reads.push_back(expr);
-  const size_t count = expr->op == ExprOp::kSelect ? 1 : expr->args.size();
-  for (size_t i = 0; i < count; ++i) find_certain_reads(expr->args[i], reads);
-}
-
 class LoopBuilder {
 public:
   /// `empty`: nullptr where all inputs have elements and no free dim is 0.
@@ -57,7 +49,7 @@ public:
   Stmt run() {
     bind_ranges();
     if (tiling_.lanes * tiling_.reduced_lanes == 1) return guard_.around(nest());
-    const std::vector<Expr> within = assume_within();
+    const std::vector<Expr> within = assume_reads_within(tensor_, vars_, context_);
     if (within.empty()) return guard_.around(nest());
     Expr all = within[0];
     for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
@@ -67,52 +59,6 @@ public:
   }
 
 private:
-  /// Extents of padded copies and of what is read from them are formulas of their own, of which nothing
-  /// shows that they fit: the conditions under which what a sum always reads is there, which the ranges then
-  /// take as true. Each element that asks for itself takes several times as long.
-  std::vector<Expr> assume_within() {
-    std::vector<Expr> conditions, reads;
-    if (!tensor_.reduction) return conditions;
-    for (const Expr& source : tensor_.reduction->source) find_certain_reads(source, reads);
-    for (const Expr& read : reads) {
-      for (size_t d = 0; d < read->args.size(); ++d) {
-        const Expr &index = read->args[d], &bound = read->tensor->shape[d];
-        if (context_.proves(index < bound)) continue;
-        const std::optional<Expr> last = largest(index);
-        if (!last || te::as_int(*last - bound) != nullptr) continue;
-        const Expr condition = *last < bound;
-        te::BoundsContext assumed = context_;
-        assumed.assume(condition);
-        if (!assumed.proves(index < bound)) continue;
-        context_ = std::move(assumed);
-        conditions.push_back(condition);
-      }
-    }
-    return conditions;
-  }
-
-  /// Of a sum of axes with positive factors, and of extents.
-  std::optional<Expr> largest(const Expr& index) const {
-    te::Linear sum = te::to_linear(index);
-    if (sum.overflow) return std::nullopt;
-    const auto end_of = [&](const std::vector<te::Axis>& axes) {
-      for (const te::Axis& axis : axes) {
-        const int64_t factor = sum.coefficient_of(Expr(axis.var));
-        if (factor < 0) return false;
-        sum.add(Expr(axis.var), -factor);
-        sum.add(te::to_linear(axis.extent - Expr(1)), factor);
-      }
-      return true;
-    };
-    if (!end_of(tensor_.axes) || !end_of(tensor_.reduction->axes) || sum.overflow) return std::nullopt;
-    const auto is_extent = [&](const te::Term& term) {
-      return std::any_of(vars_.vars().begin(), vars_.vars().end(),
-                         [&](const te::Var& var) { return te::equal(term.atom, Expr(var)); });
-    };
-    if (!std::all_of(sum.terms.begin(), sum.terms.end(), is_extent)) return std::nullopt;
-    return te::from_linear(sum);
-  }
-
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
   void bind_ranges() {
     for (size_t i = 0; i < vars_.vars().size(); ++i)
@@ -123,27 +69,70 @@ private:
     for (const te::Axis& axis : tensor_.reduction->axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
   }
 
-  /// Reads as loads; an index that is not shown to be in bounds is clamped.
+  /// Reads as loads; an index that is not shown to be in bounds is clamped. Where a select chooses what is
+  /// read for places in bounds alone, the load is masked instead: then neighbours are loaded as one vector.
   Expr loads(const Expr& expr) {
     if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
     if (expr->op == ExprOp::kRead && guard_.has_no_elements(input_of(*expr)))
       return te::imm_like(expr->type, 0);
     std::vector<Expr> args;
-    for (const Expr& arg : expr->args) args.push_back(loads(arg));
+    for (const Expr& arg : expr->args) {
+      const bool is_chosen = expr->op == ExprOp::kSelect && args.size() == 1 && can_mask(expr->args[0]);
+      args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
+    }
     Expr result = expr;
     if (expr->op == ExprOp::kRead) {
-      for (size_t d = 0; d < args.size(); ++d) {
-        const Expr& bound = expr->tensor->shape[d];
-        if (context_.proves(args[d] >= Expr(0)) && context_.proves(args[d] < bound)) continue;
-        if (args[d]->op == ExprOp::kCheckIndex && te::equal(args[d]->args[1], bound)) continue;
-        args[d] = te::max(te::min(args[d], bound - Expr(1)), Expr(0));
-      }
-      result = te::load(buffers_.at(expr->tensor.get()), std::move(args));
+      result = load(*expr, std::move(args));
     } else if (!args.empty()) {
       result = te::with_args(expr, std::move(args));
     }
     kept_.push_back(expr);
     done_.emplace(expr.get(), result);
+    return result;
+  }
+
+  Expr load(const te::ExprNode& read, std::vector<Expr> indices) {
+    Expr mask;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr& bound = read.tensor->shape[d];
+      if (chosen_) {
+        const Expr index = te::simplify(indices[d], chosen_context_);
+        if (!te::equal(index, indices[d]) && is_within(index, bound, chosen_context_)) {
+          indices[d] = index;
+          if (!is_within(index, bound, context_)) mask = chosen_;
+          continue;
+        }
+      }
+      if (is_within(indices[d], bound, context_)) continue;
+      if (indices[d]->op == ExprOp::kCheckIndex && te::equal(indices[d]->args[1], bound)) continue;
+      indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
+    }
+    return te::load(buffers_.at(read.tensor.get()), std::move(indices), mask);
+  }
+
+  static bool is_within(const Expr& index, const Expr& bound, const te::BoundsContext& context) {
+    return context.proves(index >= Expr(0)) && context.proves(index < bound);
+  }
+
+  /// Whether the condition is of places alone.
+  bool can_mask(const Expr& condition) const {
+    if (tiling_.lanes == 1 || chosen_) return false;
+    bool is_of_places = true;
+    te::for_each_expr(condition, [&](const Expr& part) {
+      is_of_places = is_of_places && part->op != ExprOp::kRead && !part->type.is_float();
+    });
+    return is_of_places;
+  }
+
+  Expr loads_where(const Expr& condition, const Expr& value) {
+    std::unordered_map<const te::ExprNode*, Expr> before;
+    std::swap(before, done_);
+    chosen_ = condition;
+    chosen_context_ = context_;
+    chosen_context_.assume(condition);
+    const Expr result = loads(value);
+    chosen_ = Expr();
+    std::swap(before, done_);
     return result;
   }
 
@@ -448,7 +437,9 @@ private:
   const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector");
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<Expr> reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
-  std::vector<Expr> kept_;          ///< keeps the keys of done_ alive
+  Expr chosen_;                     ///< where what loads are made for is chosen; null: everywhere
+  te::BoundsContext chosen_context_;
+  std::vector<Expr> kept_;  ///< keeps the keys of done_ alive
   std::unordered_map<const te::ExprNode*, Expr> done_;
 };
 
