@@ -165,6 +165,23 @@ Nest padded(const Extents& extents) {
   return nest_of(out, {x});
 }
 
+/// As `padded` of one column, elements of x [6, N] that positions [H, W] name, for extents {N, H, W, P, Q}.
+Nest padded_gather(const Extents& extents) {
+  const Expr &height = extents[1], &width = extents[2];
+  const Tensor x = te::placeholder("x", DType::kFloat32, {Expr(6), extents[0]});
+  const Tensor positions = te::placeholder("positions", DType::kFloat32, {height, width});
+  const Tensor out =
+      te::compute("padded", {extents[0], Expr(2), extents[3], extents[4]}, [&](const auto& at) {
+        const Expr column = at[3] - Expr(1);
+        const Expr position = te::read(positions, {clamped(at[2], height), clamped(column, width)});
+        const Expr index = te::cast(DType::kInt64, te::make(te::ExprOp::kAbs, {position}));
+        const Expr value = te::read(x, {te::make(te::ExprOp::kCheckIndex, {index, Expr(6)}), at[0]});
+        return te::select(te::logical_and(column >= Expr(0), column < width), value,
+                          te::float_imm(DType::kFloat32, 7));
+      });
+  return nest_of(out, {x, positions});
+}
+
 /// x [N, 3, 2, V] and y [N, 3, 2, W] one behind the other along the last axis, for extents {N, V, W}.
 Nest side_by_side(const Extents& extents) {
   const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), Expr(2), extents[1]});
@@ -290,6 +307,15 @@ TEST_P(GenericLoops, PadsOfAnyExtents) {
         expect_equal(&padded, loops, {2, height, width, height + 2, width + more}, 3);
         expect_equal(&padded, loops, {1, height + 3, width, height, width + more}, 5);
       }
+    }
+  }
+}
+
+TEST_P(GenericLoops, PadsOfGatheredElements) {
+  const Loops loops = loops_of(symbolic(&padded_gather, 5), GetParam());
+  for (const int64_t width : {1, 7, 16}) {
+    for (const int64_t more : {-6, 0, 2, 9}) {
+      if (width + more > 0) expect_equal(&padded_gather, loops, {2, 3, width, 3, width + more}, 3);
     }
   }
 }
