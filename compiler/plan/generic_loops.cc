@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
+#include "compiler/plan/generic_guard.h"
 #include "compiler/plan/generic_nest.h"
+#include "compiler/plan/generic_parts.h"
 #include "compiler/plan/generic_tiling.h"
 #include "compiler/schedule/naming.h"
-#include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
+#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -28,13 +31,6 @@ struct Buffers {
   std::vector<te::Buffer> outputs;
 };
 
-/// The reads that are evaluated wherever `expr` is.
-void find_certain_reads(const Expr& expr, std::vector<Expr>& reads) {
-  if (expr->op == ExprOp::kRead) reads.push_back(expr);
-  const size_t count = expr->op == ExprOp::kSelect ? 1 : expr->args.size();
-  for (size_t i = 0; i < count; ++i) find_certain_reads(expr->args[i], reads);
-}
-
 class LoopBuilder {
 public:
   /// `empty`: nullptr where all inputs have elements and no free dim is 0.
@@ -44,6 +40,7 @@ public:
         tensor_(*nest.tensor),
         vars_(vars),
         empty_(empty),
+        guard_(nest, vars, empty),
         made_(buffers),
         buffers_(buffers.inputs),
         outputs_(buffers.outputs),
@@ -52,153 +49,102 @@ public:
 
   Stmt run() {
     bind_ranges();
-    if (tiling_.lanes * tiling_.reduced_lanes == 1) return guarded(nest());
-    const std::vector<Expr> within = assume_within();
-    if (within.empty()) return guarded(nest());
+    if (tiling_.lanes * tiling_.reduced_lanes == 1) return guard_.around(nest());
+    const std::vector<Expr> within = assume_reads_within(tensor_, vars_, context_);
+    if (within.empty()) return guard_.around(nest());
     Expr all = within[0];
     for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
     LoopBuilder other(nest_, vars_, made_, 1, empty_);
     other.bind_ranges();
-    return guarded(te::make_if(all, nest(), other.nest()));
+    return guard_.around(te::make_if(all, nest(), other.nest()));
   }
 
 private:
-  /// Extents of padded copies and of what is read from them are formulas of their own, of which nothing
-  /// shows that they fit: the conditions under which what a sum always reads is there, which the ranges then
-  /// take as true. Each element that asks for itself takes several times as long.
-  std::vector<Expr> assume_within() {
-    std::vector<Expr> conditions, reads;
-    if (!tensor_.reduction) return conditions;
-    for (const Expr& source : tensor_.reduction->source) find_certain_reads(source, reads);
-    for (const Expr& read : reads) {
-      for (size_t d = 0; d < read->args.size(); ++d) {
-        const Expr &index = read->args[d], &bound = read->tensor->shape[d];
-        if (context_.proves(index < bound)) continue;
-        const std::optional<Expr> last = largest(index);
-        if (!last || te::as_int(*last - bound) != nullptr) continue;
-        const Expr condition = *last < bound;
-        te::BoundsContext assumed = context_;
-        assumed.assume(condition);
-        if (!assumed.proves(index < bound)) continue;
-        context_ = std::move(assumed);
-        conditions.push_back(condition);
-      }
-    }
-    return conditions;
-  }
-
-  /// Of a sum of axes with positive factors, and of extents.
-  std::optional<Expr> largest(const Expr& index) const {
-    te::Linear sum = te::to_linear(index);
-    if (sum.overflow) return std::nullopt;
-    const auto end_of = [&](const std::vector<te::Axis>& axes) {
-      for (const te::Axis& axis : axes) {
-        const int64_t factor = sum.coefficient_of(Expr(axis.var));
-        if (factor < 0) return false;
-        sum.add(Expr(axis.var), -factor);
-        sum.add(te::to_linear(axis.extent - Expr(1)), factor);
-      }
-      return true;
-    };
-    if (!end_of(tensor_.axes) || !end_of(tensor_.reduction->axes) || sum.overflow) return std::nullopt;
-    const auto is_extent = [&](const te::Term& term) {
-      return std::any_of(vars_.vars().begin(), vars_.vars().end(),
-                         [&](const te::Var& var) { return te::equal(term.atom, Expr(var)); });
-    };
-    if (!std::all_of(sum.terms.begin(), sum.terms.end(), is_extent)) return std::nullopt;
-    return te::from_linear(sum);
-  }
-
   const Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
-  bool is_empty(size_t input) const { return empty_ != nullptr && (*empty_)[input]; }
-  /// Nor is there an element in any other case.
-  bool is_always_empty(size_t input) const {
-    const std::vector<Expr>& shape = nest_.inputs[input]->shape;
-    return std::any_of(shape.begin(), shape.end(), [](const Expr& extent) {
-      const int64_t* number = te::as_int(extent);
-      return number != nullptr && *number == 0;
-    });
-  }
-
   void bind_ranges() {
     for (size_t i = 0; i < vars_.vars().size(); ++i)
       context_.bind(vars_.vars()[i], {vars_.is_positive(i) && empty_ == nullptr ? 1 : 0, kMaxExtent});
-    for (const Expr& condition : conditions()) context_.assume(condition);
+    for (const Expr& condition : guard_.conditions()) context_.assume(condition);
     for (const te::Axis& axis : tensor_.axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
     if (!tensor_.reduction) return;
     for (const te::Axis& axis : tensor_.reduction->axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
   }
 
-  /// No extent is 0 inside the loops: then there is nothing to compute, or nothing to read.
-  std::vector<Expr> conditions() const {
-    std::vector<Expr> result;
-    const auto add = [&](const Expr& extent) {
-      if (te::as_int(extent) != nullptr) return;
-      for (const Expr& known : result) {
-        if (te::equal(known->args[0], extent)) return;
-      }
-      result.push_back(extent >= Expr(1));
-    };
-    for (size_t i = 0; i < vars_.vars().size() && empty_ == nullptr; ++i) {
-      if (vars_.is_positive(i)) add(Expr(vars_.vars()[i]));
-    }
-    for (size_t i = 0; i < nest_.inputs.size(); ++i) {
-      if (is_empty(i) || is_always_empty(i)) continue;
-      for (const Expr& part : nest_.inputs[i]->shape) add(part);
-    }
-    for (const Expr& part : tensor_.shape) add(part);
-    return result;
-  }
-
-  /// What tells this case from the others: an extent of each empty input is 0, or a free dim is.
-  std::vector<Expr> absences() const {
-    std::vector<Expr> result;
-    const auto add = [&](const std::vector<Expr>& extents) {
-      Expr least = extents.at(0);
-      for (const Expr& extent : extents) least = te::min(least, extent);
-      result.push_back(least < Expr(1));
-    };
-    for (size_t i = 0; i < nest_.inputs.size(); ++i) {
-      if (is_empty(i)) add(nest_.inputs[i]->shape);
-    }
-    if (!result.empty()) return result;
-    std::vector<Expr> dims;
-    for (size_t i = 0; i < vars_.vars().size(); ++i) {
-      if (vars_.is_positive(i)) dims.emplace_back(vars_.vars()[i]);
-    }
-    add(dims);
-    return result;
-  }
-
-  Stmt guarded(Stmt body) const {
-    std::vector<Expr> all = conditions();
-    const std::vector<Expr> none = empty_ == nullptr ? std::vector<Expr>() : absences();
-    all.insert(all.end(), none.begin(), none.end());
-    for (size_t i = all.size(); i-- > 0;) body = te::make_if(all[i], body);
-    return body;
-  }
-
-  /// Reads as loads; an index that is not shown to be in bounds is clamped.
+  /// Reads as loads; an index that is not shown to be in bounds is clamped. Where a select chooses what is
+  /// read for places in bounds alone, the load is masked instead: then neighbours are loaded as one vector.
   Expr loads(const Expr& expr) {
     if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
-    if (expr->op == ExprOp::kRead && (is_empty(input_of(*expr)) || is_always_empty(input_of(*expr))))
+    if (expr->op == ExprOp::kRead && guard_.has_no_elements(input_of(*expr)))
       return te::imm_like(expr->type, 0);
     std::vector<Expr> args;
-    for (const Expr& arg : expr->args) args.push_back(loads(arg));
+    for (const Expr& arg : expr->args) {
+      const bool is_chosen = expr->op == ExprOp::kSelect && args.size() == 1 && can_mask(*expr);
+      args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
+    }
     Expr result = expr;
     if (expr->op == ExprOp::kRead) {
-      for (size_t d = 0; d < args.size(); ++d) {
-        const Expr& bound = expr->tensor->shape[d];
-        if (context_.proves(args[d] >= Expr(0)) && context_.proves(args[d] < bound)) continue;
-        if (args[d]->op == ExprOp::kCheckIndex && te::equal(args[d]->args[1], bound)) continue;
-        args[d] = te::max(te::min(args[d], bound - Expr(1)), Expr(0));
-      }
-      result = te::load(buffers_.at(expr->tensor.get()), std::move(args));
+      result = load(*expr, std::move(args));
     } else if (!args.empty()) {
       result = te::with_args(expr, std::move(args));
     }
     kept_.push_back(expr);
     done_.emplace(expr.get(), result);
+    return result;
+  }
+
+  Expr load(const te::ExprNode& read, std::vector<Expr> indices) {
+    Expr mask;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr& bound = read.tensor->shape[d];
+      if (chosen_) {
+        const Expr index = te::simplify(indices[d], chosen_context_);
+        if (!te::equal(index, indices[d]) && is_within(index, bound, chosen_context_)) {
+          indices[d] = index;
+          if (!is_within(index, bound, context_)) mask = chosen_;
+          continue;
+        }
+      }
+      if (is_within(indices[d], bound, context_)) continue;
+      if (indices[d]->op == ExprOp::kCheckIndex && te::equal(indices[d]->args[1], bound)) continue;
+      indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
+    }
+    return te::load(buffers_.at(read.tensor.get()), std::move(indices), mask);
+  }
+
+  static bool is_within(const Expr& index, const Expr& bound, const te::BoundsContext& context) {
+    return context.proves(index >= Expr(0)) && context.proves(index < bound);
+  }
+
+  /// Whether the condition is of places alone, and no data that it leaves out say what is read.
+  bool can_mask(const te::ExprNode& select) const {
+    if (tiling_.lanes == 1 || chosen_) return false;
+    bool can = true;
+    te::for_each_expr(select.args[0], [&](const Expr& part) {
+      can = can && part->op != ExprOp::kRead && !part->type.is_float();
+    });
+    std::set<std::pair<const te::ExprNode*, bool>> seen;
+    return can && !reads_by_data(select.args[1], false, seen);
+  }
+
+  /// `seen`: what has been looked at, as a part of an index or not.
+  static bool reads_by_data(const Expr& expr, bool in_index,
+                            std::set<std::pair<const te::ExprNode*, bool>>& seen) {
+    const bool is_read = expr->op == ExprOp::kRead;
+    if (in_index && is_read) return true;
+    if (!seen.emplace(expr.get(), in_index).second) return false;
+    return std::any_of(expr->args.begin(), expr->args.end(),
+                       [&](const Expr& arg) { return reads_by_data(arg, in_index || is_read, seen); });
+  }
+
+  Expr loads_where(const Expr& condition, const Expr& value) {
+    std::unordered_map<const te::ExprNode*, Expr> before;
+    std::swap(before, done_);
+    chosen_ = condition;
+    chosen_context_ = context_;
+    chosen_context_.assume(condition);
+    const Expr result = loads(value);
+    chosen_ = Expr();
+    std::swap(before, done_);
     return result;
   }
 
@@ -209,26 +155,32 @@ private:
 
   /// `expr` at the point of a lane and a row of the block.
   Expr at_point(Expr expr) const {
+    if (segment_) expr = te::substitute(expr, segment_->var, along_vectors());
     for (size_t i = 0; i < tensor_.axes.size(); ++i)
       expr = te::substitute(expr, tensor_.axes[i].var, position(i));
     return reduced_at_ ? te::substitute(expr, tensor_.reduction->axes.back().var, *reduced_at_) : expr;
   }
   Expr position(size_t axis) const {
     Expr value(outer_[axis]);
-    if (axis == tiling_.vector_axis)
-      return value * Expr(tiling_.vectors * tiling_.lanes) +
-             Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
+    if (axis == tiling_.vector_axis) return segment_ ? segment_->begin + along_vectors() : along_vectors();
     if (axis == tiling_.block_axis) return value * Expr(tiling_.block) + Expr(row_);
     return value;
+  }
+
+  Expr along_vectors() const {
+    return Expr(outer_[*tiling_.vector_axis]) * Expr(tiling_.vectors * tiling_.lanes) +
+           Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
+  }
+  const Expr& count_along_vectors() const {
+    return segment_ ? segment_->count : extent(*tiling_.vector_axis);
   }
 
   /// `body` for each row of the block and each lane that the extents have.
   Stmt each_point(Stmt body, bool guard) const {
     if (tiling_.lanes > 1) {
-      const int64_t* count = te::as_int(extent(*tiling_.vector_axis));
+      const int64_t* count = te::as_int(count_along_vectors());
       const bool whole = count != nullptr && *count % tiling_.lanes == 0;
-      if (guard && !whole)
-        body = te::make_if(position(*tiling_.vector_axis) < extent(*tiling_.vector_axis), body);
+      if (guard && !whole) body = te::make_if(along_vectors() < count_along_vectors(), body);
       body =
           te::make_for(lane_, Expr(0), Expr(static_cast<int64_t>(tiling_.lanes)), ForKind::kVectorized, body);
       body = tiling_.vectors > 1
@@ -237,6 +189,13 @@ private:
     }
     if (rows_ > 1) body = te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body);
     return body;
+  }
+
+  /// As each_point(), vectors that are whole without a mask: masked stores take several times as long.
+  Stmt each_output(const Stmt& body) const {
+    if (tiling_.lanes == 1) return each_point(body, true);
+    const Expr next = (Expr(outer_[*tiling_.vector_axis]) + Expr(1)) * Expr(tiling_.vectors * tiling_.lanes);
+    return te::make_if(next <= count_along_vectors(), each_point(body, false), each_point(body, true));
   }
 
   Stmt stores(const std::vector<te::Buffer>& targets, const std::vector<std::vector<Expr>>& indices,
@@ -268,9 +227,78 @@ private:
   }
 
   Stmt compute() {
+    if (has_own_rows()) return row(tensor_.body[0], true);
     std::vector<Expr> values;
     for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));
-    return each_point(stores(outputs_, output_index(), values), true);
+    return each_output(stores(outputs_, output_index(), values));
+  }
+
+  /// Whether the loops of the vector axis are made for each row by itself, in parts.
+  bool has_own_rows() const {
+    if (tensor_.reduction || tiling_.lanes == 1 || tensor_.body.size() != 1) return false;
+    const size_t shared = *tiling_.parallel_axis + (tiling_.joined ? 1 : 0);
+    return *tiling_.vector_axis > shared && parts_of(tensor_.body[0], tensor_.axes, context_);
+  }
+
+  Stmt row(const Expr& body, bool may_cut) {
+    const Expr &end = extent(*tiling_.vector_axis), begin(0);
+    const std::optional<Parts> parts = parts_of(body, tensor_.axes, context_);
+    if (!parts || (parts->cuts_rows() && !may_cut)) return segment(body, begin, end);
+    const te::BoundsContext before = context_;
+    if (parts->rows) context_.assume(parts->rows);
+    Stmt inside = parts->cuts_rows() ? cut_row(body, *parts) : row(parts->inside, may_cut);
+    context_ = before;
+    if (!parts->rows) return inside;
+    context_.assume(te::logical_not(parts->rows));
+    const Stmt outside = row(parts->outside, may_cut);
+    context_ = before;
+    return te::make_if(at_point(parts->rows), inside, outside);
+  }
+
+  /// A row in three segments where they follow each other within it, which is asked once; else as one.
+  Stmt cut_row(const Expr& body, const Parts& parts) {
+    const Expr &last = extent(*tiling_.vector_axis), first(0);
+    const bool is_first = !parts.begin || context_.proves(parts.begin <= Expr(0));
+    const Expr begin = is_first ? first : parts.begin, end = parts.end ? parts.end : last;
+    const te::BoundsContext before = context_;
+    Expr fits;
+    for (const Expr& condition : {begin >= first, begin <= end, end <= last}) {
+      if (context_.proves(condition)) continue;
+      context_.assume(condition);
+      fits = fits ? te::logical_and(fits, condition) : condition;
+    }
+    const Stmt cut = te::make_seq({segment(parts.outside, first, begin), segment(parts.inside, begin, end),
+                                   segment(parts.outside, end, last)});
+    context_ = before;
+    return fits ? te::make_if(fits, cut, segment(body, first, last)) : cut;
+  }
+
+  /// Elements [begin, end) of a row.
+  Stmt segment(const Expr& body, const Expr& begin, const Expr& end) {
+    const Expr count = te::simplify(end - begin, context_);
+    if (te::is_int(count, 0)) return te::make_seq({});
+    const te::BoundsContext before = context_;
+    segment_ = Segment{te::make_var("at"), begin, count};
+    context_.bind_extent(segment_->var, Expr(0), count);
+    te::ReadRewriter rewriter([this](const Expr& read, const std::vector<Expr>& indices) {
+      std::vector<Expr> simple;
+      for (const Expr& index : indices) simple.push_back(te::simplify(index, context_));
+      return te::read(read->tensor, std::move(simple), read->output);
+    });
+    const te::Var& own = tensor_.axes[*tiling_.vector_axis].var;
+    const Expr value = rewriter.run(te::substitute(body, own, begin + Expr(segment_->var)));
+    kept_.clear();
+    done_.clear();
+    Stmt result = each_output(stores(outputs_, output_index(), {at_point(loads(value))}));
+    kept_.clear();
+    done_.clear();
+    const Expr trips =
+        te::floordiv(count + Expr(tiling_.lanes - 1), Expr(static_cast<int64_t>(tiling_.lanes)));
+    result =
+        te::make_for(outer_[*tiling_.vector_axis], Expr(0), te::simplify(trips), ForKind::kSerial, result);
+    segment_.reset();
+    context_ = before;
+    return result;
   }
 
   Stmt reduce() {
@@ -291,7 +319,7 @@ private:
     for (size_t i = reduction.axes.size(); i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
     body = te::make_seq({each_point(stores(sums, slots, identities), false), body,
-                         each_point(stores(outputs_, output_index(), finished(held)), true)});
+                         each_output(stores(outputs_, output_index(), finished(held)))});
     for (size_t i = sums.size(); i-- > 0;) body = te::make_allocate(sums[i], body);
     return body;
   }
@@ -383,6 +411,7 @@ private:
                                             : reduce();
     for (const size_t i : tiling_.loop_order(tensor_.axes.size())) {
       if (tiling_.joined && i == *tiling_.parallel_axis + 1) continue;
+      if (i == tiling_.vector_axis && has_own_rows()) continue;
       const bool is_parallel = i == tiling_.parallel_axis;
       if (is_parallel && tiling_.joined) {
         const te::Var both = te::make_var(outer_[i]->name);
@@ -402,6 +431,7 @@ private:
   const te::TensorNode& tensor_;
   const TermVars& vars_;
   const EmptyInputs* empty_;
+  const ExtentGuard guard_;
   te::BoundsContext context_;
   const Buffers& made_;
   const std::unordered_map<const te::TensorNode*, te::Buffer>& buffers_;
@@ -409,11 +439,19 @@ private:
   const Tiling tiling_;
   int64_t rows_;  ///< of a block, computed together
   std::vector<te::Var> outer_;
+  /// A part of a row.
+  struct Segment {
+    te::Var var;
+    Expr begin, count;
+  };
+  std::optional<Segment> segment_;  ///< that loops are being made for
   const te::Var lane_ = te::make_var("lane");
   const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector");
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<Expr> reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
-  std::vector<Expr> kept_;          ///< keeps the keys of done_ alive
+  Expr chosen_;                     ///< where what loads are made for is chosen; null: everywhere
+  te::BoundsContext chosen_context_;
+  std::vector<Expr> kept_;  ///< keeps the keys of done_ alive
   std::unordered_map<const te::ExprNode*, Expr> done_;
 };
 

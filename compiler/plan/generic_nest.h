@@ -36,6 +36,7 @@ struct Nest {
   std::vector<te::Tensor> inputs;   ///< placeholders
   std::vector<NestSource> sources;  ///< one per placeholder
   std::optional<Epilogue> epilogue = std::nullopt;
+  std::vector<te::Expr> joined = {};  ///< extents of axes of which several became one
 };
 
 /// The program's outputs as nests, in an order in which they can run. `outputs`: where each program output
@@ -54,6 +55,8 @@ public:
 
   /// The formula's value, with a var for each quotient in it; equal terms are one var.
   te::Expr expr(const DimFormula& formula);
+  /// Of what `expr` gave for two formulas; nothing where packages cannot say it.
+  std::optional<te::Expr> product(const te::Expr& a, const te::Expr& b);
   const std::vector<DimFormula>& formulas() const { return formulas_; }
   const std::vector<te::Var>& vars() const { return vars_; }
   /// By var: free dims are 1 at least; another formula may be 0.
@@ -61,6 +64,7 @@ public:
 
 private:
   te::Expr argument(const DimFormula& formula);
+  DimFormula formula_of(const te::Expr& expr) const;
 
   size_t free_dims_;
   std::vector<DimFormula> formulas_;

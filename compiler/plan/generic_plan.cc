@@ -7,6 +7,7 @@
 #include "compiler/ops/host_steps.h"
 #include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_epilogue.h"
+#include "compiler/plan/generic_join.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
@@ -353,13 +354,15 @@ private:
                 const std::vector<std::string>& origins) {
     TermVars vars(samples_[0].dims.size());
     const Nest nest = generalize(samples, inputs, fitter_, vars);
-    add_kernel_step(std::move(step), nest, vars, empties_of(samples, inputs, vars), base, origins);
+    const std::vector<EmptyInputs> empties = empties_of(samples, inputs, vars);
+    add_kernel_step(std::move(step), nest, vars, empties, base, origins);
   }
 
-  void add_kernel_step(package::Step step, const Nest& nest, const TermVars& vars,
+  void add_kernel_step(package::Step step, const Nest& whole, TermVars& vars,
                        const std::vector<EmptyInputs>& empties, const std::string& base,
                        const std::vector<std::string>& origins) {
     const auto index = static_cast<int32_t>(plan().steps.size());
+    const Nest nest = with_joined_axes(whole, vars);
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(evaluate(formula, with_derived(samples_[0].dims, fitter_.derived())));

@@ -1,7 +1,11 @@
 // Extents of nests: as arguments of kernels, and in the samples that say them.
 #include <algorithm>
 
+#include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_nest.h"
+#include "compiler/te/linear.h"
+#include "runtime/base/error.h"
+#include "runtime/package/plan_formulas.h"
 
 namespace tensormill::plan {
 
@@ -39,6 +43,24 @@ te::Expr TermVars::expr(const DimFormula& formula) {
   te::Expr value = argument({0, {product}});
   if (scale != 1) value = value * te::Expr(scale);
   return offset != 0 ? value + te::Expr(offset) : value;
+}
+
+DimFormula TermVars::formula_of(const te::Expr& expr) const {
+  const te::Linear sum = te::to_linear(expr);
+  DimFormula result{sum.constant, {}};
+  for (const te::Term& term : sum.terms) {
+    const auto at = std::find(vars_.begin(), vars_.end(), term.atom->var);
+    TM_CHECK(at != vars_.end(), "an extent of other variables than those of formulas");
+    const DimFormula& formula = formulas_[static_cast<size_t>(at - vars_.begin())];
+    result = sum_of(std::move(result), product_of({term.coefficient, {}}, formula), 1);
+  }
+  return result;
+}
+
+std::optional<te::Expr> TermVars::product(const te::Expr& a, const te::Expr& b) {
+  const DimFormula formula = product_of(formula_of(a), formula_of(b));
+  if (!package::fits_package(formula)) return std::nullopt;
+  return expr(formula);
 }
 
 std::vector<bool> have_form(const std::vector<const Nest*>& samples) {

@@ -132,6 +132,27 @@ TEST(Kernels, ShortStridesLoadWholeVectors) {
   }
 }
 
+TEST(Kernels, EveryOtherElementIsLoadedWhereItsMaskIsOn) {
+  constexpr int64_t kSize = 21, kStarts = 64;
+  for (const DType dtype : {DType::kFloat32, DType::kBool, DType::kFloat64, DType::kInt8}) {
+    for (const int lanes : {4, 6, 8, 16}) {
+      const Buffer a = flat("a", dtype, kSize);
+      const Buffer out = flat("out", dtype, kStarts * lanes);
+      const Var i = te::make_var("i");
+      // From lanes that all lie before the first element to such as lie behind the last one.
+      const Expr index = te::ramp(Expr(i) - Expr(36), Expr(2), lanes);
+      const Expr is_there =
+          te::logical_and(index >= te::broadcast(Expr(0), lanes), index < te::broadcast(Expr(kSize), lanes));
+      const Stmt body = te::make_store(out, {te::ramp(Expr(i) * Expr(lanes), Expr(1), lanes)},
+                                       te::load(a, {index}, is_there));
+      Tensor input = Tensor::zeros(dtype, {kSize});
+      for (int64_t k = 0; k < kSize; ++k) input.set_element(k, static_cast<double>(k % 5));
+      expect_equal_interpreter(make_function("every_other", {a, out}, 1, serial(i, Expr(kStarts), body)),
+                               {input, Tensor::zeros(dtype, {kStarts * lanes})});
+    }
+  }
+}
+
 TEST(Kernels, CheckedIndicesEndTheKernelWithTheFirstOneAtFault) {
   constexpr int64_t kSize = 40;
   const Buffer a = flat("a", DType::kFloat32, 10);

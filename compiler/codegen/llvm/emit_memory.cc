@@ -6,6 +6,9 @@
 namespace tensormill::codegen {
 namespace {
 
+/// Elements that are loaded one by one rather than in vectors that are shuffled.
+constexpr int kFewestShuffled = 4;
+
 /// A number that divides the value of an index expression; 0 when the value is 0.
 int64_t known_divisor(const te::Expr& expr, int depth = 0) {
   if (const int64_t* value = te::as_int(expr)) return *value < 0 ? -(*value % (int64_t{1} << 62)) : *value;
@@ -129,6 +132,8 @@ llvm::Value* KernelEmitter::emit_load(const te::ExprNode& node) {
     kept_.push_back(index.base);
     if (index.stride == 1 || (index.stride == 0 && mask == nullptr))
       return load_ramp(node, base, index, mask);
+    if (index.stride == 2 && node.type.lanes >= kFewestShuffled && node.type.lanes % 2 == 0)
+      return load_every_other(node, base, index, mask);
   }
   return load_lanes(node, base, mask);
 }
@@ -148,6 +153,33 @@ llvm::Value* KernelEmitter::load_ramp(const te::ExprNode& node, llvm::Value* bas
   if (mask == nullptr) return from_memory(dtype, builder_.CreateAlignedLoad(type, pointer, align));
   return from_memory(
       dtype, builder_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
+}
+
+/// Two vectors of neighbours, of which the second ends with the last lane's element, so that nothing outside
+/// of the lanes' range is touched; lanes are picked from both.
+llvm::Value* KernelEmitter::load_every_other(const te::ExprNode& node, llvm::Value* base,
+                                             const AffineIndex& index, llvm::Value* mask) {
+  const DType dtype = node.type.dtype;
+  const int lanes = node.type.lanes, half = lanes / 2;
+  llvm::Type* type = memory_type(dtype, lanes);
+  const llvm::Align align(dtype_bytes(dtype));
+  llvm::Value* first = element_pointer(base, dtype, emit_expr(index.base), mask == nullptr);
+  std::vector<int> picked;
+  for (int lane = 0; lane < lanes; ++lane) picked.push_back(lane < half ? 2 * lane : 2 * lane + 1);
+  const auto load_part = [&](int part) -> llvm::Value* {
+    llvm::Value* pointer = element_pointer(
+        first, dtype, builder_.getInt64(static_cast<uint64_t>(part) * static_cast<uint64_t>(lanes - 1)),
+        mask == nullptr);
+    if (mask == nullptr) return builder_.CreateAlignedLoad(type, pointer, align);
+    llvm::Value* none = llvm::Constant::getNullValue(mask->getType());
+    std::vector<int> spread(static_cast<size_t>(lanes), lanes);
+    for (int lane = 0; lane < half; ++lane) spread[static_cast<size_t>(2 * lane + part)] = lane + part * half;
+    return builder_.CreateMaskedLoad(type, pointer, align, builder_.CreateShuffleVector(mask, none, spread),
+                                     llvm::Constant::getNullValue(type));
+  };
+  llvm::Value* front = load_part(0);
+  llvm::Value* back = load_part(1);
+  return from_memory(dtype, builder_.CreateShuffleVector(front, back, picked));
 }
 
 /// Elements at unrelated addresses: a gather where that is one instruction or lanes may be off, else one by

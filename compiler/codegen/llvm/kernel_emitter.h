@@ -88,8 +88,8 @@ private:
   void emit_store(const te::StmtNode& node);
   llvm::Value* emit_load(const te::ExprNode& node);
   llvm::Value* load_lanes(const te::ExprNode& node, llvm::Value* pointer, llvm::Value* mask);
-  /// Strides whose elements lie so close that whole vectors are loaded and shuffled.
-  static bool is_short_stride(int64_t stride) { return stride == -1 || (stride >= 2 && stride <= 4); }
+  llvm::Value* load_every_other(const te::ExprNode& node, llvm::Value* base, const AffineIndex& index,
+                                llvm::Value* mask);
   llvm::Value* load_ramp(const te::ExprNode& node, llvm::Value* pointer, const AffineIndex& index,
                          llvm::Value* mask);
   void store_ramp(const te::StmtNode& node, llvm::Value* pointer, const AffineIndex& index,
