@@ -186,7 +186,9 @@ private:
   public:
     Tallied(const Importer& importer, ImportTally* tally) : importer_(importer), tally_(tally) {}
     ~Tallied() {
-      if (tally_ != nullptr) *tally_ = {importer_.builder_.unbounded_numbers(), importer_.made(), importer_.builder_.has_switches()};
+      if (tally_ != nullptr)
+        *tally_ = {importer_.builder_.unbounded_numbers(), importer_.made(),
+                   importer_.builder_.has_switches()};
     }
     Tallied(const Tallied&) = delete;
     Tallied& operator=(const Tallied&) = delete;

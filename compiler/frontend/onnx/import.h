@@ -135,8 +135,8 @@ struct ImportStop {
 };
 /// What an import has met, also one that throws.
 struct ImportTally {
-  size_t unbounded = 0;  ///< numbers that wanted a room
-  size_t nodes = 0;      ///< that were made, those that nothing uses in the end too
+  size_t unbounded = 0;       ///< numbers that wanted a room
+  size_t nodes = 0;           ///< that were made, those that nothing uses in the end too
   bool has_switches = false;  ///< GraphBuilder::note_switch
 };
 /// `stop`: set where a node's conversion throws.

@@ -361,7 +361,7 @@ private:
   SampleBudget budget_;
   std::set<std::vector<int64_t>> taken_;    ///< own dims of those that were
   std::set<std::vector<int64_t>> lacking_;  ///< own dims at which the import lacked values of a run
-  bool has_switches_ = false;                  ///< ImportTally::has_switches
+  bool has_switches_ = false;               ///< ImportTally::has_switches
   bool takes_all_branches_ = false;         ///< ImportForm::takes_all_branches, of samples
   bool stacks_elements_ = false;            ///< ImportForm::stacks_elements
 };
