@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/exec/loop_runner.h"
+#include "runtime/exec/rooms_of_run.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
 #include "runtime/package/package_reader.h"
@@ -166,6 +167,14 @@ private:
   void bind_room(const std::vector<int64_t>& dims);
   /// Binds the rooms with which runs of late would have done well that begin with `first`.
   void bind_known_room(const std::vector<int64_t>& first);
+  /// How much the run has had so far, and what the steps behind the one that lacked room will have where that
+  /// is known.
+  RoomCounts room_counts() const;
+  /// What a check will have that comes after step `lacking`, which has just lacked room; nothing where that
+  /// is not known yet.
+  std::optional<int64_t> count_after(const package::RoomCheck& check, size_t lacking) const;
+  /// The innermost one around the step.
+  std::optional<size_t> loop_around(size_t step) const;
   /// That this run, which begins with `first`, has ended. `is_enough`: it lacked nothing, so that less may
   /// have been enough.
   void note_room(const std::vector<int64_t>& first, bool is_enough) const;
