@@ -234,13 +234,13 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
     return TM_OK;
   }
   if (step.kind == StepKind::kHost) {
-    if (bound.room_check) note_count(bound, *static_cast<const int64_t*>(bound.buffers[1]));
     try {
       run_host_step(plan(), step, bound.host, bound.buffers, options.common_pictures);
     } catch (Error& error) {
       error.add_context(origins_text(step));
       throw;
     }
+    if (bound.room_check) note_count(bound, *static_cast<const int64_t*>(bound.buffers[1]));
     if (bound.trim) {
       Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
       for (size_t i = 0; i < bound.trim->axes.size(); ++i)

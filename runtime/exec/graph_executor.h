@@ -17,7 +17,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/exec/loop_runner.h"
-#include "runtime/exec/rooms_of_run.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
 #include "runtime/package/package_reader.h"
@@ -115,8 +114,8 @@ public:
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
   /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
-  /// more of it alone, so that what it gives depends on the inputs alone; where the generic plan serves it,
-  /// and the loop is in no other, it goes on with what the iterations so far have left. Throws
+  /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
+  /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws
   /// Error(kMemoryBudget) naming the node where that is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
@@ -167,14 +166,6 @@ private:
   void bind_room(const std::vector<int64_t>& dims);
   /// Binds the rooms with which runs of late would have done well that begin with `first`.
   void bind_known_room(const std::vector<int64_t>& first);
-  /// How much the run has had so far, and what the steps behind the one that lacked room will have where that
-  /// is known.
-  RoomCounts room_counts() const;
-  /// What a check will have that comes after step `lacking`, which has just lacked room; nothing where that
-  /// is not known yet.
-  std::optional<int64_t> count_after(const package::RoomCheck& check, size_t lacking) const;
-  /// The innermost one around the step.
-  std::optional<size_t> loop_around(size_t step) const;
   /// That this run, which begins with `first`, has ended. `is_enough`: it lacked nothing, so that less may
   /// have been enough.
   void note_room(const std::vector<int64_t>& first, bool is_enough) const;

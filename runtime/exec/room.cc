@@ -5,6 +5,7 @@
 #include "runtime/base/no_room.h"
 #include "runtime/base/other_graph.h"
 #include "runtime/exec/graph_executor.h"
+#include "runtime/exec/rooms_of_run.h"
 
 namespace tensormill::exec {
 
@@ -126,8 +127,12 @@ void GraphExecutor::bind_known_room(const std::vector<int64_t>& first) {
 
 void GraphExecutor::note_room(const std::vector<int64_t>& first, bool is_enough) const {
   std::vector<int64_t> needed = dims();
-  if (is_enough && needed != first)
-    needed = Rooms(*package_, memory_budget_).that_hold(first, room_counts()).value_or(needed);
+  if (is_enough && needed != first) {
+    RoomCounts counts;
+    for (size_t i = 0; i < room_counts_->size(); ++i)
+      counts.emplace(bound_plan_->room_checks[i].name, (*room_counts_)[i]);
+    needed = rooms_for(*package_, memory_budget_, first, counts).value_or(needed);
+  }
   if (const std::optional<int64_t> bytes = package_->arena_bytes(needed))
     package_->room_history().note(first, std::move(needed), *bytes);
 }
@@ -136,46 +141,6 @@ void GraphExecutor::note_count(const Bound& bound, int64_t count) const {
   if (!bound.room_check) return;
   int64_t& most = (*room_counts_)[*bound.room_check];
   most = std::max(most, count);
-}
-
-std::optional<size_t> GraphExecutor::loop_around(size_t step) const {
-  std::optional<size_t> innermost;
-  for (size_t i = 0; i < loops_.size(); ++i) {
-    if (step > loops_[i].loop().begin && step < loops_[i].loop().end) innermost = i;
-  }
-  return innermost;
-}
-
-std::optional<int64_t> GraphExecutor::count_after(const package::RoomCheck& check, size_t lacking) const {
-  const std::optional<size_t> loop = loop_around(lacking);
-  if (check.step <= lacking || loop_steps_.count(check.step) != 0 || loop_around(check.step) != loop)
-    return std::nullopt;
-  const int32_t count = root_buffer(plan(), plan().steps[check.step].args[1]);
-  for (size_t i = 0; i < check.step; ++i) {
-    const package::Step& step = plan().steps[i];
-    const bool makes = std::any_of(step.outputs.begin(), step.outputs.end(), [&](int32_t position) {
-      return root_buffer(plan(), step.args[static_cast<size_t>(position)]) == count;
-    });
-    const std::optional<size_t> own = loop_around(i);
-    if (makes && (i >= lacking || (own && own != loop))) return std::nullopt;
-  }
-  // It stays in its place up to the step that reads it.
-  return *static_cast<const int64_t*>(bound_[check.step].buffers[1]);
-}
-
-RoomCounts GraphExecutor::room_counts() const {
-  const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
-  RoomCounts counts;
-  std::optional<size_t> lacking;
-  for (size_t i = 0; i < checks.size(); ++i) {
-    counts.emplace(checks[i].name, (*room_counts_)[i]);
-    if ((*room_counts_)[i] > checks[i].extent) lacking = checks[i].step;
-  }
-  for (const package::RoomCheck& check : checks) {
-    if (const auto count = lacking ? count_after(check, *lacking) : std::nullopt)
-      counts[check.name] = std::max(counts[check.name], *count);
-  }
-  return counts;
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
@@ -214,7 +179,6 @@ void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions&
       const std::shared_ptr<const package::BoundPlan> before = bound_plan_;
       next = is_interpreted() ? rooms.grown(dims(), error) : rooms.more(dims(), error, state.has_value());
       if (!next) throw;
-      if (first && !state) next = rooms.that_hold(*next, room_counts()).value_or(*next);
       try {
         bind_room(*next);
       } catch (Error& larger) {

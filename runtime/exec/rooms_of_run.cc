@@ -67,20 +67,22 @@ std::optional<std::vector<int64_t>> Rooms::grown(std::vector<int64_t> dims, cons
   return is_past ? std::nullopt : std::optional(std::move(dims));
 }
 
-std::optional<std::vector<int64_t>> Rooms::that_hold(std::vector<int64_t> dims,
-                                                     const RoomCounts& counts) try {
-  std::optional<std::vector<int64_t>> next = std::move(dims);
-  while (next) {
-    const std::shared_ptr<const package::BoundPlan> plan = package_.bind(*next);
+std::optional<std::vector<int64_t>> rooms_for(const package::LoadedPackage& package, int64_t budget,
+                                              const std::vector<int64_t>& first,
+                                              const RoomCounts& counts) try {
+  Rooms rooms(package, budget);
+  std::optional<std::vector<int64_t>> dims = first;
+  while (dims) {
+    const std::shared_ptr<const package::BoundPlan> plan = package.bind(*dims);
     const auto lacks = [&](const package::RoomCheck& check) {
       const auto count = counts.find(check.name);
       return count != counts.end() && count->second > check.extent;
     };
     const auto check = std::find_if(plan->room_checks.begin(), plan->room_checks.end(), lacks);
-    if (check == plan->room_checks.end()) break;
-    next = more(*next, NoRoom("", check->extent, counts.at(check->name), check->rooms), false);
+    if (check == plan->room_checks.end()) return dims;
+    dims = rooms.more(*dims, NoRoom("", check->extent, counts.at(check->name), check->rooms), false);
   }
-  return next;
+  return std::nullopt;
 } catch (const Error&) {
   // There is no plan on the way.
   return std::nullopt;

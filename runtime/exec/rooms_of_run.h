@@ -13,9 +13,6 @@
 
 namespace tensormill::exec {
 
-/// By RoomCheck::name: how much a run has.
-using RoomCounts = std::map<std::string, int64_t>;
-
 /// The rooms of a run, from the first one on.
 class Rooms {
 public:
@@ -28,10 +25,7 @@ public:
   /// done is lost, so that less at a time is enough.
   std::optional<std::vector<int64_t>> more(const std::vector<int64_t>& dims, const NoRoom& error,
                                            bool goes_on);
-  /// What a run of that much goes on with that comes to `dims`: these where nothing lacks. Nothing where it
-  /// comes to no end.
-  std::optional<std::vector<int64_t>> that_hold(std::vector<int64_t> dims, const RoomCounts& counts);
-  /// As more, for a plan that is made of any room.
+  /// The same for a plan that is made of any room.
   std::optional<std::vector<int64_t>> grown(std::vector<int64_t> dims, const NoRoom& error);
 
 private:
@@ -52,5 +46,12 @@ private:
   std::optional<Lack> before_;
   int restarts_ = 0;
 };
+
+/// By RoomCheck::name: how much a run had.
+using RoomCounts = std::map<std::string, int64_t>;
+
+/// The dims with which a run of that much ends that begins with `first`; nothing where it does not end.
+std::optional<std::vector<int64_t>> rooms_for(const package::LoadedPackage& package, int64_t budget,
+                                              const std::vector<int64_t>& first, const RoomCounts& counts);
 
 }  // namespace tensormill::exec
