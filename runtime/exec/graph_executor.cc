@@ -94,6 +94,9 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   bound_.clear();
   data_shapes_->clear();
   for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
+  const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
+  room_counts_->assign(checks.size(), 0);
+  for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
   bind_loops();
 }
 
@@ -157,7 +160,8 @@ void GraphExecutor::bind(size_t step_index) {
               .host = nullptr,
               .buffers = {},
               .shared_workspace = nullptr,
-              .trim = package::trim_of(plan(), step)};
+              .trim = package::trim_of(plan(), step),
+              .room_check = std::nullopt};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
   if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
@@ -236,6 +240,7 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
       error.add_context(origins_text(step));
       throw;
     }
+    if (bound.room_check) note_count(bound, *static_cast<const int64_t*>(bound.buffers[1]));
     if (bound.trim) {
       Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
       for (size_t i = 0; i < bound.trim->axes.size(); ++i)
@@ -342,6 +347,7 @@ size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options
     error.add_context(origins_text(step));
     throw;
   }
+  if (next > loop.loop().end) note_count(bound_[loop.loop().end], loop.trip());
   if (options.profile != nullptr)
     note_time(options, {step_index, step_start, nanoseconds_since(start) - step_start});
   return next;
@@ -416,6 +422,7 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
 void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options,
                               const std::optional<LoopState>& state) {
   full_loop_.reset();
+  *room_counts_ = state ? state->room_counts : std::vector<int64_t>(room_counts_->size(), 0);
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
   if (options.profile != nullptr && !state) options.profile->clear();

@@ -114,8 +114,8 @@ public:
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
   /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
-  /// more of it alone, so that what it gives depends on the inputs alone; where the generic plan serves it,
-  /// and the loop is in no other, it goes on with what the iterations so far have left. Throws
+  /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
+  /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws
   /// Error(kMemoryBudget) naming the node where that is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
@@ -135,6 +135,7 @@ private:
     std::vector<void*> buffers;
     void* shared_workspace;
     std::optional<package::Trim> trim;  ///< of a host step that says an output's extents
+    std::optional<size_t> room_check;   ///< the one of the plan's that it is, if any
   };
 
   struct Stretch;
@@ -143,6 +144,7 @@ private:
     size_t loop = 0;  ///< its place in loops_
     int64_t trip = 0;
     std::vector<Tensor> carried, stacked;
+    std::vector<int64_t> room_counts;
   };
   /// Of the loop that has just lacked room for one more iteration; nothing where the run has to begin again.
   std::optional<LoopState> state_of_full_loop() const;
@@ -162,6 +164,13 @@ private:
   void change_plan_of_run(const std::function<void()>& change);
   /// As bind_dims; lent inputs stay lent.
   void bind_room(const std::vector<int64_t>& dims);
+  /// Binds the rooms with which runs of late would have done well that begin with `first`.
+  void bind_known_room(const std::vector<int64_t>& first);
+  /// That this run, which begins with `first`, has ended. `is_enough`: it lacked nothing, so that less may
+  /// have been enough.
+  void note_room(const std::vector<int64_t>& first, bool is_enough) const;
+  /// That a step of the run has `count` of what there is room for.
+  void note_count(const Bound& bound, int64_t count) const;
   /// As run, but for a model that is another graph at these extents: OtherGraph.
   void run_with_rooms(parallel::ThreadPool& pool, const RunOptions& options);
   /// `state`: of the iterations of a loop that are done.
@@ -226,6 +235,8 @@ private:
   std::optional<size_t> full_loop_;      ///< which is in no other and had no room for one more iteration
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
+  /// By the plan's room checks: the most that the run has had so far; steps set them.
+  std::unique_ptr<std::vector<int64_t>> room_counts_ = std::make_unique<std::vector<int64_t>>();
   std::vector<bool> input_set_;
   std::map<size_t, Tensor> waiting_;  ///< inputs whose shapes do not agree with those of others yet
   std::optional<Error> refused_;      ///< why no plan takes what was set last beside what the others are

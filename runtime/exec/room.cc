@@ -1,11 +1,11 @@
 // Runs of packages with rooms: again with more of them where a run needs more.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "runtime/base/no_room.h"
 #include "runtime/base/other_graph.h"
 #include "runtime/exec/graph_executor.h"
+#include "runtime/exec/rooms_of_run.h"
 
 namespace tensormill::exec {
 
@@ -29,99 +29,6 @@ void GraphExecutor::bind_room(const std::vector<int64_t>& dims) {
     }
   });
 }
-
-namespace {
-
-/// What a run lacked, and how large the room was.
-struct Lack {
-  NoRoom error;
-  int64_t room;
-};
-
-/// How large a room of which there is `room` has to be for what was wanted; 0: that is not known. What is
-/// made of it alone is as a multiple of it, or, as the lack of before shows, a sum.
-int64_t wanted_room(const NoRoom& error, int64_t room, const std::optional<Lack>& before) {
-  if (!error.wanted() || error.had() <= 0) return 0;
-  const auto had = static_cast<double>(error.had()), lacks = static_cast<double>(*error.wanted()) - had;
-  double growth = had / static_cast<double>(room);
-  const bool is_same = before && before->error.rooms() == error.rooms() &&
-                       before->error.wanted() == error.wanted() && before->error.had() < error.had() &&
-                       before->room < room;
-  if (is_same)
-    growth =
-        static_cast<double>(error.had() - before->error.had()) / static_cast<double>(room - before->room);
-  const double more = std::ceil(lacks / growth);
-  if (!(more > 0)) return 0;
-  return room + static_cast<int64_t>(std::min(more, static_cast<double>(package::kMaxFreeDim)));
-}
-
-/// The rooms of a run, from the first one on.
-class Rooms {
-public:
-  Rooms(const package::LoadedPackage& package, int64_t budget)
-      : package_(package),
-        budget_(budget),
-        dims_(package::room_dims(package.package().plans())),
-        least_(dims_.size(), 1) {}
-
-  bool empty() const { return dims_.empty(); }
-
-  /// What the run goes on with that lacked room at `dims`; nothing where there is no more. The rooms that no
-  /// lack was of may be smaller than before, where the others take much memory. `goes_on`: nothing that is
-  /// done is lost, so that less at a time is enough.
-  std::optional<std::vector<int64_t>> more(const std::vector<int64_t>& dims, const NoRoom& error,
-                                           bool goes_on) {
-    std::vector<package::RoomWish> wishes;
-    for (size_t i = 0; i < dims_.size(); ++i) {
-      if ((error.rooms() >> i & 1) != 0)
-        wishes.push_back({dims_[i], wanted_room(error, dims[dims_[i]], before_)});
-    }
-    if (++restarts_ > kMostRestarts) return std::nullopt;
-    const auto more_room = [&] {
-      return package::with_more_room(package_.package().plans(), dims, wishes,
-                                     goes_on ? package::kRoomGrowth / 2 : package::kRoomGrowth);
-    };
-    std::optional<std::vector<int64_t>> next = more_room();
-    if (!next && !package_.package().plans().generic) {
-      // What the largest of the package's rooms lacks is what there is to say.
-      for (package::RoomWish& wish : wishes) wish.wanted = 0;
-      next = more_room();
-    }
-    if (!next) return std::nullopt;
-    before_.reset();
-    if (wishes.size() == 1) before_ = Lack{error, dims[wishes[0].dim]};
-    for (size_t i = 0; i < dims_.size(); ++i) {
-      if ((*next)[dims_[i]] > dims[dims_[i]]) least_[i] = (*next)[dims_[i]];
-    }
-    if (dims_.size() == 1) return next;
-    return package_.with_less_room(*next, least_, std::min(package::LoadedPackage::kManyRoomBytes, budget_));
-  }
-
-  /// The same for a plan that is made of any room.
-  std::optional<std::vector<int64_t>> grown(std::vector<int64_t> dims, const NoRoom& error) {
-    bool is_past = ++restarts_ > kMostRestarts;
-    for (size_t i = 0; i < dims_.size(); ++i) {
-      if ((error.rooms() >> i & 1) == 0) continue;
-      int64_t& room = dims[dims_[i]];
-      room = std::max(wanted_room(error, room, std::nullopt), room * package::kRoomGrowth);
-      is_past = is_past || room > package::kMaxFreeDim;
-    }
-    return is_past ? std::nullopt : std::optional(std::move(dims));
-  }
-
-private:
-  /// Of one run: a few for each room, which grows each time.
-  static constexpr int kMostRestarts = 256;
-
-  const package::LoadedPackage& package_;
-  int64_t budget_;
-  std::vector<size_t> dims_;    ///< which of the free ones they are
-  std::vector<int64_t> least_;  ///< of each: what has been lacking
-  std::optional<Lack> before_;
-  int restarts_ = 0;
-};
-
-}  // namespace
 
 namespace {
 
@@ -170,7 +77,7 @@ void place_at_first(const Tensor& tensor, const package::Buffer& buffer, std::by
 std::optional<GraphExecutor::LoopState> GraphExecutor::state_of_full_loop() const {
   if (!full_loop_ || bound_plan_->generic == nullptr) return std::nullopt;
   const LoopRunner& runner = loops_[*full_loop_];
-  LoopState state{*full_loop_, runner.trip(), {}, {}};
+  LoopState state{*full_loop_, runner.trip(), {}, {}, *room_counts_};
   const auto copies = [&](const std::vector<int32_t>& ids, std::vector<Tensor>& into) {
     for (const int32_t id : ids)
       into.push_back(copy_of(plan().buffers[static_cast<size_t>(id)], address(id)));
@@ -204,6 +111,38 @@ size_t GraphExecutor::go_on_with(const LoopState& state) {
   return runner.go_on(state.trip);
 }
 
+void GraphExecutor::bind_known_room(const std::vector<int64_t>& first) {
+  // What the arena has is not asked for.
+  const int64_t most = std::max(std::min(package::LoadedPackage::kManyRoomBytes, memory_budget_),
+                                static_cast<int64_t>(arena_.size()));
+  const std::vector<int64_t> known = package_->room_history().best(
+      first, [&](const std::vector<int64_t>& dims) { return package_->arena_bytes(dims); }, most);
+  try {
+    bind_room(known);
+  } catch (const Error& error) {
+    if (known == first || error.code() != ErrorCode::kMemoryBudget) throw;
+    bind_room(first);
+  }
+}
+
+void GraphExecutor::note_room(const std::vector<int64_t>& first, bool is_enough) const {
+  std::vector<int64_t> needed = dims();
+  if (is_enough && needed != first) {
+    RoomCounts counts;
+    for (size_t i = 0; i < room_counts_->size(); ++i)
+      counts.emplace(bound_plan_->room_checks[i].name, (*room_counts_)[i]);
+    needed = rooms_for(*package_, memory_budget_, first, counts).value_or(needed);
+  }
+  if (const std::optional<int64_t> bytes = package_->arena_bytes(needed))
+    package_->room_history().note(first, std::move(needed), *bytes);
+}
+
+void GraphExecutor::note_count(const Bound& bound, int64_t count) const {
+  if (!bound.room_check) return;
+  int64_t& most = (*room_counts_)[*bound.room_check];
+  most = std::max(most, count);
+}
+
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   try {
     return run_with_rooms(pool, options);
@@ -225,14 +164,16 @@ void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions&
   bind_values();
   Rooms rooms(*package_, memory_budget_);
   if (rooms.empty()) return run_bound(pool, options, std::nullopt);
-  std::optional<std::vector<int64_t>> next;
-  if (!is_interpreted()) next = package_->first_room(dims());
-  if (next) bind_room(*next);
+  std::optional<std::vector<int64_t>> first, next;
+  if (!is_interpreted()) first = package_->first_room(dims());
+  if (first) bind_known_room(*first);
   check_set();
   std::optional<LoopState> state;
   for (;;) {
     try {
-      return run_bound(pool, options, state);
+      run_bound(pool, options, state);
+      if (first) note_room(*first, !next);
+      return;
     } catch (const NoRoom& error) {
       state = state_of_full_loop();
       const std::shared_ptr<const package::BoundPlan> before = bound_plan_;

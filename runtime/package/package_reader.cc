@@ -188,6 +188,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
   bound->memory = plan_memory(bound->plan);
   for (const Step& step : bound->plan.steps)
     bound->kernels.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
+  if (!room_dims(plans).empty()) bound->room_checks = room_checks_of(bound->plan);
   return bound;
 }
 

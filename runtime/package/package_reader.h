@@ -20,6 +20,8 @@
 #include "runtime/package/model_step.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
+#include "runtime/package/room_checks.h"
+#include "runtime/package/room_history.h"
 
 namespace tensormill::package {
 
@@ -69,7 +71,8 @@ struct BoundPlan {
   const GenericPlan* generic = nullptr;  ///< of the package, which `plan` is bound of, if any
   ExecPlan plan;
   MemoryPlan memory;
-  std::vector<tm_kernel> kernels;  ///< by step; null when the step is not a kernel
+  std::vector<tm_kernel> kernels;           ///< by step; null when the step is not a kernel
+  std::vector<RoomCheck> room_checks = {};  ///< none where the package has no rooms
   /// Of an Interpreter's plan, which has no kernels: by step, and the constants by their buffers.
   bool is_interpreted = false;
   std::vector<InterpretedStep> interpreted = {};
@@ -122,6 +125,10 @@ public:
   /// than that and they decide about them.
   std::vector<int64_t> with_less_room(std::vector<int64_t> dims, const std::vector<int64_t>& least,
                                       int64_t most_bytes) const;
+  /// Of the plan for the dims; nothing where there is none.
+  std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;
+  /// Of the runs of all executors.
+  RoomHistory& room_history() const { return room_history_; }
   /// What a run takes for its rooms without being asked to.
   static constexpr int64_t kManyRoomBytes = int64_t{1} << 28;
   /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
@@ -148,15 +155,13 @@ private:
       const std::function<bool(const BoundPlan&)>& serves,
       const std::function<std::shared_ptr<const BoundPlan>()>& make) const;
 
-  /// Of the plan for the dims; nothing where there is none.
-  std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;
-
   std::shared_ptr<const Package> package_;
   CodeImage code_;
   std::unique_ptr<const Interpreter> interpreter_;
   std::vector<int64_t> first_dims_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  ///< most recently used last
+  mutable RoomHistory room_history_;
 };
 
 }  // namespace tensormill::package

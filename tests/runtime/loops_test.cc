@@ -9,94 +9,16 @@
 #include "runtime/exec/graph_executor.h"
 #include "runtime/package/plan_memory.h"
 #include "tests/expect_error.h"
+#include "tests/runtime/loop_packages.h"
 #include "tests/runtime/test_package.h"
 
 namespace tensormill::package {
 namespace {
 
-Buffer buffer(const char* name, BufferKind kind, DType dtype, const Shape& shape) {
-  return {name, kind, dtype, shape, num_bytes(shape, dtype), -1, 0, 0};
-}
-
-Step loop_step(const char* function, const std::vector<int32_t>& args, size_t results,
-               const char* attributes) {
-  Step step;
-  step.name = function + std::to_string(args[0]);
-  step.kind = StepKind::kHost;
-  step.function = function;
-  step.args = args;
-  for (size_t i = args.size() - results; i < args.size(); ++i)
-    step.outputs.push_back(static_cast<int32_t>(i));
-  step.origins = {"the loop"};
-  step.attributes = attributes;
-  return step;
-}
-
-constexpr int32_t kM = 0, kX = 1, kW = 2, kIteration = 3, kCarried = 4, kSum = 5, kFinal = 6, kAll = 7,
-                  kTrips = 8, kPositive = 9, kOther = 10;
-
-/// relu(x) = p; m times: t = t + w, u = p + w in p's place if it may; final t, all of u, how many.
-Archive counting_archive() {
-  Archive archive;
-  const Shape row{1, 8};
-  archive.plan.buffers = {buffer("m", BufferKind::kInput, DType::kInt64, {1}),
-                          buffer("x", BufferKind::kInput, DType::kFloat32, row),
-                          buffer("w", BufferKind::kConstant, DType::kFloat32, {8}),
-                          buffer("i", BufferKind::kTemp, DType::kInt64, {}),
-                          buffer("t", BufferKind::kTemp, DType::kFloat32, row),
-                          buffer("sum", BufferKind::kTemp, DType::kFloat32, row),
-                          buffer("y", BufferKind::kOutput, DType::kFloat32, row),
-                          buffer("all", BufferKind::kOutput, DType::kFloat32, {4, 1, 8}),
-                          buffer("trips", BufferKind::kOutput, DType::kInt64, {1}),
-                          buffer("p", BufferKind::kTemp, DType::kFloat32, row),
-                          buffer("u", BufferKind::kTemp, DType::kFloat32, row)};
-  const auto port = [&](int32_t id) {
-    const Buffer& own = archive.plan.buffers[static_cast<size_t>(id)];
-    return Port{own.name, own.dtype, DimShape(own.shape.begin(), own.shape.end()), id};
-  };
-  archive.plan.inputs = {port(kM), port(kX)};
-  archive.plan.outputs = {port(kFinal), port(kAll), port(kTrips)};
-  const auto kernel = [](const char* name, const char* function, std::vector<int32_t> args,
-                         std::vector<int64_t> dims, std::vector<InPlace> in_place) {
-    const auto output = static_cast<int32_t>(args.size()) - 1;
-    return Step{name,
-                StepKind::kKernel,
-                function,
-                std::move(args),
-                {output},
-                std::move(dims),
-                std::move(in_place),
-                0,
-                0,
-                {},
-                "",
-                0,
-                0};
-  };
-  archive.plan.steps = {kernel("relu", "k_relu", {kX, kPositive}, {8}, {}),
-                        loop_step("loop_begin", {kM, kX, kIteration, kCarried}, 2,
-                                  R"({"carried":1,"condition":0,"loop":0,"max_trips":1})"),
-                        kernel("step", "k_add", {kCarried, kW, kSum}, {1, 8}, {{2, 0}}),
-                        kernel("shifted", "k_add", {kPositive, kW, kOther}, {1, 8}, {{2, 0}}),
-                        loop_step("loop_end", {kIteration, kSum, kOther, kFinal, kAll, kTrips}, 3,
-                                  R"({"carried":1,"condition":0,"loop":0})")};
-  archive.params.assign(32 + 64, '\0');
-  for (int i = 0; i < 8; ++i) {
-    const auto value = static_cast<float>(i + 1);
-    std::memcpy(archive.params.data() + i * 4, &value, 4);
-  }
-  return archive;
-}
-
 ExecPlan counting_plan() {
   Archive archive = counting_archive();
   archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());
   return archive.plan;
-}
-
-void set(exec::GraphExecutor& executor, int64_t m, const std::vector<float>& x) {
-  executor.set_input("m", {DType::kInt64, {1}, &m});
-  executor.set_input("x", {DType::kFloat32, {1, 8}, x.data()});
 }
 
 TEST(Loops, RunTheirBodyAsOftenAsDataSays) {
@@ -129,26 +51,6 @@ TEST(Loops, RefuseMoreIterationsThanThereIsRoomFor) {
   exec::GraphExecutor executor(load_archive(counting_archive().bytes()));
   set(executor, 5, std::vector<float>(8, 1.0f));
   expect_error(ErrorCode::kTensorData, "more than 4 iterations", [&] { executor.run(pool); });
-}
-
-/// The plan with room for 4 iterations and for 9, and for any number.
-Archive roomy_archive() {
-  Archive archive = counting_archive();
-  PlanSet plans;
-  plans.free_dims = {"loop_room"};
-  archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());
-  for (const Port& port : archive.plan.inputs) plans.input_shapes.push_back(port.shape);
-  const auto with_room = [&](int64_t room) {
-    ExecPlan plan = archive.plan;
-    plan.buffers[kAll] = buffer("all", BufferKind::kOutput, DType::kFloat32, {room, 1, 8});
-    plan.outputs[1].shape.front() = room;
-    return plan;
-  };
-  plans.variants = {{{4}, with_room(4)}, {{9}, with_room(9)}};
-  const DimFormula room{0, {{1, {{0, 1, 0, 1}}}}};
-  plans.generic = GenericPlan{{16}, {1}, {1}, with_room(16), {}, {{kAll, 0, room}}, {}, {}};
-  archive.plans = std::move(plans);
-  return archive;
 }
 
 TEST(Loops, RunAgainWithMoreRoom) {
@@ -191,24 +93,6 @@ TEST(Loops, GrowTheRoomThatIsTheirsAlone) {
     EXPECT_EQ(executor.dims(), dims) << m;
     EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], m);
   }
-}
-
-/// The generic plan alone, of a loop that ends with the first flag that is false.
-Archive flagged_archive(int64_t most) {
-  Archive archive = roomy_archive();
-  ExecPlan& plan = archive.plans->generic->plan;
-  plan.buffers[kM] = buffer("flags", BufferKind::kInput, DType::kBool, {most, 1});
-  plan.inputs[0] = {"flags", DType::kBool, {Dim(most), Dim(int64_t{1})}, kM};
-  const auto flag = static_cast<int32_t>(plan.buffers.size());
-  plan.buffers.push_back(buffer("flag", BufferKind::kTemp, DType::kBool, {1}));
-  plan.steps[1] = loop_step("loop_begin", {kX, kM, kIteration, kCarried, flag}, 3,
-                            R"({"carried":1,"condition":0,"loop":0,"max_trips":0})");
-  plan.steps[4] = loop_step("loop_end", {kIteration, flag, kSum, kOther, kFinal, kAll, kTrips}, 3,
-                            R"({"carried":1,"condition":1,"loop":0})");
-  archive.plans->variants.clear();
-  archive.plans->input_shapes[0] = plan.inputs[0].shape;
-  archive.plan = plan;
-  return archive;
 }
 
 TEST(Loops, GoOnWithMoreRoomWhereAConditionEndsThem) {
