@@ -70,7 +70,8 @@ std::vector<Expr> ExtentGuard::conditions() const {
     for (const Expr& part : nest_.inputs[i]->shape) add(part);
   }
   for (const Expr& part : nest_.tensor->shape) add(part);
-  for (const Expr& part : nest_.joined) add(part);
+  // Of axes that an empty input is summed along one may be 0.
+  for (size_t i = 0; i < nest_.joined.size() && empty_ == nullptr; ++i) add(nest_.joined[i]);
   return result;
 }
 
