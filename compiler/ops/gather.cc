@@ -1,4 +1,6 @@
 /// gather, gather_elements: elements at indices that are data.
+#include <cstring>
+
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -52,15 +54,29 @@ void reference_gather(const ir::ReferenceContext& context) {
   const AxisView view =
       view_axis(x.shape(), normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size()));
   const int64_t count = indices.num_elements();
+  const std::vector<int64_t> wanted = to_ints(indices);
+  const size_t bytes = static_cast<size_t>(view.inner) * dtype_bytes(x.dtype());
   for (int64_t k = 0; k < count; ++k) {
-    const int64_t at = checked_index(indices.element_as_int(k), view.extent);
+    const int64_t at = checked_index(wanted[static_cast<size_t>(k)], view.extent);
     for (int64_t outer = 0; outer < view.outer; ++outer) {
-      for (int64_t inner = 0; inner < view.inner; ++inner) {
-        copy_element(x, (outer * view.extent + at) * view.inner + inner, out,
-                     (outer * count + k) * view.inner + inner);
-      }
+      std::memcpy(
+          static_cast<std::byte*>(out.data()) + static_cast<size_t>(outer * count + k) * bytes,
+          static_cast<const std::byte*>(x.data()) + static_cast<size_t>(outer * view.extent + at) * bytes,
+          bytes);
     }
   }
+}
+
+template <typename Unit>
+void gather_units(const Tensor& x, const std::vector<int64_t>& wanted, size_t axis, Tensor& out) {
+  const int64_t extent = x.shape()[axis], step = row_major_strides(x.shape())[axis];
+  Shape strides = row_major_strides(x.shape());
+  strides[axis] = 0;
+  const Unit* source = static_cast<const Unit*>(x.data());
+  Unit* target = static_cast<Unit*>(out.data());
+  for_each_strided<1>(out.shape(), {strides}, [&](int64_t position, const std::array<int64_t, 1>& from) {
+    target[position] = source[from[0] + checked_index(wanted[static_cast<size_t>(position)], extent) * step];
+  });
 }
 
 void reference_elements(const ir::ReferenceContext& context) {
@@ -69,12 +85,17 @@ void reference_elements(const ir::ReferenceContext& context) {
   Tensor& out = *context.outputs[0];
   if (out.num_elements() == 0) return;
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape().size());
-  const Shape strides = row_major_strides(x.shape());
-  for_each_index(out.shape(), [&](int64_t position, const Shape& index) {
-    int64_t from = checked_index(indices.element_as_int(position), x.shape()[axis]) * strides[axis];
-    for (size_t d = 0; d < index.size(); ++d) from += d == axis ? 0 : index[d] * strides[d];
-    copy_element(x, from, out, position);
-  });
+  const std::vector<int64_t> wanted = to_ints(indices);
+  switch (dtype_bytes(x.dtype())) {
+    case 1:
+      return gather_units<uint8_t>(x, wanted, axis, out);
+    case 2:
+      return gather_units<uint16_t>(x, wanted, axis, out);
+    case 4:
+      return gather_units<uint32_t>(x, wanted, axis, out);
+    default:
+      return gather_units<uint64_t>(x, wanted, axis, out);
+  }
 }
 
 bool part_of_elements(ir::PartContext& context) {

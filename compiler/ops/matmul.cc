@@ -86,6 +86,11 @@ void multiply_doubles(const Product& p, MatrixView a, MatrixView b, const double
   gemm.fill_column_block = [&](int64_t k, int64_t j0, int64_t count, double* block) {
     for (int64_t j = 0; j < count; ++j) block[j] = bs[k * b.row_stride + (j0 + j) * b.column_stride];
   };
+  if (b.row_stride == 1 && b.column_stride != 1) {
+    gemm.fill_column = [&](int64_t column, int64_t k0, int64_t count, double* block) {
+      std::copy_n(bs + column * b.column_stride + k0, count, block);
+    };
+  }
   gemm.take = [&](int64_t row, int64_t j0, int64_t count, const double* sums) {
     std::copy_n(sums, count, out + row * p.columns + j0);
   };

@@ -32,7 +32,15 @@ void store_doubles(Tensor& tensor, const std::vector<double>& values) {
 
 std::vector<int64_t> to_ints(const Tensor& tensor) {
   std::vector<int64_t> values(static_cast<size_t>(tensor.num_elements()));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = tensor.element_as_int(static_cast<int64_t>(i));
+  if (tensor.dtype() == DType::kInt64) {
+    const auto source = tensor.values<int64_t>();
+    std::copy(source.begin(), source.end(), values.begin());
+  } else if (tensor.dtype() == DType::kInt32) {
+    const auto source = tensor.values<int32_t>();
+    std::copy(source.begin(), source.end(), values.begin());
+  } else {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = tensor.element_as_int(static_cast<int64_t>(i));
+  }
   return values;
 }
 

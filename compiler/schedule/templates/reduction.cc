@@ -258,7 +258,7 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
     const std::string axis = builder.join_reduction(anchor.stage, lane);
     const int64_t width = std::min(lanes, next_power_of_two(builder.extent(anchor.stage, axis)));
     std::vector<int> taken;
-    for (int64_t left = planner.budget() >= 24 ? 16 : 8; taken.size() < 2;) {
+    for (int64_t left = planner.budget() >= 24 ? 16 : 12; taken.size() < 2;) {
       const int d = taken.empty() ? vector : planner.reused_dimension(taken);
       if (d < 0) break;
       const int64_t factor = good_factor(planner.extent(d), std::min<int64_t>(left, 4));
