@@ -148,6 +148,18 @@ def proposals():
     return model(b, [(chosen, INT64), (scores, FLOAT), (b.add("Gather", [boxes, kept], axis=0), FLOAT)])
 
 
+def rows_of_nothing(extent=30, width=0):
+    """The rows found, of no elements each: their sums, themselves wider and beside each other, and copies of them."""
+    b = Builder([("x", [extent, width]), ("p", [extent])])
+    places = b.add("Unsqueeze", [found_above(b, "p", 0), b.ints(1)])
+    found = b.add("GatherND", ["x", places])
+    rows = b.add("Gather", ["x", b.add("Squeeze", [places, b.ints(1)])], axis=0)
+    floats = [found, b.add("ReduceSum", [found, b.ints(1)], keepdims=0), b.add("Pad", [rows, b.ints(0, 1, 0, 1), np.float32(7)]),
+              b.add("Concat", [rows, found], axis=1), b.add("Tile", [b.add("Relu", [rows]), b.ints(2, 3)]),
+              b.add("Tile", [rows, b.add("Add", [b.add("Shape", [found_above(b, "p", 0.5)]), b.ints(1, 2)])])]
+    return model(b, [(name, FLOAT) for name in floats])
+
+
 class CountedAxes(ModelChecks):
     def some(self, *shape):
         return self.rng.uniform(-1, 1, shape).astype(np.float32)
@@ -187,6 +199,11 @@ class CountedAxes(ModelChecks):
         with tarfile.open(self.package) as archive:
             metadata = json.load(archive.extractfile("metadata.json"))
         self.assertEqual([output["shape"] for output in metadata["outputs"]], [[2, "", "", 3]] * 2 + [[2, "", ""], ["", "", ""]])
+
+    def test_rows_of_nothing(self):
+        feeds = [{"x": self.some(n, width), "p": self.some(n)} for n, width in ((30, 0), (30, 0), (12, 3), (40, 0))]
+        self.check(rows_of_nothing(), {str(i): feed for i, feed in enumerate(feeds[:2])}, "rows")
+        self.check_free(rows_of_nothing("N", "W"), "x:[N,W] p:[N]", feeds, "rows")
 
     def test_nothing_found(self):
         self.path.write_bytes(copies_and_kinds())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <variant>
 
 #include "compiler/ir/loops.h"
@@ -9,6 +10,7 @@
 #include "compiler/ops/host_steps.h"
 #include "compiler/te/simplify.h"
 #include "compiler/te/tensor_expr.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -40,28 +42,73 @@ std::vector<int64_t> integers_of(const ir::Attrs& attrs) {
   return integers;
 }
 
+/// What a node reads and makes, as far as its axes go.
+struct NodeForm {
+  ir::Attrs attrs;
+  std::vector<ir::ValueType> inputs, outputs;  ///< unspecified where absent
+};
+
+bool is_empty(const ir::ValueType& type) { return num_elements(type.shape) == 0; }
+
+void give_elements(Shape& shape) {
+  constexpr int64_t kFew = 2;
+  std::replace(shape.begin(), shape.end(), int64_t{0}, kFew);
+}
+
+/// Of a node that reads or makes no elements: with a few along each axis of none, as what computes nothing
+/// says nothing of the other axes. Nothing where it does not take those.
+std::optional<NodeForm> with_elements(const ir::Graph& graph, const ir::Node& node, NodeForm form) {
+  if (form.attrs.has("shape")) {
+    Shape shape = form.attrs.ints_of("shape");
+    give_elements(shape);
+    form.attrs.set("shape", shape);
+  }
+  ir::InferContext context{form.attrs, {}};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    give_elements(form.inputs[i].shape);
+    context.inputs.push_back(node.inputs[i] == ir::kAbsent ? nullptr : &form.inputs[i]);
+  }
+  try {
+    std::vector<ir::ValueType> made = graph.ops().get(node.op).infer(context);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (is_empty(made[i]) || made[i].shape.size() != form.outputs[i].shape.size()) return std::nullopt;
+    }
+    form.outputs = std::move(made);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidModel) throw;
+    return std::nullopt;
+  }
+  return form;
+}
+
+std::optional<NodeForm> form_of(const ir::Graph& graph, const ir::Node& node) {
+  NodeForm form{node.attrs, {}, {}};
+  for (const ir::ValueId input : node.inputs)
+    form.inputs.push_back(input == ir::kAbsent ? ir::ValueType{} : graph.value(input).type);
+  for (const ir::ValueId output : node.outputs) form.outputs.push_back(graph.value(output).type);
+  const bool has_elements = std::none_of(form.inputs.begin(), form.inputs.end(), is_empty) &&
+                            std::none_of(form.outputs.begin(), form.outputs.end(), is_empty);
+  return has_elements ? form : with_elements(graph, node, std::move(form));
+}
+
 /// Which axes of each output of a node are the data axes of what it reads.
 class NodeAxes {
 public:
   /// `extents`: of the node's inputs.
-  NodeAxes(const ir::Graph& graph, const CountNumbers& counts, const ir::Node& node,
+  NodeAxes(const ir::Graph& graph, const CountNumbers& counts, const ir::Node& node, const NodeForm& form,
            const std::vector<Extents>& extents)
       : counts_(counts) {
-    ir::ComputeContext context{node.attrs, {}, {}, {}, node.op};
+    ir::ComputeContext context{form.attrs, {}, form.inputs, form.outputs, node.op};
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const ir::ValueId id = node.inputs[i];
-      if (id == ir::kAbsent) {
+      if (node.inputs[i] == ir::kAbsent) {
         context.inputs.push_back(nullptr);
-        context.input_types.emplace_back();
         continue;
       }
-      const ir::ValueType& type = graph.value(id).type;
+      const ir::ValueType& type = form.inputs[i];
       program_.inputs.push_back(te::placeholder("p" + std::to_string(i), type.dtype, type.shape));
       context.inputs.push_back(program_.inputs.back());
-      context.input_types.push_back(type);
       if (!extents[i].empty()) extents_[program_.inputs.back().get()] = extents[i];
     }
-    for (const ir::ValueId output : node.outputs) context.output_types.push_back(graph.value(output).type);
     program_.outputs = graph.ops().get(node.op).compute(context);
   }
 
@@ -283,7 +330,10 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
   }
   if (!is_counted) return std::vector<Extents>(node.outputs.size());
   const ir::OpDef& def = graph_.ops().get(node.op);
-  if (!def.is_view && !ops::is_host_step(def)) return NodeAxes(graph_, counts_, node, operands).run();
+  if (!def.is_view && !ops::is_host_step(def)) {
+    const std::optional<NodeForm> form = form_of(graph_, node);
+    return form ? NodeAxes(graph_, counts_, node, *form, operands).run() : std::nullopt;
+  }
   const std::optional<Extents> result = def.is_view ? reshaped(node) : of_host_step(node);
   if (!result) return std::nullopt;
   return std::vector<Extents>(node.outputs.size(), *result);
