@@ -33,6 +33,19 @@ class Meetings(OfARun):
             with self.assertRaisesRegex(AssertionError, words):
                 self.reshaped(nodes, {"x": x, "y": y}, [x, x, x], x=first, y=second)
 
+    def test_spread_along_axes_of_a_run(self):
+        """What is taken off a mean along an axis is of the extents of both, whichever axis that is."""
+        make = helper.make_node
+        nodes = [make("ReduceMean", ["x", "axes"], ["mean"]), make("Sub", ["x", "mean"], ["off"]), make("Mul", ["off", "off"], ["squares"]),
+                 make("ReduceMean", ["squares", "axes"], ["y0"]), make("Div", ["off", "y0"], ["y1"])]
+        for shape, axis in itertools.product(((2, 3, 8), (1, 3, 8), (1, 1, 8)), (0, 1, -1)):
+            x = floats(*shape)
+            if x.shape[axis] == 1:
+                continue
+            off = x - x.mean(axis, keepdims=True)
+            squares = (off * off).mean(axis, keepdims=True)
+            self.check_nodes(nodes, {"x": x, "axes": ints(axis)}, [squares, off / squares], digits=4)
+
     def test_elements_that_data_chooses(self):
         x, y = floats(3, 5), floats(3, 4)
         make = helper.make_node

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 
@@ -101,8 +102,7 @@ V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes
 }
 
 V extents_of_run(NodeContext& context, V x) {
-  if (!context.data_shape(x).is_known)
-    context.unsupported("", "the extents of its input follow from data in a way that is not known");
+  require_told_extents(context);
   Compose c(context);
   std::vector<V> counts;
   for (int64_t d = 0; d < context.rank(x); ++d) counts.push_back(*count_along(context, x, d));

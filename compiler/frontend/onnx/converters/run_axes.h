@@ -49,7 +49,8 @@ ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
 /// counts.
 ir::ValueId taken_at(NodeContext& context, ir::ValueId x, ir::ValueId places,
                      const std::vector<RunAxis>& axes);
-/// How many elements x has along each axis, i64 [rank]; throws ValueRequired where that cannot be told.
+/// How many elements x, which is the first operand or of its shape, has along each axis, i64 [rank]; throws
+/// ValueRequired where that cannot be told.
 ir::ValueId extents_of_run(NodeContext& context, ir::ValueId x);
 /// x, of which `counts` (i64 [rank]) are there, without the named axes, of each of which it has the first
 /// element.
