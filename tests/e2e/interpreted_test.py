@@ -123,6 +123,21 @@ def depth_to_space(x):
     n, c, h, w = x.shape
     return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // 4, 2 * h, 2 * w)
 
+# Two numbers in a line of two, or of three where there are seven rows.
+NOT_SEVEN = """refusing (float[N, 3] x) => (float[N, 3] y) <float[2] w = {2.0, 3.0}> {
+  n = Shape<start = 0, end = 1>(x)
+  seven = Constant<value_ints = [7]>()
+  off = Sub(n, seven)
+  far = Abs(off)
+  one = Constant<value_ints = [1]>()
+  is_far = Min(far, one)
+  three = Constant<value_ints = [3]>()
+  length = Sub(three, is_far)
+  line = Reshape(w, length)
+  sum = ReduceSum<keepdims = 1>(line)
+  y = Mul(x, sum)
+}"""
+
 
 class Interpreted(PackageTest):
     def test_no_plan_for_all_shapes(self):
@@ -140,6 +155,14 @@ class Interpreted(PackageTest):
             with self.subTest(shape=shape):
                 x = floats(*shape)
                 np.testing.assert_array_equal(self.run_on({"x": x})["y"], ends(x))
+
+    def test_an_extent_that_is_refused_is_no_rule(self):
+        said = self.compile(NOT_SEVEN, "--input-shapes", "x:[N,3]")
+        self.assertIn("there are kernels for N in multiples of 2;", said)
+        for rows in (1, 2, 6, 8, 9, 15):
+            x = floats(rows, 3)
+            np.testing.assert_allclose(self.run_on({"x": x})["y"], 5 * x, rtol=1e-6)
+        self.assertIn("does not reshape to [3]", self.refused({"x": floats(7, 3)}))
 
     def test_filled_inputs(self):
         self.compile(REST)

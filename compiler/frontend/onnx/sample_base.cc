@@ -158,4 +158,20 @@ std::optional<SampleBase> find_sample_base(const ImportAt& import, const StopAt&
   return finder.run(anchor) ? std::optional(finder.take()) : std::nullopt;
 }
 
+bool takes_between_multiples(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
+  if (set.samples.empty()) return false;
+  for (size_t d = 0; d < own_dims; ++d) {
+    const bool is_dependent =
+        std::any_of(set.dependents.begin(), set.dependents.end(),
+                    [&](const ir::DependentDim& dependent) { return dependent.dim == d; });
+    for (const int64_t more : {1, 3, 5, 11}) {
+      if (is_dependent || more % set.multiples[d] == 0) continue;
+      Dims dims = set.samples.front().dims;
+      dims[d] += more;
+      if (import(ir::with_dependents(std::move(dims), set.dependents))) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace tensormill::frontend::onnx

@@ -22,4 +22,8 @@ std::optional<SampleBase> find_sample_base(const ImportAt& import, const StopAt&
                                            const StopAt& meant_at, const std::vector<int64_t>& anchor,
                                            const std::vector<std::vector<int64_t>>& asked);
 
+/// Whether the model takes an extent of one of the first `own_dims` dims that is no such multiple as the
+/// set's samples are of: what was refused among those that were tried is no rule then.
+bool takes_between_multiples(const ImportAt& import, const ir::SampleSet& set, size_t own_dims);
+
 }  // namespace tensormill::frontend::onnx

@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/graph_form.h"
 #include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/onnx/sample_base.h"
 #include "compiler/frontend/onnx/sample_budget.h"
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/frontend/onnx/shape_variants.h"
@@ -125,7 +126,8 @@ public:
       add_turning_checks(importer(), differences, signature_.first_room, variants);
       SpecialSets special = sets_of_ones(importer(), variants, signature_.first_room);
       variants.special = std::move(special.sets);
-      variants.leaves_out = variants.leaves_out || special.leaves_out;
+      variants.leaves_out = variants.leaves_out || special.leaves_out ||
+                            takes_between_multiples(importer(), variants, signature_.first_room);
       add_spread_dims(importer(), variants);
     }
     for (const ir::DependentDim& each : variants.dependents) {
