@@ -257,10 +257,12 @@ NETS = {
     "kept_in_shape": (kept_in_shape, "x:[N,3,H,W]", [(1, 24, 24), (2, 31, 20), (1, 7, 64), (3, 50, 13), (1, 12, 16)]),
     "best_of_each_row": (best_of_each_row, "x:[N,T]", [(1, 3), (2, 50), (3, 999)]),
     "round_up_pooling": (round_up_pooling, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (3, 131, 97)]),
-    "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96)]),
+    "detector": (detector, "x:[N,3,H,W]", [(1, 32, 32), (2, 40, 72), (1, 8, 8), (3, 136, 96), (1, 39, 37)]),
     "pyramid_of_sizes": (pyramid_of_sizes, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 130, 97)]),
     "positions": (positions, "x:[N,T,8] mask:[N,T]", [(1, 1), (1, 2), (3, 17), (2, 97), (1, 509)]),
     "rotary": (rotary, "x:[N,T,8]", [(1, 1), (1, 2), (3, 17), (2, 97)]),
     "read_lines": (read_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320), (1, 1)]),
     "text_lines": (text_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320)]),
 }
+# For which extents there are kernels, where a net takes others too.
+KERNELS = {"detector": "H in multiples of 8, W in multiples of 8"}
