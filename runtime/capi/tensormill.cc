@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
+#include "runtime/capi/handles.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
@@ -16,19 +17,19 @@
 using tensormill::DType;
 using tensormill::Error;
 using tensormill::ErrorCode;
+using tensormill::capi::guarded;
+using tensormill::capi::require;
 
 struct tm_runtime {
   explicit tm_runtime(int threads) : pool(threads) {}
   tensormill::parallel::ThreadPool pool;
 };
 
-struct tm_package {
-  std::shared_ptr<const tensormill::package::LoadedPackage> loaded;
-};
-
 struct tm_executor {
   tensormill::parallel::ThreadPool* pool;
   tensormill::exec::GraphExecutor executor;
+  // The executor's ports are those of its plan, and other shapes have other plans.
+  std::vector<std::string> input_names, output_names;
   std::vector<tensormill::Shape> output_shapes;
 };
 
@@ -70,32 +71,8 @@ int32_t code_of(ErrorCode code) {
   }
 }
 
-/// Runs `action` and turns what it throws into a code and a message.
-template <typename Action>
-int32_t guarded(Action action) {
-  last_error().clear();
-  try {
-    action();
-    return 0;
-  } catch (const Error& error) {
-    last_error() = error.message();
-    return code_of(error.code());
-  } catch (const std::bad_alloc&) {
-    last_error() = "out of memory";
-    return TM_ERR_MEMORY;
-  } catch (const std::exception& error) {
-    last_error() = error.what();
-    return TM_ERR_INTERNAL;
-  }
-}
-
-template <typename T>
-void require(const T* pointer, const char* name) {
-  if (pointer == nullptr) throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is null");
-}
-
 tensormill::TensorView view_of(const tm_tensor& tensor) {
-  if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_STRING) {
+  if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_UINT2) {
     throw Error(ErrorCode::kInvalidArgument,
                 "dtype " + std::to_string(static_cast<int>(tensor.dtype)) + " is unknown");
   }
@@ -114,13 +91,35 @@ tensormill::TensorView view_of(const tm_tensor& tensor) {
   return view;
 }
 
-const char* port_name(const std::vector<tensormill::package::Port>& ports, int32_t index) {
-  return index >= 0 && static_cast<size_t>(index) < ports.size()
-             ? ports[static_cast<size_t>(index)].name.c_str()
-             : nullptr;
+std::vector<std::string> names_of(const std::vector<tensormill::package::Port>& ports) {
+  std::vector<std::string> names;
+  for (const tensormill::package::Port& port : ports) names.push_back(port.name);
+  return names;
+}
+
+const char* name_at(const std::vector<std::string>& names, int32_t index) {
+  return index >= 0 && static_cast<size_t>(index) < names.size() ? names[static_cast<size_t>(index)].c_str()
+                                                                 : nullptr;
 }
 
 }  // namespace
+
+int32_t tensormill::capi::guarded(const std::function<void()>& action) {
+  last_error().clear();
+  try {
+    action();
+    return 0;
+  } catch (const Error& error) {
+    last_error() = error.message();
+    return code_of(error.code());
+  } catch (const std::bad_alloc&) {
+    last_error() = "out of memory";
+    return TM_ERR_MEMORY;
+  } catch (const std::exception& error) {
+    last_error() = error.what();
+    return TM_ERR_INTERNAL;
+  }
+}
 
 extern "C" {
 
@@ -176,30 +175,30 @@ int32_t tm_executor_create(tm_runtime* runtime, const tm_package* package, int64
     options.max_threads = runtime->pool.cores();
     if (max_memory > 0) options.memory_budget = max_memory;
     tensormill::exec::GraphExecutor graph(package->loaded, options);
-    auto result = std::make_unique<tm_executor>(tm_executor{&runtime->pool, std::move(graph), {}});
-    for (size_t i = 0; i < result->executor.outputs().size(); ++i) {
-      result->output_shapes.push_back(result->executor.output(i).shape);
-    }
-    *executor = result.release();
+    std::vector<std::string> inputs = names_of(graph.inputs()), outputs = names_of(graph.outputs());
+    std::vector<tensormill::Shape> shapes(outputs.size());
+    *executor = std::make_unique<tm_executor>(tm_executor{&runtime->pool, std::move(graph), std::move(inputs),
+                                                          std::move(outputs), std::move(shapes)})
+                    .release();
   });
 }
 
 void tm_executor_destroy(tm_executor* executor) { std::default_delete<tm_executor>()(executor); }
 
 int32_t tm_executor_input_count(const tm_executor* executor) {
-  return executor == nullptr ? 0 : static_cast<int32_t>(executor->executor.inputs().size());
+  return executor == nullptr ? 0 : static_cast<int32_t>(executor->input_names.size());
 }
 
 int32_t tm_executor_output_count(const tm_executor* executor) {
-  return executor == nullptr ? 0 : static_cast<int32_t>(executor->executor.outputs().size());
+  return executor == nullptr ? 0 : static_cast<int32_t>(executor->output_names.size());
 }
 
 const char* tm_executor_input_name(const tm_executor* executor, int32_t index) {
-  return executor == nullptr ? nullptr : port_name(executor->executor.inputs(), index);
+  return executor == nullptr ? nullptr : name_at(executor->input_names, index);
 }
 
 const char* tm_executor_output_name(const tm_executor* executor, int32_t index) {
-  return executor == nullptr ? nullptr : port_name(executor->executor.outputs(), index);
+  return executor == nullptr ? nullptr : name_at(executor->output_names, index);
 }
 
 int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_tensor* tensor) {

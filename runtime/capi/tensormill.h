@@ -96,8 +96,8 @@ int32_t tm_executor_output_count(const tm_executor* executor);
 const char* tm_executor_input_name(const tm_executor* executor, int32_t index);
 const char* tm_executor_output_name(const tm_executor* executor, int32_t index);
 
-/* Copies. name: the model's, or "input_0" ... A shape that the package has no kernels for is refused, though
- * the package may hold the model: interpreting it takes the compiler. */
+/* Copies. name: the model's, or "input_0" ... A shape that the package has no kernels for is refused, unless
+ * the package interprets its model: compiler/capi/tensormill_interpreter.h. */
 int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_tensor* tensor);
 /* threads <= 0: all of the runtime; time_limit_ms <= 0: none. */
 int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_limit_ms);

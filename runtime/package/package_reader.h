@@ -114,6 +114,7 @@ public:
                                                    const MakeInterpreter& make_interpreter = {});
 
   const Package& package() const { return *package_; }
+  const std::shared_ptr<const Package>& shared_package() const { return package_; }
   const ExecPlan& plan() const { return package_->plan(); }
   const Metadata& metadata() const { return package_->metadata(); }
   /// Extents at which executors start.
