@@ -220,7 +220,7 @@ private:
   void compile_samples() {
     if (variants_.samples.size() < 2) {
       if (variants_.is_dynamic())
-        result_.generic_refused = "the model takes too few other shapes around those of the buckets";
+        result_.generic_refused = "the model takes too few other shapes around those that have kernels";
       return;
     }
     report("generic", 0, 1);

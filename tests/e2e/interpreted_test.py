@@ -139,6 +139,15 @@ NOT_SEVEN = """refusing (float[N, 3] x) => (float[N, 3] y) <float[2] w = {2.0, 3
 }"""
 
 
+# From seven elements on there is nothing that the ends could repeat; M has no such bound.
+MIDDLE = """middle (float[N] x, float[M] z) => (float[R] y, float[M] w)
+  <int64[1] a = {-3}, int64[1] b = {4}, int64[2] two = {2, 2}> {
+  s = Slice(x, a, b)
+  y = Pad<mode = "edge">(s, two)
+  w = Neg(z)
+}"""
+
+
 class Interpreted(PackageTest):
     def test_no_plan_for_all_shapes(self):
         warning = self.compile(REST)
@@ -163,6 +172,17 @@ class Interpreted(PackageTest):
             x = floats(rows, 3)
             np.testing.assert_allclose(self.run_on({"x": x})["y"], 5 * x, rtol=1e-6)
         self.assertIn("does not reshape to [3]", self.refused({"x": floats(7, 3)}))
+
+    def test_extents_that_no_range_has(self):
+        said = self.compile(MIDDLE)
+        self.assertIn("the model takes too few other shapes around those that have kernels", said)
+        for n, m in ((1, 1), (2, 9), (3, 0), (4, 100), (5, 2), (6, 3)):
+            with self.subTest(n=n, m=m):
+                x, z = floats(n), floats(m)
+                outputs = self.run_on({"x": x, "z": z})
+                np.testing.assert_array_equal(outputs["y"], np.pad(x[-3:4], 2, mode="edge"))
+                np.testing.assert_array_equal(outputs["w"], -z)
+        self.assertIn("there is nothing to fill", self.refused({"x": floats(7), "z": floats(3)}))
 
     def test_filled_inputs(self):
         self.compile(REST)

@@ -158,6 +158,26 @@ std::optional<SampleBase> find_sample_base(const ImportAt& import, const StopAt&
   return finder.run(anchor) ? std::optional(finder.take()) : std::nullopt;
 }
 
+std::optional<Dims> find_single_shape(const ImportAt& import, const Dims& anchor) {
+  constexpr int64_t kMostSmall = 12;
+  const auto is_free = [&](size_t d) { return anchor[d] == 0; };
+  const auto num_free = std::count(anchor.begin(), anchor.end(), 0);
+  // All small, from the largest down; then one of them among larger ones.
+  for (const int64_t others : {int64_t{0}, int64_t{32}, int64_t{2}, int64_t{224}}) {
+    for (size_t small = 0; small < anchor.size(); ++small) {
+      if (others != 0 && (!is_free(small) || num_free == 1)) continue;
+      for (int64_t extent = kMostSmall; extent >= 1; --extent) {
+        Dims dims = anchor;
+        for (size_t d = 0; d < dims.size(); ++d)
+          if (is_free(d)) dims[d] = others == 0 || d == small ? extent : others;
+        if (import(dims)) return dims;
+      }
+      if (others == 0) break;
+    }
+  }
+  return std::nullopt;
+}
+
 bool takes_between_multiples(const ImportAt& import, const ir::SampleSet& set, size_t own_dims) {
   if (set.samples.empty()) return false;
   for (size_t d = 0; d < own_dims; ++d) {

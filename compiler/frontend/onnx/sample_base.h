@@ -22,6 +22,11 @@ std::optional<SampleBase> find_sample_base(const ImportAt& import, const StopAt&
                                            const StopAt& meant_at, const std::vector<int64_t>& anchor,
                                            const std::vector<std::vector<int64_t>>& asked);
 
+/// A shape that the model takes, of small extents or of one small among larger ones, where no extents near it
+/// make a base of samples; nothing where none is found.
+std::optional<std::vector<int64_t>> find_single_shape(const ImportAt& import,
+                                                      const std::vector<int64_t>& anchor);
+
 /// Whether the model takes an extent of one of the first `own_dims` dims that is no such multiple as the
 /// set's samples are of: what was refused among those that were tried is no rule then.
 bool takes_between_multiples(const ImportAt& import, const ir::SampleSet& set, size_t own_dims);

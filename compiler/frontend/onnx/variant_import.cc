@@ -134,11 +134,7 @@ public:
       if (extents_[each.dim].empty()) extents_[each.dim] = {0};
     }
     import_asked(variants);
-    if (variants.graphs.empty() && variants.samples.empty()) {
-      for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
-      import_graph_(bound(options_, signature_, rooms_, anchor), nullptr, nullptr);
-      throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
-    }
+    if (variants.graphs.empty() && variants.samples.empty()) import_single(anchor, variants);
     variants.input_shapes =
         shapes_of(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
     variants.model = keep_model(source_, options_, stacks_elements_);
@@ -237,16 +233,19 @@ private:
         return stop;
       };
     };
-    const ImportAt import_at = [this](const std::vector<int64_t>& dims) {
-      budget_.check();
-      return import_sample(dims, false, nullptr);
-    };
     budget_.begin();
     try {
-      sample_shapes(import_at, stops(false), anchor, asked(), set, stops(true), needs_alike);
+      sample_shapes(within_budget(), stops(false), anchor, asked(), set, stops(true), needs_alike);
     } catch (const SampleBudget::Spent&) {
       set = budget_.instead();
     }
+  }
+
+  ImportAt within_budget() {
+    return [this](const std::vector<int64_t>& dims) {
+      budget_.check();
+      return import_sample(dims, false, nullptr);
+    };
   }
 
   ImportAt importer() {
@@ -327,6 +326,24 @@ private:
       if (is_needed || largest_of(*graph) <= kMostOfRoom)
         variants.graphs.push_back({dims, std::move(*graph)});
     }
+  }
+
+  /// Of extents that have no range, as those up to 6 alone: one shape that the model takes, the others are
+  /// interpreted. Throws what is wrong with the model where it takes none.
+  void import_single(std::vector<int64_t> anchor, ir::Variants& variants) {
+    budget_.begin();
+    try {
+      if (const std::optional<std::vector<int64_t>> dims = find_single_shape(within_budget(), anchor)) {
+        variants.graphs.push_back({*dims, import_as_samples(*dims, variants)});
+        variants.leaves_out = true;
+        return;
+      }
+    } catch (const SampleBudget::Spent&) {
+      // The one import more says what is wrong.
+    }
+    for (int64_t& extent : anchor) extent = std::max<int64_t>(extent, 1);
+    import_graph_(bound(options_, signature_, rooms_, anchor), nullptr, nullptr);
+    throw Error(ErrorCode::kInvalidModel, "no shape was found that the model takes; give shape_buckets");
   }
 
   /// A list among the outputs is one tensor where it is one in the samples.
