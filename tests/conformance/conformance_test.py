@@ -1,7 +1,8 @@
 """The standard's own cases (Debian's libonnx-testdata), compiled and run. ledger.txt names every case that does not pass,
 with the reason; a listed case that passes fails the run as well.
 
-As a program: conformance_test.py [--write-ledger] [PATTERN] prints the counts and the cases that differ from the ledger.
+As a program: conformance_test.py [--write-ledger] [PATTERN] prints the counts and the cases that differ from the ledger. Of
+another suite, with a ledger of its own: TENSORMILL_ONNX_TESTDATA=FOLDER TENSORMILL_LEDGER=FILE conformance_test.py.
 """
 
 import collections
@@ -21,7 +22,7 @@ from line_program import LineProgram
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TENSORMILL_BUILD", SOURCE / "build"))
 PROGRAM = BUILD / "bin" / "conformance_cases"
-LEDGER = Path(__file__).with_name("ledger.txt")
+LEDGER = Path(os.environ.get("TENSORMILL_LEDGER", Path(__file__).with_name("ledger.txt")))
 WORKERS = 2
 # Of which rank the elements of its list are; all else is an input of a run.
 BOUND = {"node/test_loop16_seq_none"}
