@@ -45,7 +45,8 @@ public:
         buffers_(buffers.inputs),
         outputs_(buffers.outputs),
         tiling_(choose_tiling(*nest.tensor, lanes)),
-        rows_(tiling_.block) {}
+        rows_(tiling_.block),
+        vectors_(tiling_.vectors) {}
 
   Stmt run() {
     bind_ranges();
@@ -164,13 +165,18 @@ private:
   Expr position(size_t axis) const {
     Expr value(outer_[axis]);
     if (axis == tiling_.vector_axis) return segment_ ? segment_->begin + along_vectors() : along_vectors();
-    if (axis == tiling_.block_axis) return value * Expr(tiling_.block) + Expr(row_);
+    if (axis == tiling_.block_axis) {
+      const Expr first = value * Expr(tiling_.blocks * tiling_.block);
+      return (tiling_.blocks > 1 ? first + Expr(block_) * Expr(rows_) : first) + Expr(row_);
+    }
     return value;
   }
 
   Expr along_vectors() const {
-    return Expr(outer_[*tiling_.vector_axis]) * Expr(tiling_.vectors * tiling_.lanes) +
-           Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
+    return tile_begin() + Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
+  }
+  Expr tile_begin() const {
+    return Expr(outer_[*tiling_.vector_axis]) * Expr(tiling_.vectors * tiling_.lanes);
   }
   const Expr& count_along_vectors() const {
     return segment_ ? segment_->count : extent(*tiling_.vector_axis);
@@ -180,13 +186,15 @@ private:
   Stmt each_point(Stmt body, bool guard) const {
     if (tiling_.lanes > 1) {
       const int64_t* count = te::as_int(count_along_vectors());
-      const bool whole = count != nullptr && *count % tiling_.lanes == 0;
+      const bool whole = count != nullptr && *count % tiling_.lanes == 0 && !tiling_.by_one;
       if (guard && !whole) body = te::make_if(along_vectors() < count_along_vectors(), body);
       body =
           te::make_for(lane_, Expr(0), Expr(static_cast<int64_t>(tiling_.lanes)), ForKind::kVectorized, body);
-      body = tiling_.vectors > 1
-                 ? te::make_for(vector_, Expr(0), Expr(tiling_.vectors), ForKind::kUnrolled, body)
-                 : te::substitute(body, vector_, Expr(0));
+      if (vectors_ > 1) {
+        body = te::make_for(vector_, Expr(0), Expr(vectors_), ForKind::kUnrolled, body);
+      } else if (!tiling_.by_one) {
+        body = te::substitute(body, vector_, Expr(0));
+      }
     }
     if (rows_ > 1) body = te::make_for(row_, Expr(0), Expr(rows_), ForKind::kUnrolled, body);
     return body;
@@ -305,22 +313,23 @@ private:
   Stmt reduce() {
     const te::Reduction& reduction = *tensor_.reduction;
     std::vector<te::Buffer> sums;
-    const Expr slot =
-        (Expr(row_) * Expr(tiling_.vectors) + Expr(vector_)) * Expr(static_cast<int64_t>(tiling_.lanes)) +
-        Expr(lane_);
+    const Expr in_row =
+        vectors_ > 1 || !tiling_.by_one ? Expr(row_) * Expr(vectors_) + Expr(vector_) : Expr(row_);
+    const Expr slot = in_row * Expr(static_cast<int64_t>(tiling_.lanes)) + Expr(lane_);
     std::vector<Expr> held, identities;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      sums.push_back(te::make_buffer("sum", tensor_.dtypes[i],
-                                     {Expr(rows_ * tiling_.vectors * tiling_.lanes)}, te::Scope::kRegister));
+      sums.push_back(te::make_buffer("sum", tensor_.dtypes[i], {Expr(rows_ * vectors_ * tiling_.lanes)},
+                                     te::Scope::kRegister));
       held.push_back(te::load(sums.back(), {index_of(slot)}));
       identities.push_back(reduction.identity[i]);
     }
     const std::vector<std::vector<Expr>> slots(sums.size(), {index_of(slot)});
-    Stmt body = each_point(update(reduction, sums, held, slots), true);
+    Stmt body = each_point(update(reduction, sums, held, slots), !is_whole_);
     for (size_t i = reduction.axes.size(); i-- > 0;)
       body = te::make_for(reduction.axes[i].var, Expr(0), reduction.axes[i].extent, ForKind::kSerial, body);
+    const Stmt results = stores(outputs_, output_index(), finished(held));
     body = te::make_seq({each_point(stores(sums, slots, identities), false), body,
-                         each_output(stores(outputs_, output_index(), finished(held)))});
+                         tiling_.by_one ? each_point(results, !is_whole_) : each_output(results)});
     for (size_t i = sums.size(); i-- > 0;) body = te::make_allocate(sums[i], body);
     return body;
   }
@@ -393,13 +402,36 @@ private:
     return body;
   }
 
+  /// Whole vectors together; others one by one, of twice as many rows where there are such.
+  Stmt reduce_tile() {
+    if (!tiling_.by_one) return reduce();
+    const int64_t rows = rows_;
+    is_whole_ = true;
+    const Stmt whole = each_block(reduce());
+    is_whole_ = false;
+    vectors_ = 1;
+    if (tiling_.blocks % 2 == 0) rows_ *= 2;
+    const Expr begin = tile_begin() + Expr(vector_) * Expr(static_cast<int64_t>(tiling_.lanes));
+    const Stmt rest = te::make_for(vector_, Expr(0), Expr(tiling_.vectors), ForKind::kSerial,
+                                   te::make_if(begin < count_along_vectors(), each_block(reduce())));
+    vectors_ = tiling_.vectors;
+    rows_ = rows;
+    const Expr next = tile_begin() + Expr(tiling_.vectors * tiling_.lanes);
+    return te::make_if(next <= count_along_vectors(), whole, rest);
+  }
+
+  Stmt each_block(const Stmt& body) const {
+    const int64_t count = tiling_.blocks * tiling_.block / rows_;
+    return tiling_.blocks > 1 ? te::make_for(block_, Expr(0), Expr(count), ForKind::kSerial, body) : body;
+  }
+
   /// A whole block, or the rows that are left one by one.
   Stmt reduce_ragged() {
     const Expr first = Expr(outer_[*tiling_.block_axis]) * Expr(tiling_.block),
                &end = extent(*tiling_.block_axis);
-    const Stmt whole = reduce();
+    const Stmt whole = reduce_tile();
     rows_ = 1;
-    const Stmt rows = te::make_for(row_, Expr(0), end - first, ForKind::kSerial, reduce());
+    const Stmt rows = te::make_for(row_, Expr(0), end - first, ForKind::kSerial, reduce_tile());
     rows_ = tiling_.block;
     return te::make_if(first + Expr(tiling_.block) <= end, whole, rows);
   }
@@ -409,7 +441,7 @@ private:
     Stmt body = !tensor_.reduction          ? compute()
                 : tiling_.reduced_lanes > 1 ? reduce_by_lanes()
                 : tiling_.is_ragged         ? reduce_ragged()
-                                            : reduce();
+                                            : reduce_tile();
     for (const size_t i : tiling_.loop_order(tensor_.axes.size())) {
       if (tiling_.joined && i == *tiling_.parallel_axis + 1) continue;
       if (i == tiling_.vector_axis && has_own_rows()) continue;
@@ -438,7 +470,9 @@ private:
   const std::unordered_map<const te::TensorNode*, te::Buffer>& buffers_;
   const std::vector<te::Buffer>& outputs_;
   const Tiling tiling_;
-  int64_t rows_;  ///< of a block, computed together
+  int64_t rows_;           ///< of a block, computed together
+  int64_t vectors_;        ///< likewise
+  bool is_whole_ = false;  ///< all vectors are
   std::vector<te::Var> outer_;
   /// A part of a row.
   struct Segment {
@@ -447,7 +481,7 @@ private:
   };
   std::optional<Segment> segment_;  ///< that loops are being made for
   const te::Var lane_ = te::make_var("lane");
-  const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector");
+  const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector"), block_ = te::make_var("block");
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<Expr> reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
   Expr chosen_;                     ///< where what loads are made for is chosen; null: everywhere

@@ -16,6 +16,13 @@ using te::ExprOp;
 constexpr int64_t kBlocks[] = {8, 4};
 /// Of an extent that need not be a multiple.
 constexpr int64_t kRagged = 4;
+/// Rows by two vectors where registers hold no more than 16 vectors, and where they hold 32.
+constexpr int64_t kPairBlocks[] = {6, 4}, kWidePairBlocks[] = {8, 4};
+constexpr int kWideLanes = 16;
+/// Blocks that read the same columns one after the other; threads share what is left, so many for more than
+/// two.
+constexpr int64_t kBlocksOfColumns[] = {4, 2, 5, 3, 1};
+constexpr int64_t kFewestShares = 8;
 /// Vectors narrower than this are left to scalars.
 constexpr int64_t kNarrowest = 4;
 /// So many panels of a matrix at least for their loop to be the outermost.
@@ -102,8 +109,46 @@ private:
   /// of whole blocks before one that may end within a block.
   void choose_block() {
     const bool is_matrix = tiling_.vector_axis && count(*tiling_.vector_axis) != nullptr;
-    if (choose_whole_block(true) || (is_matrix && choose_ragged_block()) || choose_whole_block(false)) return;
+    if (choose_pairs() || choose_whole_block(true) || (is_matrix && choose_ragged_block()) ||
+        choose_whole_block(false))
+      return;
     choose_ragged_block();
+  }
+
+  /// Of a product of a matrix with constant rows by columns of any number, which lie side by side: each
+  /// element that is loaded serves a whole block or two vectors.
+  bool choose_pairs() {
+    if (!tiling_.vector_axis || tensor_.dtypes.size() != 1 || tensor_.dtypes[0] != DType::kFloat32)
+      return false;
+    const Run run = runs_along(var(*tiling_.vector_axis));
+    if (count(*tiling_.vector_axis) != nullptr || !run.is_regular || !run.moves) return false;
+    for (size_t i = *tiling_.vector_axis; i-- > 0;) {
+      if (count(i) == nullptr || !shares_reads(i)) continue;
+      const int64_t block = pair_block(*count(i));
+      if (block == 0) return false;
+      tiling_.block_axis = i;
+      tiling_.block = block;
+      tiling_.vectors = 2;
+      tiling_.by_one = true;
+      const int64_t all = *count(i) / block;
+      tiling_.blocks =
+          *std::find_if(std::begin(kBlocksOfColumns), std::end(kBlocksOfColumns), [&](int64_t blocks) {
+            return all % blocks == 0 && (blocks <= 2 || all / blocks >= kFewestShares);
+          });
+      return true;
+    }
+    return false;
+  }
+
+  /// Of two such blocks, which are one where vectors come one by one, if there are two; 0 for none.
+  int64_t pair_block(int64_t rows) const {
+    const auto& blocks = lanes_ >= kWideLanes ? kWidePairBlocks : kPairBlocks;
+    for (const int64_t times : {2, 1}) {
+      for (const int64_t block : blocks) {
+        if (rows % (block * times) == 0) return block;
+      }
+    }
+    return 0;
   }
 
   bool choose_whole_block(bool shared) {
@@ -129,8 +174,9 @@ private:
       tiling_.is_ragged = true;
       const int64_t* columns = count(*tiling_.vector_axis);
       const int64_t panel = int64_t{2} * lanes_;
-      if (columns == nullptr || *columns % panel != 0) return true;
+      if (columns == nullptr || *columns < panel) return true;
       tiling_.vectors = 2;
+      tiling_.by_one = *columns % panel != 0;
       tiling_.panels_first = *columns >= kFewestPanels * panel && reads_panels();
       return true;
     }
@@ -180,7 +226,7 @@ private:
 Expr Tiling::trips(const te::TensorNode& tensor, size_t axis) const {
   const Expr& count = tensor.axes[axis].extent;
   if (axis != block_axis && axis != vector_axis) return count;
-  const int64_t step = axis == block_axis ? block : vectors * lanes;
+  const int64_t step = axis == block_axis ? block * blocks : vectors * lanes;
   return te::simplify(te::floordiv(count + Expr(step - 1), Expr(step)));
 }
 

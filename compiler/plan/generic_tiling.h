@@ -16,6 +16,8 @@ struct Tiling {
   int reduced_lanes = 1;   ///< parts of a sum in lanes along its innermost axis; then there is no vector_axis
   int64_t vectors = 1;     ///< of vector_axis, computed together
   int64_t block = 1;       ///< rows of block_axis, computed together
+  int64_t blocks = 1;      ///< so many after each other read the same columns, which stay in the cache
+  bool by_one = false;     ///< where vectors are not whole, they are computed one by one
   bool is_ragged = false;  ///< the last block need not be whole
   bool panels_first = false;  ///< the loop of vector_axis is the outermost: what it reads stays in the cache
   bool joined = false;        ///< the parallel loop is over the axis behind parallel_axis, too

@@ -50,15 +50,28 @@ Nest conv(const Extents& extents) {
   return nest_of(with_extents(sum, {extents[0], Expr(8), extents[2]}, {Expr(3), Expr(3)}), {x, w});
 }
 
-/// [M, 12] by [12, 64] for extents {M}.
+/// [M, 12] by [12, kColumns] for extents {M}.
+template <int64_t kColumns>
 Nest product(const Extents& extents) {
   const Tensor a = te::placeholder("a", DType::kFloat32, {extents[0], Expr(12)});
-  const Tensor b = te::placeholder("b", DType::kFloat32, {Expr(12), Expr(64)});
+  const Tensor b = te::placeholder("b", DType::kFloat32, {Expr(12), Expr(kColumns)});
+  const Tensor sum = te::reduce("sum", te::ReduceOp::kSum, Shape{2, kColumns}, Shape{12},
+                                [&](const auto& at, const auto& k) {
+                                  return te::read(a, {at[0], k[0]}) * te::read(b, {k[0], at[1]});
+                                });
+  return nest_of(with_extents(sum, {extents[0], Expr(kColumns)}, {Expr(12)}), {a, b});
+}
+
+/// [kRows, 3] by [3, W] for extents {W}.
+template <int64_t kRows>
+Nest columns(const Extents& extents) {
+  const Tensor a = te::placeholder("a", DType::kFloat32, {Expr(kRows), Expr(3)});
+  const Tensor b = te::placeholder("b", DType::kFloat32, {Expr(3), extents[0]});
   const Tensor sum =
-      te::reduce("sum", te::ReduceOp::kSum, Shape{2, 64}, Shape{12}, [&](const auto& at, const auto& k) {
+      te::reduce("sum", te::ReduceOp::kSum, Shape{kRows, 2}, Shape{3}, [&](const auto& at, const auto& k) {
         return te::read(a, {at[0], k[0]}) * te::read(b, {k[0], at[1]});
       });
-  return nest_of(with_extents(sum, {extents[0], Expr(64)}, {Expr(12)}), {a, b});
+  return nest_of(with_extents(sum, {Expr(kRows), extents[0]}, {Expr(3)}), {a, b});
 }
 
 /// [G, 8, M, 4] by [G, 8, 4, 16], for extents {G, M}: each of a batch has a matrix of its own.
@@ -280,12 +293,24 @@ TEST_P(GenericLoops, ConvolutionsOfAnyExtents) {
 }
 
 TEST_P(GenericLoops, ProductsOfAnyExtents) {
-  const Loops loops = loops_of(symbolic(&product, 1), GetParam());
-  for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11}) expect_equal(&product, loops, {rows}, 5);
+  for (const MakeNest make : {&product<64>, &product<72>, &product<37>}) {
+    const Loops loops = loops_of(symbolic(make, 1), GetParam());
+    for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11}) expect_equal(make, loops, {rows}, 5);
+  }
   const Loops own = loops_of(symbolic(&batched, 2), GetParam());
   for (const int64_t rows : {1, 3, 4, 6}) expect_equal(&batched, own, {2, rows}, 7);
   const Loops along = loops_of(symbolic(&transposed, 2), GetParam());
   for (const int64_t depth : {1, 3, 4, 8, 15, 16, 33}) expect_equal(&transposed, along, {3, depth}, 9);
+}
+
+TEST_P(GenericLoops, ColumnsOfAnyNumber) {
+  // Rows that are blocks of 6, 4 or 8, of an even and an odd number, or none.
+  for (const MakeNest make :
+       {&columns<48>, &columns<12>, &columns<162>, &columns<18>, &columns<32>, &columns<20>, &columns<7>}) {
+    const Loops loops = loops_of(symbolic(make, 1), GetParam());
+    for (const int64_t width : {1, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 41})
+      expect_equal(make, loops, {width}, 5);
+  }
 }
 
 TEST_P(GenericLoops, JoinedAxesOfAnyExtents) {
@@ -389,22 +414,42 @@ TEST(GenericTiling, BoundsAreAskedOnceForASum) {
 TEST(GenericTiling, RowsThatShareWhatTheyReadAreOneBlock) {
   const Tiling conv_tiling = choose_tiling(*symbolic(&conv, 3).nest.tensor, 8);
   EXPECT_EQ(conv_tiling.block_axis, 1U);
-  EXPECT_EQ(conv_tiling.block, 8);
+  EXPECT_EQ(conv_tiling.block, 4);
+  EXPECT_EQ(conv_tiling.vectors, 2);
+  EXPECT_EQ(conv_tiling.blocks, 2);
   EXPECT_EQ(conv_tiling.vector_axis, 2U);
   EXPECT_FALSE(conv_tiling.is_ragged);
 
-  const Tiling matrix = choose_tiling(*symbolic(&product, 1).nest.tensor, 8);
+  const Tiling matrix = choose_tiling(*symbolic(&product<64>, 1).nest.tensor, 8);
   EXPECT_EQ(matrix.block_axis, 0U);
   EXPECT_TRUE(matrix.is_ragged);
   EXPECT_EQ(matrix.vectors, 2);
   EXPECT_TRUE(matrix.panels_first);
   EXPECT_EQ(matrix.parallel_axis, 1U);
   EXPECT_EQ(matrix.loop_order(2), (std::vector<size_t>{0, 1}));
+  EXPECT_FALSE(matrix.by_one);
+  EXPECT_TRUE(choose_tiling(*symbolic(&product<72>, 1).nest.tensor, 8).by_one);
 
   // Not the heads, of which there are whole blocks: nothing is the same for two of them.
   const Tiling own = choose_tiling(*symbolic(&batched, 2).nest.tensor, 8);
   EXPECT_EQ(own.block_axis, 2U);
   EXPECT_FALSE(own.panels_first);
+}
+
+TEST(GenericTiling, BlocksFillRegisters) {
+  const auto tiling = [](MakeNest make, int lanes) {
+    return choose_tiling(*symbolic(make, 1).nest.tensor, lanes);
+  };
+  EXPECT_EQ(tiling(&columns<48>, 8).block, 6);
+  EXPECT_EQ(tiling(&columns<48>, 8).blocks, 2);
+  EXPECT_EQ(tiling(&columns<192>, 8).blocks, 4);
+  EXPECT_EQ(tiling(&columns<48>, 16).block, 8);
+  // Two blocks of four are one of eight where columns come vector by vector; a block of six has no other.
+  EXPECT_EQ(tiling(&columns<32>, 8).block, 4);
+  EXPECT_EQ(tiling(&columns<18>, 8).block, 6);
+  EXPECT_EQ(tiling(&columns<18>, 8).blocks, 1);
+  EXPECT_EQ(tiling(&columns<162>, 8).blocks, 3);
+  EXPECT_TRUE(tiling(&columns<7>, 8).is_ragged);
 }
 
 TEST(GenericTiling, ABatchOfOneIsSharedByThreads) {
