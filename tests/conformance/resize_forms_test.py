@@ -162,6 +162,16 @@ class ResizeForms(OneNode):
                     with self.subTest(shape=shape, policy=policy, **form):
                         self.check_form(floats(1, 2, *shape), sizes=[12, 10], axes=[-2, -1], policy=policy, free="H=30;W=40", **form)
 
+    def test_whole_numbers_of_maps_of_any_size(self):
+        for nearest, coordinates in itertools.product(NEAREST, ("half_pixel", "half_pixel_symmetric", "asymmetric")):
+            form = {"nearest_mode": nearest, "coordinate_transformation_mode": coordinates}
+            with self.subTest(**form):
+                self.check_form(floats(1, 2, 5, 7), scales=[1, 1, 2, 3], free="H=30;W=40", **form)
+        for shape, scales in (((16, 9), (4, 1)), ((1, 3), (2, 2)), ((4, 1), (3, 5)), ((2, 2), (2, 7))):
+            with self.subTest(shape=shape, scales=scales):
+                self.check_form(floats(1, 2, *shape), scales=[1, 1, *scales], free="H=30;W=40",
+                                coordinate_transformation_mode="pytorch_half_pixel")
+
     def test_one_element_of_a_common_scale(self):
         for mode in ("linear", "cubic"):
             self.check_form(floats(7, 13), sizes=[1, 1], mode=mode, antialias=1, policy="not_larger")

@@ -103,6 +103,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
       continue;
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
+      if (context.is_sample() && repeats(axes[d], options)) return &resize_by_repeating;
       if (context.is_sample() && is_wide(axes[d], options) && !crop) return &resize_by_product;
       return context.is_sample() && has_formula(axes[d], options) ? &resize_by_nodes : &resize_axis;
     }();

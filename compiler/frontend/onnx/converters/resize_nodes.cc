@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/converters/resize_nodes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tensormill::frontend::onnx {
@@ -115,6 +116,29 @@ ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& 
 }
 
 }  // namespace
+
+bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
+  const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_of_run;
+  if (options.mode != "nearest" || !is_known || axis.scale < 2 || axis.scale != std::floor(axis.scale)) return false;
+  if (axis.out != axis.in * static_cast<int64_t>(axis.scale)) return false;
+  const std::string& mode = options.coordinates;
+  // From q on, at most (k - 1) / k further.
+  if (mode == "asymmetric" || mode == "tf_half_pixel_for_nn")
+    return options.nearest == "floor" || options.nearest == kNearestByScale;
+  // Around q, less than half away.
+  const bool rounds = options.nearest == "round_prefer_floor" || options.nearest == "round_prefer_ceil";
+  return rounds && (mode == "half_pixel" || (mode == "pytorch_half_pixel" && axis.out > 1));
+}
+
+ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                                const ResizeOptions&) {
+  Shape apart = c.shape(x), wide = apart, joined = apart;
+  const auto at = static_cast<std::ptrdiff_t>(dim + 1);
+  apart.insert(apart.begin() + at, 1);
+  wide.insert(wide.begin() + at, static_cast<int64_t>(axis.scale));
+  joined[static_cast<size_t>(dim)] = axis.out;
+  return c.reshape(c.expand(c.reshape(x, apart), wide), joined);
+}
 
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options) {
