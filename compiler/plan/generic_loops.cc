@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "compiler/plan/generic_guard.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/generic_parts.h"
+#include "compiler/plan/generic_reads.h"
 #include "compiler/plan/generic_tiling.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/op_class.h"
@@ -79,7 +79,8 @@ private:
       return te::imm_like(expr->type, 0);
     std::vector<Expr> args;
     for (const Expr& arg : expr->args) {
-      const bool is_chosen = expr->op == ExprOp::kSelect && args.size() == 1 && can_mask(*expr);
+      const bool is_chosen =
+          expr->op == ExprOp::kSelect && args.size() == 1 && tiling_.lanes > 1 && !chosen_ && can_mask(*expr);
       args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
     }
     Expr result = expr;
@@ -111,31 +112,6 @@ private:
       indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
     }
     return te::load(buffers_.at(read.tensor.get()), std::move(indices), mask);
-  }
-
-  static bool is_within(const Expr& index, const Expr& bound, const te::BoundsContext& context) {
-    return context.proves(index >= Expr(0)) && context.proves(index < bound);
-  }
-
-  /// Whether the condition is of places alone, and no data that it leaves out say what is read.
-  bool can_mask(const te::ExprNode& select) const {
-    if (tiling_.lanes == 1 || chosen_) return false;
-    bool can = true;
-    te::for_each_expr(select.args[0], [&](const Expr& part) {
-      can = can && part->op != ExprOp::kRead && !part->type.is_float();
-    });
-    std::set<std::pair<const te::ExprNode*, bool>> seen;
-    return can && !reads_by_data(select.args[1], false, seen);
-  }
-
-  /// `seen`: what has been looked at, as a part of an index or not.
-  static bool reads_by_data(const Expr& expr, bool in_index,
-                            std::set<std::pair<const te::ExprNode*, bool>>& seen) {
-    const bool is_read = expr->op == ExprOp::kRead;
-    if (in_index && is_read) return true;
-    if (!seen.emplace(expr.get(), in_index).second) return false;
-    return std::any_of(expr->args.begin(), expr->args.end(),
-                       [&](const Expr& arg) { return reads_by_data(arg, in_index || is_read, seen); });
   }
 
   Expr loads_where(const Expr& condition, const Expr& value) {

@@ -119,7 +119,8 @@ ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& 
 
 bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
   const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_of_run;
-  if (options.mode != "nearest" || !is_known || axis.scale < 2 || axis.scale != std::floor(axis.scale)) return false;
+  if (options.mode != "nearest" || !is_known || axis.scale < 2 || axis.scale != std::floor(axis.scale))
+    return false;
   if (axis.out != axis.in * static_cast<int64_t>(axis.scale)) return false;
   const std::string& mode = options.coordinates;
   // From q on, at most (k - 1) / k further.

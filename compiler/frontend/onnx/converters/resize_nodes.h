@@ -18,8 +18,8 @@ ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOption
 /// x resized along `dim` as has_formula says.
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options);
-/// Whether each element is repeated as often as a whole number says: then resize_by_repeating has no positions to
-/// work out.
+/// Whether each element is repeated as often as a whole number says: then resize_by_repeating has no
+/// positions to work out.
 bool repeats(const ResizeAxis& axis, const ResizeOptions& options);
 ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                                 const ResizeOptions& options);
