@@ -11,7 +11,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import run_tests  # noqa: E402 (beside this file)
+import programs  # noqa: E402 (beside this file)
 
 
 class RunPy(unittest.TestCase):
@@ -59,8 +59,8 @@ class RunPy(unittest.TestCase):
 class EndOfAProgram(unittest.TestCase):
     def test_a_crash_names_its_test_and_its_last_words(self):
         output = "[ RUN      ] A.One\n[       OK ] A.One (1 ms)\n[ RUN      ] A.Two\nterminate called\n\n"
-        self.assertEqual(run_tests.end_of(-6, output), "stopped with -6 in or after A.Two; last line: terminate called")
-        self.assertEqual(run_tests.end_of(1, ""), "stopped with 1")
+        self.assertEqual(programs.end_of(-6, output), "stopped with -6 in or after A.Two; last line: terminate called")
+        self.assertEqual(programs.end_of(1, ""), "stopped with 1")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+"""The table of sweeps: a row is a name, what it covers, and the commands that it is made of."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = "/usr/bin/python3"
+
+
+class Sweep:
+    """One long run. units(): its commands, each of which can be run by itself; env: what they find in the environment."""
+
+    def __init__(self, name, says, units, env=None):
+        self.name, self.says, self.units, self.env = name, says, units, env or {}
+
+
+def fixed(*commands):
+    return lambda: list(commands)
+
+
+def fuzz_units():
+    table = (ROOT / "tests/fuzz/targets.def").read_text(encoding="utf-8")
+    return [f"./dev fuzz {name} 120" for name in re.findall(r"^TM_FUZZ\((\w+),", table, re.MULTILINE)]
+
+
+WHOLE = {"TENSORMILL_SCOPE": "sweep"}
+
+SWEEPS = [
+    Sweep("tests", "every test, with none left out of those that the gate samples",
+          fixed(*(f"./dev test {group}" for group in ("lint", "unit", "golden", "e2e", "determinism", "docs"))), WHOLE),
+    Sweep("sanitizers", "every program that has sanitized tests under the address and the thread sanitizer",
+          fixed("./dev test sanitizers"), WHOLE),
+    Sweep("lint-all", "clang-tidy on all files", fixed("./dev lint --all")),
+    Sweep("mutants", "compiler bugs that are put in, one at a time, are noticed", fixed("./dev test mutants")),
+    Sweep("differential", "an hour of random models beside ONNX Runtime, three seeds",
+          fixed(*(f"./dev soak differential --seed {seed} --seconds 1200" for seed in (101, 202, 303)))),
+    Sweep("mixed", "ten minutes of mixed load on a server", fixed("./dev soak mixed")),
+    Sweep("kills", "kill -9 of a server, 200 rounds", fixed("./dev soak kills")),
+    Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
+    Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),
+    Sweep("fuzz", "two minutes of broken bytes for each parser", fuzz_units),
+    Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),
+    Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker")),
+]
