@@ -120,8 +120,22 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Settings of earlier versions, and why there is nothing to set any more.
+struct RemovedSetting {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr RemovedSetting kRemovedSettings[] = {
+    {"http.transport", "there is one HTTP listener, that of Boost.Beast"},
+};
+
 [[noreturn]] void fail_unknown(std::string_view name, std::string_view source) {
   const bool variable = name.starts_with(kPrefix);
+  for (const RemovedSetting& removed : kRemovedSettings) {
+    if (name != (variable ? environment_name(removed.name) : std::string(removed.name))) continue;
+    throw Error(ErrorCode::kUsage, "setting \"" + std::string(name) + "\" of the " + std::string(source) +
+                                       " is gone: " + std::string(removed.reason) + "; leave it out");
+  }
   std::string nearest;
   for (const SettingInfo& row : all_settings()) {
     const std::string known = variable ? environment_name(row.name) : std::string(row.name);

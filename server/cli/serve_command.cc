@@ -87,13 +87,6 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   return options;
 }
 
-transport::TransportKind transport_kind(const config::Settings& settings) {
-  if (settings.transport == "beast") return transport::TransportKind::kBeast;
-  if (settings.transport == "cpprest") return transport::TransportKind::kCpprest;
-  throw Error(ErrorCode::kUsage,
-              "http.transport is \"" + settings.transport + "\", expected beast or cpprest");
-}
-
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
                                   metrics::AuditLog& audit, metrics::Registry& registry) {
   endpoints::ApiOptions options;
@@ -149,7 +142,7 @@ public:
     options.workers = 2;
     options.max_connections = 64;
     address_ = options.address;
-    transport_ = transport::make_transport(transport::TransportKind::kBeast, options);
+    transport_ = transport::make_transport(options);
     transport_->start(handler_);
   }
   std::string url() const { return transport_ ? url_of(address_, transport_->port()) : ""; }
@@ -174,7 +167,7 @@ int serve(const SettingsArguments& arguments) {
   const std::unique_ptr<http::Handler> api =
       endpoints::make_api(server.services(), api_options(settings, log, audit, server.metrics()));
   Ops ops(settings, server);
-  const auto transport = transport::make_transport(transport_kind(settings), options);
+  const auto transport = transport::make_transport(options);
   transport->start(*api);
   print_settings(settings);
   if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";

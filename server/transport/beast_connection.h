@@ -1,4 +1,4 @@
-/// One connection of the Beast adapter: reads heads, hands requests to the executor, feeds bodies to handlers
+/// One connection: reads heads, hands requests to the executor, feeds bodies to handlers
 /// at their pace, writes responses, lingers, and starts over.
 ///
 /// All state belongs to the connection's I/O thread (the socket's executor). Handlers run elsewhere and reach

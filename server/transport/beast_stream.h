@@ -1,4 +1,4 @@
-/// A socket, in the clear or under TLS, for one connection of the Beast adapter.
+/// A socket, in the clear or under TLS, for one connection.
 /// Thread-safety: as the socket: all calls on the connection's I/O thread.
 #pragma once
 

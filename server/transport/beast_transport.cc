@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "server/transport/adapters.h"
 #include "server/transport/beast_connection.h"
 #include "server/transport/tls.h"
 
@@ -174,7 +173,7 @@ bool ConnectionSet::wait_until_empty(std::chrono::milliseconds timeout) const {
   return empty_.wait_for(lock, timeout, [this] { return connections_.empty(); });
 }
 
-std::unique_ptr<ServerTransport> make_beast_transport(const TransportOptions& options) {
+std::unique_ptr<ServerTransport> make_transport(const TransportOptions& options) {
   return std::make_unique<BeastTransport>(options);
 }
 

@@ -1,5 +1,5 @@
-/// Rules for request heads that both adapters keep, whatever their libraries would let pass, so that no proxy
-/// in front can see other message boundaries than this server does. Thread-safety: pure functions.
+/// Rules for request heads that hold whatever the library would let pass, so that no proxy in front can see
+/// other message boundaries than this server does. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// TLS 1.2 and 1.3 for both adapters: a certificate chain and its key, in PEM files that are read once.
+/// TLS 1.2 and 1.3: a certificate chain and its key, in PEM files that are read once.
 /// Thread-safety: pure function over its arguments.
 #pragma once
 

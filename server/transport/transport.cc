@@ -5,13 +5,8 @@
 #include <charconv>
 
 #include "runtime/base/error.h"
-#include "server/transport/adapters.h"
 
 namespace tensormill::transport {
-
-std::unique_ptr<ServerTransport> make_transport(TransportKind kind, const TransportOptions& options) {
-  return kind == TransportKind::kBeast ? make_beast_transport(options) : make_cpprest_transport(options);
-}
 
 void parse_listen_address(const std::string& text, TransportOptions& options) {
   const size_t colon = text.rfind(':');

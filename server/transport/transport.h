@@ -1,5 +1,4 @@
-/// HTTP/1.1 over TCP, behind an interface that knows no library. Two adapters: Boost.Beast (the default) and
-/// cpprestsdk (for comparison; what it cannot do is listed in server/transport/README.md).
+/// HTTP/1.1 over TCP, behind an interface that knows no library.
 /// Framing is strict: both Content-Length and Transfer-Encoding, a repeated or malformed Content-Length, a
 /// bad chunk, a folded or malformed header field: 400 and close; a transfer coding other than chunked: 501.
 #pragma once
@@ -13,8 +12,6 @@
 #include "api/http/handler.h"
 
 namespace tensormill::transport {
-
-enum class TransportKind { kBeast, kCpprest };
 
 struct TransportOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address, or "localhost"
@@ -56,7 +53,7 @@ public:
 };
 
 /// Never null.
-std::unique_ptr<ServerTransport> make_transport(TransportKind kind, const TransportOptions& options);
+std::unique_ptr<ServerTransport> make_transport(const TransportOptions& options);
 
 /// Splits "127.0.0.1:8080", "[::1]:8080" or "localhost:0". Throws Error(kUsage).
 void parse_listen_address(const std::string& text, TransportOptions& options);

@@ -8,7 +8,7 @@ namespace {
 
 class ConnectionLife : public TransportTest {};
 
-TEST_P(ConnectionLife, ServesRequestAfterRequest) {
+TEST_F(ConnectionLife, ServesRequestAfterRequest) {
   start();
   RawClient client = connect();
   for (int i = 0; i < 3; ++i) {
@@ -20,7 +20,7 @@ TEST_P(ConnectionLife, ServesRequestAfterRequest) {
   }
 }
 
-TEST_P(ConnectionLife, AnswersPipelinedRequestsInOrder) {
+TEST_F(ConnectionLife, AnswersPipelinedRequestsInOrder) {
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 1\r\n", "1") +
@@ -32,7 +32,7 @@ TEST_P(ConnectionLife, AnswersPipelinedRequestsInOrder) {
   EXPECT_EQ(client.read_response().body, "3");
 }
 
-TEST_P(ConnectionLife, AnswersOnTheThreadThatReads) {
+TEST_F(ConnectionLife, AnswersOnTheThreadThatReads) {
   options_.io_threads = 2;
   start();
   RawClient client = connect();
@@ -47,7 +47,7 @@ TEST_P(ConnectionLife, AnswersOnTheThreadThatReads) {
             "abc");
 }
 
-TEST_P(ConnectionLife, ManyPipelinedRequestsTakeTurns) {
+TEST_F(ConnectionLife, ManyPipelinedRequestsTakeTurns) {
   options_.io_threads = 2;
   start();
   RawClient client = connect();
@@ -63,7 +63,7 @@ TEST_P(ConnectionLife, ManyPipelinedRequestsTakeTurns) {
   }
 }
 
-TEST_P(ConnectionLife, ClosesWhenAsked) {
+TEST_F(ConnectionLife, ClosesWhenAsked) {
   start();
   RawClient client = connect();
   const RawResponse response = client.request(get("/echo", "Connection: close\r\n"));
@@ -72,14 +72,14 @@ TEST_P(ConnectionLife, ClosesWhenAsked) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(ConnectionLife, ClosesAfterHttp10) {
+TEST_F(ConnectionLife, ClosesAfterHttp10) {
   start();
   RawClient client = connect();
   EXPECT_EQ(client.request("GET /echo HTTP/1.0\r\n\r\n").status, 200);
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(ConnectionLife, KeepsHttp10AliveWhenAsked) {
+TEST_F(ConnectionLife, KeepsHttp10AliveWhenAsked) {
   start();
   RawClient client = connect();
   const std::string bytes = "GET /echo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
@@ -87,7 +87,7 @@ TEST_P(ConnectionLife, KeepsHttp10AliveWhenAsked) {
   EXPECT_EQ(client.request(bytes).status, 200);
 }
 
-TEST_P(ConnectionLife, EndsStreamsOfHttp10ByClosing) {
+TEST_F(ConnectionLife, EndsStreamsOfHttp10ByClosing) {
   start();
   RawClient client = connect();
   const RawResponse response = client.request("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -95,7 +95,7 @@ TEST_P(ConnectionLife, EndsStreamsOfHttp10ByClosing) {
   EXPECT_EQ(response.body, "piece\npiece\npiece\n");
 }
 
-TEST_P(ConnectionLife, AnswersHeadWithoutBody) {
+TEST_F(ConnectionLife, AnswersHeadWithoutBody) {
   start();
   RawClient client = connect();
   client.send("HEAD /content HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -105,7 +105,7 @@ TEST_P(ConnectionLife, AnswersHeadWithoutBody) {
   EXPECT_EQ(client.request(get("/ignore")).body, "ignored");
 }
 
-TEST_P(ConnectionLife, StatusesWithoutBodyHaveNone) {
+TEST_F(ConnectionLife, StatusesWithoutBodyHaveNone) {
   start();
   RawClient client = connect();
   for (const char* status : {"204", "304"}) {
@@ -117,7 +117,7 @@ TEST_P(ConnectionLife, StatusesWithoutBodyHaveNone) {
   EXPECT_EQ(client.request(get("/ignore")).body, "ignored");
 }
 
-TEST_P(ConnectionLife, SendsContentAndStreams) {
+TEST_F(ConnectionLife, SendsContentAndStreams) {
   start();
   RawClient client = connect();
   const RawResponse content = client.request(get("/content"));
@@ -129,7 +129,7 @@ TEST_P(ConnectionLife, SendsContentAndStreams) {
   EXPECT_TRUE(stream.complete);
 }
 
-TEST_P(ConnectionLife, TellsToContinueOnlyWhenTheBodyIsWanted) {
+TEST_F(ConnectionLife, TellsToContinueOnlyWhenTheBodyIsWanted) {
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 5\r\nExpect: 100-continue\r\n"));
@@ -137,7 +137,7 @@ TEST_P(ConnectionLife, TellsToContinueOnlyWhenTheBodyIsWanted) {
   EXPECT_EQ(client.request("hello").body, "hello");
 }
 
-TEST_P(ConnectionLife, RefusesWithoutContinue) {
+TEST_F(ConnectionLife, RefusesWithoutContinue) {
   start();
   RawClient client = connect();
   const RawResponse response =
@@ -147,7 +147,7 @@ TEST_P(ConnectionLife, RefusesWithoutContinue) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(ConnectionLife, PassesOverASmallBodyThatNobodyRead) {
+TEST_F(ConnectionLife, PassesOverASmallBodyThatNobodyRead) {
   start();
   RawClient client = connect();
   EXPECT_EQ(client.request(post("/ignore", "Content-Length: 5000\r\n", std::string(5000, 'x'))).body,
@@ -155,7 +155,7 @@ TEST_P(ConnectionLife, PassesOverASmallBodyThatNobodyRead) {
   EXPECT_EQ(client.request(get("/ignore")).body, "ignored");
 }
 
-TEST_P(ConnectionLife, AnswersAClientThatClosedItsSendingSide) {
+TEST_F(ConnectionLife, AnswersAClientThatClosedItsSendingSide) {
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 5\r\n", "hello"));
@@ -164,13 +164,11 @@ TEST_P(ConnectionLife, AnswersAClientThatClosedItsSendingSide) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(ConnectionLife, SaysTheDate) {
+TEST_F(ConnectionLife, SaysTheDate) {
   const std::string date = exchange(get("/echo")).header("date");
   EXPECT_EQ(date.size(), 29u) << date;
   EXPECT_TRUE(date.ends_with(" GMT")) << date;
 }
-
-TM_BOTH_ADAPTERS(ConnectionLife);
 
 }  // namespace
 }  // namespace tensormill::transport

@@ -9,10 +9,6 @@
 namespace tensormill::transport {
 namespace {
 
-/// Long enough for known failures to show: that nothing comes, and that something else comes than should.
-constexpr std::chrono::milliseconds kSilenceGuard{1'000};
-constexpr std::chrono::milliseconds kWrongAnswerGuard{2'000};
-
 /// Bytes that are generated as they are read; says when it is let go of.
 class GeneratedContent : public http::Content {
 public:
@@ -44,20 +40,6 @@ private:
   int left_;
 };
 
-constexpr KnownFailure kCpprestLedger[] = {
-#define TM_KNOWN_FAILURE(test, how, reason) {test, how, reason},
-#include "tests/transport/cpprest_ledger.def"
-#undef TM_KNOWN_FAILURE
-};
-
-const KnownFailure* find_known_failure() {
-  const std::string_view name = testing::UnitTest::GetInstance()->current_test_info()->name();
-  for (const KnownFailure& known : kCpprestLedger) {
-    if (name.substr(0, name.find('/')) == known.test) return &known;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 void Events::add(const std::string& name) {
@@ -68,7 +50,7 @@ void Events::add(const std::string& name) {
 
 bool Events::wait(const std::string& name, int count) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, guard_, [&] { return counts_[name] >= count; });
+  return changed_.wait_for(lock, kGuard, [&] { return counts_[name] >= count; });
 }
 
 int Events::count(const std::string& name) {
@@ -140,45 +122,14 @@ http::Response TestHandler::response_to(http::Request& request) {
   return http::text_response("ignored");
 }
 
-void TransportTest::SetUp() {
-  if (GetParam() == TransportKind::kCpprest) known_failure_ = find_known_failure();
-  if (known_failure_ == nullptr) return;
-  const bool nothing_comes = known_failure_->how.find("neither answers") != std::string_view::npos ||
-                             known_failure_->how.find("wait(") != std::string_view::npos;
-  guard_ = nothing_comes ? kSilenceGuard : kWrongAnswerGuard;
-  events().set_guard(guard_);
-  using Reporter = testing::ScopedFakeTestPartResultReporter;
-  catcher_ = std::make_unique<Reporter>(Reporter::INTERCEPT_ALL_THREADS, &failures_);
-}
-
 void TransportTest::TearDown() {
   events().add("open");
   if (transport_) transport_->stop(std::chrono::milliseconds(0));
   transport_.reset();
-  if (known_failure_ != nullptr) check_known_failure();
-}
-
-void TransportTest::check_known_failure() {
-  catcher_.reset();
-  std::string said;
-  for (int i = 0; i < failures_.size(); ++i) {
-    if (failures_.GetTestPartResult(i).failed()) {
-      said += std::string(failures_.GetTestPartResult(i).message()) + "\n";
-    }
-  }
-  bool as_listed = said.empty() && known_failure_->how.starts_with("passes|");
-  EXPECT_TRUE(as_listed || !said.empty()) << "it passes: its row in cpprest_ledger.def goes";
-  for (std::string_view rest = known_failure_->how; !rest.empty();) {
-    const size_t end = std::min(rest.find('|'), rest.size());
-    as_listed = as_listed || said.find(rest.substr(0, end)) != std::string::npos;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  EXPECT_TRUE(as_listed) << "it does not fail as its row says (" << known_failure_->reason << ") but with:\n"
-                         << said;
 }
 
 void TransportTest::start() {
-  transport_ = make_transport(GetParam(), options_);
+  transport_ = make_transport(options_);
   transport_->start(handler_);
 }
 
@@ -194,10 +145,6 @@ std::string post(const std::string& target, const std::string& fields, const std
 
 std::string get(const std::string& target, const std::string& fields) {
   return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n";
-}
-
-std::string kind_name(const testing::TestParamInfo<TransportKind>& info) {
-  return info.param == TransportKind::kBeast ? "Beast" : "Cpprest";
 }
 
 }  // namespace tensormill::transport

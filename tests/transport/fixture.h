@@ -1,7 +1,6 @@
-/// A server with a handler whose behaviour the request's path chooses, on both adapters.
+/// A server with a handler whose behaviour the request's path chooses.
 #pragma once
 
-#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +21,6 @@ namespace tensormill::transport {
 class Events {
 public:
   void add(const std::string& name);
-  void set_guard(std::chrono::milliseconds guard) { guard_ = guard; }
   /// Waits until `name` was added `count` times; false after the guard.
   bool wait(const std::string& name, int count = 1);
   int count(const std::string& name);
@@ -31,7 +29,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, int> counts_;
-  std::chrono::milliseconds guard_{60'000};
+  static constexpr std::chrono::milliseconds kGuard{60'000};
 };
 
 /// /echo: the body, with the method and target as fields. /ignore: leaves the body unread. /limit: reads at
@@ -56,58 +54,25 @@ private:
   std::vector<std::jthread> threads_;  ///< that answer later
 };
 
-struct KnownFailure {
-  std::string_view test;
-  /// Part of what the failing check says, or several with "|" between; "passes" where that is up to timing.
-  std::string_view how;
-  std::string_view reason;
-};
-
-/// Against cpprestsdk the tests of cpprest_ledger.def run too, and must fail as their row says: the failures
-/// are caught, and looked at when the test is over.
-class TransportTest : public testing::TestWithParam<TransportKind> {
+class TransportTest : public testing::Test {
 protected:
-  void SetUp() override;
   void TearDown() override;
   /// Starts the server with `options_`; tests change these before.
   void start();
-  RawClient connect(int receive_buffer = 0) { return RawClient(transport_->port(), receive_buffer, guard_); }
+  RawClient connect(int receive_buffer = 0) { return RawClient(transport_->port(), receive_buffer, kGuard); }
   /// Starts, connects, sends, reads.
   RawResponse exchange(const std::string& bytes);
   Events& events() { return handler_.events(); }
   /// Longer than anything takes when all is well.
-  std::chrono::milliseconds guard() const { return guard_; }
+  static constexpr std::chrono::milliseconds kGuard{60'000};
 
   TransportOptions options_;
   TestHandler handler_;
   std::unique_ptr<ServerTransport> transport_;
-
-private:
-  void check_known_failure();
-
-  std::chrono::milliseconds guard_{60'000};
-  const KnownFailure* known_failure_ = nullptr;
-  testing::TestPartResultArray failures_;
-  std::unique_ptr<testing::ScopedFakeTestPartResultReporter> catcher_;
 };
 
 /// "POST /echo HTTP/1.1" with Host, the given fields and body.
 std::string post(const std::string& target, const std::string& fields, const std::string& body = "");
 std::string get(const std::string& target, const std::string& fields = "");
-std::string kind_name(const testing::TestParamInfo<TransportKind>& info);
 
 }  // namespace tensormill::transport
-
-/// Instantiates a suite for both adapters. cpprestsdk's library is not built with the thread sanitizer, which
-/// then knows nothing of its locks.
-#ifdef __SANITIZE_THREAD__
-#define TM_BOTH_ADAPTERS(suite)                                                                              \
-  INSTANTIATE_TEST_SUITE_P(Adapters, suite, testing::Values(::tensormill::transport::TransportKind::kBeast), \
-                           ::tensormill::transport::kind_name)
-#else
-#define TM_BOTH_ADAPTERS(suite)                                                               \
-  INSTANTIATE_TEST_SUITE_P(Adapters, suite,                                                   \
-                           testing::Values(::tensormill::transport::TransportKind::kBeast,    \
-                                           ::tensormill::transport::TransportKind::kCpprest), \
-                           ::tensormill::transport::kind_name)
-#endif

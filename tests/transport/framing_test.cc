@@ -24,20 +24,20 @@ protected:
 
 const std::string kChunked = "Transfer-Encoding: chunked\r\n";
 
-TEST_P(Framing, RefusesContentLengthBesideTransferEncoding) {
+TEST_F(Framing, RefusesContentLengthBesideTransferEncoding) {
   start();
   expect_refused(post("/echo", "Content-Length: 5\r\n" + kChunked, "5\r\nhello\r\n0\r\n\r\n"), 400);
   expect_refused(post("/echo", kChunked + "Content-Length: 5\r\n", "5\r\nhello\r\n0\r\n\r\n"), 400);
 }
 
-TEST_P(Framing, RefusesRepeatedContentLength) {
+TEST_F(Framing, RefusesRepeatedContentLength) {
   start();
   expect_refused(post("/echo", "Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), 400);
   expect_refused(post("/echo", "Content-Length: 5\r\nContent-Length: 6\r\n", "hello"), 400);
   expect_refused(post("/echo", "Content-Length: 5, 5\r\n", "hello"), 400);
 }
 
-TEST_P(Framing, RefusesMalformedContentLength) {
+TEST_F(Framing, RefusesMalformedContentLength) {
   start();
   for (const char* length :
        {"-1", "+5", "0x5", "5 5", "", "five", "5.0", "18446744073709551616", "99999999999999999999999"}) {
@@ -45,26 +45,26 @@ TEST_P(Framing, RefusesMalformedContentLength) {
   }
 }
 
-TEST_P(Framing, RefusesTransferCodingsThatAreNotThere) {
+TEST_F(Framing, RefusesTransferCodingsThatAreNotThere) {
   start();
   for (const char* coding : {"gzip", "gzip, chunked", "chunked, chunked", "identity", "xchunked"}) {
     expect_refused(post("/echo", "Transfer-Encoding: " + std::string(coding) + "\r\n", "0\r\n\r\n"), 501);
   }
 }
 
-TEST_P(Framing, RefusesTransferEncodingInHttp10) {
+TEST_F(Framing, RefusesTransferEncodingInHttp10) {
   start();
   expect_refused("POST /echo HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                  400);
 }
 
-TEST_P(Framing, RefusesFoldedFields) {
+TEST_F(Framing, RefusesFoldedFields) {
   start();
   expect_refused(get("/echo", "X-Field: a\r\n b\r\n"), 400);
   expect_refused(get("/echo", "X-Field: a\r\n\tb\r\n"), 400);
 }
 
-TEST_P(Framing, RefusesMalformedFields) {
+TEST_F(Framing, RefusesMalformedFields) {
   start();
   expect_refused(get("/echo", "X-Field : a\r\n"), 400);
   expect_refused(get("/echo", "no colon\r\n"), 400);
@@ -73,13 +73,13 @@ TEST_P(Framing, RefusesMalformedFields) {
   expect_refused(get("/echo", "X-Field: a\rb\r\n"), 400);
 }
 
-TEST_P(Framing, RefusesBareLineFeeds) {
+TEST_F(Framing, RefusesBareLineFeeds) {
   start();
   expect_refused("GET /echo HTTP/1.1\nHost: localhost\n\n", 400);
   expect_refused("GET /echo HTTP/1.1\r\nHost: localhost\nX-Field: a\r\n\r\n", 400);
 }
 
-TEST_P(Framing, RefusesMalformedRequestLines) {
+TEST_F(Framing, RefusesMalformedRequestLines) {
   start();
   for (const char* line : {"GET", "GET /echo", "GET  /echo HTTP/1.1", "GET /echo HTTP/2.0",
                            "G(T /echo HTTP/1.1", "GET /echo HTTX/1.1", "/echo GET HTTP/1.1 "}) {
@@ -87,13 +87,13 @@ TEST_P(Framing, RefusesMalformedRequestLines) {
   }
 }
 
-TEST_P(Framing, RefusesMissingAndRepeatedHost) {
+TEST_F(Framing, RefusesMissingAndRepeatedHost) {
   start();
   expect_refused("GET /echo HTTP/1.1\r\n\r\n", 400);
   expect_refused("GET /echo HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
 }
 
-TEST_P(Framing, RefusesMalformedChunks) {
+TEST_F(Framing, RefusesMalformedChunks) {
   start();
   for (const char* body : {"zz\r\nhello\r\n0\r\n\r\n", "5\r\nhelloXX0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n",
                            "fffffffffffffffff\r\nhello\r\n0\r\n\r\n", "\r\nhello\r\n0\r\n\r\n",
@@ -102,32 +102,32 @@ TEST_P(Framing, RefusesMalformedChunks) {
   }
 }
 
-TEST_P(Framing, RefusesEndlessChunkExtensions) {
+TEST_F(Framing, RefusesEndlessChunkExtensions) {
   start();
   expect_refused(post("/echo", kChunked, "5;x=" + std::string(200'000, 'x')), 400);
 }
 
-TEST_P(Framing, ReadsContentLength) {
+TEST_F(Framing, ReadsContentLength) {
   const RawResponse response = exchange(post("/echo", "Content-Length: 5\r\n", "hello"));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "hello");
 }
 
-TEST_P(Framing, ReadsChunks) {
+TEST_F(Framing, ReadsChunks) {
   const RawResponse response =
       exchange(post("/echo", kChunked, "5\r\nhello\r\n00A\r\n, chunked!\r\n0\r\n\r\n"));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "hello, chunked!");
 }
 
-TEST_P(Framing, ReadsChunkExtensionsAndTrailers) {
+TEST_F(Framing, ReadsChunkExtensionsAndTrailers) {
   const RawResponse response =
       exchange(post("/echo", kChunked, "5;name=\"value\"\r\nhello\r\n0;last\r\nX-Trailer: a\r\n\r\n"));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "hello");
 }
 
-TEST_P(Framing, ReadsBytesOneByOne) {
+TEST_F(Framing, ReadsBytesOneByOne) {
   start();
   RawClient client = connect();
   for (const char byte : post("/echo", kChunked, "5\r\nhello\r\n3;x\r\nabc\r\n0\r\n\r\n")) {
@@ -136,7 +136,7 @@ TEST_P(Framing, ReadsBytesOneByOne) {
   EXPECT_EQ(client.read_response().body, "helloabc");
 }
 
-TEST_P(Framing, ReadsLargeBodies) {
+TEST_F(Framing, ReadsLargeBodies) {
   std::string body(3'000'000, 'x');
   for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>('a' + i % 23);
   const RawResponse response =
@@ -145,16 +145,16 @@ TEST_P(Framing, ReadsLargeBodies) {
   EXPECT_TRUE(response.body == body);
 }
 
-TEST_P(Framing, PassesOverEmptyLinesBeforeARequest) {
+TEST_F(Framing, PassesOverEmptyLinesBeforeARequest) {
   EXPECT_EQ(exchange("\r\n\r\n" + get("/echo")).status, 200);
 }
 
-TEST_P(Framing, KeepsFieldsAsTheyAre) {
+TEST_F(Framing, KeepsFieldsAsTheyAre) {
   const RawResponse response = exchange(get("/echo", "x-fIELD:   two  words \t\r\n"));
   EXPECT_EQ(response.header("x-field"), "two  words");
 }
 
-TEST_P(Framing, SurvivesMutatedRequests) {
+TEST_F(Framing, SurvivesMutatedRequests) {
   start();
   const std::string good =
       post("/echo", kChunked + "X-Field: a\r\n", "5;x=y\r\nhello\r\n0\r\nX-Trailer: b\r\n\r\n") +
@@ -175,8 +175,6 @@ TEST_P(Framing, SurvivesMutatedRequests) {
   }
   EXPECT_EQ(exchange(post("/echo", "Content-Length: 2\r\n", "ok")).body, "ok");
 }
-
-TM_BOTH_ADAPTERS(Framing);
 
 }  // namespace
 }  // namespace tensormill::transport

@@ -1,6 +1,6 @@
-/// What the leak check of the address sanitizer leaves out. The threads of cpprestsdk's pool end after
-/// OpenSSL's own clean-up at exit, so the error queue of each of them stays. Only unwind tables lead from the
-/// allocation back to the library.
+/// What the leak check of the address sanitizer leaves out. The threads of the pool of cpprestsdk
+/// (rest_client_test.cc) end after OpenSSL's own clean-up at exit, so the error queue of each of them stays.
+/// Only unwind tables lead from the allocation back to the library.
 extern "C" {
 
 const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name

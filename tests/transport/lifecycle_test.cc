@@ -17,11 +17,11 @@ using std::chrono::milliseconds;
 
 class Lifecycle : public TransportTest {};
 
-TEST_P(Lifecycle, NamesABusyPort) {
+TEST_F(Lifecycle, NamesABusyPort) {
   start();
   TransportOptions options;
   options.port = transport_->port();
-  const auto second = make_transport(GetParam(), options);
+  const auto second = make_transport(options);
   try {
     second->start(handler_);
     FAIL() << "two servers on one port";
@@ -31,7 +31,7 @@ TEST_P(Lifecycle, NamesABusyPort) {
   }
 }
 
-TEST_P(Lifecycle, LetsRequestsInWorkFinish) {
+TEST_F(Lifecycle, LetsRequestsInWorkFinish) {
   start();
   RawClient client = connect();
   client.send(get("/gate"));
@@ -46,7 +46,7 @@ TEST_P(Lifecycle, LetsRequestsInWorkFinish) {
   EXPECT_EQ(transport_->connections(), 0);
 }
 
-TEST_P(Lifecycle, CancelsWhatDoesNotFinish) {
+TEST_F(Lifecycle, CancelsWhatDoesNotFinish) {
   start();
   RawClient client = connect();
   client.send(get("/gate"));
@@ -55,7 +55,7 @@ TEST_P(Lifecycle, CancelsWhatDoesNotFinish) {
   EXPECT_EQ(events().count("cancelled"), 1);
 }
 
-TEST_P(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
+TEST_F(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
   start();
   RawClient client = connect();
   client.send(get("/later"));
@@ -64,7 +64,7 @@ TEST_P(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
   EXPECT_EQ(events().count("cancelled"), 1);
 }
 
-TEST_P(Lifecycle, ClosesIdleConnectionsWhenItStops) {
+TEST_F(Lifecycle, ClosesIdleConnectionsWhenItStops) {
   start();
   RawClient client = connect();
   EXPECT_EQ(client.request(get("/ignore")).status, 200);
@@ -72,8 +72,6 @@ TEST_P(Lifecycle, ClosesIdleConnectionsWhenItStops) {
   EXPECT_TRUE(client.at_end());
   transport_->stop(milliseconds(20'000));
 }
-
-TM_BOTH_ADAPTERS(Lifecycle);
 
 TEST(ListenAddress, Parses) {
   TransportOptions options;
@@ -108,7 +106,7 @@ bool has_ipv6_loopback() {
          ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
-TEST_P(Lifecycle, ServesOverIpv6WhereThereIsIt) {
+TEST_F(Lifecycle, ServesOverIpv6WhereThereIsIt) {
   options_.address = "::1";
   if (has_ipv6_loopback()) {
     start();

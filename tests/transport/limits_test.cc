@@ -12,33 +12,33 @@ using std::chrono::milliseconds;
 
 class Limits : public TransportTest {};
 
-TEST_P(Limits, RefusesLargeHeads) {
+TEST_F(Limits, RefusesLargeHeads) {
   const RawResponse response = exchange(get("/echo", "X-Field: " + std::string(20'000, 'x') + "\r\n"));
   EXPECT_EQ(response.status, 431);
   EXPECT_EQ(response.header("connection"), "close");
 }
 
-TEST_P(Limits, RefusesHeadsThatNeverEnd) {
+TEST_F(Limits, RefusesHeadsThatNeverEnd) {
   EXPECT_EQ(exchange("GET /" + std::string(60'000, 'x')).status, 431);
 }
 
-TEST_P(Limits, TakesHeadsUpToTheLimit) {
+TEST_F(Limits, TakesHeadsUpToTheLimit) {
   EXPECT_EQ(exchange(get("/echo", "X-Field: " + std::string(16'000, 'x') + "\r\n")).status, 200);
 }
 
-TEST_P(Limits, RefusesAnnouncedBodiesBeforeTheyAreSent) {
+TEST_F(Limits, RefusesAnnouncedBodiesBeforeTheyAreSent) {
   options_.max_body_bytes = 1000;
   EXPECT_EQ(exchange(post("/echo", "Content-Length: 1001\r\n")).status, 413);
 }
 
-TEST_P(Limits, RefusesChunkedBodiesPastTheLimit) {
+TEST_F(Limits, RefusesChunkedBodiesPastTheLimit) {
   options_.max_body_bytes = 1000;
   EXPECT_EQ(
       exchange(post("/echo", "Transfer-Encoding: chunked\r\n", "7d0\r\n" + std::string(1500, 'x'))).status,
       413);
 }
 
-TEST_P(Limits, AnswersEarlyToAHandlerThatRefuses) {
+TEST_F(Limits, AnswersEarlyToAHandlerThatRefuses) {
   start();
   RawClient client = connect();
   const RawResponse response = client.request(post("/limit", "Content-Length: 100000000\r\n"));
@@ -47,7 +47,7 @@ TEST_P(Limits, AnswersEarlyToAHandlerThatRefuses) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(Limits, DeliversEarlyAnswersToClientsThatGoOnSending) {
+TEST_F(Limits, DeliversEarlyAnswersToClientsThatGoOnSending) {
   start();
   RawClient client = connect();
   client.send(post("/limit", "Content-Length: 100000000\r\n"));
@@ -57,7 +57,7 @@ TEST_P(Limits, DeliversEarlyAnswersToClientsThatGoOnSending) {
   EXPECT_EQ(client.read_response().status, 413);
 }
 
-TEST_P(Limits, LetsSlowReadersOfTheBodySlowTheClient) {
+TEST_F(Limits, LetsSlowReadersOfTheBodySlowTheClient) {
   start();
   RawClient client = connect();
   const RawResponse response = client.request(
@@ -65,7 +65,7 @@ TEST_P(Limits, LetsSlowReadersOfTheBodySlowTheClient) {
   EXPECT_EQ(response.status, 413);
 }
 
-TEST_P(Limits, RefusesConnectionsPastTheLimit) {
+TEST_F(Limits, RefusesConnectionsPastTheLimit) {
   options_.max_connections = 2;
   start();
   RawClient first = connect();
@@ -78,7 +78,7 @@ TEST_P(Limits, RefusesConnectionsPastTheLimit) {
   EXPECT_EQ(response.header("retry-after"), "1");
 }
 
-TEST_P(Limits, RefusesRequestsPastTheQueueButNotHealth) {
+TEST_F(Limits, RefusesRequestsPastTheQueueButNotHealth) {
   options_.workers = 1;
   options_.queue = 1;
   start();
@@ -100,7 +100,7 @@ TEST_P(Limits, RefusesRequestsPastTheQueueButNotHealth) {
   EXPECT_EQ(working.read_response().body, "gate");
 }
 
-TEST_P(Limits, AnswersBusyWithRetryAfter) {
+TEST_F(Limits, AnswersBusyWithRetryAfter) {
   options_.workers = 1;
   options_.queue = 0;
   start();
@@ -114,7 +114,7 @@ TEST_P(Limits, AnswersBusyWithRetryAfter) {
   EXPECT_EQ(working.read_response().status, 200);
 }
 
-TEST_P(Limits, WhatIsAnsweredLaterKeepsNoWorker) {
+TEST_F(Limits, WhatIsAnsweredLaterKeepsNoWorker) {
   options_.workers = 1;
   options_.queue = 0;
   start();
@@ -126,7 +126,7 @@ TEST_P(Limits, WhatIsAnsweredLaterKeepsNoWorker) {
   EXPECT_EQ(waiting.read_response().body, "gate");
 }
 
-TEST_P(Limits, TimesOutStalledHeads) {
+TEST_F(Limits, TimesOutStalledHeads) {
   options_.header_timeout = milliseconds(50);
   start();
   RawClient client = connect();
@@ -135,7 +135,7 @@ TEST_P(Limits, TimesOutStalledHeads) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(Limits, ClosesIdleConnectionsSilently) {
+TEST_F(Limits, ClosesIdleConnectionsSilently) {
   options_.keep_alive_timeout = milliseconds(50);
   start();
   RawClient fresh = connect();
@@ -150,7 +150,7 @@ TEST_P(Limits, ClosesIdleConnectionsSilently) {
   EXPECT_EQ(status, 200);
 }
 
-TEST_P(Limits, TimesOutStalledBodies) {
+TEST_F(Limits, TimesOutStalledBodies) {
   options_.body_timeout = milliseconds(50);
   start();
   RawClient client = connect();
@@ -160,19 +160,19 @@ TEST_P(Limits, TimesOutStalledBodies) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_P(Limits, TimesOutTricklingBodies) {
+TEST_F(Limits, TimesOutTricklingBodies) {
   options_.body_timeout = milliseconds(50);
   options_.min_body_rate = uint64_t{1} << 40;
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 1000000000\r\n"));
-  const auto end = std::chrono::steady_clock::now() + guard();
+  const auto end = std::chrono::steady_clock::now() + kGuard;
   while (events().count("request_timeout") == 0 && std::chrono::steady_clock::now() < end && client.send("x"))
     continue;
   EXPECT_EQ(client.read_response().status, 408);
 }
 
-TEST_P(Limits, TimesOutClientsThatDoNotRead) {
+TEST_F(Limits, TimesOutClientsThatDoNotRead) {
   options_.write_timeout = milliseconds(50);
   start();
   RawClient client = connect(4096);
@@ -180,7 +180,7 @@ TEST_P(Limits, TimesOutClientsThatDoNotRead) {
   EXPECT_TRUE(events().wait("content released"));
 }
 
-TEST_P(Limits, BoundsTheLingering) {
+TEST_F(Limits, BoundsTheLingering) {
   options_.linger_timeout = milliseconds(50);
   start();
   RawClient client = connect();
@@ -191,7 +191,7 @@ TEST_P(Limits, BoundsTheLingering) {
   EXPECT_EQ(transport_->connections(), 0);
 }
 
-TEST_P(Limits, NoticesDisconnectDuringWork) {
+TEST_F(Limits, NoticesDisconnectDuringWork) {
   start();
   RawClient client = connect();
   client.send(get("/gate"));
@@ -200,7 +200,7 @@ TEST_P(Limits, NoticesDisconnectDuringWork) {
   EXPECT_TRUE(events().wait("cancelled"));
 }
 
-TEST_P(Limits, NoticesDisconnectInTheBody) {
+TEST_F(Limits, NoticesDisconnectInTheBody) {
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 10\r\n", "hello"));
@@ -208,7 +208,7 @@ TEST_P(Limits, NoticesDisconnectInTheBody) {
   EXPECT_TRUE(events().wait("invalid_request"));
 }
 
-TEST_P(Limits, NoticesDisconnectInAStream) {
+TEST_F(Limits, NoticesDisconnectInAStream) {
   start();
   RawClient client = connect();
   client.send(get("/endless"));
@@ -217,7 +217,7 @@ TEST_P(Limits, NoticesDisconnectInAStream) {
   EXPECT_TRUE(events().wait("stream released"));
 }
 
-TEST_P(Limits, BodiesThatStallHoldUpNobodyElse) {
+TEST_F(Limits, BodiesThatStallHoldUpNobodyElse) {
   options_.workers = 2;
   options_.queue = 8;
   start();
@@ -231,7 +231,7 @@ TEST_P(Limits, BodiesThatStallHoldUpNobodyElse) {
   for (RawClient& one : stalled) EXPECT_EQ(one.request(" bytes").body, "some bytes");
 }
 
-TEST_P(Limits, FiveHundredIdleAndFiftyStalledConnectionsHoldUpNobody) {
+TEST_F(Limits, FiveHundredIdleAndFiftyStalledConnectionsHoldUpNobody) {
   options_.workers = 4;
   options_.queue = 64;
   start();
@@ -250,8 +250,6 @@ TEST_P(Limits, FiveHundredIdleAndFiftyStalledConnectionsHoldUpNobody) {
   EXPECT_EQ(idle.back().request(post("/echo", "Content-Length: 4\r\n", "last")).body, "last");
   EXPECT_EQ(stalled.front().request(" bytes").body, "some bytes");
 }
-
-TM_BOTH_ADAPTERS(Limits);
 
 }  // namespace
 }  // namespace tensormill::transport

@@ -65,6 +65,14 @@ TEST(Settings, UnknownNamesAreUsageErrors) {
   EXPECT_NE(message_of({{}, {}, "f.conf", "\nnonsense = 1\n"}).find("f.conf line 2"), std::string::npos);
 }
 
+TEST(Settings, NamesThatAreGoneSayWhy) {
+  for (const std::string& said : {message_of({{{"http.transport", "beast"}}, {}, "", ""}),
+                                  message_of({{}, {{"TENSORMILL_HTTP_TRANSPORT", "cpprest"}}, "", ""}),
+                                  message_of({{}, {}, "f.conf", "http.transport = beast\n"})}) {
+    EXPECT_NE(said.find("is gone: there is one HTTP listener"), std::string::npos) << said;
+  }
+}
+
 TEST(Settings, WrongValuesAreUsageErrors) {
   for (const char* text :
        {"http.workers = many", "http.workers = 0", "http.workers = 1 2", "http.header_timeout = 10",

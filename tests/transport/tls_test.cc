@@ -1,4 +1,4 @@
-// TLS on both adapters: versions, keep-alive, large bodies both ways, clients without TLS, files that are
+// TLS: versions, keep-alive, large bodies both ways, clients without TLS, files that are
 // wrong.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ protected:
   TestCertificate certificate_;
 };
 
-TEST_P(Tls, ServesRequestAfterRequest) {
+TEST_F(Tls, ServesRequestAfterRequest) {
   start_tls();
   TlsClient client = this->client();
   for (const char* path : {"/echo", "/direct", "/echo"}) {
@@ -45,7 +45,7 @@ TEST_P(Tls, ServesRequestAfterRequest) {
   }
 }
 
-TEST_P(Tls, CarriesLargeBodies) {
+TEST_F(Tls, CarriesLargeBodies) {
   start_tls();
   TlsClient client = this->client();
   std::string body(300'000, '\0');
@@ -56,7 +56,7 @@ TEST_P(Tls, CarriesLargeBodies) {
   EXPECT_TRUE(client.read(body.size()) == body);
 }
 
-TEST_P(Tls, TakesNoOldVersions) {
+TEST_F(Tls, TakesNoOldVersions) {
   start_tls();
   TlsClient good = client(TLS1_2_VERSION);
   good.send(get("/echo"));
@@ -64,7 +64,7 @@ TEST_P(Tls, TakesNoOldVersions) {
   EXPECT_THROW(client(TLS1_1_VERSION), std::runtime_error);
 }
 
-TEST_P(Tls, DoesNotSpeakInTheClear) {
+TEST_F(Tls, DoesNotSpeakInTheClear) {
   start_tls();
   RawClient plain = connect();
   const RawResponse response = plain.request(get("/echo"));
@@ -75,7 +75,7 @@ TEST_P(Tls, DoesNotSpeakInTheClear) {
   EXPECT_NE(other.read_head().find(" 200 "), std::string::npos);
 }
 
-TEST_P(Tls, EndsAConnectionInOrder) {
+TEST_F(Tls, EndsAConnectionInOrder) {
   start_tls();
   TlsClient client = this->client();
   client.send(get("/echo", "Connection: close\r\n"));
@@ -83,15 +83,13 @@ TEST_P(Tls, EndsAConnectionInOrder) {
   EXPECT_EQ(client.read(1), "");
 }
 
-TEST_P(Tls, RefusesFilesThatAreWrong) {
+TEST_F(Tls, RefusesFilesThatAreWrong) {
   const TestCertificate other;
   EXPECT_NE(refusal_of("/nowhere.pem", certificate_.key()).find("/nowhere.pem"), std::string::npos);
   EXPECT_NE(refusal_of(certificate_.certificate(), "/nowhere.pem").find("/nowhere.pem"), std::string::npos);
   EXPECT_NE(refusal_of(certificate_.certificate(), "").find("without its key"), std::string::npos);
   EXPECT_NE(refusal_of(certificate_.certificate(), other.key()).find(other.key()), std::string::npos);
 }
-
-TM_BOTH_ADAPTERS(Tls);
 
 }  // namespace
 }  // namespace tensormill::transport
