@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPoll{1000};
 constexpr std::chrono::seconds kHeartbeat{15};
+/// Clients pass over it.
+constexpr std::string_view kComment = ":\n\n";
 
 /// The frames that came next; false at the end.
 using NextFrames = std::function<bool(std::string& frames)>;
@@ -35,11 +37,13 @@ public:
     if (!piece.empty()) {
       last_ = now;
     } else if (now - last_ >= kHeartbeat) {
-      piece = ":\n\n";
+      piece = kComment;
       last_ = now;
     }
     return true;
   }
+
+  std::string idle_piece() const override { return std::string(kComment); }
 
 private:
   NextFrames next_;

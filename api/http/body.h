@@ -107,6 +107,8 @@ public:
   /// Appends the next piece to `piece` and returns true, or returns false at the end. May block for up to a
   /// second at a time and may return true with nothing appended, so that a client that left is noticed.
   virtual bool next(std::string& piece) = 0;
+  /// A piece that tells the client nothing, for a look whether it is still there; "" where there is none.
+  virtual std::string idle_piece() const { return ""; }
 };
 
 }  // namespace tensormill::http

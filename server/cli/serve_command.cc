@@ -18,6 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "server/cli/cli.h"
+#include "server/cli/exit_guard.h"
 #include "server/cli/ops_handler.h"
 #include "server/cli/settings_input.h"
 #include "server/metrics/audit_log.h"
@@ -31,6 +32,10 @@
 namespace tensormill::cli {
 
 namespace {
+
+/// What cancelled handlers get to end, and what the process has left after http.drain_timeout in all.
+constexpr std::chrono::milliseconds kHandlerPatience{1'500};
+constexpr std::chrono::milliseconds kExitGrace{4'000};
 
 /// SIGINT and SIGTERM as a descriptor; blocked in all threads that are made later.
 FileDescriptor stop_signals() {
@@ -84,6 +89,11 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   options.body_timeout = settings.body_timeout;
   options.keep_alive_timeout = settings.keep_alive_timeout;
   options.write_timeout = settings.write_timeout;
+  options.max_connections_per_address = settings.max_connections_per_address;
+  options.unlimited_addresses = settings.unlimited_addresses;
+  options.max_streams = settings.max_streams;
+  options.min_read_rate = static_cast<uint64_t>(settings.min_read_rate);
+  options.min_write_rate = static_cast<uint64_t>(settings.min_write_rate);
   return options;
 }
 
@@ -146,9 +156,8 @@ public:
     transport_->start(handler_);
   }
   std::string url() const { return transport_ ? url_of(address_, transport_->port()) : ""; }
-  void stop() {
-    if (transport_) transport_->stop(std::chrono::milliseconds(0));
-  }
+  /// As ServerTransport::stop.
+  bool stop() { return !transport_ || transport_->stop(std::chrono::milliseconds(0), kHandlerPatience); }
 
 private:
   OpsHandler handler_;
@@ -161,6 +170,8 @@ int serve(const SettingsArguments& arguments) {
   const config::Settings settings = settings_of(arguments);
   transport::TransportOptions options = transport_options(settings);
   const FileDescriptor signals = stop_signals();
+  // The first to come and the last to go: it covers the end of all that is below.
+  ExitGuard guard("the process ends although requests or jobs are still in work");
   metrics::RequestLog log(settings.log_level);
   metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
@@ -176,10 +187,13 @@ int serve(const SettingsArguments& arguments) {
   log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
   log.note("draining", {});
+  guard.arm(settings.drain_timeout + kExitGrace);
   server.set_draining();
-  transport->stop(settings.drain_timeout);
-  ops.stop();
+  const bool ended = transport->stop(settings.drain_timeout, kHandlerPatience);
   server.stop();
+  const bool ops_ended = ops.stop();
+  // Nothing may be taken down under a handler that still runs. What was acknowledged is in the store already.
+  if (!ended || !ops_ended) guard.leave();
   log.note("stopped", {});
   return 0;
 }

@@ -15,7 +15,6 @@ namespace tensormill::transport {
 namespace {
 
 constexpr size_t kBodyRead = 96 * 1024;
-constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
@@ -137,13 +136,13 @@ void Connection::wait_for_body(asio::mutable_buffer target) {
 bool Connection::body_is_too_slow() const {
   const double seconds = std::chrono::duration<double>(body_waited_).count();
   return body_waited_ > state_.options.body_timeout &&
-         static_cast<double>(body_received_) < seconds * static_cast<double>(state_.options.min_body_rate);
+         static_cast<double>(body_received_) < seconds * static_cast<double>(state_.options.min_read_rate);
 }
 
 Error Connection::slow_body() const {
-  return Error(
-      ErrorCode::kRequestTimeout,
-      "the body comes with less than " + std::to_string(state_.options.min_body_rate) + " bytes a second");
+  return Error(ErrorCode::kRequestTimeout, "the body comes with less than " +
+                                               std::to_string(state_.options.min_read_rate) +
+                                               " bytes a second, which is http.min_read_rate");
 }
 
 Error Connection::silent_body() const {
@@ -158,10 +157,10 @@ void Connection::on_body_bytes(ErrorCodeIo error, size_t count) {
     if (body_length_) {
       body_filled_ += count;
       body_taken_ += count;
+      body_received_ += count;
     } else {
       buffer_.commit(count);
     }
-    body_received_ += count;
     body_waited_ += std::chrono::steady_clock::now() - body_wait_start_;
     if (!body_is_too_slow()) return continue_body();
     framing_broken_ = true;
@@ -257,6 +256,7 @@ void Connection::finish_body_read(std::optional<Error> error) {
     body_error_ = std::exchange(error, std::nullopt);
     count = body_filled_;
   }
+  if (!body_length_) body_received_ += count;
   body_buffer_ = {};
   body_filled_ = 0;
   const BodyCallback done = std::move(body_done_);

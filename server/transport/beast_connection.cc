@@ -1,6 +1,7 @@
 #include "server/transport/beast_connection.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
 
@@ -16,6 +17,8 @@ constexpr size_t kHeadRead = 64 * 1024;
 constexpr size_t kBufferSlack = 128 * 1024;
 /// When a request is taken to be long enough to look whether its client is still there.
 constexpr std::chrono::milliseconds kWatchAfter{50};
+/// How often after that, where waiting for the socket tells no more.
+constexpr std::chrono::milliseconds kLookAgain{1'000};
 
 /// Size of the head at the front of `bytes`, with its empty line; 0 when it is not complete. A bare LF LF
 /// ends it as well, so that the check of the raw head can refuse it at once.
@@ -32,12 +35,14 @@ std::string_view text_of(const beast::flat_buffer& buffer) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, BeastState& state)
+Connection::Connection(Socket socket, BeastState& state, std::optional<AddressLimits::Place> place)
     : stream_(std::move(socket), state.tls ? &*state.tls : nullptr),
       socket_(stream_.socket()),
       state_(state),
       timer_(socket_.get_executor()),
+      place_(std::move(place)),
       buffer_(state.options.max_header_bytes + kBufferSlack) {
+  if (!place_) ++state_.refused;
   ErrorCodeIo ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   // For write_now(); asynchronous operations do not care.
@@ -47,11 +52,17 @@ Connection::Connection(Socket socket, BeastState& state)
   peer_is_loopback_ = endpoint.address().is_loopback();
 }
 
-Connection::~Connection() { state_.connections.remove(this); }
+Connection::~Connection() {
+  if (!place_) --state_.refused;
+  state_.connections.remove(this);
+}
 
-void Connection::start() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    self->stream_.is_secure() ? self->shake_hands() : self->next_request();
+void Connection::start(bool full) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), full] {
+    if (!self->place_) return self->start_refusing(full);
+    // A connection that says nothing is worth no more than a head that does not end.
+    self->head_deadline_ = std::chrono::steady_clock::now() + self->state_.options.header_timeout;
+    self->stream_.is_secure() ? self->shake_hands() : self->begin_request();
   });
 }
 
@@ -59,18 +70,19 @@ void Connection::shake_hands() {
   arm_timer(state_.options.header_timeout);
   stream_.async_handshake([self = shared_from_this()](ErrorCodeIo error) {
     self->disarm_timer();
-    error ? self->close() : self->next_request();
+    error ? self->close() : self->begin_request();
   });
 }
 
-void Connection::start_refusing() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    // A handshake is work that a refused client shall not get.
-    if (self->stream_.is_secure()) return self->close();
-    self->refuse(Error(ErrorCode::kUnavailable, "there are " +
-                                                    std::to_string(self->state_.options.max_connections) +
-                                                    " connections already, which is http.max_connections"));
-  });
+void Connection::start_refusing(bool full) {
+  // A handshake is work that a refused client shall not get.
+  if (stream_.is_secure()) return close();
+  const TransportOptions& options = state_.options;
+  refuse(Error(ErrorCode::kUnavailable,
+               full ? "there are " + std::to_string(options.max_connections) +
+                          " connections already, which is http.max_connections"
+                    : "there are " + std::to_string(options.max_connections_per_address) +
+                          " connections of this address already, which is http.max_connections_per_address"));
 }
 
 void Connection::drain() {
@@ -120,7 +132,7 @@ void Connection::wait_for_timer() {
     self->timer_at_.reset();
     if (!self->deadline_) return;
     if (*self->deadline_ > std::chrono::steady_clock::now()) return self->wait_for_timer();
-    if (self->watch_is_due_) return self->watch_later();
+    if (self->watch_is_due_) return self->on_watch();
     self->timed_out_ = true;
     ErrorCodeIo ignored;
     self->socket_.cancel(ignored);
@@ -128,11 +140,15 @@ void Connection::wait_for_timer() {
 }
 
 void Connection::next_request() {
+  head_deadline_.reset();
+  begin_request();
+}
+
+void Connection::begin_request() {
   if (closed_ || ((draining_ || state_.draining) && buffer_.size() == 0)) return close();
   parser_.emplace();
   parser_->header_limit(state_.options.max_header_bytes);
   parser_->body_limit(state_.options.max_body_bytes);
-  head_deadline_.reset();
   framing_broken_ = false;
   continue_expected_ = false;
   body_length_.reset();
@@ -155,8 +171,9 @@ void Connection::continue_head() {
   using std::chrono::milliseconds;
   using std::chrono::steady_clock;
   milliseconds left = state_.options.keep_alive_timeout;
-  if (buffer_.size() > 0) {
-    if (!head_deadline_) head_deadline_ = steady_clock::now() + state_.options.header_timeout;
+  if (buffer_.size() > 0 && !head_deadline_)
+    head_deadline_ = steady_clock::now() + state_.options.header_timeout;
+  if (head_deadline_) {
     left = std::max(milliseconds(0),
                     std::chrono::duration_cast<milliseconds>(*head_deadline_ - steady_clock::now()));
   }
@@ -219,6 +236,9 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   body_received_ = 0;
   body_waited_ = {};
   body_read_here_ = false;
+  readable_ = false;
+  half_closed_ = false;
+  probed_ = false;
   body_complete_.store(false, std::memory_order_relaxed);
   const auto method = message.method_string();
   const auto target = message.target();
@@ -270,12 +290,16 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
 
 /// Most answers are there before it is worth a look at the client.
 void Connection::watch_later() {
-  if (exchange_ && body_complete_.load(std::memory_order_acquire)) {
-    disarm_timer();
-    return watch_for_disconnect(exchange_);
-  }
   arm_timer(kWatchAfter);
   watch_is_due_ = true;
+}
+
+void Connection::on_watch() {
+  disarm_timer();
+  if (!exchange_) return;
+  if (readable_) return look_at_client();
+  if (!body_complete_.load(std::memory_order_acquire)) return watch_later();
+  watch_for_disconnect(exchange_);
 }
 
 void Connection::run_here(const std::shared_ptr<Exchange>& exchange) {
@@ -308,12 +332,37 @@ void Connection::watch_for_disconnect(const std::shared_ptr<Exchange>& exchange)
   socket_.async_wait(Socket::wait_read, [self = shared_from_this(), exchange](ErrorCodeIo error) {
     if (!self->exchange_ || self->exchange_ == exchange) self->watching_ = false;
     if (error || self->exchange_ != exchange) return;
-    // Bytes are the next request of a client that pipelines, or TLS's word that the client ends; they wait in
-    // the socket.
-    pollfd entry{self->socket_.native_handle(), POLLRDHUP, 0};
-    const int seen = ::poll(&entry, 1, 0);
-    if (seen > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) exchange->stop.request_stop();
+    self->readable_ = true;
+    self->look_at_client();
   });
+}
+
+/// While a request is in work whose body is there. A reset is a client that has gone. The end of its stream
+/// may be one that sends no more and waits for the answer: in the clear it is asked a while later. Bytes are
+/// the next request of a client that pipelines, or TLS's word that the client ends; they wait in the socket.
+void Connection::look_at_client() {
+  pollfd entry{socket_.native_handle(), POLLRDHUP, 0};
+  const bool seen = ::poll(&entry, 1, 0) > 0;
+  const bool ended = seen && (entry.revents & POLLRDHUP) != 0;
+  const bool gone = seen && (entry.revents & (POLLHUP | POLLERR)) != 0;
+  if (gone || (ended && stream_.is_secure())) {
+    exchange_->stop.request_stop();
+    return;
+  }
+  if (ended && half_closed_ && !probed_) {
+    probe_client();
+    probed_ = true;
+  }
+  half_closed_ = ended;
+  arm_timer(ended ? state_.options.half_close_probe : kLookAgain);
+  watch_is_due_ = true;
+}
+
+/// It fits into the socket's buffer, which is empty while there is no answer. A socket that is closed already
+/// answers with a reset, which the next look sees.
+void Connection::probe_client() {
+  if (!http_1_1_) return;
+  ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace tensormill::transport

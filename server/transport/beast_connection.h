@@ -19,6 +19,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/transport/beast_state.h"
@@ -31,6 +32,9 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 
 class Connection;
+
+/// Tells a client to send its body; where none is waited for, nothing.
+inline constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A request on its way through a handler. Whoever may answer it holds it, and it the connection: only when
 /// nobody does any more it does not count as in work, and what connections refer to may end.
@@ -52,13 +56,13 @@ public:
   };
   using BodyCallback = std::function<void(BodyRead)>;
 
-  Connection(Socket socket, BeastState& state);
+  /// `place`: nothing for a connection past a limit.
+  Connection(Socket socket, BeastState& state, std::optional<AddressLimits::Place> place);
   ~Connection();
 
-  /// Starts reading; any thread.
-  void start();
-  /// Answers 503 whatever comes: there are too many connections; any thread.
-  void start_refusing();
+  /// Starts reading; without a place answers 503 whatever comes: there are too many connections, in all
+  /// (`full`) or of this address. Any thread.
+  void start(bool full);
   /// Closes when no request is in work, else after its response; any thread.
   void drain();
   /// Closes now and cancels the request in work; any thread.
@@ -79,8 +83,10 @@ private:
   using ErrorCodeIo = boost::system::error_code;
 
   // beast_connection.cc: heads and dispatch
+  void start_refusing(bool full);
   void shake_hands();
   void next_request();
+  void begin_request();
   void continue_head();
   void on_head_bytes(ErrorCodeIo error, size_t count);
   void on_head(size_t head_size);
@@ -95,6 +101,9 @@ private:
   void disarm_timer();
   void wait_for_timer();
   void watch_later();
+  void on_watch();
+  void look_at_client();
+  void probe_client();
   void close();
 
   // beast_body.cc: bodies
@@ -123,8 +132,9 @@ private:
   void written(size_t count);
   void write_some();
   void write_content();
-  void start_stream();
-  void write_piece(std::string piece, std::function<void(bool)> done);
+  bool start_stream();
+  void write_piece(std::string piece, const http::ResponseStream& stream, std::function<void(bool)> done);
+  bool client_is_too_slow() const;
   void response_sent(bool sent);
   void drain_body();
   void end_tls();
@@ -144,6 +154,11 @@ private:
   bool closed_ = false;
   bool watching_ = false;
   bool watch_is_due_ = false;  ///< at deadline_ the client is to be watched; nothing is waited for
+  bool readable_ =
+      false;  ///< something came while the request was in work, so that waiting for it tells no more
+  bool half_closed_ = false;  ///< the client sends no more
+  bool probed_ = false;       ///< it was asked whether it is still there
+  std::optional<AddressLimits::Place> place_;
   std::string peer_;
   bool peer_is_loopback_ = false;
 
@@ -157,7 +172,7 @@ private:
 
   std::optional<uint64_t> body_length_;  ///< as announced
   uint64_t body_taken_ = 0;              ///< handed to the handler, or to a read of it under way
-  uint64_t body_received_ = 0;           ///< framing included
+  uint64_t body_received_ = 0;           ///< without the frames of chunks
   std::chrono::steady_clock::time_point body_wait_start_;
   std::chrono::steady_clock::duration body_waited_{0};
   std::span<std::byte> body_buffer_;
@@ -175,6 +190,9 @@ private:
   std::vector<std::byte> content_buffer_;
   uint64_t content_done_ = 0;
   std::vector<asio::const_buffer> writing_;
+  uint64_t write_sent_ = 0;  ///< of this response
+  TimePoint write_wait_start_;
+  std::chrono::steady_clock::duration write_waited_{0};
   std::function<void(bool)> written_;
   std::string piece_;
   uint64_t lingered_ = 0;

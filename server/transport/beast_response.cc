@@ -1,3 +1,5 @@
+#include <poll.h>
+
 #include <boost/asio/post.hpp>
 #include <future>
 
@@ -12,7 +14,9 @@ constexpr uint64_t kMaxDrain = 64 * 1024;
 /// What a client may go on sending after it was refused.
 constexpr uint64_t kMaxLinger = uint64_t{64} << 20;
 
+/// "" for nothing: a chunk of no bytes would be the last one.
 std::string chunk(const std::string& piece) {
+  if (piece.empty()) return "";
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string size;
   for (size_t rest = piece.size(); rest > 0; rest /= 16) size.insert(size.begin(), kHex[rest % 16]);
@@ -46,20 +50,29 @@ bool Connection::may_keep_alive() const {
 
 void Connection::send_response(http::Response response, bool head_only) {
   response_ = std::move(response);
-  close_after_ = !may_keep_alive();
-  const bool stream = std::holds_alternative<std::shared_ptr<http::ResponseStream>>(response_.body);
-  if (stream && !http_1_1_) close_after_ = true;
-  head_ = serialize_head(response_, http_1_1_, close_after_);
-  writing_ = {asio::buffer(head_)};
+  write_sent_ = 0;
+  write_waited_ = {};
   content_done_ = 0;
-  if (head_only || !status_has_body(response_.status)) {
+  const bool has_body = !head_only && status_has_body(response_.status);
+  const bool stream = std::holds_alternative<std::shared_ptr<http::ResponseStream>>(response_.body);
+  close_after_ = !may_keep_alive() || (stream && !http_1_1_);
+  head_ = serialize_head(response_, http_1_1_, close_after_);
+  if (stream && has_body) {
+    if (start_stream()) return;
+    response_ =
+        refusal(Error(ErrorCode::kUnavailable, "there are " + std::to_string(state_.options.max_streams) +
+                                                   " live responses already, which is http.max_streams"),
+                std::string(response_.headers.get("X-Request-Id").value_or("")));
+    close_after_ = !may_keep_alive();
+    head_ = serialize_head(response_, http_1_1_, close_after_);
+  }
+  writing_ = {asio::buffer(head_)};
+  if (!has_body) {
     return write_now([this](bool sent) { response_sent(sent); });
   }
   if (const auto* bytes = std::get_if<std::string>(&response_.body)) {
     writing_.push_back(asio::buffer(*bytes));
     write_now([this](bool sent) { response_sent(sent); });
-  } else if (stream) {
-    write_all([this](bool sent) { sent ? start_stream() : response_sent(false); });
   } else {
     write_all([this](bool sent) { sent ? write_content() : response_sent(false); });
   }
@@ -97,17 +110,28 @@ void Connection::write_some() {
     written_ = nullptr;
     return done(!closed_);
   }
-  // Each write has the whole timeout: a slow client is fine, one that takes nothing is not.
+  // Each write has the whole timeout: a client that takes nothing holds up the answer no longer than that,
+  // and one that takes a little now and then has a least rate to keep.
   arm_timer(state_.options.write_timeout);
+  write_wait_start_ = std::chrono::steady_clock::now();
   stream_.async_write_some(writing_, [self = shared_from_this()](ErrorCodeIo error, size_t count) {
     self->disarm_timer();
-    if (error) {
+    self->write_sent_ += count;
+    self->write_waited_ += std::chrono::steady_clock::now() - self->write_wait_start_;
+    if (error || self->client_is_too_slow()) {
       self->close();
     } else {
       self->written(count);
     }
     self->write_some();
   });
+}
+
+/// Only the time that was spent waiting for the client counts.
+bool Connection::client_is_too_slow() const {
+  const double seconds = std::chrono::duration<double>(write_waited_).count();
+  return write_waited_ > state_.options.write_timeout &&
+         static_cast<double>(write_sent_) < seconds * static_cast<double>(state_.options.min_write_rate);
 }
 
 void Connection::write_content() {
@@ -128,39 +152,47 @@ void Connection::write_content() {
   write_all([this](bool sent) { sent ? write_content() : response_sent(false); });
 }
 
-void Connection::start_stream() {
+/// False, and nothing is sent, when all threads of live responses are taken.
+bool Connection::start_stream() {
   auto stream = std::get<std::shared_ptr<http::ResponseStream>>(response_.body);
-  const bool accepted = state_.streams.submit([self = shared_from_this(), stream, chunked = http_1_1_] {
-    const auto send = [&self](std::string piece) {
-      auto sent = std::make_shared<std::promise<bool>>();
-      asio::post(self->socket_.get_executor(), [self, sent, piece = std::move(piece)] {
-        self->write_piece(piece, [sent](bool ok) { sent->set_value(ok); });
+  return state_.streams.submit(
+      [self = shared_from_this(), stream = std::move(stream), head = head_, chunked = http_1_1_] {
+        const auto send = [&](std::string piece) {
+          auto sent = std::make_shared<std::promise<bool>>();
+          asio::post(self->socket_.get_executor(), [self, stream, sent, piece = std::move(piece)] {
+            self->write_piece(piece, *stream, [sent](bool ok) { sent->set_value(ok); });
+          });
+          return sent->get_future().get();
+        };
+        bool alive = send(head);
+        std::string piece;
+        try {
+          // A stream that follows what happens has no end of its own; at the end of the process it is over.
+          while (alive && !self->state_.draining && stream->next(piece)) {
+            alive = send(chunked ? chunk(piece) : piece);
+            piece.clear();
+          }
+        } catch (const std::exception&) {
+          // Nothing can be told any more; without its last chunk the client sees that the stream is cut.
+          alive = false;
+        }
+        if (alive && chunked) alive = send("0\r\n\r\n");
+        asio::post(self->socket_.get_executor(), [self, alive] { self->response_sent(alive); });
       });
-      return sent->get_future().get();
-    };
-    bool alive = true;
-    std::string piece;
-    try {
-      while (alive && stream->next(piece)) {
-        alive = send(piece.empty() || !chunked ? piece : chunk(piece));
-        piece.clear();
-      }
-    } catch (const std::exception&) {
-      // Nothing can be told any more; without its last chunk the client sees that the stream is cut.
-      alive = false;
-    }
-    if (alive && chunked) alive = send("0\r\n\r\n");
-    asio::post(self->socket_.get_executor(), [self, alive] { self->response_sent(alive); });
-  });
-  if (!accepted) response_sent(false);
 }
 
-void Connection::write_piece(std::string piece, std::function<void(bool)> done) {
-  const bool gone = exchange_ && exchange_->stop.stop_requested();
-  if (closed_ || gone) return done(false);
+/// `piece`: as it is to be sent. An empty one is a look at the client: one that has closed its socket shows
+/// when something is written to it.
+void Connection::write_piece(std::string piece, const http::ResponseStream& stream,
+                             std::function<void(bool)> done) {
+  pollfd entry{socket_.native_handle(), POLLRDHUP, 0};
+  const bool seen = !closed_ && ::poll(&entry, 1, 0) > 0;
+  if (closed_ || (seen && (entry.revents & (POLLHUP | POLLERR)) != 0)) return done(false);
+  const bool ended = seen && (entry.revents & POLLRDHUP) != 0;
+  if (ended && stream_.is_secure()) return done(false);
+  if (ended && piece.empty()) piece = http_1_1_ ? chunk(stream.idle_piece()) : stream.idle_piece();
   piece_ = std::move(piece);
   writing_ = {asio::buffer(piece_)};
-  if (exchange_ && !watching_) watch_for_disconnect(exchange_);
   write_all(std::move(done));
 }
 

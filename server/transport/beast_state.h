@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "server/transport/address_limits.h"
 #include "server/transport/executor.h"
 #include "server/transport/in_work.h"
 #include "server/transport/transport.h"
@@ -37,13 +38,12 @@ private:
 };
 
 struct BeastState {
-  static constexpr int kMaxStreams = 64;
-
   explicit BeastState(const TransportOptions& transport_options)
       : options(transport_options),
-        workers(options.workers, options.queue),
-        reserved(options.reserved_workers, options.queue),
-        streams(kMaxStreams, 0) {}
+        workers(options.workers, options.queue, options.max_connections),
+        reserved(options.reserved_workers, options.queue, 0),
+        streams(options.max_streams, 0, 0),
+        addresses(options.max_connections_per_address, options.unlimited_addresses) {}
 
   const TransportOptions options;
   std::optional<boost::asio::ssl::context> tls;  ///< set before the first connection, or never
@@ -51,8 +51,10 @@ struct BeastState {
   Executor workers;
   Executor reserved;
   Executor streams;  ///< live responses hold a thread each
+  AddressLimits addresses;
   ConnectionSet connections;
-  InWork in_work;  ///< requests that a handler has, or that are being answered
+  std::atomic<int> refused{0};  ///< connections that are being told that there are too many
+  InWork in_work;               ///< requests that a handler has, or that are being answered
   std::atomic<bool> draining{false};
 };
 

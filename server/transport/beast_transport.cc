@@ -19,6 +19,7 @@ using ErrorCodeIo = boost::system::error_code;
 /// Connections that are answered 503 beyond the limit; past these they are closed without a word.
 constexpr int kRefusedConnections = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::hours kEndlessPatience{24};
 
 /// One I/O thread and the connections that are its own. Of one context with several threads each event would
 /// wake a second one, and each connection would need a strand.
@@ -42,7 +43,10 @@ public:
         acceptor_(loops_.front()->io),
         pause_(acceptor_.get_executor()) {}
 
-  ~BeastTransport() override { stop(std::chrono::milliseconds(0)); }
+  /// Waits for handlers that do not end.
+  ~BeastTransport() override {
+    while (!stop(std::chrono::milliseconds(0), kEndlessPatience)) continue;
+  }
 
   void start(http::Handler& handler) override {
     state_.handler = &handler;
@@ -58,8 +62,8 @@ public:
 
   int connections() const override { return state_.connections.size(); }
 
-  void stop(std::chrono::milliseconds grace) override {
-    if (!loops_.front()->thread.joinable()) return;
+  bool stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience) override {
+    if (!loops_.front()->thread.joinable()) return true;
     state_.draining = true;
     asio::post(acceptor_.get_executor(), [this] {
       ErrorCodeIo ignored;
@@ -69,15 +73,16 @@ public:
     for (const auto& connection : state_.connections.all()) connection->drain();
     state_.connections.wait_until_empty(grace);
     for (const auto& connection : state_.connections.all()) connection->abort();
-    // Handlers end before the I/O threads do: their body reads and responses still pass through them.
-    state_.workers.stop();
-    state_.reserved.stop();
-    state_.streams.stop();
-    // A run that nobody waits for any more may still give its answer.
-    state_.in_work.wait_until_idle();
+    // Handlers end before the I/O threads do: their body reads and responses still pass through them. A run
+    // that nobody waits for any more may still give its answer.
+    const auto end = std::chrono::steady_clock::now() + patience;
+    const bool ended = state_.workers.stop(end) && state_.reserved.stop(end) && state_.streams.stop(end) &&
+                       state_.in_work.wait_until_idle(end);
+    if (!ended) return false;
     for (const auto& loop : loops_) loop->work.reset();
     for (const auto& connection : state_.connections.all()) connection->abort();
     for (const auto& loop : loops_) loop->thread.join();
+    return true;
   }
 
 private:
@@ -122,15 +127,17 @@ private:
   }
 
   void take(Tcp::socket socket) {
-    const int excess = state_.connections.size() - state_.options.max_connections;
-    if (excess >= kRefusedConnections) return;
-    auto connection = std::make_shared<Connection>(std::move(socket), state_);
+    ErrorCodeIo gone;
+    const auto client = socket.remote_endpoint(gone);
+    if (gone) return;
+    // Those that are refused have places of their own, or a client that has too many would shut others out.
+    const bool full = state_.connections.size() - state_.refused >= state_.options.max_connections;
+    std::optional<AddressLimits::Place> place =
+        full ? std::nullopt : state_.addresses.enter(client.address());
+    if (!place && state_.refused >= kRefusedConnections) return;
+    auto connection = std::make_shared<Connection>(std::move(socket), state_, std::move(place));
     state_.connections.add(connection.get(), connection);
-    if (excess >= 0) {
-      connection->start_refusing();
-    } else {
-      connection->start();
-    }
+    connection->start(full);
   }
 
   BeastState state_;

@@ -4,12 +4,14 @@
 
 namespace tensormill::transport {
 
-Executor::Executor(int threads, int queue)
-    : max_threads_(static_cast<size_t>(threads)), max_waiting_(static_cast<size_t>(queue)) {}
+Executor::Executor(int threads, int queue, int max_away)
+    : max_threads_(static_cast<size_t>(threads)),
+      max_waiting_(static_cast<size_t>(queue)),
+      max_away_(static_cast<size_t>(max_away)) {}
 
 Executor::~Executor() { stop(); }
 
-size_t Executor::limit() const { return max_threads_ + std::min(away_, kMaxAway); }
+size_t Executor::limit() const { return max_threads_ + std::min(away_, max_away_); }
 
 void Executor::start_thread_if_needed() {
   if (tasks_.size() > idle_ && threads_.size() < limit() && !stopped_)
@@ -49,7 +51,9 @@ void Executor::run() {
     }
     lock.lock();
     --running_;
-    if (stopped_ && tasks_.empty()) wake_.notify_all();
+    if (!stopped_ || !tasks_.empty()) continue;
+    wake_.notify_all();
+    if (running_ == 0) ended_.notify_all();
   }
 }
 
@@ -64,6 +68,17 @@ Executor::Away::Away(Executor& executor) : executor_(executor) {
 Executor::Away::~Away() {
   const std::lock_guard lock(executor_.mutex_);
   --executor_.away_;
+}
+
+bool Executor::stop(std::chrono::steady_clock::time_point end) {
+  {
+    std::unique_lock lock(mutex_);
+    stopped_ = true;
+    wake_.notify_all();
+    if (!ended_.wait_until(lock, end, [this] { return running_ == 0 && tasks_.empty(); })) return false;
+  }
+  stop();
+  return true;
 }
 
 void Executor::stop() {

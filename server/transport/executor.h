@@ -4,6 +4,7 @@
 /// Thread-safety: all methods from any thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,9 +16,6 @@ namespace tensormill::transport {
 
 class Executor {
 public:
-  /// Tasks that may be away at once; those past them keep their thread from others.
-  static constexpr size_t kMaxAway = 256;
-
   /// While it lives, the task that made it does not count as running.
   class Away {
   public:
@@ -30,8 +28,8 @@ public:
     Executor& executor_;
   };
 
-  /// At most `threads` tasks run and `queue` wait.
-  Executor(int threads, int queue);
+  /// At most `threads` tasks run and `queue` wait; up to `max_away` more run while so many are away.
+  Executor(int threads, int queue, int max_away);
   /// As stop().
   ~Executor();
   Executor(const Executor&) = delete;
@@ -41,6 +39,8 @@ public:
   bool submit(std::function<void()> task);
   /// Runs what waits, then joins the threads. May be called twice, not from a task.
   void stop();
+  /// As stop(), but false, and nothing is joined, when a task still runs at `end`.
+  bool stop(std::chrono::steady_clock::time_point end);
 
 private:
   void run();
@@ -50,8 +50,10 @@ private:
 
   const size_t max_threads_;
   const size_t max_waiting_;
+  const size_t max_away_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable ended_;  ///< nothing runs or waits
   std::deque<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
   size_t idle_ = 0;     ///< threads without a task

@@ -35,9 +35,10 @@ public:
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return count_ == 0; });
   }
-  void wait_until_idle(std::chrono::milliseconds limit) {
+  /// False when there are some at `end` still.
+  bool wait_until_idle(std::chrono::steady_clock::time_point end) {
     std::unique_lock lock(mutex_);
-    idle_.wait_for(lock, limit, [this] { return count_ == 0; });
+    return idle_.wait_until(lock, end, [this] { return count_ == 0; });
   }
 
 private:

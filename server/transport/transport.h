@@ -23,16 +23,25 @@ struct TransportOptions {
   int reserved_workers = 1;               ///< threads that run handlers of the reserved lane
   int queue = 64;                         ///< requests that wait for a worker; past it 503 with Retry-After
   int max_connections = 1024;             ///< past it a connection is answered 503 and closed
-  uint32_t max_header_bytes = 16 * 1024;  ///< past it 431
-  uint64_t max_body_bytes = uint64_t{1} << 40;  ///< of any request; routes have smaller limits of their own
-  std::chrono::milliseconds header_timeout{
-      10'000};  ///< from the first byte of a request to the end of its head
+  int max_connections_per_address = 256;  ///< the same for those of one address
+  std::vector<std::string> unlimited_addresses;  ///< addresses and networks that have no limit of their own
+  int max_streams = 64;                          ///< live responses at once, a thread each; past it 503
+  uint32_t max_header_bytes = 16 * 1024;         ///< past it 431
+  uint64_t max_body_bytes = uint64_t{1} << 40;   ///< of any request; routes have smaller limits of their own
+  /// From the first byte of a request to the end of its head; of the first one from the connection on.
+  std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};  ///< without a single byte of a body that is being read
-  uint64_t min_body_rate =
-      256;  ///< bytes a second that a body brings on average once body_timeout was waited for it
+  /// Bytes a second that a body brings, and that a client takes of an answer, on average, once body_timeout
+  /// or write_timeout was waited for it. Chunks' frames do not count.
+  uint64_t min_read_rate = 1024;
+  uint64_t min_write_rate = 1024;
   std::chrono::milliseconds keep_alive_timeout{60'000};  ///< between requests
   std::chrono::milliseconds write_timeout{30'000};       ///< without a single byte taken by the client
   std::chrono::milliseconds linger_timeout{2'000};       ///< of reading what a refused client still sends
+  /// How long after the client's half of a connection has ended, while its request is in work, it is asked
+  /// whether it is still there: with a 100 Continue, which clients pass over, and which one that has closed
+  /// its socket answers with a reset. Until then there is no telling the two apart.
+  std::chrono::milliseconds half_close_probe{1'000};
 };
 
 /// Thread-safety: port() and connections() from any thread; the rest from one.
@@ -45,14 +54,16 @@ public:
   virtual void start(http::Handler& handler) = 0;
   /// The port that is listened on.
   virtual uint16_t port() const = 0;
-  /// Accepts no more, closes idle connections, lets requests in flight finish for up to `grace`, then closes
-  /// all and cancels them. Returns when no handler runs any more. May be called twice.
-  virtual void stop(std::chrono::milliseconds grace) = 0;
+  /// Accepts no more, closes idle connections, ends live responses, lets requests in flight finish for up to
+  /// `grace`, then closes all and cancels them. Returns true when no handler runs any more; false when one
+  /// still does after `patience` more: then the process is to end by _exit, since the destructor waits for
+  /// it. May be called again.
+  virtual bool stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience) = 0;
   /// Connections that are open now.
   virtual int connections() const = 0;
 };
 
-/// Never null.
+/// Never null. Throws Error(kUsage) for an entry of unlimited_addresses that is no address.
 std::unique_ptr<ServerTransport> make_transport(const TransportOptions& options);
 
 /// Splits "127.0.0.1:8080", "[::1]:8080" or "localhost:0". Throws Error(kUsage).

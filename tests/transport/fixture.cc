@@ -40,6 +40,21 @@ private:
   int left_;
 };
 
+/// Nothing ever happens.
+class QuietStream : public http::ResponseStream {
+public:
+  explicit QuietStream(Events& events) : events_(events) {}
+  ~QuietStream() override { events_.add("stream released"); }
+  bool next(std::string&) override {
+    events_.add("quiet");
+    return true;
+  }
+  std::string idle_piece() const override { return "idle\n"; }
+
+private:
+  Events& events_;
+};
+
 }  // namespace
 
 void Events::add(const std::string& name) {
@@ -118,13 +133,22 @@ http::Response TestHandler::response_to(http::Request& request) {
     response.body = std::make_shared<PieceStream>(events_, target == "/stream" ? 3 : -1);
     return response;
   }
+  if (target == "/quiet") {
+    http::Response response = http::text_response("");
+    response.body = std::make_shared<QuietStream>(events_);
+    return response;
+  }
+  if (target == "/stuck") {
+    events_.add("entered");
+    while (true) events_.wait("never");
+  }
   if (target.starts_with("/status/")) return http::empty_response(std::stoi(target.substr(8)));
   return http::text_response("ignored");
 }
 
 void TransportTest::TearDown() {
   events().add("open");
-  if (transport_) transport_->stop(std::chrono::milliseconds(0));
+  if (transport_) transport_->stop(std::chrono::milliseconds(0), kGuard);
   transport_.reset();
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <future>
 
@@ -36,7 +37,8 @@ TEST_F(Lifecycle, LetsRequestsInWorkFinish) {
   RawClient client = connect();
   client.send(get("/gate"));
   ASSERT_TRUE(events().wait("entered"));
-  const auto stopped = std::async(std::launch::async, [this] { transport_->stop(milliseconds(20'000)); });
+  const auto stopped =
+      std::async(std::launch::async, [this] { transport_->stop(milliseconds(20'000), kGuard); });
   events().add("open");
   const RawResponse response = client.read_response();
   EXPECT_EQ(response.status, 200);
@@ -51,7 +53,7 @@ TEST_F(Lifecycle, CancelsWhatDoesNotFinish) {
   RawClient client = connect();
   client.send(get("/gate"));
   ASSERT_TRUE(events().wait("entered"));
-  transport_->stop(milliseconds(0));
+  transport_->stop(milliseconds(0), kGuard);
   EXPECT_EQ(events().count("cancelled"), 1);
 }
 
@@ -60,17 +62,41 @@ TEST_F(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
   RawClient client = connect();
   client.send(get("/later"));
   ASSERT_TRUE(events().wait("entered"));
-  transport_->stop(milliseconds(0));
+  transport_->stop(milliseconds(0), kGuard);
   EXPECT_EQ(events().count("cancelled"), 1);
+}
+
+TEST_F(Lifecycle, SaysThatAHandlerDoesNotEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        start();
+        RawClient client = connect();
+        client.send(get("/stuck"));
+        const bool entered = events().wait("entered");
+        const bool ended = transport_->stop(milliseconds(10), milliseconds(50));
+        // What runs still would keep the destructor for ever.
+        ::_exit(entered && !ended ? 7 : 8);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(Lifecycle, EndsStreamsInOrderWhenItStops) {
+  start();
+  RawClient client = connect();
+  client.send(get("/quiet"));
+  ASSERT_TRUE(events().wait("quiet"));
+  EXPECT_TRUE(transport_->stop(std::chrono::hours(1), kGuard));
+  EXPECT_TRUE(client.read_response().complete);
 }
 
 TEST_F(Lifecycle, ClosesIdleConnectionsWhenItStops) {
   start();
   RawClient client = connect();
   EXPECT_EQ(client.request(get("/ignore")).status, 200);
-  transport_->stop(milliseconds(20'000));
+  transport_->stop(milliseconds(20'000), kGuard);
   EXPECT_TRUE(client.at_end());
-  transport_->stop(milliseconds(20'000));
+  transport_->stop(milliseconds(20'000), kGuard);
 }
 
 TEST(ListenAddress, Parses) {
@@ -124,7 +150,7 @@ TEST_F(Lifecycle, ServesOverIpv6WhereThereIsIt) {
 }
 
 TEST(ExecutorTest, RunsWhatItTookAndRefusesTheRest) {
-  Executor executor(1, 1);
+  Executor executor(1, 1, 256);
   std::promise<void> entered;
   std::promise<void> open;
   std::shared_future<void> gate = open.get_future().share();
@@ -143,8 +169,18 @@ TEST(ExecutorTest, RunsWhatItTookAndRefusesTheRest) {
   EXPECT_FALSE(executor.submit([] {}));
 }
 
+TEST(ExecutorTest, TellsWhatDoesNotEnd) {
+  Executor executor(1, 0, 0);
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  ASSERT_TRUE(executor.submit([&] { gate.wait(); }));
+  EXPECT_FALSE(executor.stop(std::chrono::steady_clock::now()));
+  open.set_value();
+  EXPECT_TRUE(executor.stop(std::chrono::steady_clock::now() + std::chrono::hours(1)));
+}
+
 TEST(ExecutorTest, WhoIsAwayLeavesRoomForAnother) {
-  Executor executor(1, 1);
+  Executor executor(1, 1, 256);
   std::promise<void> entered;
   std::promise<void> second;
   ASSERT_TRUE(executor.submit([&] {

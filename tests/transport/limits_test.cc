@@ -78,6 +78,110 @@ TEST_F(Limits, RefusesConnectionsPastTheLimit) {
   EXPECT_EQ(response.header("retry-after"), "1");
 }
 
+TEST_F(Limits, RefusesConnectionsPastTheLimitOfAnAddress) {
+  options_.max_connections_per_address = 2;
+  start();
+  RawClient first = connect();
+  RawClient second = connect();
+  EXPECT_EQ(first.request(get("/ignore")).status, 200);
+  EXPECT_EQ(second.request(get("/ignore")).status, 200);
+  RawClient third = connect();
+  const RawResponse response = third.read_response();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.header("retry-after"), "1");
+  EXPECT_NE(response.body.find("http.max_connections_per_address"), std::string::npos) << response.body;
+  RawClient other(transport_->port(), "127.0.0.2");
+  EXPECT_EQ(other.request(get("/ignore")).status, 200);
+  // A place is free again when its connection ends.
+  first.close();
+  int status = 0;
+  for (int attempt = 0; attempt < 10'000 && status != 200; ++attempt)
+    status = exchange(get("/ignore")).status;
+  EXPECT_EQ(status, 200);
+}
+
+TEST_F(Limits, AddressesWithoutALimitHaveThatOfAllAlone) {
+  options_.max_connections_per_address = 1;
+  options_.unlimited_addresses = {"10.0.0.1", "127.0.0.0/31"};
+  start();
+  std::vector<RawClient> many;
+  for (int i = 0; i < 5; ++i) many.push_back(connect());
+  for (RawClient& one : many) EXPECT_EQ(one.request(get("/ignore")).status, 200);
+  RawClient other(transport_->port(), "127.0.0.2");
+  EXPECT_EQ(other.request(get("/ignore")).status, 200);
+  RawClient refused(transport_->port(), "127.0.0.2");
+  EXPECT_EQ(refused.read_response().status, 503);
+}
+
+TEST_F(Limits, WhoHasTooManyConnectionsShutsNobodyOut) {
+  options_.max_connections = 3;
+  options_.max_connections_per_address = 2;
+  start();
+  // Two silent ones, and more that are refused and do not go.
+  std::vector<RawClient> many;
+  for (int i = 0; i < 2; ++i) many.push_back(connect());
+  for (int i = 0; i < 20; ++i) {
+    many.push_back(connect());
+    EXPECT_EQ(many.back().read_response().status, 503);
+  }
+  RawClient other(transport_->port(), "127.0.0.2");
+  EXPECT_EQ(other.request(get("/ignore")).status, 200);
+}
+
+TEST_F(Limits, SilentConnectionsGetTheTimeOfAHead) {
+  options_.header_timeout = milliseconds(50);
+  options_.keep_alive_timeout = std::chrono::hours(1);
+  options_.max_connections = 4;
+  start();
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 4; ++i) silent.push_back(connect());
+  for (RawClient& one : silent) EXPECT_TRUE(one.at_end());
+  int status = 0;
+  for (int attempt = 0; attempt < 10'000 && status != 200; ++attempt)
+    status = exchange(get("/ignore")).status;
+  EXPECT_EQ(status, 200);
+}
+
+TEST_F(Limits, RefusesStreamsPastTheLimitAndCutsNone) {
+  options_.max_streams = 2;
+  start();
+  RawClient first = connect();
+  RawClient second = connect();
+  first.send(get("/endless"));
+  second.send(get("/endless"));
+  EXPECT_NE(first.read_some(1), "");
+  EXPECT_NE(second.read_some(1), "");
+  RawClient third = connect();
+  const RawResponse refused = third.request(get("/endless"));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_EQ(refused.header("content-type"), "application/problem+json");
+  // The connection is as good as before, and what was refused is let go of.
+  EXPECT_EQ(third.request(get("/echo")).status, 200);
+  EXPECT_EQ(events().count("stream released"), 1);
+  std::string pieces;
+  while (pieces.size() < 100'000) pieces += first.read_some(100'000);
+  EXPECT_NE(pieces.find("piece\n"), std::string::npos);
+  second.close();
+  ASSERT_TRUE(events().wait("stream released", 2));
+  int status = 0;
+  for (int attempt = 0; attempt < 10'000 && status != 200; ++attempt) {
+    third.send(get("/stream"));
+    status = third.read_response().status;
+  }
+  EXPECT_EQ(status, 200);
+}
+
+TEST_F(Limits, StreamsKeepNoWorker) {
+  options_.workers = 1;
+  options_.queue = 0;
+  start();
+  RawClient streaming = connect();
+  streaming.send(get("/quiet"));
+  ASSERT_TRUE(events().wait("quiet"));
+  EXPECT_EQ(exchange(get("/echo")).status, 200);
+}
+
 TEST_F(Limits, RefusesRequestsPastTheQueueButNotHealth) {
   options_.workers = 1;
   options_.queue = 1;
@@ -138,8 +242,6 @@ TEST_F(Limits, TimesOutStalledHeads) {
 TEST_F(Limits, ClosesIdleConnectionsSilently) {
   options_.keep_alive_timeout = milliseconds(50);
   start();
-  RawClient fresh = connect();
-  EXPECT_TRUE(fresh.at_end());
   // A client that was held up for longer than the timeout before its request finds the connection closed.
   int status = 0;
   for (int attempt = 0; attempt < 100 && status == 0; ++attempt) {
@@ -162,7 +264,7 @@ TEST_F(Limits, TimesOutStalledBodies) {
 
 TEST_F(Limits, TimesOutTricklingBodies) {
   options_.body_timeout = milliseconds(50);
-  options_.min_body_rate = uint64_t{1} << 40;
+  options_.min_read_rate = uint64_t{1} << 40;
   start();
   RawClient client = connect();
   client.send(post("/echo", "Content-Length: 1000000000\r\n"));
@@ -170,6 +272,34 @@ TEST_F(Limits, TimesOutTricklingBodies) {
   while (events().count("request_timeout") == 0 && std::chrono::steady_clock::now() < end && client.send("x"))
     continue;
   EXPECT_EQ(client.read_response().status, 408);
+}
+
+TEST_F(Limits, TimesOutTricklingChunks) {
+  options_.body_timeout = milliseconds(50);
+  options_.min_read_rate = uint64_t{1} << 40;
+  start();
+  RawClient client = connect();
+  client.send(post("/echo", "Transfer-Encoding: chunked\r\n"));
+  const auto end = std::chrono::steady_clock::now() + kGuard;
+  while (events().count("request_timeout") == 0 && std::chrono::steady_clock::now() < end &&
+         client.send("1;and-a-word-about-it\r\nx\r\n")) {
+    continue;
+  }
+  EXPECT_EQ(client.read_response().status, 408);
+}
+
+TEST_F(Limits, TimesOutClientsThatReadLittle) {
+  options_.write_timeout = milliseconds(5);
+  options_.min_write_rate = uint64_t{1} << 40;
+  start();
+  // It reads all the time, in small pieces.
+  RawClient client = connect(4096);
+  client.send(get("/content"));
+  uint64_t got = 0;
+  for (std::string some = client.read_some(1'000); !some.empty(); some = client.read_some(1'000))
+    got += some.size();
+  EXPECT_LT(got, TestHandler::kContentSize);
+  EXPECT_TRUE(events().wait("content released"));
 }
 
 TEST_F(Limits, TimesOutClientsThatDoNotRead) {
@@ -187,7 +317,7 @@ TEST_F(Limits, BoundsTheLingering) {
   EXPECT_EQ(client.request(post("/limit", "Content-Length: 100000000\r\n")).status, 413);
   EXPECT_TRUE(client.at_end());
   // The client never closes; the server forgets it all the same, and stop() finds nothing to wait for.
-  transport_->stop(milliseconds(20'000));
+  transport_->stop(milliseconds(20'000), kGuard);
   EXPECT_EQ(transport_->connections(), 0);
 }
 
@@ -198,6 +328,70 @@ TEST_F(Limits, NoticesDisconnectDuringWork) {
   ASSERT_TRUE(events().wait("entered"));
   client.close();
   EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_F(Limits, WhoSendsNoMoreGetsTheAnswer) {
+  start();
+  RawClient client = connect();
+  client.send(post("/gate", "Content-Length: 2\r\n", "ab"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.shutdown_write();
+  // The server has seen the end of what the client sends, and asks whether it is there.
+  EXPECT_EQ(client.read_response().status, 100);
+  events().add("open");
+  EXPECT_EQ(client.read_response().body, "gate");
+  EXPECT_TRUE(client.at_end());
+  EXPECT_EQ(events().count("cancelled"), 0);
+}
+
+TEST_F(Limits, WhoSendsNoMoreOverHttp10IsNotAsked) {
+  start();
+  RawClient client = connect();
+  client.send("GET /gate HTTP/1.0\r\n\r\n");
+  ASSERT_TRUE(events().wait("entered"));
+  client.shutdown_write();
+  events().add("open");
+  EXPECT_EQ(client.read_response().body, "gate");
+  EXPECT_EQ(events().count("cancelled"), 0);
+}
+
+TEST_F(Limits, NoticesAResetAtOnce) {
+  options_.half_close_probe = std::chrono::hours(1);
+  start();
+  RawClient client = connect();
+  client.send(post("/gate", "Content-Length: 2\r\n", "ab"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.reset();
+  EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_F(Limits, NoticesDisconnectBehindTheNextRequest) {
+  start();
+  RawClient client = connect();
+  client.send(get("/gate") + get("/echo"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.close();
+  EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_F(Limits, NoticesDisconnectInAStreamWithoutNews) {
+  start();
+  RawClient client = connect();
+  client.send(get("/quiet"));
+  ASSERT_TRUE(events().wait("quiet"));
+  client.close();
+  EXPECT_TRUE(events().wait("stream released"));
+}
+
+TEST_F(Limits, WhoSendsNoMoreGetsTheWholeStream) {
+  start();
+  RawClient client = connect();
+  client.send(get("/quiet"));
+  client.shutdown_write();
+  // Only a client that has ended its half gets the pieces that say nothing.
+  std::string all;
+  while (all.find("idle\n") == std::string::npos) all += client.read_some(100);
+  EXPECT_EQ(events().count("stream released"), 0);
 }
 
 TEST_F(Limits, NoticesDisconnectInTheBody) {
@@ -234,6 +428,7 @@ TEST_F(Limits, BodiesThatStallHoldUpNobodyElse) {
 TEST_F(Limits, FiveHundredIdleAndFiftyStalledConnectionsHoldUpNobody) {
   options_.workers = 4;
   options_.queue = 64;
+  options_.max_connections_per_address = 1000;
   start();
   std::vector<RawClient> idle;
   for (int i = 0; i < 500; ++i) idle.push_back(connect());

@@ -17,11 +17,7 @@ RawClient::RawClient(uint16_t port, int receive_buffer, std::chrono::millisecond
 
 RawClient::RawClient(int family, uint16_t port, int receive_buffer, std::chrono::milliseconds guard)
     : socket_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)), guard_(guard) {
-  const timeval send_guard{guard.count() / 1000, 0};
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_guard, sizeof send_guard);
-  if (receive_buffer > 0) {
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  }
+  prepare(receive_buffer);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -37,6 +33,30 @@ RawClient::RawClient(int family, uint16_t port, int receive_buffer, std::chrono:
   }
 }
 
+RawClient::RawClient(uint16_t port, const std::string& from)
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), guard_(std::chrono::seconds(20)) {
+  prepare(0);
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  ::inet_pton(AF_INET, from.c_str(), &own.sin_addr);
+  sockaddr_in server{};
+  server.sin_family = AF_INET;
+  server.sin_port = htons(port);
+  server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(socket_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) != 0 ||
+      ::connect(socket_.get(), reinterpret_cast<sockaddr*>(&server), sizeof server) != 0) {
+    throw std::runtime_error("cannot connect from " + from);
+  }
+}
+
+void RawClient::prepare(int receive_buffer) {
+  const timeval send_guard{guard_.count() / 1000, 0};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_guard, sizeof send_guard);
+  if (receive_buffer > 0) {
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  }
+}
+
 bool RawClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -48,6 +68,19 @@ bool RawClient::send(std::string_view bytes) {
 }
 
 void RawClient::shutdown_write() { ::shutdown(socket_.get(), SHUT_WR); }
+
+void RawClient::reset() {
+  const linger none{1, 0};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  close();
+}
+
+std::string RawClient::read_some(size_t size) {
+  if (buffer_.empty()) fill();
+  std::string some = buffer_.substr(0, size);
+  buffer_.erase(0, some.size());
+  return some;
+}
 
 bool RawClient::fill() {
   pollfd entry{socket_.get(), POLLIN, 0};

@@ -33,10 +33,16 @@ public:
   /// `family`: AF_INET or AF_INET6.
   RawClient(int family, uint16_t port, int receive_buffer = 0,
             std::chrono::milliseconds guard = std::chrono::milliseconds(20'000));
+  /// From an address of the loopback network, as "127.0.0.2".
+  RawClient(uint16_t port, const std::string& from);
   /// False when the peer does not take the bytes any more.
   bool send(std::string_view bytes);
   void shutdown_write();
   void close() { socket_ = FileDescriptor(); }
+  /// Closes with a reset, whatever is unread or unsent.
+  void reset();
+  /// What comes next, up to `size` bytes; "" at the end.
+  std::string read_some(size_t size);
   /// Reads one response; `head_only` after HEAD. Informational responses are responses.
   RawResponse read_response(bool head_only = false);
   /// True when the peer closes without another byte.
@@ -45,6 +51,7 @@ public:
   RawResponse request(std::string_view bytes);
 
 private:
+  void prepare(int receive_buffer);
   bool fill();
   std::optional<std::string> take_line();
   bool take(size_t count, std::string& out);

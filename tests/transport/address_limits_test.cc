@@ -1,0 +1,54 @@
+#include "server/transport/address_limits.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::transport {
+namespace {
+
+using boost::asio::ip::make_address;
+
+TEST(AddressLimits, CountsEachAddressForItself) {
+  AddressLimits limits(1, {});
+  auto first = limits.enter(make_address("192.0.2.1"));
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(limits.enter(make_address("192.0.2.1")));
+  EXPECT_TRUE(limits.enter(make_address("192.0.2.2")));
+  // A listener of both kinds sees IPv4 clients so.
+  EXPECT_FALSE(limits.enter(make_address("::ffff:192.0.2.1")));
+  first.reset();
+  EXPECT_TRUE(limits.enter(make_address("192.0.2.1")));
+}
+
+TEST(AddressLimits, TakesANetworkOf64BitsForOneClient) {
+  AddressLimits limits(1, {});
+  const auto first = limits.enter(make_address("2001:db8:0:1::1"));
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(limits.enter(make_address("2001:db8:0:1:ffff::2")));
+  EXPECT_TRUE(limits.enter(make_address("2001:db8:0:2::1")));
+}
+
+TEST(AddressLimits, LeavesAddressesAndNetworksAlone) {
+  AddressLimits limits(0, {"192.0.2.7", "10.16.0.0/12", "2001:db8::/33", "::1"});
+  for (const char* free : {"192.0.2.7", "10.16.0.0", "10.31.255.255", "2001:db8:7fff::1", "::1"})
+    EXPECT_TRUE(limits.enter(make_address(free))) << free;
+  for (const char* limited :
+       {"192.0.2.6", "10.15.255.255", "10.32.0.0", "2001:db8:8000::1", "::2", "127.0.0.1"})
+    EXPECT_FALSE(limits.enter(make_address(limited))) << limited;
+}
+
+TEST(AddressLimits, RefusesWhatIsNoAddress) {
+  for (const char* text :
+       {"", "host", "10.0.0.1/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x", "::1/129", "/8"}) {
+    try {
+      const AddressLimits limits(1, {text});
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::transport
