@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/endpoints/context.h"
+#include "api/endpoints/direct.h"
 #include "api/endpoints/repeats.h"
 #include "api/http/coding.h"
 #include "api/http/problem.h"
@@ -16,18 +17,6 @@
 
 namespace tensormill::endpoints {
 namespace {
-
-/// The deployment of a plain inference; "" for any other target.
-std::string inferred_deployment(std::string_view target) {
-  constexpr std::string_view kInfer = "/infer";
-  for (const std::string_view prefix : {"/v2/models/", "/v1/deployments/"}) {
-    if (!target.starts_with(prefix) || !target.ends_with(kInfer)) continue;
-    if (target.size() < prefix.size() + kInfer.size()) continue;
-    const std::string_view name = target.substr(prefix.size(), target.size() - prefix.size() - kInfer.size());
-    if (name.find_first_of("/?%") == std::string_view::npos) return std::string(name);
-  }
-  return "";
-}
 
 bool is_health(std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
@@ -91,9 +80,9 @@ public:
     for (size_t i = 0; i < rows.size(); ++i) router_.add(rows[i].method, rows[i].path, static_cast<int>(i));
   }
 
-  http::Lane lane(std::string_view, std::string_view target) const noexcept override {
-    if (is_health(target)) return http::Lane::kReserved;
-    const std::string name = inferred_deployment(target);
+  http::Lane lane(const http::Request& request, std::string_view body) const noexcept override {
+    if (is_health(request.target)) return http::Lane::kReserved;
+    const std::string name = direct_inference(request, body);
     return !name.empty() && services_.deployments->is_quick(name) ? http::Lane::kDirect : http::Lane::kWorker;
   }
 

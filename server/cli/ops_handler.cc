@@ -13,8 +13,8 @@ std::string_view path_of(std::string_view target) { return target.substr(0, targ
 
 }  // namespace
 
-http::Lane OpsHandler::lane(std::string_view, std::string_view target) const noexcept {
-  return path_of(target) == "/metrics" ? http::Lane::kWorker : http::Lane::kReserved;
+http::Lane OpsHandler::lane(const http::Request& request, std::string_view) const noexcept {
+  return path_of(request.target) == "/metrics" ? http::Lane::kWorker : http::Lane::kReserved;
 }
 
 http::Response OpsHandler::respond(const http::Request& request) {

@@ -13,7 +13,7 @@ public:
   OpsHandler(metrics::Registry& registry, services::HealthService& health)
       : registry_(registry), health_(health) {}
   /// Health is answered while metrics are collected.
-  http::Lane lane(std::string_view method, std::string_view target) const noexcept override;
+  http::Lane lane(const http::Request& request, std::string_view body) const noexcept override;
   http::Response handle(http::Request& request) noexcept override;
 
 private:

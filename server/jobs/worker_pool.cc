@@ -1,8 +1,11 @@
 #include "server/jobs/worker_pool.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -106,15 +109,20 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
   if (!succeeded) blobs_.collect([this] { return queue_.catalog().referenced_blobs(); });
 }
 
-std::string WorkerPool::log_text(const storage::JobRow& job) {
+JobLog WorkerPool::open_log(const storage::JobRow& job) {
   if (job.state == storage::JobState::kRunning) {
-    try {
-      return read_file(live_log_path(options_, job));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound) throw;
-    }
+    const std::string path = live_log_path(options_, job);
+    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid() && errno != ENOENT) throw_errno(errno, "cannot open " + path);
+    struct stat status {};
+    if (file.valid() && ::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
+    if (file.valid()) return {std::move(file), static_cast<uint64_t>(status.st_size)};
   }
-  return job.log ? std::string(blobs_.open(*job.log)->text()) : std::string();
+  if (!job.log) return {};
+  const std::shared_ptr<const storage::Blob> blob = blobs_.open(*job.log);
+  FileDescriptor file(::fcntl(blob->fd(), F_DUPFD_CLOEXEC, 0));
+  if (!file.valid()) throw_errno(errno, "cannot open the log of job " + job.id);
+  return {std::move(file), blob->size()};
 }
 
 }  // namespace tensormill::jobs

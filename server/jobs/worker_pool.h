@@ -1,5 +1,5 @@
 /// Threads that claim jobs and see them through: lease, children, progress, log, publication.
-/// Thread-safety: the constructor starts the threads, stop (or the destructor) ends them; log_text from many
+/// Thread-safety: the constructor starts the threads, stop (or the destructor) ends them; open_log from many
 /// threads.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/file.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
 #include "storage/blob/blob_store.h"
@@ -27,6 +28,12 @@ struct WorkerPoolOptions {
   uint64_t max_log_bytes = uint64_t{8} << 20;
 };
 
+/// A log that may be read while it grows, and after its job has ended: what is there stays as it is.
+struct JobLog {
+  FileDescriptor file;  ///< not valid when there is none
+  uint64_t size = 0;
+};
+
 class WorkerPool {
 public:
   /// Takes up what an earlier process left running, then starts. `runners` of distinct kinds; all borrowed
@@ -41,8 +48,8 @@ public:
   /// Ends the threads: running children are killed, and their jobs are queued again without losing an
   /// attempt.
   void stop();
-  /// The job's log so far, also while it runs; "" when there is none.
-  std::string log_text(const storage::JobRow& job);
+  /// The job's log as it stands, also while it runs.
+  JobLog open_log(const storage::JobRow& job);
 
 private:
   void work(const std::vector<std::string>& kinds, const std::stop_token& stop);

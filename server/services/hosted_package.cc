@@ -37,6 +37,9 @@ void free_first_dims(std::vector<services::TensorSpec>& specs) {
   }
 }
 
+/// What may be printed, and coded, on a thread that reads requests.
+constexpr uint64_t kSmallAnswer = uint64_t{16} << 10;
+
 /// At its end the executor reads its own memory again.
 struct LentInput {
   exec::GraphExecutor& executor;
@@ -71,10 +74,23 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
                              exec::executor_bytes(*package, host.threads);
   const package::PlanSet& plans = package->package().plans();
   runs_are_alike_ = batched() ? options.max_delay.count() == 0 : !plans.is_dynamic() && !plans.model;
+  answers_are_small_ = runs_are_alike_ && answer_bytes() <= kSmallAnswer;
   if (!batched()) return;
   free_first_dims(inputs_);
   free_first_dims(outputs_);
   make_slabs();
+}
+
+/// Of the largest run; of a package that does not say how much, more than any.
+uint64_t InProcessPackage::answer_bytes() const {
+  uint64_t bytes = 0;
+  for (const package::Port& port : instances_.front().back().executor->outputs()) {
+    const bool told = std::all_of(port.shape.begin(), port.shape.end(),
+                                  [](const Dim& dim) { return std::holds_alternative<int64_t>(dim); });
+    if (!told) return UINT64_MAX;
+    bytes += static_cast<uint64_t>(num_bytes(concrete_shape(port.shape), port.dtype));
+  }
+  return bytes;
 }
 
 void InProcessPackage::make_slabs() {
@@ -365,7 +381,7 @@ void InProcessPackage::remember_time(Clock::duration spent) {
 
 bool InProcessPackage::is_quick() const {
   constexpr int64_t kQuickNs = 1'000'000;
-  if (!runs_are_alike_ || !pool_.has_free_core()) return false;
+  if (!answers_are_small_ || !pool_.has_free_core()) return false;
   const int64_t usual = usual_ns_.load(std::memory_order_relaxed);
   return usual > 0 && usual < kQuickNs;
 }

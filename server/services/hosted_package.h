@@ -53,6 +53,7 @@ private:
   void run_batch(int instance, std::span<const batching::RequestPtr> batch);
   void run_together(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
   void make_slabs();
+  uint64_t answer_bytes() const;
   /// The rows of the batch to where the executor reads them; the row of each request.
   std::vector<int64_t> place_rows(exec::GraphExecutor& executor, const std::vector<InferRequest*>& batch);
   void run_single(exec::GraphExecutor& executor, InferRequest& request, const exec::RunOptions& options);
@@ -77,6 +78,7 @@ private:
   /// Of one shape but for the rows, and none waits for others to share its run: those that were tell how long
   /// the next one takes.
   bool runs_are_alike_ = false;
+  bool answers_are_small_ = false;
   std::atomic<int64_t> usual_ns_{0};  ///< moving average of a run's time
   mutable std::mutex statistics_mutex_;
   services::InferStatistics statistics_;

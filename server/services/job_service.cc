@@ -341,7 +341,9 @@ std::vector<services::PlacedEvent> JobServiceImpl::all_events(int64_t after,
 }
 
 std::shared_ptr<http::Content> JobServiceImpl::log(const std::string& id) {
-  return std::make_shared<http::BytesContent>(workers_.log_text(queue_.get(id)));
+  jobs::JobLog log = workers_.open_log(queue_.get(id));
+  if (!log.file.valid()) return std::make_shared<http::BytesContent>("");
+  return std::make_shared<http::FileContent>(std::move(log.file), 0, log.size);
 }
 
 }  // namespace tensormill::server

@@ -250,22 +250,26 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   const bool empty = !framing.chunked && framing.content_length.value_or(0) == 0;
   if (empty) {
     request.body = std::make_shared<http::BytesBody>("");
+    exchange->lane = state_.handler->lane(request, "");
   } else {
     request.body = std::make_shared<BeastBody>(weak_from_this(), framing.content_length);
     continue_expected_ =
         http_1_1_ && http::equals_ignoring_case(request.headers.get("Expect").value_or(""), "100-continue");
     if (body_length_ && buffer_.size() >= *body_length_) {
-      take_buffered_body(request);
+      take_buffered_body(*exchange);
     } else {
       body_read_here_ = body_length_ && !stream_.is_secure();
+      exchange->lane = state_.handler->lane(request, "");
     }
   }
   return exchange;
 }
 
 /// A body that came with its head needs no reads.
-void Connection::take_buffered_body(http::Request& request) {
-  request.body = std::make_shared<http::BytesBody>(std::string(text_of(buffer_).substr(0, *body_length_)));
+void Connection::take_buffered_body(Exchange& exchange) {
+  const std::string_view body = text_of(buffer_).substr(0, *body_length_);
+  exchange.lane = state_.handler->lane(exchange.request, body);
+  exchange.request.body = std::make_shared<http::BytesBody>(std::string(body));
   buffer_.consume(*body_length_);
   body_taken_ = *body_length_;
   continue_expected_ = false;
@@ -273,7 +277,7 @@ void Connection::take_buffered_body(http::Request& request) {
 
 void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   exchange_ = exchange;
-  const http::Lane lane = state_.handler->lane(exchange->request.method, exchange->request.target);
+  const http::Lane lane = exchange->lane;
   if (lane == http::Lane::kDirect && body_is_done()) return run_here(exchange);
   Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
   // From submit() on the body may be the handler's.

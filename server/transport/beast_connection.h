@@ -44,6 +44,7 @@ struct Exchange {
   http::Request request;
   http::Response response;
   std::stop_source stop;
+  http::Lane lane = http::Lane::kWorker;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -94,7 +95,7 @@ private:
   void dispatch(const std::shared_ptr<Exchange>& exchange);
   void refuse(const Error& error);
   void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
-  void take_buffered_body(http::Request& request);
+  void take_buffered_body(Exchange& exchange);
   void run_here(const std::shared_ptr<Exchange>& exchange);
   void hand_over(const std::shared_ptr<Exchange>& exchange);
   void arm_timer(std::chrono::milliseconds duration);

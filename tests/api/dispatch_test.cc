@@ -128,7 +128,13 @@ TEST(RateLimits, FillEachBucketAtTheRate) {
 
 TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
   deployments_.deployment.name = "digits";
-  const auto lane = [&](const char* target) { return api_->lane("POST", target); };
+  const auto lane = [&](const char* target, std::string_view body = "", const char* coding = "") {
+    http::Request request;
+    request.method = "POST";
+    request.target = target;
+    if (*coding != '\0') request.headers.set("Content-Encoding", coding);
+    return api_->lane(request, body);
+  };
   EXPECT_EQ(lane("/v2/models/digits/infer"), http::Lane::kWorker);
   deployments_.quick = true;
   EXPECT_EQ(lane("/v2/models/digits/infer"), http::Lane::kDirect);
@@ -139,6 +145,21 @@ TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
     EXPECT_EQ(lane(other), http::Lane::kWorker) << other;
   }
   EXPECT_EQ(lane("/healthz"), http::Lane::kReserved);
+  // What is long, or unfolds, is read where nobody waits for it.
+  const char* const infer = "/v1/deployments/digits/infer";
+  EXPECT_EQ(lane(infer, std::string(16 << 10, ' ')), http::Lane::kDirect);
+  EXPECT_EQ(lane(infer, std::string((16 << 10) + 1, ' ')), http::Lane::kWorker);
+  for (const char* coding : {"gzip", "zstd", "identity"})
+    EXPECT_EQ(lane(infer, "{}", coding), http::Lane::kWorker);
+  const std::string kept = std::string("PK\x03\x04\x14\0\0\0\0\0", 10) + "data" +
+                           std::string("PK\x01\x02\x14\0\x14\0\0\0\0\0", 12);
+  EXPECT_EQ(lane(infer, kept), http::Lane::kDirect);
+  for (const size_t method : {size_t{8}, size_t{24}}) {
+    std::string packed = kept;
+    packed[method] = 8;
+    EXPECT_EQ(lane(infer, packed), http::Lane::kWorker) << method;
+    EXPECT_EQ(lane(infer, packed.substr(0, method)), http::Lane::kWorker) << method;
+  }
 }
 
 TEST_F(Dispatch, TakesConfiguredOrigins) {

@@ -85,6 +85,12 @@ protected:
     }
     return types;
   }
+  static std::string text_of(const JobLog& log, uint64_t start = 0) {
+    std::string text(log.size - start, '\0');
+    const ssize_t count = ::pread(log.file.get(), text.data(), text.size(), static_cast<off_t>(start));
+    text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    return text;
+  }
   bool folder_is_empty() { return std::filesystem::is_empty(options_.folder); }
 
   storage::TemporaryFolder folder_;
@@ -115,7 +121,7 @@ TEST_F(WorkerPoolTest, AJobRunsItsChildAndPublishes) {
   EXPECT_TRUE(catalog_.find_package(Digest::of("metadata")));
   EXPECT_THAT(event_types(job.id),
               ElementsAre("state", "state", "progress", "progress", "progress", "state", "end"));
-  EXPECT_THAT(pool_->log_text(job), HasSubstr("starting\nchild confined: \"memory_limit="));
+  EXPECT_THAT(text_of(pool_->open_log(job)), HasSubstr("starting\nchild confined: \"memory_limit="));
   pool_->stop();
   EXPECT_TRUE(folder_is_empty());
 }
@@ -150,6 +156,31 @@ TEST_F(WorkerPoolTest, AMeasuringJobRunsBesideTheOthersAndTakesItsChildsEvents) 
   pool_.reset();
 }
 
+TEST_F(WorkerPoolTest, ALogIsReadInPartsWhileItGrowsAndAfterItsEnd) {
+  std::promise<void> begun;
+  std::promise<void> seen;
+  start([&](JobContext& context) {
+    context.log(std::string(100'000, 'a'));
+    begun.set_value();
+    seen.get_future().wait();
+    context.log("the end");
+    return JobFinish{};
+  });
+  const std::string id = submit();
+  begun.get_future().wait();
+  const JobLog early = pool_->open_log(queue_.get(id));
+  EXPECT_EQ(early.size, 100'001u);
+  EXPECT_EQ(text_of(early, 99'999), "a\n");
+  seen.set_value();
+  const JobRow job = wait(id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  // What was opened stays, though the file of the attempt is gone.
+  EXPECT_EQ(text_of(early), std::string(100'000, 'a') + "\n");
+  const JobLog late = pool_->open_log(job);
+  EXPECT_EQ(text_of(late, early.size), "the end\n");
+  EXPECT_FALSE(pool_->open_log(JobRow{}).file.valid());
+}
+
 TEST_F(WorkerPoolTest, AUsersErrorFailsTheJobOnce) {
   start([](JobContext& context) {
     context.run_child(child("child-user-error"));
@@ -161,7 +192,7 @@ TEST_F(WorkerPoolTest, AUsersErrorFailsTheJobOnce) {
   const Json error = parse_json(job.error);
   EXPECT_EQ(error.at("code"), "operator_not_implemented");
   EXPECT_EQ(error.at("details").at(0).at("pointer"), "/node/0");
-  EXPECT_THAT(pool_->log_text(job), HasSubstr("2 operators"));
+  EXPECT_THAT(text_of(pool_->open_log(job)), HasSubstr("2 operators"));
 }
 
 TEST_F(WorkerPoolTest, ACrashIsTriedAgainAndThenFails) {

@@ -73,7 +73,8 @@ int Events::count(const std::string& name) {
   return counts_[name];
 }
 
-http::Lane TestHandler::lane(std::string_view, std::string_view target) const noexcept {
+http::Lane TestHandler::lane(const http::Request& request, std::string_view) const noexcept {
+  const std::string& target = request.target;
   if (target == "/direct" || target == "/turn") return http::Lane::kDirect;
   return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
 }

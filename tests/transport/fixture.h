@@ -43,7 +43,7 @@ class TestHandler : public http::Handler {
 public:
   static constexpr uint64_t kContentSize = 32 << 20;
 
-  http::Lane lane(std::string_view method, std::string_view target) const noexcept override;
+  http::Lane lane(const http::Request& request, std::string_view body) const noexcept override;
   void answer(http::Request& request, const std::function<void(http::Response)>& respond) noexcept override;
   http::Response handle(http::Request& request) noexcept override;
   Events& events() { return events_; }

@@ -1,0 +1,42 @@
+#include "api/endpoints/direct.h"
+
+namespace tensormill::endpoints {
+namespace {
+
+/// The deployment of an inference with its default version and no parameters.
+std::string inferred_deployment(std::string_view target) {
+  constexpr std::string_view kInfer = "/infer";
+  for (const std::string_view prefix : {"/v2/models/", "/v1/deployments/"}) {
+    if (!target.starts_with(prefix) || !target.ends_with(kInfer)) continue;
+    if (target.size() < prefix.size() + kInfer.size()) continue;
+    const std::string_view name = target.substr(prefix.size(), target.size() - prefix.size() - kInfer.size());
+    if (name.find_first_of("/?%") == std::string_view::npos) return std::string(name);
+  }
+  return "";
+}
+
+/// Whether a member's head with `signature` names a method at `offset`: 0 is a member as it is.
+bool has_method(std::string_view body, std::string_view signature, size_t offset) {
+  for (size_t at = body.find(signature); at != std::string_view::npos; at = body.find(signature, at + 1)) {
+    const bool whole = body.size() - at >= offset + 2;
+    if (!whole || body[at + offset] != 0 || body[at + offset + 1] != 0) return true;
+  }
+  return false;
+}
+
+/// Whether a ZIP has a compressed member: looked for in all bytes, wherever a reader would begin.
+bool unfolds(std::string_view body) {
+  constexpr std::string_view kLocalHead = "PK\x03\x04";
+  constexpr std::string_view kCentralHead = "PK\x01\x02";
+  return has_method(body, kLocalHead, 8) || has_method(body, kCentralHead, 10);
+}
+
+}  // namespace
+
+std::string direct_inference(const http::Request& request, std::string_view body) {
+  const bool coded = request.headers.has("Content-Encoding");
+  if (coded || body.size() > kMaxDirectBody || unfolds(body)) return "";
+  return inferred_deployment(request.target);
+}
+
+}  // namespace tensormill::endpoints
