@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -96,6 +98,8 @@ public:
 
   /// Whether a value is complete.
   bool done() const { return begun_ && open_.empty(); }
+  /// What is there up to now; objects and arrays that are open have a part of their members.
+  const Json& partial() const { return root_; }
   /// What was built; the builder is fresh afterwards.
   Json take();
 
