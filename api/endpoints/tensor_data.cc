@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
@@ -62,7 +63,9 @@ void ValueLog::replay(bool texts_stay, const std::function<void(char, std::strin
 }
 
 TensorData::TensorData(std::string where, Limits limits)
-    : where_(std::move(where)), limits_(std::move(limits)), checked_(kSmall) {}
+    : where_(std::move(where)),
+      limits_(std::move(limits)),
+      checked_(kSmall - std::min(kSmall, limits_.before)) {}
 
 void TensorData::refuse(const std::string& what) const {
   throw Error(ErrorCode::kInvalidTensor, where_ + ": " + what);
@@ -76,6 +79,7 @@ void TensorData::declare(std::string where, DType dtype, Shape shape) {
   where_ = std::move(where);
   expected_ = static_cast<uint64_t>(tensormill::num_elements(shape));
   dtype_ = dtype;
+  size_ = dtype_bytes(dtype);
   shape_ = std::move(shape);
   declared_ = true;
   const uint64_t before = std::exchange(count_, 0);
@@ -114,32 +118,32 @@ void TensorData::value(char kind, std::string_view text) {
 
 /// How far the elements may go on: as far as the model has any, and as their memory lasts.
 void TensorData::check_room() {
-  const uint64_t model = limits_.elements ? limits_.elements() : std::numeric_limits<uint64_t>::max();
-  if (count_ >= model) {
-    refuse("data has more elements than any input of the model, of which the largest has " +
-           std::to_string(model));
+  const uint64_t all = limits_.elements ? limits_.elements() : std::numeric_limits<uint64_t>::max();
+  const uint64_t wanted = all - std::min(all, limits_.before);
+  if (count_ >= wanted) {
+    refuse("data has more elements than the inputs of the model may have in JSON, which is " +
+           std::to_string(all));
   }
   // What a string or a value whose type is not known yet takes beside its bytes.
   constexpr uint64_t kEach = sizeof(std::string_view);
   const bool typed = declared_ && dtype_ != kString;
-  const uint64_t most = limits_.bytes / (typed ? dtype_bytes(dtype_) : declared_ ? kEach : 1);
+  const uint64_t most = limits_.bytes / (typed ? size_ : declared_ ? kEach : 1);
   if (count_ >= most) {
     throw Error(ErrorCode::kTooLarge, where_ + ": data has more elements than limits.tensor_bytes (" +
                                           std::to_string(limits_.bytes) + ") has room for, " +
                                           std::to_string(most));
   }
-  checked_ = std::min(model, most);
+  checked_ = std::min(wanted, most);
 }
 
 void TensorData::make_room() {
-  const uint64_t size = dtype_bytes(dtype_);
   // Memory that is not written takes none: what a shape announces costs nothing until its data comes.
-  room_ = std::min(expected_, limits_.bytes / size);
+  room_ = std::min(expected_, limits_.bytes / size_);
   if (count_ >= room_) {
     throw Error(ErrorCode::kTooLarge, where_ + ": the tensor takes more than limits.tensor_bytes (" +
                                           std::to_string(limits_.bytes) + ")");
   }
-  owner_ = allocate_aligned(room_ * size);
+  owner_ = allocate_aligned(room_ * size_);
 }
 
 void TensorData::store(char kind, std::string_view text) {
@@ -150,8 +154,7 @@ void TensorData::store(char kind, std::string_view text) {
            (wants_text ? ", not a string" : ", not a value of " + std::string(dtype_v2_name(dtype_))));
   }
   if (count_ == room_) make_room();
-  const NumberFit fit =
-      store_number(dtype_, text, static_cast<std::byte*>(owner_.get()) + count_ * dtype_bytes(dtype_));
+  const NumberFit fit = store_number(dtype_, text, static_cast<std::byte*>(owner_.get()) + count_ * size_);
   if (fit != NumberFit::kFits) {
     refuse("element " + std::to_string(count_) + " " + describe_misfit(dtype_, text, fit));
   }

@@ -28,8 +28,9 @@ private:
 class TensorData {
 public:
   struct Limits {
-    uint64_t bytes = 0;  ///< of the tensor
-    /// Elements that the largest input of the model has. Asked once, and for large tensors only.
+    uint64_t bytes = 0;   ///< of the tensor
+    uint64_t before = 0;  ///< elements of the inputs before this one
+    /// Elements that all inputs of a request may have. Asked once, and not before there are many.
     std::function<uint64_t()> elements;
   };
   /// `where`: the input, for errors.
@@ -63,6 +64,7 @@ private:
   bool declared_ = false;
   DType dtype_ = DType::kFloat32;
   Shape shape_;
+  uint64_t size_ = 0;      ///< of an element
   uint64_t expected_ = 0;  ///< elements of the shape
   uint64_t room_ = 0;      ///< elements that there is memory for
   uint64_t checked_ = 0;   ///< elements up to which none of the limits is near

@@ -104,16 +104,19 @@ std::vector<services::TensorSpec> inputs_of(const Context& context, const std::s
   return shown == nullptr ? model.inputs : shown->inputs;
 }
 
-/// Elements of the largest input; those with free dims have no bound but that of a request.
-uint64_t largest_input(const std::vector<services::TensorSpec>& specs) {
-  uint64_t largest = 0;
+/// Elements that all inputs may have as JSON: those that the model has. Free dims could be anything; a bound
+/// keeps the time to read them below a second or two, and binary tensors have none.
+uint64_t most_elements(const std::vector<services::TensorSpec>& specs) {
+  constexpr uint64_t kOfFreeDims = uint64_t{1} << 25;
+  uint64_t all = 0;
+  bool any_free = false;
   for (const services::TensorSpec& spec : specs) {
     const bool is_free = std::any_of(spec.shape.begin(), spec.shape.end(),
                                      [](const Dim& dim) { return std::holds_alternative<std::string>(dim); });
-    if (is_free) return std::numeric_limits<uint64_t>::max();
-    largest = std::max(largest, static_cast<uint64_t>(num_elements(concrete_shape(spec.shape))));
+    any_free = any_free || is_free;
+    if (!is_free) all += static_cast<uint64_t>(num_elements(concrete_shape(spec.shape)));
   }
-  return largest;
+  return any_free ? std::max(all, kOfFreeDims) : all;
 }
 
 /// Whether the first dim of the answer counts rows that are classified each.
@@ -185,7 +188,7 @@ http::Response infer_v2(const Context& context, http::Request& request) {
     asked = read_v2_raw_request(rest(), inputs_of(context, name, version));
   } else {
     BodyJson json(request, json_size);
-    const auto elements = [&] { return largest_input(inputs_of(context, name, version)); };
+    const auto elements = [&] { return most_elements(inputs_of(context, name, version)); };
     asked = read_v2_request(json, {context.options.max_tensor_bytes, elements}, rest);
   }
   services::RunOptions options;

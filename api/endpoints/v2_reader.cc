@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "api/endpoints/tensor_data.h"
 #include "runtime/base/error.h"
@@ -258,7 +259,7 @@ private:
     data_depth_ = 0;
     const Json& input = input_.partial();
     data_.emplace(where_of(input),
-                  TensorData::Limits{limits_.tensor_bytes - tensor_bytes_, limits_.elements});
+                  TensorData::Limits{limits_.tensor_bytes - tensor_bytes_, elements_, limits_.elements});
     if (input.contains("shape") && input.contains("datatype")) declare(input);
   }
   void declare(const Json& input) {
@@ -295,6 +296,7 @@ private:
     } else {
       if (!data_->declared()) declare(json);
       input.tensor = data_->finish(reader_->offset());
+      elements_ += static_cast<uint64_t>(input.tensor->num_elements());
       tensor_bytes_ += std::min<uint64_t>(input.tensor->num_bytes(), limits_.tensor_bytes - tensor_bytes_);
       data_.reset();
     }
@@ -312,7 +314,7 @@ private:
   std::string key_;  ///< of the request or of an input
   uint64_t values_ = 0;
   uint64_t data_begin_ = 0, data_bytes_ = 0;
-  uint64_t tensor_bytes_ = 0;  ///< of the inputs up to here
+  uint64_t tensor_bytes_ = 0, elements_ = 0;  ///< of the inputs up to here
 };
 
 /// The tensor of an input whose bytes stand behind the JSON. `raw`: what no input before this one took.

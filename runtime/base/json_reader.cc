@@ -1,7 +1,8 @@
 #include "runtime/base/json_reader.h"
 
+#include <array>
 #include <charconv>
-#include <deque>
+#include <optional>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -19,8 +20,16 @@ using SizeType = std::size_t;
 namespace tensormill {
 namespace {
 
+constexpr std::array<bool, 256> number_chars() {
+  std::array<bool, 256> table{};
+  for (const char c : {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '-', '+', 'e', 'E'})
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+
 bool is_number_char(char c) {
-  return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+  static constexpr std::array<bool, 256> kTable = number_chars();
+  return kTable[static_cast<unsigned char>(c)];
 }
 
 /// The pieces of a text as RapidJSON reads them: character by character, a zero at the end.
@@ -60,7 +69,7 @@ public:
   }
 
 private:
-  bool refill() {
+  [[gnu::noinline, gnu::cold]] bool refill() {
     if (ended_) return false;
     keep_tail();
     before_ += static_cast<uint64_t>(end_ - begin_);

@@ -122,16 +122,16 @@ NumberFit store_real(DType dtype, std::string_view text, void* element) {
 std::optional<double> nearest_double(std::string_view text) { return nearest<double>(text); }
 
 NumberFit store_number(DType dtype, std::string_view text, void* element) {
-  if (dtype == kString) return NumberFit::kNotOfType;
-  if (!is_float(dtype)) return store_whole(dtype, text, element);
-  if (dtype != DType::kFloat32) return store_real(dtype, text, element);
-  if (const std::optional<float> value = nearest<float>(text)) {
-    std::memcpy(element, &*value, sizeof *value);
-    return NumberFit::kFits;
+  if (dtype == DType::kFloat32) {
+    if (const std::optional<float> value = nearest<float>(text)) {
+      std::memcpy(element, &*value, sizeof *value);
+      return NumberFit::kFits;
+    }
+    return number_fit(DType::kFloat64, text) == NumberFit::kNotOfType ? NumberFit::kNotOfType
+                                                                      : NumberFit::kOutOfRange;
   }
-  double scratch = 0;
-  return store_real(DType::kFloat64, text, &scratch) == NumberFit::kNotOfType ? NumberFit::kNotOfType
-                                                                              : NumberFit::kOutOfRange;
+  if (dtype == kString) return NumberFit::kNotOfType;
+  return is_float(dtype) ? store_real(dtype, text, element) : store_whole(dtype, text, element);
 }
 
 NumberFit number_fit(DType dtype, std::string_view text) {

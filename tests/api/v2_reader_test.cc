@@ -248,6 +248,22 @@ TEST(V2Reader, LimitsOfTensorsHoldForAllInputsTogether) {
                [&] { read("{\"inputs\":[" + half + "," + half + "," + half + "]}"); });
 }
 
+// Many inputs below what is asked about are many elements as well.
+TEST(V2Reader, ElementsOfAllInputsCountTogether) {
+  std::string text = "{\"inputs\":[";
+  std::string data = "[1";
+  for (int i = 1; i < 1000; ++i) data += ",1";
+  for (int i = 0; i < 80; ++i) {
+    text += std::string(i == 0 ? "" : ",") + R"({"name":"x)" + std::to_string(i) +
+            R"(","shape":[1000],"datatype":"UINT8","data":)" + data + "]}";
+  }
+  text += "]}";
+  EXPECT_EQ(read(text, 65536, limits(80000)).inputs.size(), 80u);
+  expect_error(ErrorCode::kInvalidTensor,
+               "input \"x70\": data has more elements than the inputs of the model",
+               [&] { read(text, 65536, limits(70000)); });
+}
+
 TEST(V2Reader, WhatStandsBehindTheJsonIsReadOnceAfterIt) {
   int calls = 0;
   const auto rest = [&] {
