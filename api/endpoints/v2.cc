@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <memory>
 
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
-#include "api/endpoints/v2_codec.h"
+#include "api/endpoints/v2_reader.h"
 #include "api/schema/print.h"
 
 namespace tensormill::endpoints {
@@ -29,24 +31,44 @@ std::optional<size_t> header_length(const http::Request& request) {
   return value;
 }
 
-/// The JSON in front of tensors.
-std::string read_json_part(http::BodySource& body, size_t size) {
-  constexpr size_t kPiece = size_t{64} << 10;
-  const uint64_t announced = body.length().value_or(size);
-  std::string json;
-  while (json.size() < size) {
-    const size_t before = json.size();
-    json.resize(std::min(size, before + std::max(kPiece, before)));
-    const size_t count =
-        announced < size ? 0 : body.read(std::as_writable_bytes(std::span(json).subspan(before)));
-    json.resize(before + count);
-    if (count > 0) continue;
-    const uint64_t there = announced < size ? announced : before;
-    throw Error(ErrorCode::kInvalidRequest, std::string(kHeaderLength) + " is " + std::to_string(size) +
+/// The JSON of a body, in pieces: nothing is read ahead of what was understood.
+class BodyJson : public JsonText {
+public:
+  /// `size`: of the JSON in front of tensors; without one all is JSON.
+  BodyJson(http::Request& request, std::optional<size_t> size)
+      : body_(*request.body), cancelled_(request.cancelled), size_(size) {
+    const std::optional<uint64_t> announced = body_.length();
+    if (size && announced && *announced < *size) too_short(*announced);
+    room_ = static_cast<size_t>(std::min<uint64_t>(kPiece, size.value_or(announced.value_or(kPiece))));
+    if (room_ > 0) piece_ = std::make_unique_for_overwrite<std::byte[]>(room_);
+  }
+
+  std::string_view next() override {
+    // The client has gone, or the server ends.
+    if (cancelled_.stop_requested()) throw Error(ErrorCode::kCancelled, "the client has gone");
+    const size_t wanted = static_cast<size_t>(size_ ? std::min<uint64_t>(room_, *size_ - before_)
+                                                    : static_cast<uint64_t>(room_));
+    const size_t count = wanted == 0 ? 0 : body_.read(std::span(piece_.get(), wanted));
+    before_ += count;
+    if (count == 0 && size_ && before_ < *size_) too_short(before_);
+    return {reinterpret_cast<const char*>(piece_.get()), count};
+  }
+
+private:
+  static constexpr size_t kPiece = size_t{64} << 10;
+
+  [[noreturn]] void too_short(uint64_t there) const {
+    throw Error(ErrorCode::kInvalidRequest, std::string(kHeaderLength) + " is " + std::to_string(*size_) +
                                                 ", the body has " + std::to_string(there) + " bytes");
   }
-  return json;
-}
+
+  http::BodySource& body_;
+  std::stop_token cancelled_;
+  std::optional<size_t> size_;
+  size_t room_ = 0;
+  uint64_t before_ = 0;
+  std::unique_ptr<std::byte[]> piece_;
+};
 
 /// The tensors behind the JSON, where the model's run takes them from when it has such a place.
 http::TensorBody read_raw_part(const Context& context, http::Request& request, const std::string& version,
@@ -72,6 +94,29 @@ Json tensors_json(const std::vector<services::TensorSpec>& specs) {
         {{"name", spec.name}, {"datatype", dtype_v2_name(spec.dtype)}, {"shape", std::move(shape)}});
   }
   return list;
+}
+
+/// What the model takes: of the version that is asked for, or the default one.
+std::vector<services::TensorSpec> inputs_of(const Context& context, const std::string& name,
+                                            const std::string& version) {
+  const services::Deployment model = context.services.deployments->get(name);
+  const services::DeploymentVersion* shown = find_v2_version(model, version);
+  return shown == nullptr ? model.inputs : shown->inputs;
+}
+
+/// Elements that all inputs may have as JSON: those that the model has. Free dims could be anything; a bound
+/// keeps the time to read them below a second or two, and binary tensors have none.
+uint64_t most_elements(const std::vector<services::TensorSpec>& specs) {
+  constexpr uint64_t kOfFreeDims = uint64_t{1} << 25;
+  uint64_t all = 0;
+  bool any_free = false;
+  for (const services::TensorSpec& spec : specs) {
+    const bool is_free = std::any_of(spec.shape.begin(), spec.shape.end(),
+                                     [](const Dim& dim) { return std::holds_alternative<std::string>(dim); });
+    any_free = any_free || is_free;
+    if (!is_free) all += static_cast<uint64_t>(num_elements(concrete_shape(spec.shape)));
+  }
+  return any_free ? std::max(all, kOfFreeDims) : all;
 }
 
 /// Whether the first dim of the answer counts rows that are classified each.
@@ -135,17 +180,16 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const std::optional<size_t> json_size = header_length(request);
   const std::string version = v2_version_of(request);
-  const std::string json =
-      json_size ? read_json_part(*request.body, *json_size) : http::read_all(*request.body);
-  http::TensorBody raw;
-  if (json_size) raw = read_raw_part(context, request, version, *json_size);
+  const auto rest = [&] {
+    return json_size ? read_raw_part(context, request, version, *json_size) : http::TensorBody();
+  };
   V2Request asked;
   if (json_size == size_t{0}) {
-    const services::Deployment model = context.services.deployments->get(name);
-    const services::DeploymentVersion* shown = find_v2_version(model, version);
-    asked = read_v2_raw_request(raw, shown == nullptr ? model.inputs : shown->inputs);
+    asked = read_v2_raw_request(rest(), inputs_of(context, name, version));
   } else {
-    asked = read_v2_request(json, raw);
+    BodyJson json(request, json_size);
+    const auto elements = [&] { return most_elements(inputs_of(context, name, version)); };
+    asked = read_v2_request(json, {context.options.max_tensor_bytes, elements}, rest);
   }
   services::RunOptions options;
   options.timeout = asked.timeout;

@@ -36,13 +36,6 @@ struct V2Response {
   bool binary = false;
 };
 
-/// `raw`: what stands behind the JSON; tensors that are aligned there share its memory. Throws
-/// Error(kInvalidJson), Error(kInvalidArgument) or Error(kInvalidTensor) naming the input,
-/// Error(kNotSupported) for sequences and for parameters that are the server's own ("triton_…").
-V2Request read_v2_request(std::string_view json, const http::TensorBody& raw);
-/// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
-/// 1. Throws Error(kInvalidTensor).
-V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs);
 /// `has_batch`: the first dim counts the rows of a batch, each of which is classified. Throws
 /// Error(kInvalidArgument) when an output that was asked for is not there.
 V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,

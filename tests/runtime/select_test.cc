@@ -13,7 +13,7 @@ namespace {
 Tensor floats(Shape shape, const std::vector<float>& values) {
   return Tensor::from<float>(std::move(shape), values);
 }
-std::vector<int64_t> listed(const Tensor& tensor) {
+std::vector<int64_t> integers_in(const Tensor& tensor) {
   std::vector<int64_t> values;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_int(i));
   return values;
@@ -29,7 +29,7 @@ TEST(SelectBoxes, DropsWhatOverlapsABetterBox) {
   const Tensor kept = select_boxes(three_boxes(), scores, selection);
   EXPECT_EQ(kept.shape(), (Shape{4, 3}));
   // Of equal scores the lower index is the better box.
-  EXPECT_EQ(listed(kept), (Ints{0, 0, 1, 0, 0, 2, 0, 1, 2, 0, 1, 0}));
+  EXPECT_EQ(integers_in(kept), (Ints{0, 0, 1, 0, 0, 2, 0, 1, 2, 0, 1, 0}));
   EXPECT_EQ(
       select_boxes(three_boxes(), scores, {.max_per_class = 3, .iou_threshold = 0.9, .score_threshold = 0.4})
           .shape(),
@@ -38,7 +38,7 @@ TEST(SelectBoxes, DropsWhatOverlapsABetterBox) {
 
 TEST(SelectBoxes, KeepsAtMostSoManyAClass) {
   const Tensor scores = floats({1, 2, 3}, {0.5F, 0.9F, 0.7F, 0.1F, 0.1F, 0.3F});
-  EXPECT_EQ(listed(select_boxes(three_boxes(), scores,
+  EXPECT_EQ(integers_in(select_boxes(three_boxes(), scores,
                                 {.max_per_class = 1, .iou_threshold = 1, .score_threshold = {}})),
             (Ints{0, 0, 1, 0, 1, 2}));
   EXPECT_EQ(select_boxes(three_boxes(), scores, {}).shape(), (Shape{0, 3}));
@@ -48,7 +48,7 @@ TEST(SelectBoxes, HostileNumbersAndShapes) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   const Tensor boxes = floats({1, 3, 4}, {nan, nan, nan, nan, -inf, -inf, inf, inf, 0, 0, 1e38F, 1e38F});
   const Tensor scores = floats({1, 1, 3}, {inf, 1, nan});
-  EXPECT_EQ(listed(select_boxes(boxes, scores,
+  EXPECT_EQ(integers_in(select_boxes(boxes, scores,
                                 {.max_per_class = INT64_MAX, .iou_threshold = 0.5, .score_threshold = {}})),
             (Ints{0, 0, 0, 0, 0, 1}));
   EXPECT_THROW(select_boxes(floats({1, 4, 3}, std::vector<float>(12, 0)), scores, {}), Error);
@@ -58,21 +58,21 @@ TEST(SelectBoxes, HostileNumbersAndShapes) {
 TEST(DistinctTest, OfAllElements) {
   const Tensor x = floats({2, 3}, {2, 1, 1, 3, 4, 3});
   const Distinct sorted = distinct(x, {}, true);
-  EXPECT_EQ(listed(sorted.values), (Ints{1, 2, 3, 4}));
-  EXPECT_EQ(listed(sorted.first), (Ints{1, 0, 3, 4}));
-  EXPECT_EQ(listed(sorted.inverse), (Ints{1, 0, 0, 2, 3, 2}));
-  EXPECT_EQ(listed(sorted.counts), (Ints{2, 1, 2, 1}));
+  EXPECT_EQ(integers_in(sorted.values), (Ints{1, 2, 3, 4}));
+  EXPECT_EQ(integers_in(sorted.first), (Ints{1, 0, 3, 4}));
+  EXPECT_EQ(integers_in(sorted.inverse), (Ints{1, 0, 0, 2, 3, 2}));
+  EXPECT_EQ(integers_in(sorted.counts), (Ints{2, 1, 2, 1}));
   const Distinct in_order = distinct(x, {}, false);
-  EXPECT_EQ(listed(in_order.values), (Ints{2, 1, 3, 4}));
-  EXPECT_EQ(listed(in_order.inverse), (Ints{0, 1, 1, 2, 3, 2}));
+  EXPECT_EQ(integers_in(in_order.values), (Ints{2, 1, 3, 4}));
+  EXPECT_EQ(integers_in(in_order.inverse), (Ints{0, 1, 1, 2, 3, 2}));
 }
 
 TEST(DistinctTest, OfSlices) {
   const Tensor x = Tensor::from<int64_t>({2, 3}, Ints{5, 4, 5, 1, 1, 1});
   const Distinct columns = distinct(x, 1, true);
   EXPECT_EQ(columns.values.shape(), (Shape{2, 2}));
-  EXPECT_EQ(listed(columns.values), (Ints{4, 5, 1, 1}));
-  EXPECT_EQ(listed(columns.counts), (Ints{1, 2}));
+  EXPECT_EQ(integers_in(columns.values), (Ints{4, 5, 1, 1}));
+  EXPECT_EQ(integers_in(columns.counts), (Ints{1, 2}));
   EXPECT_EQ(distinct(Tensor::zeros(DType::kInt64, {3, 0}), 0, true).values.shape(), (Shape{1, 0}));
   EXPECT_EQ(distinct(Tensor::zeros(DType::kInt64, {0}), {}, true).values.shape(), (Shape{0}));
 }
@@ -80,10 +80,10 @@ TEST(DistinctTest, OfSlices) {
 TEST(DistinctTest, NansAreOneValueAndUnsignedIntegersAreUnsigned) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Distinct floats_with_nans = distinct(floats({4}, {nan, 1, nan, -1}), {}, true);
-  EXPECT_EQ(listed(floats_with_nans.counts), (Ints{1, 1, 2}));
+  EXPECT_EQ(integers_in(floats_with_nans.counts), (Ints{1, 1, 2}));
   const Distinct large =
       distinct(Tensor::from<uint64_t>({2}, std::vector<uint64_t>{~uint64_t{0}, 1}), {}, true);
-  EXPECT_EQ(listed(large.first), (Ints{1, 0}));
+  EXPECT_EQ(integers_in(large.first), (Ints{1, 0}));
 }
 
 }  // namespace
