@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/round_to_odd.h"
 
 namespace tensormill {
 
@@ -16,16 +17,6 @@ constexpr NarrowFloat kE4M3FNUZ{3, 8, 7, 0x7f, 0x80, 0x80, false, true, true};
 constexpr NarrowFloat kE5M2{2, 15, 7, 0x7b, 0x7c, 0x7e, true, true, false};
 constexpr NarrowFloat kE5M2FNUZ{2, 16, 7, 0x7f, 0x80, 0x80, false, true, true};
 constexpr NarrowFloat kE2M1{1, 1, 3, 7, 7, 7, false, false, false};
-
-/// `value` as float, rounded to odd: a second rounding to fewer bits then gives what one rounding would
-/// (Boldo, Melquiond 2008, "Emulation of FMA and correctly rounded sums").
-float rounded_to_odd(double value) {
-  const float nearest = static_cast<float>(value);
-  if (std::isnan(value) || static_cast<double>(nearest) == value) return nearest;
-  uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;
-  return std::bit_cast<float>(bits | 1u);
-}
 
 uint8_t encode_power(float value, bool saturate, PowerRounding rounding) {
   const uint32_t bits = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
