@@ -49,9 +49,9 @@ bool is_within_sample_budget(const plan::Kernel& kernel);
 /// elements, all or those of some parts, with the reference (where that refuses the data, of smaller
 /// integers, too): within kernel.tolerance of the largest magnitude, and a few times what the reference
 /// itself moves by when its inputs are off by a rounding; NaN and infinities at the same places, and errors
-/// alike. Kernels that make integers of sums get whole numbers as floats: of others a sum may lie on either
-/// side of where the integer changes. Throws Error(kWrongAnswer) naming the kernel, the element and both
-/// values.
+/// alike. What is rounded to whole numbers or compared behind inexact operators may lie on either side of a
+/// step that their errors reach, and nowhere else (element_bounds.h). Throws Error(kWrongAnswer) naming the
+/// kernel, the element and both values.
 void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::KernelWorkspace& workspace,
                    const std::vector<const Tensor*>& constants, Compares compares = Compares::kAll);
 

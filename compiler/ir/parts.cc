@@ -74,55 +74,53 @@ size_t PartPlan::require(ValueId value, const std::optional<Part>& wanted) {
   return steps_.size() - 1;
 }
 
-void PartPlan::run(const Step& step, std::map<Key, Tensor>& made) const {
+bool PartPlan::cuts(const Step& step) const {
   const auto& [value, part] = step.makes;
-  const Node& node = graph_.node(graph_.value(value).producer);
-  const auto input = [&](size_t i) -> const Tensor& { return made.at(steps_[step.inputs[i]].makes); };
-  const bool takes_part_of_whole =
-      part && step.inputs.size() == 1 && steps_[step.inputs[0]].makes == Key{value, std::nullopt};
-  if (takes_part_of_whole) {
-    made.insert_or_assign(step.makes, part_of(input(0), *part));
-    return;
-  }
-  if (node.op == "fused") {
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < step.inputs.size(); ++i) inputs.push_back(input(i));
-    const std::vector<Tensor> outputs = evaluate_reference(*node.region, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i)
-      made.insert_or_assign(Key{node.outputs[i], std::nullopt}, outputs[i]);
-    return;
-  }
-  ReferenceContext context{step.attrs, {}, {}};
-  for (size_t i = 0; i < step.inputs.size(); ++i)
-    context.inputs.push_back(step.inputs[i] == kNone ? nullptr : &input(i));
-  for (const ValueId output : node.outputs) {
-    const Key key{output, part};
-    const ValueType type = type_of(key);
-    context.outputs.push_back(
-        &made.insert_or_assign(key, Tensor::zeros(type.dtype, type.shape)).first->second);
-  }
-  graph_.ops().get(node.op).reference(context);
+  return part && step.inputs.size() == 1 && step.inputs[0] != kNone &&
+         steps_[step.inputs[0]].makes == Key{value, std::nullopt};
 }
+
+const Tensor& PartPlan::given(ValueId value, const std::vector<Tensor>& inputs) const {
+  const std::optional<Tensor>& constant = graph_.value(value).constant;
+  if (constant) return *constant;
+  const std::vector<ValueId>& ids = graph_.inputs();
+  return inputs[static_cast<size_t>(std::find(ids.begin(), ids.end(), value) - ids.begin())];
+}
+
+namespace {
+
+/// Tensors, and what references make of them.
+class Tensors {
+public:
+  explicit Tensors(const OpRegistry& ops) : ops_(ops) {}
+
+  const Tensor& whole(const Tensor& tensor) const { return tensor; }
+  Tensor part(const Tensor& tensor, const Part& part) const { return part_of(tensor, part); }
+  std::vector<Tensor> run(const PartPlan::Operation& operation,
+                          const std::vector<const Tensor*>& inputs) const {
+    if (operation.node.op == "fused") {
+      std::vector<Tensor> given;
+      for (const Tensor* input : inputs) given.push_back(*input);
+      return evaluate_reference(*operation.node.region, given);
+    }
+    std::vector<Tensor> results;
+    for (const ValueType& type : operation.outputs) results.push_back(Tensor::zeros(type.dtype, type.shape));
+    ReferenceContext context{operation.attrs, inputs, {}};
+    for (Tensor& result : results) context.outputs.push_back(&result);
+    ops_.get(operation.node.op).reference(context);
+    return results;
+  }
+
+private:
+  const OpRegistry& ops_;
+};
+
+}  // namespace
 
 std::vector<Tensor> PartPlan::evaluate(const std::vector<Tensor>& inputs) const {
   TM_CHECK(inputs.size() == graph_.inputs().size(), "a plan needs one tensor per graph input");
-  std::map<ValueId, const Tensor*> given;
-  for (size_t i = 0; i < inputs.size(); ++i) given[graph_.inputs()[i]] = &inputs[i];
-  std::map<Key, Tensor> made;
-  for (const Step& step : steps_) {
-    const auto& [value, part] = step.makes;
-    if (made.count(step.makes) != 0) continue;
-    if (!is_given(value)) {
-      run(step, made);
-      continue;
-    }
-    const std::optional<Tensor>& constant = graph_.value(value).constant;
-    const Tensor& whole = constant ? *constant : *given.at(value);
-    made.emplace(step.makes, part ? part_of(whole, *part) : whole);
-  }
-  std::vector<Tensor> results;
-  for (const size_t result : results_) results.push_back(made.at(steps_[result].makes));
-  return results;
+  Tensors tensors(graph_.ops());
+  return evaluate_as<Tensor>(inputs, tensors);
 }
 
 }  // namespace tensormill::ir

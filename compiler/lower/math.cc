@@ -31,6 +31,26 @@ Expr with_sign(const Expr& value, const Expr& sign) {
                          te::make(ExprOp::kBitOr, {te::reinterpret(DType::kInt64, value), sign_bit}));
 }
 
+Two add_smaller(const Expr& a, const Expr& b) {
+  const Expr sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+Two two_product(const Expr& a, const Expr& b, const MathContext& context) {
+  const Expr product = a * b;
+  if (context.use_fma) return {product, te::fma(a, b, -product)};
+  // Halves of 26 bits, whose products are exact (Dekker 1971, "A floating-point technique for extending the
+  // available precision").
+  const auto split = [](const Expr& value) {
+    const Expr scaled = value * f64(value, 0x1p27 + 1);
+    const Expr high = scaled - (scaled - value);
+    return Two{high, value - high};
+  };
+  const Two x = split(a), y = split(b);
+  const Expr rest = ((x.high * y.high - product) + x.high * y.low) + x.low * y.high;
+  return {product, rest + x.low * y.low};
+}
+
 Rounded round_small(const Expr& x) {
   const Expr shifted = x + f64(x, 0x1.8p52);
   return {shifted - f64(x, 0x1.8p52), te::reinterpret(DType::kInt64, shifted)};
@@ -84,6 +104,7 @@ Expr legalize_math(ExprOp op, const std::vector<Expr>& args, bool use_fma) {
     if (op == ExprOp::kTanh) return math32_tanh(args[0], context);
     if (op == ExprOp::kErf) return math32_erf(args[0], context);
   }
+  if (op == ExprOp::kPow && !is_float(dtype)) return math_integer_pow(args[0], args[1]);
   std::vector<Expr> wide;
   for (const Expr& arg : args) wide.push_back(te::cast(DType::kFloat64, arg));
   return te::cast(dtype, evaluate(op, wide, {use_fma, dtype != DType::kFloat64}));

@@ -21,6 +21,13 @@ Expr power_of_two(const Expr& bits) {
   return te::reinterpret(DType::kFloat64, te::make(te::ExprOp::kShl, {exponent, i64(bits, 52)}));
 }
 
+// Two factors, so that neither overflows and a denormal result is rounded once.
+Expr times_power_of_two(const Expr& p, const Expr& n) {
+  const Rounded half = round_small(n * f64(p, 0.5));
+  const Rounded rest = round_small(n - half.value);
+  return p * power_of_two(half.bits) * power_of_two(rest.bits);
+}
+
 }  // namespace
 
 Expr math_exp(const Expr& x, const MathContext& context) {
@@ -31,11 +38,20 @@ Expr math_exp(const Expr& x, const MathContext& context) {
   r = r - n.value * f64(x, kLn2Low);
   const Expr tail = polynomial(r, kExp, context.narrow ? 6 : 12, context);
   const Expr p = multiply_add(r * r, tail, r, context) + f64(x, 1);
-  if (context.narrow) return p * power_of_two(n.bits);
-  // Two factors, so that neither overflows and a denormal result is rounded once.
-  const Rounded half = round_small(n.value * f64(x, 0.5));
-  const Rounded rest = round_small(n.value - half.value);
-  return p * power_of_two(half.bits) * power_of_two(rest.bits);
+  return context.narrow ? p * power_of_two(n.bits) : times_power_of_two(p, n.value);
+}
+
+Expr math_exp_of_sum(const Expr& high, const Expr& low, const MathContext& context) {
+  const Expr clamped = te::min(te::max(high, f64(high, -746)), f64(high, 710));
+  const Rounded n = round_small(clamped * f64(high, kLog2e));
+  const Expr whole = clamped - n.value * f64(high, kLn2High);
+  const Expr part = n.value * f64(high, kLn2Low);
+  const Expr r = whole - part;
+  const Expr kept = te::select(clamped == high, low, f64(high, 0));
+  const Expr rest = ((whole - r) - part) + kept;
+  const Expr tail = r * r * polynomial(r, kExp, 12, context) + (rest + rest * r);
+  const Two first = add_smaller(f64(high, 1), r);
+  return times_power_of_two(first.high + (first.low + tail), n.value);
 }
 
 Expr math_sigmoid(const Expr& x, const MathContext& context) {

@@ -6,6 +6,7 @@
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
+#include "runtime/base/round_to_odd.h"
 
 namespace tensormill::ops {
 
@@ -34,9 +35,11 @@ void store_int_as_float(Tensor& out, int64_t index, int64_t value, bool u) {
   if (out.dtype() == DType::kFloat64) {
     out.set_element(index,
                     u ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value));
-  } else {
-    // Directly to float: a detour through double would round twice.
+  } else if (out.dtype() == DType::kFloat32) {
+    // Directly: a detour through double would round twice.
     out.set_element(index, u ? static_cast<float>(static_cast<uint64_t>(value)) : static_cast<float>(value));
+  } else {
+    out.set_element(index, static_cast<double>(rounded_to_odd(value, !u)));
   }
 }
 

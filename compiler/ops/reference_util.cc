@@ -145,6 +145,18 @@ int64_t int_floor_mod(int64_t a, int64_t b, bool u) {
   return !u && rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;
 }
 
+int64_t int_pow(int64_t a, int64_t b, bool u) {
+  if (!u && b < 0) {
+    if (a == -1) return (b & 1) != 0 ? -1 : 1;
+    return a == 1 ? 1 : 0;
+  }
+  int64_t power = 1;
+  for (uint64_t rest = static_cast<uint64_t>(b); rest != 0; rest >>= 1, a = int_mul(a, a)) {
+    if ((rest & 1) != 0) power = int_mul(power, a);
+  }
+  return power;
+}
+
 bool int_less(int64_t a, int64_t b, bool u) {
   return u ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
 }

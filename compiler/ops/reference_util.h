@@ -84,6 +84,8 @@ int64_t int_div(int64_t a, int64_t b, bool u);
 int64_t int_rem(int64_t a, int64_t b, bool u);
 /// Sign of b; x mod 0 = 0.
 int64_t int_floor_mod(int64_t a, int64_t b, bool u);
+/// Modulo 2^64; of a negative exponent 1 divided by the positive power, toward zero (1/0 = 0).
+int64_t int_pow(int64_t a, int64_t b, bool u);
 bool int_less(int64_t a, int64_t b, bool u);
 /// Shifts of an unsigned value of `bits` bits: 0 when the count is at least the width.
 int64_t int_shift(int64_t a, int64_t count, bool left, int bits);

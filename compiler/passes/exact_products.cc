@@ -12,59 +12,13 @@
 #include "compiler/passes/constant_value.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/value_facts.h"
 
 namespace tensormill::passes {
 
 namespace {
 
-constexpr double kExact = 16777216;  // 2^24
 constexpr int64_t kMostParts = 16;
-constexpr int kMostSteps = 8;  // from a product back to the narrow types
-
-struct Interval {
-  double low = 0, high = 0;
-  double magnitude() const { return std::max(std::abs(low), std::abs(high)); }
-};
-
-Interval interval_of_type(DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  const double span = std::ldexp(1.0, info.bits);
-  return info.is_signed ? Interval{-span / 2, span / 2 - 1} : Interval{0, span - 1};
-}
-
-Interval interval_of_constant(const Tensor& tensor) {
-  Interval found;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const double value = tensor.element_as_double(i);
-    found = {i == 0 ? value : std::min(found.low, value), i == 0 ? value : std::max(found.high, value)};
-  }
-  return found;
-}
-
-/// Between which integers the elements of an integer tensor lie, as far as narrow types, constants and sums
-/// tell; of int32, for which no step can wrap around.
-std::optional<Interval> interval_of(const ir::Graph& graph, ir::ValueId id, int steps = kMostSteps) {
-  const ir::Value& value = graph.value(id);
-  const DType dtype = value.type.dtype;
-  if (is_float(dtype) || dtype_info(dtype).bits > 32) return std::nullopt;
-  if (value.constant) return interval_of_constant(*value.constant);
-  if (dtype == DType::kBool || dtype_info(dtype).bits <= 8) return interval_of_type(dtype);
-  const ir::Node* node = producer_of(graph, id);
-  if (node == nullptr || steps == 0 || dtype != DType::kInt32) return std::nullopt;
-  std::vector<Interval> args;
-  if (node->op == "cast" || node->op == "reshape" || node->op == "transpose" || node->op == "sub") {
-    for (const ir::ValueId input : node->inputs) {
-      const std::optional<Interval> arg = interval_of(graph, input, steps - 1);
-      if (!arg) return std::nullopt;
-      args.push_back(*arg);
-    }
-  }
-  if (args.empty()) return std::nullopt;
-  const Interval result =
-      args.size() == 1 ? args[0] : Interval{args[0].low - args[1].high, args[0].high - args[1].low};
-  if (result.magnitude() > kExact) return std::nullopt;
-  return result;
-}
 
 bool attr_set(const ir::Node& node, const std::string& name) {
   return node.attrs.has(name) && node.attrs.int_of(name) != 0;
@@ -98,11 +52,11 @@ private:
     if (matrix) {
       const bool transposed = attr_set(node, "transpose_b");
       for (int64_t parts = 1; parts <= std::min(kMostParts, depth); ++parts) {
-        if (largest_sum(*matrix, transposed, parts) * x->magnitude() > kExact) continue;
+        if (largest_sum(*matrix, transposed, parts) * x->magnitude() > kExactInFloat) continue;
         patch_.replace(node.outputs[0], sum_of_parts(node, *matrix, transposed, parts));
         return;
       }
-    } else if (x->magnitude() * y->magnitude() * static_cast<double>(depth) <= kExact) {
+    } else if (x->magnitude() * y->magnitude() * static_cast<double>(depth) <= kExactInFloat) {
       patch_.replace(node.outputs[0], product(node, widened(node.inputs[0]), widened(node.inputs[1])));
     }
   }

@@ -1,7 +1,11 @@
 // batch_norm(x, scale, bias, mean, variance) at inference is x*s + t per channel, with s =
 // scale/sqrt(variance + eps) and t = bias - mean*s. Behind a convolution whose weights are constant, s and t
-// go into weights and bias; elsewhere a multiply and an add stay, which fuse into a neighbour.
+// go into weights and bias; elsewhere a multiply and an add stay, which fuse into a neighbour: of float16 and
+// bfloat16 in float32, as the operator computes, since x*s and t alone may be much larger than their sum.
+// What is folded is computed in double; where the type of the constants does not hold it, nothing is folded.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
@@ -35,6 +39,35 @@ std::optional<ScaleShift> constants_of(const ir::Graph& graph, const ir::Node& n
     result.shift.push_back(at(2, c) - at(3, c) * scale);
   }
   return result;
+}
+
+/// Whether elements of `tensor` hold what was stored, but for its rounding: no infinities.
+bool is_held(const Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    if (!std::isfinite(tensor.element_as_double(i))) return false;
+  }
+  return true;
+}
+
+/// The least number of the type that has all its digits.
+double least_normal(DType dtype) {
+  if (dtype == DType::kFloat16) return 0x1p-14;
+  return dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
+                                  : static_cast<double>(std::numeric_limits<float>::min());
+}
+
+/// Whether all factors are numbers of the type with all their digits, or 0.
+bool are_normal(DType dtype, const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](double value) { return value == 0 || std::fabs(value) >= least_normal(dtype); });
+}
+
+/// Where it is near the end of the type's range x*s can overflow though (x - mean)*s + bias does not.
+bool is_far_from_overflow(DType dtype, const std::vector<double>& values) {
+  const double largest = dtype == DType::kFloat64 ? std::numeric_limits<double>::max()
+                                                  : static_cast<double>(std::numeric_limits<float>::max());
+  return std::all_of(values.begin(), values.end(),
+                     [&](double value) { return std::fabs(value) <= largest / 0x1p20; });
 }
 
 /// The output channel of each element of weights: axis 0 of a convolution's; a transposed one's are
@@ -75,16 +108,39 @@ bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& no
     bias[c] +=
         graph.value(conv->inputs[2]).constant->element_as_double(static_cast<int64_t>(c)) * fold.scale[c];
   }
+  const Tensor scaled = scaled_weights(*conv, *weights, fold.scale);
+  const Tensor shift = channel_tensor(weights->dtype(), bias, {static_cast<int64_t>(bias.size())});
+  if (!is_held(scaled) || !is_held(shift) || !are_normal(weights->dtype(), fold.scale) ||
+      !is_far_from_overflow(weights->dtype(), bias))
+    return false;
   const std::string& name = graph.value(conv->inputs[1]).name;
-  const ir::ValueId new_weights =
-      patch.add_constant(name + ".scaled", scaled_weights(*conv, *weights, fold.scale));
-  const ir::ValueId new_bias = patch.add_constant(
-      name + ".shift", channel_tensor(weights->dtype(), bias, {static_cast<int64_t>(bias.size())}));
+  const ir::ValueId new_weights = patch.add_constant(name + ".scaled", scaled);
+  const ir::ValueId new_bias = patch.add_constant(name + ".shift", shift);
   const std::vector<ir::ValueId> made =
       patch.add_node(conv->op, {conv->inputs[0], new_weights, new_bias}, conv->attrs,
                      merge_origins(conv->origins, norm.origins));
   patch.replace(norm.outputs[0], made[0]);
   return true;
+}
+
+void fold_into_scale(const ir::Graph& graph, ir::Patch& patch, const ir::Node& norm, const ScaleShift& fold) {
+  const ir::ValueType& type = graph.value(norm.inputs[0]).type;
+  const DType wide = type.dtype == DType::kFloat64 ? type.dtype : DType::kFloat32;
+  if (!are_normal(wide, fold.scale) || !is_far_from_overflow(wide, fold.scale) ||
+      !is_far_from_overflow(wide, fold.shift))
+    return;
+  Shape broadcast(type.shape.size() < 2 ? 1 : type.shape.size() - 1, 1);
+  broadcast[0] = static_cast<int64_t>(fold.scale.size());
+  const auto cast = [&](ir::ValueId value, DType from, DType to) {
+    return from == to ? value : patch.add_node("cast", {value}, {{"to", to}}, norm.origins)[0];
+  };
+  const std::string& name = graph.value(norm.outputs[0]).name;
+  const ir::ValueId scale = patch.add_constant(name + ".scale", channel_tensor(wide, fold.scale, broadcast));
+  const ir::ValueId shift = patch.add_constant(name + ".shift", channel_tensor(wide, fold.shift, broadcast));
+  const ir::ValueId x = cast(norm.inputs[0], type.dtype, wide);
+  const ir::ValueId product = patch.add_node("mul", {x, scale}, {}, norm.origins)[0];
+  const ir::ValueId sum = patch.add_node("add", {product, shift}, {}, norm.origins)[0];
+  patch.replace(norm.outputs[0], cast(sum, wide, type.dtype));
 }
 
 }  // namespace
@@ -96,16 +152,7 @@ ir::Graph fold_batch_norm(const ir::Graph& graph, const PassContext& /*context*/
     if (node.op != "batch_norm") continue;
     const std::optional<ScaleShift> fold = constants_of(graph, node);
     if (!fold || fold_into_conv(graph, patch, node, *fold, reads)) continue;
-    const ir::ValueType& type = graph.value(node.inputs[0]).type;
-    Shape broadcast(type.shape.size() < 2 ? 1 : type.shape.size() - 1, 1);
-    broadcast[0] = static_cast<int64_t>(fold->scale.size());
-    const std::string& name = graph.value(node.outputs[0]).name;
-    const ir::ValueId scale =
-        patch.add_constant(name + ".scale", channel_tensor(type.dtype, fold->scale, broadcast));
-    const ir::ValueId shift =
-        patch.add_constant(name + ".shift", channel_tensor(type.dtype, fold->shift, broadcast));
-    const ir::ValueId product = patch.add_node("mul", {node.inputs[0], scale}, {}, node.origins)[0];
-    patch.replace(node.outputs[0], patch.add_node("add", {product, shift}, {}, node.origins)[0]);
+    fold_into_scale(graph, patch, node, *fold);
   }
   return patch.apply();
 }

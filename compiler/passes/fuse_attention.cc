@@ -1,6 +1,8 @@
 // merge(softmax(split(Q) split(K)^T * scale + mask) split(V)) = attention(Q, K, V, mask), where split makes
 // [N,heads,S,width] of [N,S,heads*width] by a reshape and a transpose, and merge undoes it. Q, K and V that
 // are parts of one tensor, cut along its columns, are read from it. Narrow floats may be computed as float32.
+#include <cmath>
+
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
@@ -94,6 +96,8 @@ private:
           node != nullptr ? scalar_of(graph_, node->inputs[1]) : std::nullopt;
       if (!scalar) continue;
       scores.scale = op == "mul" ? *scalar : 1 / *scalar;
+      // A quotient by what has no reciprocal in float32 is no product.
+      if (op == "div" && !std::isnormal(static_cast<float>(scores.scale))) return std::nullopt;
       value = node->inputs[0];
       break;
     }

@@ -21,13 +21,15 @@
 #include "compiler/passes/pack_blocked.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/quantized.h"
+#include "compiler/passes/value_facts.h"
 
 namespace tensormill::passes {
 
 namespace {
 
-/// Products of which int32 holds the sum in any case: 2^31 / (255 * 128).
-constexpr int64_t kMostProducts = 65793;
+/// Products of a byte and one of int8, and of two bytes less their zero points, of which int32 holds the sum
+/// in any case, with a bias of 2^24 at most (match_bias): (2^31 - 2^24) / (255 * 128) and / (255 * 255).
+constexpr int64_t kMostProducts = 65278, kMostOffsetProducts = 32767;
 constexpr int64_t kToUnsigned = 128;
 
 /// What is done with a product until it is divided by a constant.
@@ -136,6 +138,13 @@ private:
     patch_.replace(tail.end, value);
   }
 
+  /// Whether float32 has all digits of the factors, also once they are divided.
+  static bool are_normal(const Tensor& factors, float divisor) {
+    const auto is_normal = [&](float each) { return std::isnormal(each) && std::isnormal(each / divisor); };
+    const std::span<const float> all = factors.values<float>();
+    return std::all_of(all.begin(), all.end(), is_normal);
+  }
+
   /// unit[i] = data's scale times weight's scale i.
   static Tensor unit_of(const Dequantized& x, const Tensor& scales) {
     Tensor unit = scales.clone();
@@ -160,9 +169,10 @@ private:
     return found->second;
   }
 
-  /// A rounded value, plus a constant: casts of it saturate, and do not round.
+  /// A rounded value, or that plus whole numbers: casts of it saturate, and do not round.
   bool is_integral(ir::ValueId value) const {
     if (graph_.value(value).type.dtype != DType::kFloat32) return false;
+    if (!is_whole(graph_, value)) return false;
     if (const ir::Node* add = match(graph_, value, "add")) value = add->inputs[0];
     return match(graph_, value, "round") != nullptr;
   }
@@ -204,7 +214,9 @@ private:
   bool takes_offset(const ir::Node& node, const OffsetBytes& bytes) const {
     constexpr int64_t kFewestBlocks = 4;
     const bool is_whole = !node.attrs.has("group") || node.attrs.int_of("group") == 1;
-    return !bytes.offset || (is_whole && bytes.w.shape()[0] >= kFewestBlocks * block_);
+    const int64_t products = bytes.w.num_elements() / bytes.w.shape()[0];
+    return !bytes.offset ||
+           (is_whole && products <= kMostOffsetProducts && bytes.w.shape()[0] >= kFewestBlocks * block_);
   }
 
   /// The sums of q (w - offset) from those of q w: less the offset times the sum of q under the window, which
@@ -244,6 +256,8 @@ private:
       bias = match_bias(graph_, node.inputs[2], unit);
       if (!bias) return;
     }
+    const Tail tail = tail_of(node.outputs[0], 0);
+    if (!are_normal(unit, tail.divisor)) return;
     ir::Attrs attrs = node.attrs;
     attrs.set("x_zero", unsigned_zero(*x));
     const std::string& name = graph_.value(node.inputs[1]).name;
@@ -251,8 +265,8 @@ private:
     if (bias && bias->integer) inputs.push_back(patch_.add_constant(name + ".bias", *bias->integer));
     const ir::ValueId sums = less_offset(
         node, patch_.add_node("conv_integer", inputs, attrs, node.origins)[0], inputs[0], attrs, w->bytes);
-    finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt,
-           tail_of(node.outputs[0], 0), {1, unit.num_elements(), 1, 1});
+    finish(node, sums, unit, bias && !bias->integer ? std::optional<Tensor>(bias->value) : std::nullopt, tail,
+           {1, unit.num_elements(), 1, 1});
   }
 
   /// Products by a matrix whose rows are taken by fours.
@@ -264,16 +278,22 @@ private:
            !(rows.size() > 1 && transposes_x);
   }
 
+  /// Whether int32 holds the sums of the products with what the bytes stand for.
+  bool holds_sums(const ir::Node& node, const OffsetBytes& bytes) const {
+    return !bytes.offset || shape(node.inputs[0]).back() <= kMostOffsetProducts;
+  }
+
   void visit_matmul(const ir::Node& node) {
     if (graph_.value(node.outputs[0]).type.dtype != DType::kFloat32 || !takes_words(node)) return;
     const bool transposed = node.attrs.has("transpose_b") && node.attrs.int_of("transpose_b") != 0;
     const std::optional<Dequantized> x = match_dequantized(graph_, node.inputs[0]);
     const std::optional<DequantizedWeights> w =
         x ? match_weights(graph_, node.inputs[1], transposed ? 0 : 1) : std::nullopt;
-    if (!w) return;
+    if (!w || !holds_sums(node, w->bytes)) return;
     const Tensor unit = unit_of(*x, w->scale);
     const int64_t columns = unit.num_elements();
     const Tail tail = tail_of(node.outputs[0], columns);
+    if (!are_normal(unit, tail.divisor)) return;
     std::optional<DequantizedBias> bias;
     if (tail.bias != ir::kAbsent) bias = match_bias(graph_, tail.bias, unit);
     Tensor shift(DType::kInt32, {columns});
@@ -323,7 +343,7 @@ private:
     const std::optional<Centered> x = match_centered(graph_, node.inputs[0]);
     const std::optional<OffsetBytes> w =
         x ? match_bytes(graph_, node.inputs[1], transposed ? 0 : 1) : std::nullopt;
-    if (!w) return;
+    if (!w || !holds_sums(node, *w)) return;
     const Tensor column_sums = sums_of_columns(*w, transposed);
     const int64_t columns = column_sums.num_elements();
     const int64_t moved = graph_.value(x->q).type.dtype == DType::kInt8 ? kToUnsigned : 0;
@@ -394,7 +414,7 @@ private:
     std::vector<ir::ValueId> parts;
     for (const ir::ValueId input : add->inputs) {
       const std::optional<Dequantized> part = match_dequantized(graph_, input);
-      if (!part) return;
+      if (!part || !std::isnormal(part->scale / divisor)) return;
       const ir::ValueId scale =
           patch_.add_constant(graph_.value(input).name + ".factor",
                               Tensor::from<float>({}, std::vector<float>{part->scale / divisor}));

@@ -91,7 +91,8 @@ std::optional<Dequantized> match_dequantized(const ir::Graph& graph, ir::ValueId
   const std::optional<ScaledValue> scaled = match_scaled(graph, value);
   if (!scaled || scaled->scale.num_elements() != 1) return std::nullopt;
   const float scale = static_cast<float>(scaled->scale.element_as_double(0));
-  if (!(scale > 0) || !std::isfinite(scale)) return std::nullopt;
+  // With every byte's value finite, equal bytes and equal values are the same.
+  if (!(scale > 0) || !std::isfinite(scale * 255)) return std::nullopt;
   if (const ir::Node* cast = match_widened(graph, scaled->value))
     return Dequantized{cast->inputs[0], 0, scale};
   const ir::Node* sub = match(graph, scaled->value, "sub");
@@ -114,8 +115,9 @@ std::optional<Centered> match_centered(const ir::Graph& graph, ir::ValueId value
   if (graph.value(sub->inputs[0]).type != graph.value(value).type) return std::nullopt;
   Centered found{cast->inputs[0], sub->inputs[1], std::nullopt};
   if (const std::optional<Tensor> zero = constant_of(graph, sub->inputs[1])) {
-    if (std::abs(zero->element_as_double(0)) > 255) return std::nullopt;
-    found.known = static_cast<int64_t>(zero->element_as_double(0));
+    const double known = zero->element_as_double(0);
+    if (std::abs(known) > 255 || known != std::floor(known)) return std::nullopt;
+    found.known = static_cast<int64_t>(known);
   }
   return found;
 }
@@ -159,7 +161,9 @@ std::optional<DequantizedBias> match_bias(const ir::Graph& graph, ir::ValueId va
   for (int64_t i = 0; i < count; ++i) {
     const double wanted = unit.element_as_double(i), have = scale->element_as_double(i);
     const double multiple = q->element_as_double(i);
-    if (std::abs(have - wanted) > kScaleTolerance * wanted || std::abs(multiple) > 1 << 24) return bias;
+    if (std::abs(have - wanted) > kScaleTolerance * wanted || std::abs(multiple) > 1 << 24 ||
+        multiple != std::floor(multiple))
+      return bias;
     integer.set_element_int(i, static_cast<int64_t>(multiple));
   }
   bias.integer = integer;

@@ -120,6 +120,8 @@ std::string base_name(const ir::Graph& region) {
   return count > 4 ? name + "etc_" : name;
 }
 
+}  // namespace
+
 /// The row's tolerance. A result of 16 bits can differ by one rounding, which is more than most rows allow;
 /// so can one of 8 or 4 bits behind operators that are not exact.
 double tolerance_of(const ir::OpDef& def, DType dtype, double before) {
@@ -132,6 +134,8 @@ double tolerance_of(const ir::OpDef& def, DType dtype, double before) {
   if (dtype == DType::kFloat16) return std::max(def.tolerance, 0x1p-10);
   return dtype == DType::kBFloat16 ? std::max(def.tolerance, 0x1p-7) : def.tolerance;
 }
+
+namespace {
 
 Kernel make_kernel(const Region& region) {
   Kernel kernel;

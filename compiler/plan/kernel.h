@@ -39,6 +39,9 @@ struct Kernels {
   std::vector<KernelCall> calls;  ///< in node order; views and host steps have none
 };
 
+/// By how much of its largest magnitude the kernel's result of one operator may be off, of exact operands;
+/// `before`: what the operators before it sum up to.
+double tolerance_of(const ir::OpDef& def, DType dtype, double before);
 /// A node that the host computes: it has no kernel.
 bool is_host_node(const ir::Graph& graph, const ir::Node& node);
 /// One whose output lies where its input does.

@@ -5,6 +5,7 @@
 #include "compiler/te/op_class.h"
 #include "compiler/te/scalar_ops.h"
 #include "runtime/base/error.h"
+#include "runtime/base/round_to_odd.h"
 
 namespace tensormill::te {
 namespace {
@@ -51,6 +52,19 @@ int64_t integer_division(ExprOp op, bool is_signed, int64_t a, int64_t b) {
   }
 }
 
+/// Modulo 2^bits. A negative power is the quotient of 1 and the positive one, which division by zero makes 0.
+int64_t integer_power(DType dtype, int64_t base, int64_t exponent) {
+  if (dtype_info(dtype).is_signed && exponent < 0) {
+    if (base == -1) return (exponent & 1) != 0 ? -1 : 1;
+    return base == 1 ? 1 : 0;
+  }
+  uint64_t rest = static_cast<uint64_t>(exponent), square = static_cast<uint64_t>(base), power = 1;
+  for (; rest != 0; rest >>= 1, square *= square) {
+    if ((rest & 1) != 0) power *= square;
+  }
+  return static_cast<int64_t>(power);
+}
+
 Scalar evaluate_integer(ExprOp op, DType dtype, const Scalar* args, size_t count) {
   const int64_t a = args[0].i;
   const int64_t b = count > 1 ? args[1].i : 0;
@@ -69,6 +83,8 @@ Scalar evaluate_integer(ExprOp op, DType dtype, const Scalar* args, size_t count
     case ExprOp::kFloorDiv:
     case ExprOp::kFloorMod:
       return wrapped(integer_division(op, is_signed, a, b));
+    case ExprOp::kPow:
+      return wrapped(integer_power(dtype, a, b));
     case ExprOp::kMin:
       return of_int(less ? a : b);
     case ExprOp::kMax:
@@ -222,7 +238,9 @@ Scalar evaluate_cast(DType from, DType to, const Scalar& value) {
   if (to == DType::kFloat64) {
     return of_float(is_signed ? static_cast<double>(value.i) : static_cast<double>(bits));
   }
-  return of_float(round_to(to, is_signed ? static_cast<float>(value.i) : static_cast<float>(bits)));
+  if (to == DType::kFloat32)
+    return of_float(is_signed ? static_cast<float>(value.i) : static_cast<float>(bits));
+  return of_float(round_to(to, rounded_to_odd(value.i, is_signed)));
 }
 
 Scalar evaluate_reinterpret(DType from, DType to, const Scalar& value) {
@@ -285,9 +303,9 @@ double round_to(DType dtype, double value) {
     case DType::kFloat32:
       return static_cast<float>(value);
     case DType::kFloat16:
-      return half_to_float(float_to_half(static_cast<float>(value)));
+      return half_to_float(float_to_half(rounded_to_odd(value)));
     case DType::kBFloat16:
-      return bfloat16_to_float(float_to_bfloat16(static_cast<float>(value)));
+      return bfloat16_to_float(float_to_bfloat16(rounded_to_odd(value)));
     default:
       return value;
   }

@@ -84,8 +84,8 @@ int unify_lanes(ExprOp op, std::vector<Expr>& args) {
   return lanes;
 }
 
-bool accepts(OpClass op_class, DType dtype) {
-  switch (op_class) {
+bool accepts(ExprOp op, DType dtype) {
+  switch (op_class(op)) {
     case OpClass::kArithmetic:
       return dtype != DType::kBool;
     case OpClass::kInteger:
@@ -95,8 +95,9 @@ bool accepts(OpClass op_class, DType dtype) {
     case OpClass::kBitwise:
       return !is_float(dtype);
     case OpClass::kFloat:
-    case OpClass::kVectorMath:
       return is_float(dtype);
+    case OpClass::kVectorMath:
+      return is_float(dtype) || (op == ExprOp::kPow && is_integer(dtype));
     case OpClass::kLaneReduce:
       return dtype != DType::kBool;
     default:
@@ -172,7 +173,7 @@ Expr make(ExprOp op, std::vector<Expr> args) {
   for (const Expr& arg : args) TM_CHECK(static_cast<bool>(arg), "null arg: " + describe(op, args));
   if (group == OpClass::kLaneReduce) {
     const Type type = args[0]->type;
-    TM_CHECK(accepts(group, type.dtype) && std::has_single_bit(static_cast<unsigned>(type.lanes)),
+    TM_CHECK(accepts(op, type.dtype) && std::has_single_bit(static_cast<unsigned>(type.lanes)),
              "no such reduction: " + describe(op, args));
     if (type.lanes == 1) return args[0];
     return finish(op, type.with_lanes(1), std::move(args));
@@ -181,7 +182,7 @@ Expr make(ExprOp op, std::vector<Expr> args) {
   const int lanes = unify_lanes(op, args);
   const DType dtype = args[0]->type.dtype;
   for (const Expr& arg : args) {
-    TM_CHECK(arg->type.dtype == dtype && accepts(group, dtype), "types do not fit: " + describe(op, args));
+    TM_CHECK(arg->type.dtype == dtype && accepts(op, dtype), "types do not fit: " + describe(op, args));
   }
   if (op == ExprOp::kCheckIndex) TM_CHECK(dtype == DType::kInt64, "check_index is for i64");
   return finish(op, {group == OpClass::kCompare ? DType::kBool : dtype, lanes}, std::move(args));

@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
+#include "runtime/base/round_to_odd.h"
 
 namespace tensormill {
 
@@ -138,10 +139,10 @@ void Tensor::set_element(int64_t index, double value) {
       store(data_, index, value);
       return;
     case DType::kFloat16:
-      store(data_, index, float_to_half(static_cast<float>(value)));
+      store(data_, index, float_to_half(rounded_to_odd(value)));
       return;
     case DType::kBFloat16:
-      store(data_, index, float_to_bfloat16(static_cast<float>(value)));
+      store(data_, index, float_to_bfloat16(rounded_to_odd(value)));
       return;
     case DType::kBool:
       store<uint8_t>(data_, index, value != 0.0 ? 1 : 0);
@@ -180,6 +181,10 @@ void Tensor::set_element_int(int64_t index, int64_t value) {
       return;
     case DType::kBool:
       store<uint8_t>(data_, index, value != 0 ? 1 : 0);
+      return;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      set_element(index, static_cast<double>(rounded_to_odd(value, true)));
       return;
     default:
       set_element(index, static_cast<double>(value));

@@ -8,6 +8,43 @@ namespace {
 
 bool is_narrow(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
+/// The type with the lanes of `shape`.
+llvm::Type* lanes_of(llvm::Type* scalar, llvm::Value* shape) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
+  return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+}
+
+/// f64 as f32, rounded to odd (runtime/base/round_to_odd.h), so that the next rounding is the only one.
+llvm::Value* odd_float(llvm::IRBuilder<>& builder, llvm::Value* value) {
+  llvm::Type* bits_type = lanes_of(builder.getInt32Ty(), value);
+  llvm::Value* nearest = builder.CreateFPTrunc(value, lanes_of(builder.getFloatTy(), value));
+  llvm::Value* back = builder.CreateFPExt(nearest, value->getType());
+  llvm::Value* larger = builder.CreateFCmpOGT(builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                              builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
+  llvm::Value* bits = builder.CreateBitCast(nearest, bits_type);
+  llvm::Value* down = builder.CreateSub(bits, builder.CreateZExt(larger, bits_type));
+  llvm::Value* odd = builder.CreateOr(down, llvm::ConstantInt::get(bits_type, 1));
+  // Of a NaN the payload stays.
+  llvm::Value* differs = builder.CreateFCmpONE(back, value);
+  return builder.CreateBitCast(builder.CreateSelect(differs, odd, bits), nearest->getType());
+}
+
+/// An integer as f64; what that would lose of 64 bits is its lowest bit that f64 keeps.
+llvm::Value* odd_double(llvm::IRBuilder<>& builder, const DTypeInfo& from, llvm::Value* value) {
+  llvm::Type* type = value->getType();
+  llvm::Type* wide = lanes_of(builder.getDoubleTy(), value);
+  if (from.bits == 64) {
+    const auto number = [&](uint64_t bits) { return llvm::ConstantInt::get(type, bits); };
+    constexpr uint64_t kExact = uint64_t{1} << 53, kLost = 0x7ff;
+    llvm::Value* from_zero = from.is_signed ? builder.CreateAdd(value, number(kExact)) : value;
+    llvm::Value* is_exact = builder.CreateICmpULE(from_zero, number(from.is_signed ? 2 * kExact : kExact));
+    llvm::Value* loses = builder.CreateICmpNE(builder.CreateAnd(value, number(kLost)), number(0));
+    llvm::Value* odd = builder.CreateOr(builder.CreateAnd(value, number(~kLost)), number(kLost + 1));
+    value = builder.CreateSelect(builder.CreateAnd(loses, builder.CreateNot(is_exact)), odd, value);
+  }
+  return from.is_signed ? builder.CreateSIToFP(value, wide) : builder.CreateUIToFP(value, wide);
+}
+
 }  // namespace
 
 llvm::Value* KernelEmitter::emit_cast(DType from, DType to, llvm::Value* value) {
@@ -17,7 +54,14 @@ llvm::Value* KernelEmitter::emit_cast(DType from, DType to, llvm::Value* value) 
     return to == DType::kFloat32 ? widen_float(from, value)
                                  : emit_cast(DType::kFloat32, to, widen_float(from, value));
   }
-  if (is_narrow(to)) return narrow_float(to, emit_cast(from, DType::kFloat32, value));
+  if (is_narrow(to)) {
+    const DTypeInfo& info = dtype_info(from);
+    // What float16 holds of integers float32 holds, too.
+    const bool is_wide = !info.is_float && info.bits > 16 && to == DType::kBFloat16;
+    if (is_wide) return narrow_float(to, odd_float(builder_, odd_double(builder_, info, value)));
+    if (from == DType::kFloat64) return narrow_float(to, odd_float(builder_, value));
+    return narrow_float(to, emit_cast(from, DType::kFloat32, value));
+  }
   if (is_float(from)) {
     if (to == DType::kBool) return builder_.CreateFCmpUNE(value, float_like(value, 0.0));
     if (!is_float(to)) return float_to_integer(to, value);

@@ -66,55 +66,6 @@ void convert_thresholded_relu(NodeContext& context) {
   context.set_output(0, c.where(above, x, c.number(x, 0)));
 }
 
-namespace {
-
-/// log(2x), which asinh and acosh are from some size on, where that is as near as the type tells: their own
-/// formulas square x, which then overflows.
-ir::ValueId with_far(Compose& c, ir::ValueId x, ir::ValueId value) {
-  const DType dtype = c.dtype(x);
-  const double far = dtype == DType::kFloat64 ? 1e9 : dtype == DType::kFloat32 ? 1e4 : 1e2;
-  const ir::ValueId limit = c.number(x, far);
-  const ir::ValueId log = c.plus(c.unary("log", c.binary("max", x, limit)), std::log(2.0));
-  return c.where(c.binary("greater", x, limit), log, value);
-}
-
-}  // namespace
-
-// sign(x) * log(|x| + sqrt(x^2 + 1)), with log(1 + y) of y = |x| + x^2 / (1 + sqrt(x^2 + 1)) for small x.
-void convert_asinh(NodeContext& context) {
-  Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const ir::ValueId size = c.unary("abs", x);
-  const ir::ValueId root = c.unary("sqrt", c.plus(c.mul(size, size), 1));
-  const ir::ValueId y = c.add(size, c.div(c.mul(size, size), c.plus(root, 1)));
-  // 2 * atanh(y / (2 + y)) is log(1 + y) by the series of small arguments.
-  const ir::ValueId ratio = c.div(y, c.plus(y, 2));
-  const ir::ValueId square = c.mul(ratio, ratio);
-  const ir::ValueId series = c.times(c.mul(ratio, c.plus(c.times(square, 1.0 / 3), 1)), 2);
-  const ir::ValueId large = c.unary("log", c.plus(y, 1));
-  const ir::ValueId value = c.where(c.binary("less", y, c.number(y, 0.01)), series, large);
-  context.set_output(0, c.mul(c.unary("sign", x), with_far(c, size, value)));
-}
-
-// log(x + sqrt(x - 1) * sqrt(x + 1)); NaN below 1.
-void convert_acosh(NodeContext& context) {
-  Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const ir::ValueId root = c.mul(c.unary("sqrt", c.minus(x, 1)), c.unary("sqrt", c.plus(x, 1)));
-  context.set_output(0, with_far(c, x, c.unary("log", c.add(x, root))));
-}
-
-// log((1 + x) / (1 - x)) / 2, or x + x^3 / 3 where that cancels.
-void convert_atanh(NodeContext& context) {
-  Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const ir::ValueId ratio = c.div(c.plus(x, 1), c.sub(c.number(x, 1), x));
-  const ir::ValueId large = c.times(c.unary("log", ratio), 0.5);
-  const ir::ValueId small = c.mul(x, c.plus(c.times(c.mul(x, x), 1.0 / 3), 1));
-  const ir::ValueId is_small = c.binary("less", c.unary("abs", x), c.number(x, 0.01));
-  context.set_output(0, c.where(is_small, small, large));
-}
-
 void convert_is_inf(NodeContext& context) {
   Compose c(context);
   // float32 has all values of the narrow types.

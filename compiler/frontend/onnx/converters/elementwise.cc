@@ -15,9 +15,6 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Relative error below which a power of integers counts as integral.
-constexpr double kPowError = 1e-9;
-
 std::string snake_case(const std::string& name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kExceptions = {
       {{"GreaterOrEqual", "greater_equal"},
@@ -108,16 +105,17 @@ void convert_pow(NodeContext& context) {
   ir::ValueId exponent = operands[1];
   const DType dtype = context.type(base).dtype;
   if (!is_float(dtype)) {
-    // Integer powers go through double, and a result within rounding of an integer is that integer.
-    const ir::ValueId wide = context.add("cast", {base}, {{"to", DType::kFloat64}});
-    const ir::ValueId power = context.add("cast", {exponent}, {{"to", DType::kFloat64}});
-    const ir::ValueId result = context.add("pow", {wide, power});
-    const ir::ValueId nearest = context.add("round", {result});
-    const ir::ValueId error = context.add("abs", {context.add("sub", {result, nearest})});
-    const ir::ValueId bound =
-        context.add("mul", {context.add("abs", {nearest}), context.scalar_like(result, kPowError)});
-    const ir::ValueId exact = context.add("where", {context.add("less", {error, bound}), nearest, result});
-    context.set_output(0, context.add("cast", {exact}, {{"to", dtype}}));
+    const DType of_exponent = context.type(exponent).dtype;
+    // Integers modulo 2^64 are those modulo fewer bits; of a power that is no integer double has the digits.
+    const DType wide = is_float(of_exponent)                            ? DType::kFloat64
+                       : dtype == DType::kInt32 && of_exponent == dtype ? dtype
+                       : dtype_info(of_exponent).is_signed              ? DType::kInt64
+                                                                        : DType::kUInt64;
+    const auto widened = [&](ir::ValueId x) {
+      return context.type(x).dtype == wide ? x : context.add("cast", {x}, {{"to", wide}});
+    };
+    const ir::ValueId power = context.add("pow", {widened(base), widened(exponent)});
+    context.set_output(0, wide == dtype ? power : context.add("cast", {power}, {{"to", dtype}}));
     return;
   }
   if (context.type(exponent).dtype != dtype) exponent = context.add("cast", {exponent}, {{"to", dtype}});

@@ -1,0 +1,174 @@
+"""Numbers at the edges: ties between quanta, powers of integers and doubles, casts that round once, folded constants.
+
+Expected values are worked out in float64 or in Python's integers.
+"""
+
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import made_models
+import mill
+import numpy as np
+from onnx import TensorProto, helper, mapping, numpy_helper
+
+RNG = np.random.default_rng(17)
+
+
+def kind(dtype):
+    return mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)]
+
+
+class NumericsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.constants, self.nodes = [], []
+
+    def constant(self, array):
+        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def node(self, op, *inputs, **attributes):
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        self.nodes.append(helper.make_node(op, names, [f"v{len(self.nodes)}"], **attributes))
+        return self.nodes[-1].output[0]
+
+    def run_model(self, feed, result, shape, dtype, level=3):
+        """The answer of the model of the nodes so far, whose last value is `result`."""
+        nodes = self.nodes + [helper.make_node("Identity", [result], ["y"])]
+        inputs = [(name, kind(array.dtype), list(array.shape)) for name, array in feed.items()]
+        path = self.folder / "m.onnx"
+        path.write_bytes(made_models.model_of(nodes, inputs, [("y", kind(dtype), list(shape))], self.constants))
+        np.savez(self.folder / "in.npz", **feed)
+        mill.check_program(self, "compile", path, "-o", self.folder / "m.tar", "--opt-level", level)
+        mill.check_program(self, "run", self.folder / "m.tar", "--inputs", self.folder / "in.npz", "-o",
+                           self.folder / "out.npz")
+        return mill.load_npz(self.folder / "out.npz")["y"]
+
+    def check_quanta(self, shape, out_shape, inner, exact, dtype, axis):
+        """quantize(inner(dequantize(x))) is within a rounding of exact(x) of the nearest quantum: at a tie either."""
+        self.constants, self.nodes = [], []
+        limits = np.iinfo(dtype)
+        channels = shape[1]
+        zero, out_zero = dtype(limits.min + 120), dtype(limits.min + 100)
+        scale, out_scale = np.float32(0.02), np.float32(0.05 if exact is not softmax else 1 / 256)
+        scales, zeros = scale, zero
+        if axis is not None:
+            scales = (scale * (1 + np.arange(channels) % 3)).astype(np.float32)
+            zeros = (zero - np.arange(channels) % 5).astype(dtype)
+        x = RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
+        attributes = {} if axis is None else {"axis": axis}
+        wide = self.node("DequantizeLinear", "x", scales, zeros, **attributes)
+        y = self.node("QuantizeLinear", inner(wide), out_scale, out_zero)
+        got = self.run_model({"x": x}, y, out_shape, dtype).astype(np.int64)
+
+        def along(values):
+            return np.asarray(values, np.float64).reshape([-1 if axis is not None else 1] + [1] * (len(shape) - 2))
+
+        value = exact((x - along(zeros)) * along(scales)) / np.float64(out_scale) + int(out_zero)
+        nearest = np.clip(np.rint(value), limits.min, limits.max).astype(np.int64)
+        at_tie = np.abs(np.abs(value - np.floor(value)) - 0.5) < 1e-3
+        np.testing.assert_array_equal(np.where(at_tie, nearest, got), nearest)
+        self.assertLessEqual(np.abs(got - nearest).max(), 1)
+
+    def test_what_lies_between_two_quanta_may_become_either(self):
+        forms = {
+            "mean": ((32, 8, 8), (32, 8, 1), lambda v: self.node("ReduceMean", v, axes=[2]),
+                     lambda x: x.mean(2, keepdims=True)),
+            "global pool": ((2, 8, 4, 4), (2, 8, 1, 1), lambda v: self.node("GlobalAveragePool", v),
+                            lambda x: x.mean((2, 3), keepdims=True)),
+            "pool": ((2, 8, 8, 8), (2, 8, 4, 4),
+                     lambda v: self.node("AveragePool", v, kernel_shape=[2, 2], strides=[2, 2]),
+                     lambda x: x.reshape(2, 8, 4, 2, 4, 2).mean((3, 5))),
+            "resize": ((1, 4, 6, 6), (1, 4, 12, 12),
+                       lambda v: self.node("Resize", v, np.zeros(0, np.float32), np.float32([1, 1, 2, 2]), mode="linear"),
+                       lambda x: doubled(doubled(x, 2), 3)),
+            "softmax": ((32, 8), (32, 8), lambda v: self.node("Softmax", v, axis=1), softmax),
+        }
+        for name, (shape, out_shape, inner, exact) in forms.items():
+            for dtype in (np.uint8, np.int8):
+                axis = 1 if dtype is np.int8 and len(shape) > 2 else None
+                with self.subTest(name, dtype=dtype.__name__, axis=axis):
+                    self.check_quanta(shape, out_shape, inner, exact, dtype, axis)
+
+    def test_a_rounded_number_and_a_half_is_truncated_at_every_level(self):
+        x = np.float32([[-2.3, -1.2, 1.6, 2.7]])
+        for level in (0, 3):
+            self.constants, self.nodes = [], []
+            half = self.node("Add", self.node("Round", "x"), np.float32(0.5))
+            data = self.node("DequantizeLinear", self.node("Cast", half, to=TensorProto.INT8), np.float32(0.5), np.int8(0))
+            weights = self.node("DequantizeLinear", np.eye(4, dtype=np.int8), np.float32(2), np.int8(0))
+            got = self.run_model({"x": x}, self.node("MatMul", data, weights), (1, 4), np.float32, level)
+            np.testing.assert_array_equal(got, np.float32([[-1, 0, 2, 3]]), f"level {level}")
+
+    def test_powers_of_integers_are_exact(self):
+        bases = [3, 59049, -7, 10, 2, -2, 1, -1, 0, 5]
+        powers = [30, 3, 17, 17, 62, 63, -5, -3, 0, 28]
+        for base_type, power_type in ((np.int64, np.int64), (np.int32, np.int64), (np.int64, np.int32)):
+            self.constants, self.nodes = [], []
+            feed = {"x": np.array(bases, base_type), "e": np.array(powers, power_type)}
+            got = self.run_model(feed, self.node("Pow", "x", "e"), (len(bases),), base_type)
+            bits = 8 * np.dtype(base_type).itemsize
+
+            def expected(b, e, bits=bits):
+                power = b**e if e >= 0 else int(1 / b**-e)
+                return (power + 2**(bits - 1)) % 2**bits - 2**(bits - 1)
+
+            self.assertEqual(got.tolist(), [expected(b, e) for b, e in zip(bases, powers)])
+        self.constants, self.nodes = [], []
+        got = self.run_model({"x": np.array([2, 9, 16, -3], np.int64)}, self.node("Pow", "x", np.float32([3, 0.5, -1, 3])),
+                             (4,), np.int64)
+        self.assertEqual(got.tolist(), [8, 3, 0, -27])
+
+    def test_functions_of_doubles_keep_their_digits(self):
+        x = np.concatenate([np.float64([0.0099, 1e-5, 0.25, 0.75, 0.999]), -np.float64([1e-9, 0.0101, 0.5])])
+        for op, function in (("Atanh", math.atanh), ("Asinh", math.asinh), ("Elu", math.expm1), ("Sinh", math.sinh)):
+            self.constants, self.nodes = [], []
+            values = -np.abs(x) if op == "Elu" else x
+            got = self.run_model({"x": values}, self.node(op, "x"), x.shape, np.float64)
+            np.testing.assert_allclose(got, [function(v) for v in values], rtol=1e-15)
+        self.constants, self.nodes = [], []
+        got = self.run_model({"x": np.float64([2, 3, 10, 7])}, self.node("Pow", "x", np.float64([3, 3, 3, 17])), (4,), np.float64)
+        self.assertEqual(got.tolist(), [8, 27, 1000, 7**17 * 1.0])
+
+    def test_doubles_become_halves_in_one_rounding(self):
+        x = np.float64([1 + 2**-11 + 2**-40, 65519.99999999999, 65520, 2**-25 * (1 + 2**-40), 2**-25, -1 - 2**-11])
+        got = self.run_model({"x": x}, self.node("Cast", "x", to=TensorProto.FLOAT16), x.shape, np.float16)
+        np.testing.assert_array_equal(got, x.astype(np.float16))
+        # And as a constant, which is folded.
+        self.constants, self.nodes = [], []
+        folded = self.node("Add", self.node("Cast", x, to=TensorProto.FLOAT16), "x")
+        got = self.run_model({"x": np.zeros(6, np.float16)}, folded, x.shape, np.float16)
+        np.testing.assert_array_equal(got, x.astype(np.float16))
+
+    def test_normalization_of_halves_is_finite_where_it_is(self):
+        x = np.float16([[[200]], [[100]]]).reshape(1, 2, 1, 1)
+        scale, bias, mean, variance = np.float16([[2, 1], [1, -1], [200, 99], [1e-5, 0.01]])
+        for level in (0, 3):
+            self.constants, self.nodes = [], []
+            y = self.node("BatchNormalization", "x", scale, bias, mean, variance, epsilon=1e-5)
+            got = self.run_model({"x": x}, y, x.shape, np.float16, level)
+            centred = x.astype(np.float64).ravel() - mean
+            expected = centred * scale / np.sqrt(variance.astype(np.float64) + np.float32(1e-5)) + bias
+            np.testing.assert_allclose(got.ravel(), expected, rtol=2e-3)
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def doubled(x, axis):
+    """Twice as many rows by half-pixel interpolation."""
+    count = x.shape[axis]
+    at = np.clip((np.arange(2 * count) + 0.5) / 2 - 0.5, 0, count - 1)
+    low = np.floor(at).astype(int)
+    part = (at - low).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+    return np.take(x, low, axis) * (1 - part) + np.take(x, np.minimum(low + 1, count - 1), axis) * part
+
+
+if __name__ == "__main__":
+    unittest.main()
