@@ -153,7 +153,13 @@ Json to_json(const services::ServerInfo& info) {
           {"host", {{"cpu", info.host_cpu}, {"features", info.host_features}, {"cores", info.host_cores}}},
           {"native_target", info.native_target},
           {"model_formats", info.model_formats},
-          {"limits", info.limits}};
+          {"limits", info.limits},
+          {"confinement",
+           {{"required", info.confinement.required},
+            {"seccomp", info.confinement.seccomp},
+            {"landlock_abi", info.confinement.landlock_abi},
+            {"user", info.confinement.user},
+            {"memory", info.confinement.memory}}}};
 }
 
 Json to_json(const services::TargetPreset& preset) {

@@ -10,6 +10,15 @@
 
 namespace tensormill::services {
 
+/// What stands around the children that work on strangers' bytes.
+struct ConfinementInfo {
+  bool required = false;  ///< a child without its walls does not work
+  bool seccomp = false;
+  int landlock_abi = 0;   ///< 0: the kernel has no Landlock
+  int64_t user = 0;       ///< that children become; 0: the server's own
+  std::string memory;     ///< what bounds their memory
+};
+
 struct ServerInfo {
   std::string version;      ///< "0.1.0"
   std::string compiler_id;  ///< what enters the package's cache key
@@ -21,6 +30,7 @@ struct ServerInfo {
   std::string native_target;               ///< canonical form of `llvm -mcpu=native`
   std::vector<std::string> model_formats;  ///< "onnx", "onnx-archive"
   std::map<std::string, int64_t> limits;   ///< by the names that errors use: "limits.model_bytes"
+  ConfinementInfo confinement;
 };
 
 /// Thread-safety: all methods from many threads.

@@ -62,8 +62,9 @@ int run_child(int argc, char** argv, const ChildBody& body) {
   try {
     TM_CHECK(argc >= 3, "a child needs its limits");
     const std::vector<std::string> arguments(argv + 3, argv + argc);
-    std::thread(watch_parent).detach();
+    // Landlock binds only threads that are made later, so nobody stands outside.
     const Confinement confinement = confine(limits_from_text(argv[2]));
+    std::thread(watch_parent).detach();
     channel.event("confined", "\"" + to_text(confinement) + "\"");
     channel.event("result", body(channel, arguments));
     code = kExitOk;

@@ -29,6 +29,8 @@ using std::chrono::steady_clock;
 
 /// Above all numbers that the child sees, so that a dup2 never lands on a source.
 constexpr int kSourceFdBase = 512;
+/// How often the parent looks at what a child holds: what it can take meanwhile is a tenth of a second's worth.
+constexpr milliseconds kMemoryCheck{100};
 constexpr size_t kMaxLineBytes = size_t{4} << 20;
 
 void check_spawn(int rc, const char* what) {
@@ -95,16 +97,35 @@ Error error_from(const Json& data) {
   return error;
 }
 
+ChildLimits limits_of(const ChildSpec& spec) {
+  ChildLimits limits = spec.limits;
+  if (spec.policy == nullptr) return limits;
+  limits.require_confinement = limits.require_confinement || spec.policy->require_confinement;
+  if (limits.user == 0) limits.user = spec.policy->user;
+  return limits;
+}
+
+/// So that a child of another user can make files there.
+void give_folder(const ChildSpec& spec, const ChildLimits& limits) {
+  const bool makes_files = (needs_of(limits.kind) & kMakesFiles) != 0;
+  if (!limits.confine || limits.user == 0 || !makes_files || spec.folder.empty()) return;
+  if (::chown(spec.folder.c_str(), limits.user, limits.user) != 0)
+    throw_errno(errno, "cannot give " + spec.folder + " to user " + std::to_string(limits.user));
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const ChildSpec& spec)
-    : limits_(spec.limits),
+    : limits_(limits_of(spec)),
+      policy_(spec.policy),
       time_limit_(spec.time_limit),
       started_(steady_clock::now()),
       output_left_(spec.max_output_bytes) {
   auto [life_line_read, life_line_write] = make_pipe();
   auto [channel_read, channel_write] = make_pipe();
   if (::fcntl(channel_read.get(), F_SETFL, O_NONBLOCK) != 0) throw_errno(errno, "cannot set up a pipe");
+  give_folder(spec, limits_);
+  if (limits_.data_bytes != 0) memory_.emplace(limits_.data_bytes, spec.descriptors);
   spawn(spec, life_line_read.get(), channel_write.get());
   // The child would do so too, but a tenth of a second of loading and relocating later.
   lower_priority(pid_, spec.limits.nice);
@@ -140,7 +161,7 @@ void ChildProcess::spawn(const ChildSpec& spec, int life_line_end, int channel_e
   if (!spec.folder.empty()) {
     check_spawn(::posix_spawn_file_actions_addchdir_np(&options.actions, spec.folder.c_str()), "folder");
   }
-  std::vector<std::string> words = {"tensormill", spec.command, to_text(spec.limits)};
+  std::vector<std::string> words = {"tensormill", spec.command, to_text(limits_)};
   words.insert(words.end(), spec.arguments.begin(), spec.arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -172,25 +193,36 @@ void ChildProcess::cancel() {
 
 std::optional<ChildOutcome> ChildProcess::poll(milliseconds timeout, const EventSink& on_event) {
   TM_CHECK(!reaped_, "the child is gone already");
-  milliseconds wait = timeout;
-  if (time_limit_.count() > 0 && !timed_out_) {
-    const auto left = std::chrono::ceil<milliseconds>(time_limit_ - running_time());
-    wait = std::clamp(left, milliseconds(0), timeout);
+  const auto end = steady_clock::now() + timeout;
+  while (true) {
+    const auto left = std::max(std::chrono::ceil<milliseconds>(end - steady_clock::now()), milliseconds(0));
+    milliseconds wait = memory_ && !out_of_memory_ ? std::min(left, kMemoryCheck) : left;
+    if (time_limit_.count() > 0 && !timed_out_) {
+      const auto time_left = std::chrono::ceil<milliseconds>(time_limit_ - running_time());
+      wait = std::clamp(time_left, milliseconds(0), wait);
+    }
+    std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0}, pollfd{channel_.get(), POLLIN, 0}};
+    // A channel that has ended is not watched: it would be ready for ever.
+    const int ready = ::poll(watched.data(), channel_.valid() ? 2 : 1, static_cast<int>(wait.count()));
+    if (ready < 0 && errno != EINTR) throw_errno(errno, "cannot wait for a child");
+    if (channel_.valid() && watched[1].revents != 0 && !read_channel(on_event)) channel_ = FileDescriptor();
+    watch_limits();
+    if ((watched[0].revents & POLLIN) != 0) return reap(on_event);
+    if (ready != 0 || steady_clock::now() >= end) return std::nullopt;
   }
-  std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0}, pollfd{channel_.get(), POLLIN, 0}};
-  // A channel that has ended is not watched: it would be ready for ever.
-  if (::poll(watched.data(), channel_.valid() ? 2 : 1, static_cast<int>(wait.count())) < 0 &&
-      errno != EINTR) {
-    throw_errno(errno, "cannot wait for a child");
-  }
-  if (channel_.valid() && watched[1].revents != 0 && !read_channel(on_event)) channel_ = FileDescriptor();
+}
+
+void ChildProcess::watch_limits() {
   if (!protocol_error_.empty()) kill_group();
   if (time_limit_.count() > 0 && !timed_out_ && running_time() >= time_limit_) {
     timed_out_ = true;
     kill_group();
   }
-  if ((watched[0].revents & POLLIN) == 0) return std::nullopt;
-  return reap(on_event);
+  // Another limit than the kernel's own on private memory, which a child meets as a failed allocation.
+  if (memory_ && !out_of_memory_ && memory_->is_past(pid_)) {
+    out_of_memory_ = true;
+    kill_group();
+  }
 }
 
 void ChildProcess::pause() {
@@ -250,6 +282,8 @@ void ChildProcess::take_line(std::string_view line, const EventSink& on_event) {
     type = json.at("type").get<std::string>();
     data = canonical_json(json.at("data"));
     if (type == "error") reported_ = error_from(json.at("data"));
+    if (type == "confined" && policy_ && policy_->on_confined)
+      policy_->on_confined(limits_.kind, confinement_from_text(json.at("data").get<std::string>()));
   } catch (const Error& error) {
     protocol_error_ = std::string("the child wrote a bad line: ") + error.what();
   } catch (const Json::exception&) {
@@ -306,6 +340,8 @@ ChildOutcome ChildProcess::classify(int status, double cpu_seconds) const {
     return outcome(ChildEnd::kTimeout, ErrorCode::kDeadlineExceeded,
                    "the child ran longer than " + std::to_string(time_limit_.count()) + " ms");
   }
+  const std::string too_much = "the child needs more than " + std::to_string(limits_.data_bytes) + " bytes of memory";
+  if (out_of_memory_) return outcome(ChildEnd::kOutOfMemory, ErrorCode::kMemoryBudget, too_much);
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     // A child that ignores SIGXCPU is killed a second later.
@@ -334,8 +370,7 @@ ChildOutcome ChildProcess::classify(int status, double cpu_seconds) const {
     return value;
   }
   if (code == kExitOutOfMemory) {
-    return outcome(ChildEnd::kOutOfMemory, ErrorCode::kMemoryBudget,
-                   "the child needs more than " + std::to_string(limits_.data_bytes) + " bytes of memory");
+    return outcome(ChildEnd::kOutOfMemory, ErrorCode::kMemoryBudget, too_much);
   }
   if (code == kExitInternalError && reported_) {
     return outcome(ChildEnd::kInternalError, ErrorCode::kInternal, reported_->message());

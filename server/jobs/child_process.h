@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,7 +18,9 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "server/jobs/confine.h"
 #include "server/jobs/limits.h"
+#include "server/jobs/memory_watch.h"
 
 namespace tensormill::jobs {
 
@@ -28,6 +31,7 @@ struct ChildSpec {
   std::string folder;            ///< its working folder
   int log_fd = -1;               ///< its standard output and error; -1: /dev/null
   ChildLimits limits;
+  std::shared_ptr<const ChildPolicy> policy = {};  ///< of all children of the server; none: as `limits` say
   std::chrono::milliseconds time_limit{0};         ///< wall time; 0: none
   uint64_t max_output_bytes = uint64_t{64} << 20;  ///< on the channel, all lines together
   std::string program = "/proc/self/exe";
@@ -86,6 +90,8 @@ private:
   /// False at the end of the channel.
   bool read_channel(const EventSink& on_event);
   void take_line(std::string_view line, const EventSink& on_event);
+  /// Kills the child when it is past one of the limits that the parent watches.
+  void watch_limits();
   ChildOutcome reap(const EventSink& on_event);
   ChildOutcome classify(int status, double cpu_seconds) const;
 
@@ -94,6 +100,8 @@ private:
   FileDescriptor life_line_;
   FileDescriptor channel_;
   ChildLimits limits_;
+  std::shared_ptr<const ChildPolicy> policy_;
+  std::optional<MemoryWatch> memory_;  ///< where there is a limit
   std::chrono::milliseconds time_limit_;
   std::chrono::steady_clock::time_point started_;
   uint64_t output_left_;
@@ -102,6 +110,7 @@ private:
   std::optional<Error> reported_;
   std::string protocol_error_;
   bool timed_out_ = false;
+  bool out_of_memory_ = false;
   std::mutex mutex_;
   bool cancelled_ = false;
   std::optional<std::chrono::steady_clock::time_point> paused_since_;

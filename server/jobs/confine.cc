@@ -1,20 +1,21 @@
 #include "server/jobs/confine.h"
 
-#include <fcntl.h>
-#include <linux/landlock.h>
-#include <sched.h>
-#include <seccomp.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <memory>
+#include <charconv>
+#include <fstream>
 
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
+#include "server/jobs/landlock.h"
+#include "server/jobs/system_calls.h"
 
 namespace tensormill::jobs {
 namespace {
@@ -39,130 +40,89 @@ void set_limits(const ChildLimits& limits) {
   if (limits.open_files != 0) set_limit(RLIMIT_NOFILE, limits.open_files, "open files");
 }
 
-/// What no child needs. io_uring is here because it does file and socket work past any filter.
-constexpr int kForbidden[] = {SCMP_SYS(socket),
-                              SCMP_SYS(socketpair),
-                              SCMP_SYS(connect),
-                              SCMP_SYS(accept),
-                              SCMP_SYS(accept4),
-                              SCMP_SYS(bind),
-                              SCMP_SYS(listen),
-                              SCMP_SYS(execve),
-                              SCMP_SYS(execveat),
-                              SCMP_SYS(fork),
-                              SCMP_SYS(vfork),
-                              SCMP_SYS(ptrace),
-                              SCMP_SYS(kill),
-                              SCMP_SYS(tkill),
-                              SCMP_SYS(rt_sigqueueinfo),
-                              SCMP_SYS(pidfd_open),
-                              SCMP_SYS(pidfd_getfd),
-                              SCMP_SYS(pidfd_send_signal),
-                              SCMP_SYS(process_vm_readv),
-                              SCMP_SYS(process_vm_writev),
-                              SCMP_SYS(setsid),
-                              SCMP_SYS(setpgid),
-                              SCMP_SYS(setuid),
-                              SCMP_SYS(setgid),
-                              SCMP_SYS(setreuid),
-                              SCMP_SYS(setregid),
-                              SCMP_SYS(setresuid),
-                              SCMP_SYS(setresgid),
-                              SCMP_SYS(setgroups),
-                              SCMP_SYS(capset),
-                              SCMP_SYS(mount),
-                              SCMP_SYS(umount2),
-                              SCMP_SYS(pivot_root),
-                              SCMP_SYS(chroot),
-                              SCMP_SYS(unshare),
-                              SCMP_SYS(setns),
-                              SCMP_SYS(bpf),
-                              SCMP_SYS(perf_event_open),
-                              SCMP_SYS(userfaultfd),
-                              SCMP_SYS(keyctl),
-                              SCMP_SYS(add_key),
-                              SCMP_SYS(request_key),
-                              SCMP_SYS(io_uring_setup),
-                              SCMP_SYS(open_by_handle_at),
-                              SCMP_SYS(mknod),
-                              SCMP_SYS(mknodat),
-                              SCMP_SYS(setrlimit),
-                              SCMP_SYS(init_module),
-                              SCMP_SYS(finit_module),
-                              SCMP_SYS(delete_module),
-                              SCMP_SYS(kexec_load),
-                              SCMP_SYS(reboot),
-                              SCMP_SYS(shmget),
-                              SCMP_SYS(msgget),
-                              SCMP_SYS(semget),
-                              SCMP_SYS(sched_setaffinity),
-                              SCMP_SYS(process_madvise)};
+using CapabilityData = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
 
-/// What opens or changes names; forbidden to a child that works on descriptors alone.
-constexpr int kFileCalls[] = {SCMP_SYS(open),      SCMP_SYS(openat),
-                              SCMP_SYS(openat2),   SCMP_SYS(creat),
-                              SCMP_SYS(rename),    SCMP_SYS(renameat),
-                              SCMP_SYS(renameat2), SCMP_SYS(unlink),
-                              SCMP_SYS(unlinkat),  SCMP_SYS(mkdir),
-                              SCMP_SYS(mkdirat),   SCMP_SYS(rmdir),
-                              SCMP_SYS(link),      SCMP_SYS(linkat),
-                              SCMP_SYS(symlink),   SCMP_SYS(symlinkat),
-                              SCMP_SYS(chdir),     SCMP_SYS(fchdir),
-                              SCMP_SYS(chmod),     SCMP_SYS(fchmodat),
-                              SCMP_SYS(truncate),  SCMP_SYS(name_to_handle_at)};
+__user_cap_header_struct capability_header() { return {_LINUX_CAPABILITY_VERSION_3, 0}; }
 
-bool add_rules(scmp_filter_ctx filter, const ChildLimits& limits) {
-  bool ok = true;
-  const auto forbid = [&](int call) {
-    ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0) == 0;
-  };
-  for (const int call : kForbidden) forbid(call);
-  if (!limits.files) {
-    for (const int call : kFileCalls) forbid(call);
+bool has_capability(const CapabilityData& data, unsigned number) {
+  return (data[number / 32].effective & (1u << (number % 32))) != 0;
+}
+
+void give_up_capabilities() {
+  __user_cap_header_struct header = capability_header();
+  const CapabilityData none{};
+  if (::syscall(SYS_capset, &header, none.data()) != 0) throw_errno(errno, "cannot give up capabilities");
+}
+
+void become(uint32_t user) {
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0)
+    throw_errno(errno, "cannot become user " + std::to_string(user));
+  // The change makes /proc/self the parent's user's, and the linker names its descriptors by it.
+  if (::prctl(PR_SET_DUMPABLE, 1) != 0) throw_errno(errno, "cannot open /proc/self");
+}
+
+/// Whether a map of /proc/self (first inside, first outside, count) has the number: a namespace may know few.
+bool is_mapped(const char* path, uint32_t number) {
+  std::ifstream map(path);
+  uint64_t inside = 0, outside = 0, count = 0;
+  while (map >> inside >> outside >> count) {
+    if (number >= inside && number - inside < count) return true;
   }
-  // Threads yes, processes no. The C library falls back to clone when clone3, whose flags no filter can see,
-  // is not there.
-  ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
-  ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) == 0;
-  // Reading its own limits is what thread creation does; setting them is not.
-  ok = ok &&
-       seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_NE, 0)) == 0;
-  // abort() signals its own thread group; nobody else's.
-  ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
-                              SCMP_A0(SCMP_CMP_NE, static_cast<scmp_datum_t>(::getpid()))) == 0;
-  return ok;
+  return false;
 }
 
-bool load_seccomp(const ChildLimits& limits) {
-  const std::unique_ptr<void, void (*)(scmp_filter_ctx)> filter(seccomp_init(SCMP_ACT_ALLOW),
-                                                                &seccomp_release);
-  if (!filter) return false;
-  // All threads, those that watch the parent included.
-  if (seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1) != 0) return false;
-  return add_rules(filter.get(), limits) && seccomp_load(filter.get()) == 0;
+bool may_set_groups() {
+  std::ifstream file("/proc/self/setgroups");
+  std::string word;
+  return !(file >> word) || word == "allow";
 }
 
-/// Only the current folder stays open to path names. Version 1 of the interface is enough: what it lacks
-/// (moving files between folders, truncating) has no target outside.
-bool load_landlock() {
-  constexpr uint64_t kAllAccess = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
-  landlock_ruleset_attr attributes{};
-  attributes.handled_access_fs = kAllAccess;
-  const FileDescriptor ruleset(
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0)));
-  if (!ruleset.valid()) return false;
-  const FileDescriptor folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return false;
-  landlock_path_beneath_attr rule{};
-  rule.allowed_access = kAllAccess & ~uint64_t{LANDLOCK_ACCESS_FS_EXECUTE};
-  rule.parent_fd = folder.get();
-  if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
-    return false;
-  return ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
+/// The value after "NAME=".
+uint32_t value_of(std::string_view text, std::string_view name) {
+  const std::string key = std::string(name) + "=";
+  const size_t found = text.find(key);
+  TM_CHECK(found != std::string_view::npos, "this is no confinement: " + std::string(text));
+  uint32_t value = 0;
+  const char* const start = text.data() + found + key.size();
+  const auto [end, code] = std::from_chars(start, text.data() + text.size(), value);
+  TM_CHECK(code == std::errc() && end != start, "this is no confinement: " + std::string(text));
+  return value;
 }
 
 }  // namespace
+
+std::string to_text(const Confinement& confinement) {
+  return std::string("memory_limit=") + (confinement.memory_limit ? "1" : "0") +
+         " seccomp=" + (confinement.seccomp ? "1" : "0") +
+         " landlock=" + std::to_string(confinement.landlock) + " user=" + std::to_string(confinement.user);
+}
+
+Confinement confinement_from_text(std::string_view text) {
+  return {value_of(text, "memory_limit") != 0, value_of(text, "seccomp") != 0,
+          static_cast<int>(value_of(text, "landlock")), value_of(text, "user")};
+}
+
+std::string missing_wall(ChildKind kind, const Confinement& confinement) {
+  if (!confinement.seccomp) return "seccomp";
+  const bool opens_files = (needs_of(kind) & (kMakesFiles | kLinks)) != 0;
+  return opens_files && confinement.landlock == 0 ? "landlock" : "";
+}
+
+uint32_t usable_child_user(uint32_t wanted) {
+  if (wanted == 0 || ::geteuid() != 0) return 0;
+  __user_cap_header_struct header = capability_header();
+  CapabilityData data{};
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return 0;
+  for (const unsigned needed : {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE}) {
+    if (!has_capability(data, needed)) return 0;
+  }
+  const bool known = is_mapped("/proc/self/uid_map", wanted) && is_mapped("/proc/self/gid_map", wanted);
+  return known && may_set_groups() ? wanted : 0;
+}
+
+Confinement expected_confinement(const ChildPolicy& policy) {
+  return {!kSanitized, has_call_filters(), landlock_version(), policy.user};
+}
 
 void lower_priority(pid_t process, int nice) {
   errno = 0;
@@ -170,27 +130,34 @@ void lower_priority(pid_t process, int nice) {
   if (errno == ESRCH) return;
   if (errno != 0) throw_errno(errno, "cannot read the priority");
   if (nice <= present || ::setpriority(PRIO_PROCESS, static_cast<id_t>(process), nice) == 0) return;
-  if (errno != ESRCH) throw_errno(errno, "cannot lower the priority");
+  if (errno != ESRCH && errno != EPERM) throw_errno(errno, "cannot lower the priority");
 }
 
 Confinement confine(const ChildLimits& limits) {
   Confinement result;
-  // Signals sent by the kernel itself pass the filter below.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) throw_errno(errno, "cannot tie the child to its parent");
   lower_priority(0, limits.nice);
   set_limits(limits);
   result.memory_limit = limits.data_bytes != 0 && !kSanitized;
+  if (limits.confine) {
+    if (limits.user != 0) {
+      become(limits.user);
+      result.user = limits.user;
+    }
+    give_up_capabilities();
+  }
+  // A change of user would undo it. Signals that the kernel sends pass the filter below.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) throw_errno(errno, "cannot tie the child to its parent");
   if (!limits.confine) return result;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) throw_errno(errno, "cannot give up privileges");
-  // Landlock binds threads that are made later; the filter below binds all.
-  result.landlock = load_landlock();
-  result.seccomp = load_seccomp(limits);
+  result.landlock = restrict_path_names((needs_of(limits.kind) & kMakesFiles) != 0);
+  result.seccomp = filter_system_calls(limits.kind);
+  const std::string missing = missing_wall(limits.kind, result);
+  if (limits.require_confinement && !missing.empty()) {
+    throw Error(ErrorCode::kNotSupported,
+                "this kernel has no " + missing +
+                    ", and jobs.require_confinement is set: the work was not begun");
+  }
   return result;
-}
-
-std::string to_text(const Confinement& confinement) {
-  return std::string("memory_limit=") + (confinement.memory_limit ? "1" : "0") +
-         " seccomp=" + (confinement.seccomp ? "1" : "0") + " landlock=" + (confinement.landlock ? "1" : "0");
 }
 
 }  // namespace tensormill::jobs

@@ -177,6 +177,7 @@ std::unique_ptr<MeasureGate::Quiet> JobAttempt::quiet() {
 std::string JobAttempt::run_child(ChildSpec spec, const TakeEvent& take) {
   keep_alive();
   if (spec.folder.empty()) spec.folder = folder_;
+  spec.policy = options_.policy;
   if (spec.log_fd < 0) spec.log_fd = log_.get();
   if (spec.limits.file_bytes == 0) spec.limits.file_bytes = uint64_t{1} << 34;
   ChildProcess child(spec);

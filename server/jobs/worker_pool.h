@@ -26,6 +26,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds backoff{1'000};     ///< after the first crash; doubles with each attempt
   std::chrono::milliseconds commit_every{200};  ///< at most one commit of progress in that time
   uint64_t max_log_bytes = uint64_t{8} << 20;
+  std::shared_ptr<const ChildPolicy> policy = {};  ///< of all children
 };
 
 /// A log that may be read while it grows, and after its job has ended: what is there stays as it is.

@@ -34,9 +34,10 @@ void MeasureHost::start_child() {
   spec.command = "child-measure";
   spec.descriptors = {read_end.get(), code_fd_, tensor_fd_};
   spec.program = options_.program;
+  spec.policy = options_.policy;
   spec.folder = "/";
   spec.limits.nice = jobs::kMeasureNice;
-  spec.limits.files = false;
+  spec.limits.kind = jobs::ChildKind::kMeasure;
   spec.limits.confine = options_.confine;
   child_ = std::make_unique<jobs::ChildProcess>(spec);
   left_ = options_.candidates;

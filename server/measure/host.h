@@ -17,6 +17,7 @@ struct WorkerOptions {
   std::string program = "/proc/self/exe";  ///< has the subcommand child-measure
   int candidates = 300;                    ///< of one child
   bool confine = true;
+  std::shared_ptr<const jobs::ChildPolicy> policy = {};
 };
 
 class MeasureHost {

@@ -29,7 +29,7 @@ jobs::ChildSpec child_run_spec(std::vector<int> members, const FileDescriptor& f
   spec.descriptors.push_back(feed.get());
   spec.descriptors.push_back(answer.get());
   spec.limits.data_bytes = run.memory;
-  spec.limits.files = false;
+  spec.limits.kind = jobs::ChildKind::kRun;
   spec.limits.nice = run.nice;
   return spec;
 }

@@ -34,7 +34,8 @@ private:
 
 }  // namespace
 
-ChildRunner::ChildRunner(std::string folder) : folder_(std::move(folder)) {
+ChildRunner::ChildRunner(std::string folder, std::shared_ptr<const jobs::ChildPolicy> policy)
+    : folder_(std::move(folder)), policy_(std::move(policy)) {
   std::error_code failed;
   std::filesystem::remove_all(folder_, failed);
   if (!failed) std::filesystem::create_directories(folder_, failed);
@@ -44,6 +45,7 @@ ChildRunner::ChildRunner(std::string folder) : folder_(std::move(folder)) {
 std::string ChildRunner::run(jobs::ChildSpec spec, const std::stop_token& cancelled) {
   const Folder folder(folder_ + "/" + std::to_string(next_.fetch_add(1)));
   spec.folder = folder.path();
+  spec.policy = policy_;
   jobs::ChildProcess child(spec);
   const std::stop_callback on_cancel(cancelled, [&child] { child.cancel(); });
   std::optional<jobs::ChildOutcome> outcome;

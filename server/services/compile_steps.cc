@@ -55,6 +55,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                             const GraphFiles& files, bool kernels) {
   jobs::ChildSpec spec;
   spec.command = "child-import";
+  spec.limits.kind = jobs::ChildKind::kImport;
   spec.arguments = {Json{{"mode", "bundle"},
                          {"format", resolved.at("model_format")},
                          {"max_bytes", options.max_model_bytes},
@@ -85,6 +86,7 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
                              const GraphFiles& graph, const PackageFiles& files, int schedules) {
   jobs::ChildSpec spec;
   spec.command = "child-compile";
+  spec.limits.kind = jobs::ChildKind::kCompile;
   spec.arguments = {Json{
       {"target", resolved.at("target")},
       {"opt_level", resolved.at("opt_level")},

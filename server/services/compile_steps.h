@@ -22,6 +22,7 @@ struct CompileRunnerOptions {
   uint64_t memory = uint64_t{8} << 30;
   uint64_t max_model_bytes = uint64_t{16} << 30;
   int threads = 1;
+  std::shared_ptr<const jobs::ChildPolicy> policy = {};  ///< of children that a step starts itself
 };
 
 /// What the steps work with.

@@ -6,7 +6,8 @@
 
 namespace tensormill::server {
 
-InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits) {
+InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits,
+                                 services::ConfinementInfo confinement) {
   info_.version = driver::compiler_version();
   info_.compiler_id = driver::compiler_build();
   const size_t llvm = info_.compiler_id.rfind("llvm");
@@ -18,6 +19,7 @@ InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::strin
   info_.native_target = host.canonical();
   info_.model_formats = {"onnx", "onnx-archive"};
   info_.limits = std::move(limits);
+  info_.confinement = std::move(confinement);
 }
 
 std::vector<services::TargetPreset> TargetServiceImpl::list() {

@@ -14,7 +14,8 @@ namespace tensormill::server {
 
 class InfoServiceImpl final : public services::InfoService {
 public:
-  InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits);
+  InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits,
+                  services::ConfinementInfo confinement);
   services::ServerInfo info() override { return info_; }
 
 private:

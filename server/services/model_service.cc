@@ -85,6 +85,7 @@ std::string ModelServiceImpl::run_import(const storage::Blob& model, const Json&
                                          const std::stop_token& cancelled) {
   jobs::ChildSpec spec;
   spec.command = "child-import";
+  spec.limits.kind = jobs::ChildKind::kImport;
   spec.arguments = {request.dump()};
   spec.descriptors = {model.fd()};
   spec.limits.data_bytes = options_.import_memory;

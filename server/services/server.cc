@@ -21,6 +21,7 @@
 #include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
 #include "server/services/caller_quota.h"
+#include "server/services/child_policy.h"
 #include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
 #include "server/services/deployment_rows.h"
@@ -105,7 +106,8 @@ int run_threads(const config::Settings& settings, const target::Target& host) {
   return settings.run_threads > 0 ? settings.run_threads : std::max(1, host.facts.num_cores);
 }
 
-CompileRunnerOptions compile_options(const config::Settings& settings, const target::Target& host) {
+CompileRunnerOptions compile_options(const config::Settings& settings, const target::Target& host,
+                                     std::shared_ptr<const jobs::ChildPolicy> policy) {
   CompileRunnerOptions options;
   options.import_timeout = settings.import_timeout;
   options.import_memory = settings.import_memory;
@@ -113,6 +115,7 @@ CompileRunnerOptions compile_options(const config::Settings& settings, const tar
   options.memory = settings.job_memory;
   options.max_model_bytes = settings.max_model_bytes;
   options.threads = std::max(1, host.facts.num_cores / settings.job_workers);
+  options.policy = std::move(policy);
   return options;
 }
 
@@ -144,12 +147,13 @@ struct Server::Parts {
         root(make_root(env, settings.read_only ? scratch.path() : settings.data)),
         catalog(env, root + "/catalog.db"),
         blobs(env, root),
-        children(root + "/children"),
+        policy(make_child_policy(settings, registry)),
+        children(root + "/children", policy),
         pool(run_threads(settings, host)),
         executors(make_in_process_host(
             pool,
             {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
-        info(host, limits_of(settings)),
+        info(host, limits_of(settings), confinement_info(*policy)),
         targets(host),
         uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
         collector(blobs, catalog,
@@ -177,9 +181,9 @@ struct Server::Parts {
                          }}),
         metered_deployments(deployments, registry),
         records(catalog, host),
-        compile({blobs, catalog, records, compile_options(settings, host)}),
+        compile({blobs, catalog, records, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
-        tune({blobs, catalog, records, compile_options(settings, host)}, pool, benchmark_options(settings)),
+        tune({blobs, catalog, records, compile_options(settings, host, policy)}, pool, benchmark_options(settings)),
         metered_tune(tune, registry),
         benchmark(blobs, catalog, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
@@ -192,6 +196,7 @@ struct Server::Parts {
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
+    options.policy = policy;
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);
@@ -254,6 +259,7 @@ struct Server::Parts {
   std::string root;
   storage::SqliteCatalog catalog;
   storage::BlobStore blobs;
+  std::shared_ptr<const jobs::ChildPolicy> policy;
   ChildRunner children;
   parallel::ThreadPool pool;
   std::unique_ptr<ExecutorHost> executors;

@@ -33,7 +33,7 @@ TuneSearch::TuneSearch(const CompileTools& tools, parallel::ThreadPool& pool, jo
       known_(memory_file("known records")),
       code_(memory_file("code")),
       tensors_(memory_file("tensors")),
-      host_({}, code_.get(), tensors_.get()) {}
+      host_({.policy = tools.options.policy}, code_.get(), tensors_.get()) {}
 
 storage::TuningFilter TuneSearch::filter() const {
   storage::TuningFilter filter;
@@ -64,6 +64,7 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   request["cpu"] = tools_.records.cpu();
   jobs::ChildSpec spec;
   spec.command = "child-tune";
+  spec.limits.kind = jobs::ChildKind::kTune;
   spec.arguments = {request.dump()};
   spec.descriptors = {graph.text.get(), graph.constants.get(), known_.get(),
                       code_.get(),      tensors_.get(),        answers};

@@ -99,6 +99,7 @@ TEST_F(ChildProcessTest, GetsWhatItIsGivenAndNothingElse) {
   ChildSpec wanted = spec("child-echo", {"a b", ""});
   wanted.descriptors = {input.get()};
   wanted.log_fd = log.get();
+  wanted.limits.confine = false;  // it looks at its process group
   const ChildOutcome outcome = run(wanted);
   ASSERT_EQ(outcome.end, ChildEnd::kOk) << outcome.error->what();
   const Json result = parse_json(outcome.result);
@@ -241,19 +242,25 @@ TEST_F(ChildProcessTest, TheDeathOfTheParentEndsTheChild) {
 
 TEST_F(ChildProcessTest, TheWallsHold) {
   Events events;
-  const ChildOutcome outcome = run(spec("child-walls"), &events);
+  const storage::TemporaryFolder outside;
+  const std::string file = outside.path() + "/catalog";
+  write_file(file, "what is kept");
+  ChildSpec walled = spec("child-walls", {file});
+  walled.limits.kind = ChildKind::kImport;
+  const ChildOutcome outcome = run(walled, &events);
   ASSERT_EQ(outcome.end, ChildEnd::kOk) << outcome.error->what();
   const Json result = parse_json(outcome.result);
   EXPECT_EQ(result.at("thread"), 0);
   EXPECT_EQ(result.at("inside"), 0);
   const std::string walls = events.at(0).second;
   RecordProperty("walls", walls);
-  if (walls.find("landlock=1") != std::string::npos) {
+  EXPECT_EQ(read_file(file), "what is kept");
+  if (confinement_from_text(parse_json(walls).get<std::string>()).landlock != 0) {
     EXPECT_EQ(result.at("outside"), EACCES);
   }
   const bool filtered = walls.find("seccomp=1") != std::string::npos;
   EXPECT_EQ(filtered, kernel_has_seccomp()) << walls;
-  for (const char* wall : {"socket", "exec", "kill", "fork", "setsid"}) {
+  for (const char* wall : {"socket", "exec", "kill", "fork", "setsid", "truncate", "chmod", "setxattr", "unlink", "rename", "link"}) {
     if (filtered) {
       EXPECT_EQ(result.at(wall), EPERM) << wall;
     }
@@ -277,7 +284,6 @@ TEST_F(ChildProcessTest, APriorityIsLoweredAndNeverRaised) {
 
 TEST_F(ChildProcessTest, AChildWithoutFilesOpensNone) {
   ChildSpec closed = spec("child-walls");
-  closed.limits.files = false;
   Events events;
   const ChildOutcome outcome = run(closed, &events);
   ASSERT_EQ(outcome.end, ChildEnd::kOk) << outcome.error->what();
@@ -296,13 +302,16 @@ TEST_F(ChildProcessTest, AProgramThatIsNotThereIsAnError) {
 }
 
 TEST(LimitsTest, TravelAsText) {
-  const ChildLimits limits{1, 2, 3, 4, 5, false, false};
+  const ChildLimits limits{1, 2, 3, 4, 5, false, ChildKind::kMeasure, true, 6};
   const ChildLimits back = limits_from_text(to_text(limits));
   EXPECT_EQ(to_text(back), to_text(limits));
   EXPECT_EQ(back.file_bytes, 3U);
   EXPECT_FALSE(back.confine);
+  EXPECT_EQ(back.kind, ChildKind::kMeasure);
+  EXPECT_TRUE(back.require_confinement);
   EXPECT_THROW(limits_from_text("1,2"), InternalError);
-  EXPECT_THROW(limits_from_text("1,2,3,4,5,6,x"), InternalError);
+  EXPECT_THROW(limits_from_text("1,2,3,4,5,1,0,1,x"), InternalError);
+  EXPECT_THROW(limits_from_text("1,2,3,4,5,1,99,1,0"), InternalError);
 }
 
 }  // namespace

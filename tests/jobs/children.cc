@@ -3,11 +3,14 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,6 +69,7 @@ std::string low_parent(ChildChannel&, Arguments arguments) {
   if (::setpriority(PRIO_PROCESS, 0, std::stoi(arguments[0])) != 0) throw_errno(errno, "setpriority");
   ChildSpec spec;
   spec.command = "child-priority";
+  spec.limits.confine = false;
   spec.limits.nice = std::stoi(arguments[1]);
   ChildProcess child(spec);
   while (true) {
@@ -76,9 +80,13 @@ std::string low_parent(ChildChannel&, Arguments arguments) {
   }
 }
 
+[[noreturn]] void wait_for_ever() {
+  while (true) ::poll(nullptr, 0, -1);
+}
+
 std::string hang(ChildChannel& channel, Arguments) {
   channel.event("log", "\"hanging\"");
-  while (true) ::pause();
+  wait_for_ever();
 }
 
 std::string spin(ChildChannel&, Arguments) {
@@ -106,7 +114,7 @@ std::string crash(ChildChannel&, Arguments) { std::abort(); }
 
 std::string bad_line(ChildChannel&, Arguments) {
   ::dprintf(kChannelFd, "this is no JSON\n");
-  while (true) ::pause();
+  wait_for_ever();
 }
 
 std::string no_result(ChildChannel&, Arguments) { ::_exit(0); }
@@ -117,9 +125,7 @@ std::string flood(ChildChannel& channel, Arguments) {
 
 /// Leaves a process behind that holds the first inherited descriptor open.
 std::string leave_orphan(ChildChannel& channel, Arguments) {
-  if (::fork() == 0) {
-    while (true) ::pause();
-  }
+  if (::fork() == 0) wait_for_ever();
   return hang(channel, {});
 }
 
@@ -137,8 +143,8 @@ std::string dying_parent(ChildChannel&, Arguments) {
   std::abort();
 }
 
-/// What the walls answer: 0 or the errno.
-std::string try_walls(ChildChannel&, Arguments) {
+/// What the walls answer: 0 or the errno. arguments[0]: a file outside, of this user, that must stay as it is.
+std::string try_walls(ChildChannel&, Arguments arguments) {
   const auto result = [](auto value) { return value < 0 ? errno : 0; };
   Json json;
   json["socket"] = result(::socket(AF_INET, SOCK_STREAM, 0));
@@ -151,6 +157,13 @@ std::string try_walls(ChildChannel&, Arguments) {
   json["setsid"] = result(::setsid());
   json["outside"] = result(::open("/etc/passwd", O_RDONLY | O_CLOEXEC));
   json["inside"] = result(::open("file", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const char* const mine = arguments.empty() ? "/nowhere" : arguments[0].c_str();
+  json["truncate"] = result(::truncate(mine, 0));
+  json["chmod"] = result(::chmod(mine, 0777));
+  json["setxattr"] = result(::setxattr(mine, "user.x", "x", 1, 0));
+  json["unlink"] = result(::unlink(mine));
+  json["rename"] = result(::rename(mine, "here"));
+  json["link"] = result(::link(mine, "here"));
   bool ran = false;
   std::thread([&ran] { ran = true; }).join();
   json["thread"] = ran ? 0 : 1;
@@ -193,6 +206,7 @@ void run_test_child(const std::string& command, int argc, char** argv) {
       {"child-priority", priority},
       {"child-low-parent", low_parent},
   };
+  run_wall_child(command, argc, argv);
   const auto body = bodies.find(command);
   if (body != bodies.end()) run_child(argc, argv, body->second);
   // As a child this would run all tests, whose children would do so again.

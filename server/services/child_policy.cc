@@ -1,0 +1,24 @@
+#include "server/services/child_policy.h"
+
+namespace tensormill::server {
+
+std::shared_ptr<const jobs::ChildPolicy> make_child_policy(const config::Settings& settings,
+                                                           metrics::Registry& registry) {
+  jobs::ChildPolicy policy;
+  policy.require_confinement = settings.require_confinement;
+  policy.user = jobs::usable_child_user(static_cast<uint32_t>(settings.child_user));
+  policy.on_confined = [&registry](jobs::ChildKind kind, const jobs::Confinement& confinement) {
+    const std::string missing = jobs::missing_wall(kind, confinement);
+    registry.count("children_total", {{"kind", std::string(jobs::child_kind_name(kind))},
+                                      {"missing_wall", missing.empty() ? "none" : missing}});
+  };
+  return std::make_shared<const jobs::ChildPolicy>(std::move(policy));
+}
+
+services::ConfinementInfo confinement_info(const jobs::ChildPolicy& policy) {
+  const jobs::Confinement walls = jobs::expected_confinement(policy);
+  return {policy.require_confinement, walls.seccomp, walls.landlock, walls.user,
+          walls.memory_limit ? "RLIMIT_DATA and the parent's watch" : "the parent's watch"};
+}
+
+}  // namespace tensormill::server
