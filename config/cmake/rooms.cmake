@@ -4,7 +4,7 @@
 # compiled in batches of TENSORMILL_BATCH: one generated file that includes them, after one another. A file stays by
 # itself that matches one of APART ("/name.cc$": another file of the target has names that are file-local in it, too), or
 # that has compile options of its own, which must be set before its target is declared.
-set(TENSORMILL_BATCH 8 CACHE STRING "how many files are compiled together; 1: each by itself")
+set(TENSORMILL_BATCH 16 CACHE STRING "how many files are compiled together; 1: each by itself")
 function(tm_batches out name)
   cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
   set(result)
@@ -95,12 +95,14 @@ function(tm_write_layers)
   file(WRITE ${PROJECT_BINARY_DIR}/layers.txt "${text}\n")
 endfunction()
 
-# tm_test(NAME FOLDER [DEPS target...] [SANITIZE]): one GoogleTest binary from tests/FOLDER/*_test.cc in bin/tests.
-# SANITIZE puts it into `sanitize_tests`, the set that runs under ASan+UBSan and TSan. EXCLUDE: files of the folder that
+# tm_test(NAME FOLDER [DEPS target...] [SANITIZE address|thread...] [SWEEP address|thread...]): one GoogleTest binary from
+# tests/FOLDER/*_test.cc in bin/tests. SANITIZE puts it into `sanitize_tests` of a build with that sanitizer, the set that
+# runs in the gate; SWEEP only into `sanitize_all_tests`, which has both. EXCLUDE: files of the folder that
 # belong to another program. APART as in tm_library.
-define_property(GLOBAL PROPERTY TM_SANITIZE_TESTS BRIEF_DOCS "test targets that run under the sanitizers")
+define_property(GLOBAL PROPERTY TM_SANITIZE_TESTS BRIEF_DOCS "test targets that run under this build's sanitizer")
+define_property(GLOBAL PROPERTY TM_SWEEP_TESTS BRIEF_DOCS "those that do so in sweeps alone")
 function(tm_test name folder)
-  cmake_parse_arguments(ARG "SANITIZE" "" "DEPS;LINK;EXCLUDE;APART" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SANITIZE;SWEEP;DEPS;LINK;EXCLUDE;APART" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   foreach(name ${ARG_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX "/${name}$")
@@ -120,7 +122,11 @@ function(tm_test name folder)
   target_compile_definitions(${name} PRIVATE TM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
   add_test(NAME ${name} COMMAND ${name})
-  if(ARG_SANITIZE)
-    set_property(GLOBAL APPEND PROPERTY TM_SANITIZE_TESTS ${name})
-  endif()
+  foreach(kind SANITIZE SWEEP)
+    foreach(sanitizer ${ARG_${kind}})
+      if(TENSORMILL_SANITIZE MATCHES ${sanitizer})
+        set_property(GLOBAL APPEND PROPERTY TM_${kind}_TESTS ${name})
+      endif()
+    endforeach()
+  endforeach()
 endfunction()

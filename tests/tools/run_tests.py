@@ -57,10 +57,12 @@ def python_files(*folders):
 
 
 def run_sanitizers(totals):
+    """The address sanitizer for what parses, the thread sanitizer for what has threads; a sweep has all under both."""
+    target = "sanitize_all_tests" if scope.is_sweep() else "sanitize_tests"
     for preset in ("asan", "tsan"):
         folder = f"build-{preset}"
-        if build(preset, folder, totals, "sanitize_tests"):
-            listed = (ROOT / folder / "sanitize_tests.txt").read_text(encoding="utf-8").split()
+        if build(preset, folder, totals, target):
+            listed = (ROOT / folder / f"{target}.txt").read_text(encoding="utf-8").split()
             run_all([partial(run_gtest, ROOT / folder / "bin/tests" / name, env=SANITIZER_ENV, label=f"{preset} ")
                      for name in sorted(listed)], totals)
 
