@@ -1,13 +1,13 @@
-"""A short run of random models beside ONNX Runtime, the same ones each time."""
+"""A short run of random models beside ONNX Runtime, the same ones each time; a sweep draws more."""
 
 import unittest
 
 import numpy as np
 import sweep
+import scope  # (sweep adds its folder)
 from builder import Builder
 
-MODELS = 700
-SECONDS = 55
+MODELS, SECONDS = (700, 55) if scope.is_sweep() else (200, 30)
 
 
 class Differential(unittest.TestCase):

@@ -23,7 +23,7 @@ import numpy as np
 from onnx import helper
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent / "tools")]
 import cases  # noqa: E402
 import contrib  # noqa: E402,F401
 import elementwise  # noqa: E402,F401

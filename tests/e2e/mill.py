@@ -15,7 +15,7 @@ PROGRAM = ROOT / "build/bin/tensormill"
 CACHE = ROOT / "build/models"
 GENERATORS = ROOT / "bench/models"
 
-for folder in ("tests/peer", "tests/models", "bench/models"):
+for folder in ("tests/peer", "tests/models", "tests/tools", "bench/models"):
     sys.path.insert(0, str(ROOT / folder))
 
 import alive  # noqa: E402

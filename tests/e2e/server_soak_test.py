@@ -1,18 +1,18 @@
-"""Short forms of `./dev soak`: a minute of mixed load and a hundred loads of a deployment; the kills are in
+"""Short forms of `./dev soak`: some seconds of mixed load and of loads of a deployment; the kills are in
 server_kill_test.py. How quick the inference is beside the rest is the long form's business."""
 
 import sys
 import unittest
 
 import mill
+import scope
 
 sys.path.insert(0, str(mill.ROOT / "bench"))
 
 from soak import cycles, mixed  # noqa: E402  (found through the line above)
 
-SECONDS = 60
-CYCLES = 100
-# A deployment that stayed after its unloading would be 5 MiB each time, 500 in all. What the allocator's arenas keep, one
+SECONDS, CYCLES = (60, 100) if scope.is_sweep() else (15, 25)
+# A deployment that stayed after its unloading would be 5 MiB each time, 125 in 25. What the allocator's arenas keep, one
 # or two for each thread, comes and goes by a few MiB.
 ALLOWED_GROWTH_KIB = 10 * 1024
 

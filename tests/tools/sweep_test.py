@@ -8,7 +8,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import scope  # noqa: E402 (beside this file)
-import sweep  # noqa: E402
+import run_sweeps  # noqa: E402
 import sweeps  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,10 +46,10 @@ class Scope(unittest.TestCase):
 
 class Sweeps(unittest.TestCase):
     def test_closing_counts_are_read(self):
-        self.assertEqual(sweep.outcome(0, "x\n3 passed, 0 failed, 2 skipped\n"), {"passed": 3, "failed": 0, "skipped": 2})
-        self.assertEqual(sweep.outcome(1, "3 passed, 0 failed\n")["failed"], 1)
-        self.assertEqual(sweep.outcome(0, "no counts"), {"passed": 1, "failed": 0, "skipped": 0})
-        self.assertEqual(sweep.outcome("a time-out after 3 s", "")["failed"], 1)
+        self.assertEqual(run_sweeps.outcome(0, "x\n3 passed, 0 failed, 2 skipped\n"), {"passed": 3, "failed": 0, "skipped": 2})
+        self.assertEqual(run_sweeps.outcome(1, "3 passed, 0 failed\n")["failed"], 1)
+        self.assertEqual(run_sweeps.outcome(0, "no counts"), {"passed": 1, "failed": 0, "skipped": 0})
+        self.assertEqual(run_sweeps.outcome("a time-out after 3 s", "")["failed"], 1)
 
     def test_commands_name_verbs_and_files_that_there_are(self):
         dev = (ROOT / "dev").read_text(encoding="utf-8")

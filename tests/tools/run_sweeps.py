@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long runs: all seeds, all sanitizers, kill rounds, wide comparisons.
 
-    sweep.py [--again] [NAME...]
+    run_sweeps.py [--again] [NAME...]
 
 Without a name it lists them with their last results. A sweep is a list of commands; which of them have passed on this
 commit is kept in .cache/sweep/, so one that was stopped goes on where it was (`--again`: from the start). The last result of
