@@ -151,6 +151,7 @@ public:
     transport::parse_listen_address(settings.ops_listen, options);
     options.workers = 2;
     options.max_connections = 64;
+    options.max_connections_per_address = 16;
     address_ = options.address;
     transport_ = transport::make_transport(options);
     transport_->start(handler_);

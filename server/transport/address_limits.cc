@@ -42,8 +42,8 @@ AddressLimits::Network AddressLimits::parse_network(const std::string& text) {
     if (failed != std::errc() || rest != end) bits = -1;
   }
   if (error || bits < 0 || bits > most) {
-    throw Error(ErrorCode::kUsage,
-                "\"" + text + "\" is neither an address nor a network, as 10.0.0.7 or 10.0.0.0/8");
+    throw Error(ErrorCode::kUsage, "http.unlimited_addresses: \"" + text +
+                                       "\" is neither an address nor a network, as 10.0.0.7 or 10.0.0.0/8");
   }
   return {as_v6(address), address.is_v4() ? kMappedBits + bits : bits};
 }

@@ -88,6 +88,9 @@ void Connection::start_refusing(bool full) {
 void Connection::drain() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->draining_ = true;
+    // What a live response waits for does not come any more.
+    const bool live = std::holds_alternative<std::shared_ptr<http::ResponseStream>>(self->response_.body);
+    if (self->exchange_ && live) self->exchange_->stop.request_stop();
     const bool idle = !self->exchange_ && self->head_.empty() && self->buffer_.size() == 0;
     if (idle) self->close();
   });

@@ -1,0 +1,146 @@
+"""Connections of a running server: clients that end their half, too many of one address, live responses past their number,
+and the end of the process while requests are in work."""
+
+import json
+import socket
+import unittest
+
+import numpy as np
+
+import loop_models
+import mill
+import serving
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+
+
+class Raw:
+    """A socket to a server, from an address of the loopback network."""
+
+    def __init__(self, test, server, address="127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=serving.DEADLINE,
+                                               source_address=(address, 0))
+        test.addCleanup(self.socket.close)
+
+    def send(self, method, path, body=b"", *fields):
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *fields]
+        if body:
+            lines += [f"Content-Length: {len(body)}"]
+        self.socket.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+
+    def until(self, *ends):
+        """What came up to one of `ends`, or to the end of the connection."""
+        got = b""
+        while not any(end in got for end in ends):
+            some = self.socket.recv(1 << 16)
+            if not some:
+                return got
+            got += some
+        return got
+
+
+class ConnectionsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls, "--set", "http.max_streams=2")
+        cls.server.upload("digits", DIGITS.read_bytes())
+        cls.job = cls.server.submit("digits").json()["id"]
+        package = cls.server.finished(cls.job)["result"]["package"]
+        assert cls.server.deploy("digits", package).status in (200, 201)
+
+    def test_who_sends_no_more_gets_the_answer(self):
+        body = serving.npz({"image": np.zeros((1, 1, 28, 28), np.float32)})
+        v2 = json.dumps({"inputs": [{"name": "image", "datatype": "FP32", "shape": [1, 1, 28, 28], "data": [0] * 784}]})
+        for path, data, kind in (("/v1/deployments/digits/infer", body, "application/x-npz"),
+                                 ("/v2/models/digits/infer", v2.encode(), "application/json"),
+                                 ("/v1/targets/parse", b'{"target": "llvm"}', "application/json")):
+            # The first ones run on a worker, those behind them where they are read.
+            for _ in range(4):
+                client = Raw(self, self.server)
+                client.send("POST", path, data, f"Content-Type: {kind}")
+                client.socket.shutdown(socket.SHUT_WR)
+                answer = client.until()
+                self.assertTrue(answer.startswith(b"HTTP/1.1 200 "), answer[:300])
+
+    def test_live_responses_past_their_number_are_503(self):
+        first, second = Raw(self, self.server), Raw(self, self.server)
+        for client in (first, second):
+            client.send("GET", "/v1/events")
+            self.assertIn(b" 200 ", client.until(b"retry: 3000"))
+        refused = self.server.request("GET", "/v1/events")
+        self.assertEqual((refused.status, refused.headers["Retry-After"]), (503, "1"))
+        self.assertIn("http.max_streams", refused.json()["detail"])
+        # Streams keep no worker, and the others go on.
+        self.assertEqual(self.server.request("GET", "/v1/info").status, 200)
+        self.server.submit("digits", force=True)
+        self.assertIn(b"event: state", first.until(b"event: state"))
+        second.socket.close()
+
+        def taken():
+            third = Raw(self, self.server)
+            third.send("GET", "/v1/events")
+            return b" 200 " in third.until(b"retry: 3000", b"unavailable")
+        serving.wait_for(taken, "a place of a client that has gone")
+
+    def test_ranges_of_a_log(self):
+        path = f"/v1/jobs/{self.job}/log"
+        whole = self.server.request("GET", path).body
+        self.assertGreater(len(whole), 20)
+        part = self.server.request("GET", path, headers={"Range": "bytes=5-14"})
+        self.assertEqual((part.status, part.body), (206, whole[5:15]))
+        self.assertEqual(part.headers["Content-Range"], f"bytes 5-14/{len(whole)}")
+        self.assertEqual(self.server.request("GET", path, headers={"Range": f"bytes={len(whole)}-"}).status, 416)
+
+    def test_an_address_has_a_limit(self):
+        server = serving.make_server(self, "--set", "http.max_connections_per_address=1")
+
+        def hold():
+            # Those before it may not have ended yet.
+            client = Raw(self, server)
+            client.send("GET", "/healthz")
+            return client if b" 200 " in client.until(b"\r\n\r\n") else None
+        held = serving.wait_for(hold, "the one place of an address")
+        self.assertIn(b" 503 ", Raw(self, server).until(b"http.max_connections_per_address"))
+        other = Raw(self, server, "127.0.0.2")
+        other.send("GET", "/healthz")
+        self.assertIn(b" 200 ", other.until(b"\r\n\r\n"))
+        held.socket.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_an_address_that_is_none_is_refused(self):
+        done = mill.run_program("serve", "--listen", "127.0.0.1:0", "--set", "http.unlimited_addresses=here",
+                                "--data", str(self.server.folder / "other"))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("http.unlimited_addresses", done.stderr)
+        done = mill.run_program("config", "check", "--set", "http.transport=beast")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("there is one HTTP listener", done.stderr)
+
+
+class EndTest(unittest.TestCase):
+    def test_the_end_waits_for_no_request(self):
+        """One stalls in its body, one follows events, one runs a loop without end: none of them holds the process."""
+        server = serving.make_server(self, "--set", "http.drain_timeout=200ms", "--set", "run.timeout=1h")
+        server.upload("stepping", loop_models.stepping())
+        package = server.compile("stepping")
+        stalled, following, running = (Raw(self, server) for _ in range(3))
+        stalled.send("POST", "/v1/models?name=other", b"", "Content-Length: 1000", "Expect: 100-continue")
+        self.assertIn(b" 100 ", stalled.until(b"\r\n\r\n"))
+        following.send("GET", "/v1/events")
+        self.assertIn(b" 200 ", following.until(b"retry: 3000"))
+        body = serving.npz({"step": np.float32(0), "bound": np.float32(1)})
+        running.send("POST", f"/v1/packages/{package}/run", b"", "Content-Type: application/x-npz",
+                     f"Content-Length: {len(body)}", "Expect: 100-continue")
+        self.assertIn(b" 100 ", running.until(b"\r\n\r\n"))
+        running.socket.sendall(body)
+        self.assertEqual(server.stop(), 0)
+        for client in (stalled, following, running):
+            client.until()
+        server.start()
+        self.assertEqual(server.request("GET", "/v1/models/stepping").status, 200)
+        self.assertEqual(server.request("GET", f"/v1/packages/{package}").status, 200)
+        self.assertEqual(server.request("GET", "/v1/models/other").status, 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
