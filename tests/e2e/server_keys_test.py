@@ -99,8 +99,7 @@ class ServerKeysTest(unittest.TestCase):
             self.assertNotIn(key[3:].encode(), stored)
 
     def test_jobs_belong_to_their_submitters(self):
-        # The queue stands still: what would run is a model that nobody compiles meanwhile.
-        self.serve("--set", "jobs.workers=1")
+        self.serve()
         self.assertEqual(self.ask("POST", "/v1/models?name=digits", self.boss, DIGITS.read_bytes()).status, 201)
         alice, bob = self.make_key("alice", "write", "read"), self.make_key("bob", "write", "read")
         tune = {"kind": "tune", "model": "digits", "target": "llvm -mcpu=native", "input_shapes": SHAPES, "trials": 1000}

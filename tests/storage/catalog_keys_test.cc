@@ -90,8 +90,7 @@ TEST_P(CatalogKeysTest, AJobIsCancelledByWhoSubmittedItOrAnAdmin) {
   EXPECT_ERROR(catalog_->cancel_job(id, user("bob")), ErrorCode::kForbidden);
   EXPECT_EQ(catalog_->find_job(id)->state, JobState::kQueued);
   EXPECT_EQ(catalog_->cancel_job(id, user("alice")).job.state, JobState::kCancelled);
-  EXPECT_ERROR(catalog_->cancel_job(id, user("bob")), ErrorCode::kForbidden)
-     ;
+  EXPECT_ERROR(catalog_->cancel_job(id, user("bob")), ErrorCode::kForbidden);
   EXPECT_ERROR(catalog_->retry_job(id, user("bob")), ErrorCode::kForbidden);
   catalog_->retry_job(id, user("alice"));
   EXPECT_EQ(catalog_->cancel_job(id, {"boss", 0, true}).job.state, JobState::kCancelled);
