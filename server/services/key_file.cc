@@ -131,7 +131,9 @@ std::vector<KeyRow> read_keys(const std::string& path) {
 
 std::string add_key(const std::string& path, const std::string& name, const std::vector<std::string>& scopes,
                     std::optional<services::Timestamp> expires) {
-  if (!schema::is_name(name)) throw Error(ErrorCode::kUsage, "\"" + name + "\" is no name of a key");
+  // What callers without keys are called is none: it would own what they left.
+  if (!schema::is_name(name) || name == services::kLocalCaller)
+    throw Error(ErrorCode::kUsage, "\"" + name + "\" is no name of a key");
   check_scopes(scopes, "key " + name);
   const FileDescriptor lock = lock_folder_of(path);
   std::vector<KeyRow> rows;

@@ -124,6 +124,13 @@ BenchmarkOptions benchmark_options(const config::Settings& settings) {
   return {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)};
 }
 
+/// A read-only server's catalog is in memory, which refused strangers must not fill.
+storage::AuditBounds audit_bounds(const config::Settings& settings) {
+  constexpr int64_t kMaxInMemory = 10'000;
+  const int64_t max_rows = settings.audit_max_rows;
+  return {settings.audit_retention.count(), settings.read_only ? std::min(max_rows, kMaxInMemory) : max_rows};
+}
+
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
   return {{"limits.json_bytes", settings.max_json_bytes},
           {"limits.image_bytes", settings.max_image_bytes},
@@ -190,7 +197,7 @@ struct Server::Parts {
         metered_benchmark(benchmark, registry),
         queue(catalog),
         answers(catalog),
-        audit(catalog, registry, {settings.audit_retention.count(), settings.audit_max_rows}) {
+        audit(catalog, registry, audit_bounds(settings)) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
     if (settings.read_only) add_models(settings.models);

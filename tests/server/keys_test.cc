@@ -103,6 +103,7 @@ TEST_F(Keys, AFileThatCannotBeUnderstoodLetsNobodyIn) {
 TEST_F(Keys, WrongOnesAreRefused) {
   EXPECT_ERROR(KeyFile{path_}, ErrorCode::kNotFound);
   EXPECT_ERROR(add_key(path_, "a b", {"read"}), ErrorCode::kUsage);
+  EXPECT_ERROR(add_key(path_, "local", {"read"}), ErrorCode::kUsage);
   EXPECT_ERROR(add_key(path_, "a", {"root"}), ErrorCode::kUsage);
   EXPECT_ERROR(add_key(path_, "a", {"infer:"}), ErrorCode::kUsage);
   EXPECT_ERROR(add_key(path_, "a", {}), ErrorCode::kUsage);
