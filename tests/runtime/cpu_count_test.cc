@@ -61,6 +61,7 @@ TEST_F(Quotas, ThatMakeNoSenseLimitNothing) {
   }
   put("/cpu.max", "9223372036854775807 1\n");
   EXPECT_GT(cores("0::/\n"), 0);
+  std::filesystem::remove(root_ + "/cpu.max");
   EXPECT_EQ(cores("rubbish\n::\n"), 0);
   EXPECT_GE(usable_cores(), 1);
 }
