@@ -91,6 +91,8 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   options.keep_alive_timeout = settings.keep_alive_timeout;
   options.write_timeout = settings.write_timeout;
   options.max_connections_per_address = settings.max_connections_per_address;
+  // All clients of a proxy come from its address.
+  options.unlimited_addresses = settings.trusted_proxies;
   options.unlimited_addresses = settings.unlimited_addresses;
   options.max_streams = settings.max_streams;
   options.min_read_rate = static_cast<uint64_t>(settings.min_read_rate);
