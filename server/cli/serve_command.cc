@@ -91,9 +91,10 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   options.keep_alive_timeout = settings.keep_alive_timeout;
   options.write_timeout = settings.write_timeout;
   options.max_connections_per_address = settings.max_connections_per_address;
-  // All clients of a proxy come from its address.
-  options.unlimited_addresses = settings.trusted_proxies;
   options.unlimited_addresses = settings.unlimited_addresses;
+  // All clients of a proxy come from its address.
+  options.unlimited_addresses.insert(options.unlimited_addresses.end(), settings.trusted_proxies.begin(),
+                                     settings.trusted_proxies.end());
   options.max_streams = settings.max_streams;
   options.min_read_rate = static_cast<uint64_t>(settings.min_read_rate);
   options.min_write_rate = static_cast<uint64_t>(settings.min_write_rate);
