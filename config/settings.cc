@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "config/service_variables.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::config {
@@ -173,6 +174,7 @@ void load_file(const SettingSources& sources, Settings& settings) {
 }
 
 void load_environment(const SettingSources& sources, Settings& settings) {
+  const ServiceVariables injected(sources.environment);
   for (const auto& [variable, value] : sources.environment) {
     bool known = false;
     for (const SettingInfo& row : all_settings()) {
@@ -180,7 +182,7 @@ void load_environment(const SettingSources& sources, Settings& settings) {
       settings.set(row.name, value, "environment");
       known = true;
     }
-    if (!known) fail_unknown(variable, "environment");
+    if (!known && !injected.has(variable, value)) fail_unknown(variable, "environment");
   }
 }
 

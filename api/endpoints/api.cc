@@ -12,6 +12,7 @@
 #include "api/http/problem.h"
 #include "api/http/rate_limit.h"
 #include "api/http/router.h"
+#include "api/http/scopes.h"
 #include "api/http/security.h"
 #include "api/http/target.h"
 
@@ -94,6 +95,12 @@ public:
 
   void answer(http::Request& request, const std::function<void(http::Response)>& respond) noexcept override {
     request.request_id = http::request_id_for(request.headers);
+    request.client = http::client_address(request.headers, request.peer, options_.trusted_proxies,
+                                          options_.forwarded_field);
+    if (services_.keys != nullptr) {
+      request.caller.clear();
+      request.is_admin = false;
+    }
     std::string route;
     http::Response response = guarded(request, [&] { return dispatch(request, route); });
     const auto* later = std::get_if<http::LaterResponse>(&response.body);
@@ -151,13 +158,13 @@ private:
     if (match.route < 0) return no_route(request, match);
     const RouteRow& row = all_routes()[static_cast<size_t>(match.route)];
     route = row.path;
+    request.path_parameters = std::move(match.parameters);
     check_scope(request, row);
     const bool changes = row.method != "GET" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin);
     if (options_.read_only && changes) throw Error(ErrorCode::kForbidden, "this server is read-only");
     check_query(request, row);
     check_media_type(request, row.body);
     limit_body(request, row.body);
-    request.path_parameters = std::move(match.parameters);
     const auto call = [&] { return row.endpoint(context_, request); };
     // PUT and DELETE may be repeated as they are; a job is made in one transaction with its key.
     const bool repeats = takes_idempotency_key(row) && row.endpoint != submit_job;
@@ -188,15 +195,28 @@ private:
     services::KeyService::Key key;
     if (bearer) key = services_.keys->find(http::trim(field.substr(7)));
     if (key.name.empty()) throw Error(ErrorCode::kUnauthorized, "this needs a valid API key as bearer token");
+    if (key.is_expired) throw Error(ErrorCode::kUnauthorized, "the key " + key.name + " has expired");
     request.caller = key.name;
+    request.is_admin = http::grants(key.scopes, scope_name(Scope::kAdmin));
     rates_.take(key.name, request.received);
-    const auto has = [&](std::string_view scope) {
-      return std::find(key.scopes.begin(), key.scopes.end(), scope) != key.scopes.end();
-    };
-    if (!has(scope_name(row.scope)) && !has("admin")) {
-      throw Error(ErrorCode::kForbidden,
-                  "key " + key.name + " lacks the scope " + std::string(scope_name(row.scope)));
+    check_grant(request, row, key);
+  }
+
+  /// The scope itself, or one for the deployment that the request is about. Whether there is such a
+  /// deployment is not looked at: a key for another one learns nothing.
+  static void check_grant(http::Request& request, const RouteRow& row, const services::KeyService::Key& key) {
+    const std::string scope(scope_name(row.scope));
+    if (http::grants(key.scopes, scope)) return;
+    const std::vector<std::string> names = http::granted_names(key.scopes, scope);
+    const std::string_view parameter = deployment_parameter(row);
+    if (!parameter.empty() && http::matches_name(names, request.path_parameter(parameter))) return;
+    if (!names.empty() && lists_deployments(row)) {
+      request.only_names = names;
+      return;
     }
+    const std::string what =
+        parameter.empty() ? "" : " for the deployment \"" + request.path_parameter(parameter) + "\"";
+    throw Error(ErrorCode::kForbidden, "key " + key.name + " lacks the scope " + scope + what);
   }
 
   void limit_body(http::Request& request, BodyKind kind) const {

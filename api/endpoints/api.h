@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "api/http/client_address.h"
 #include "api/http/handler.h"
 #include "api/services/services.h"
 
 namespace tensormill::endpoints {
 
 struct ApiOptions {
-  /// Host names (without port) that are answered beside the loopback names; all others are 421.
+  /// Host names (without port) that are answered beside the loopback names, or "*." and a domain; all others
+  /// are 421.
   std::vector<std::string> allowed_hosts;
   /// Origins ("https://console.example") that may send state-changing requests beside the own one.
   std::vector<std::string> allowed_origins;
@@ -24,6 +26,9 @@ struct ApiOptions {
   uint64_t max_records_bytes = uint64_t{64} << 20;
   uint64_t max_tensor_bytes = uint64_t{256} << 20;
   uint64_t max_model_bytes = uint64_t{16} << 30;
+  /// Proxies whose word counts about who is behind them, and the field in which they tell it.
+  http::AddressSet trusted_proxies;
+  http::ForwardedField forwarded_field = http::ForwardedField::kXForwardedFor;
   bool read_only = false;         ///< what needs write or admin is 403, but for looking
   int max_rate = 0;               ///< requests a second of one key; 0: no bound
   std::string version = "0.1.0";  ///< of the OpenAPI document

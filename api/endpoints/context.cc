@@ -1,6 +1,7 @@
 #include "api/endpoints/context.h"
 
 #include "api/http/headers.h"
+#include "api/http/scopes.h"
 #include "api/http/target.h"
 
 namespace tensormill::endpoints {
@@ -47,7 +48,21 @@ const std::vector<RouteRow>& all_routes() {
 }
 
 bool takes_idempotency_key(const RouteRow& row) {
-  return row.method == "POST" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin);
+  // The answer to a new key has its text, which nothing may keep.
+  return row.method == "POST" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin) &&
+         row.endpoint != create_key;
+}
+
+std::string_view deployment_parameter(const RouteRow& row) {
+  if (row.path.find("{deployment}") != std::string_view::npos) return "deployment";
+  // In KServe's interface a model is what is called a deployment here.
+  const bool is_v2 = row.path.starts_with("/v2/") && row.path.find("{model}") != std::string_view::npos;
+  return is_v2 ? "model" : "";
+}
+
+bool lists_deployments(const RouteRow& row) {
+  return row.endpoint == list_deployments || row.endpoint == get_v2_all_stats ||
+         row.endpoint == index_v2_repository;
 }
 
 std::string v2_version_of(const http::Request& request) {
@@ -65,7 +80,7 @@ const services::DeploymentVersion* find_v2_version(const services::Deployment& m
 }
 
 services::CallContext call_context(const http::Request& request) {
-  return {request.request_id, request.caller, request.cancelled, request.later};
+  return {request.request_id, request.caller, request.cancelled, request.later, request.is_admin};
 }
 
 std::optional<std::string> idempotency_key(const http::Request& request) {
@@ -76,6 +91,28 @@ std::optional<std::string> idempotency_key(const http::Request& request) {
                 "Idempotency-Key has " + std::to_string(key->size()) + " characters, expected 1 to 128");
   }
   return std::string(*key);
+}
+
+services::Page<services::Deployment> list_visible_deployments(services::DeploymentService& deployments,
+                                                              services::PageQuery page,
+                                                              const http::Request& request) {
+  if (request.only_names.empty()) return deployments.list(page);
+  const auto limit = static_cast<size_t>(page.limit);
+  services::Page<services::Deployment> visible;
+  do {
+    services::Page<services::Deployment> found = deployments.list(page);
+    for (services::Deployment& one : found.items) {
+      if (!http::matches_name(request.only_names, one.name)) continue;
+      if (visible.items.size() == limit) {
+        // Deployments stand in order of name, and a page begins behind the name that is its cursor.
+        visible.next_cursor = visible.items.back().name;
+        return visible;
+      }
+      visible.items.push_back(std::move(one));
+    }
+    page.cursor = found.next_cursor;
+  } while (!page.cursor.empty());
+  return visible;
 }
 
 services::PageQuery page_query(const http::Request& request) {

@@ -54,8 +54,12 @@ struct RouteRow {
 };
 
 const std::vector<RouteRow>& all_routes();
-/// Whether it is a POST that may change something.
+/// Whether it is a POST that may change something and whose answer may be kept.
 bool takes_idempotency_key(const RouteRow& row);
+/// The path parameter that names the deployment which a route is about; "" when it is about something else.
+std::string_view deployment_parameter(const RouteRow& row);
+/// Whether the route lists deployments, of which Request::only_names says which a key may see.
+bool lists_deployments(const RouteRow& row);
 
 #define TM_ROUTE(function, method, path, scope, body, query, request, answers, summary) \
   http::Response function(const Context&, http::Request&);
@@ -67,6 +71,11 @@ std::string v2_version_of(const http::Request& request);
 /// That version of a deployment, or the default one for ""; null when it is not there.
 const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
                                                    const std::string& version);
+
+/// The deployments of a page, of those that the request's key may see; the cursor names none of the others.
+services::Page<services::Deployment> list_visible_deployments(services::DeploymentService& deployments,
+                                                              services::PageQuery page,
+                                                              const http::Request& request);
 
 /// A response that `print` makes of what `start` tells the Done that it is given. `start` and `print` may
 /// refer to the context and the request, which live until the response is made.

@@ -22,7 +22,7 @@ http::Response put_deployment(const Context& context, http::Request& request) {
 }
 
 http::Response list_deployments(const Context& context, http::Request& request) {
-  const auto page = context.services.deployments->list(page_query(request));
+  const auto page = list_visible_deployments(*context.services.deployments, page_query(request), request);
   return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);
 }
 

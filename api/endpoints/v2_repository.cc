@@ -138,13 +138,14 @@ http::Response stats_response(Json list) {
   return http::json_response(schema::print({{"model_stats", std::move(list)}}));
 }
 
-/// Calls `function` for every deployment.
+/// Calls `function` for every deployment that the request's key may see.
 template <typename Function>
-void for_each_deployment(services::DeploymentService& deployments, const Function& function) {
+void for_each_deployment(services::DeploymentService& deployments, const http::Request& request,
+                         const Function& function) {
   services::PageQuery page;
   page.limit = 500;
   do {
-    const auto found = deployments.list(page);
+    const auto found = list_visible_deployments(deployments, page, request);
     for (const services::Deployment& model : found.items) function(model);
     page.cursor = found.next_cursor;
   } while (!page.cursor.empty());
@@ -193,10 +194,10 @@ http::Response get_v2_version_stats(const Context& context, http::Request& reque
   return get_v2_stats(context, request);
 }
 
-http::Response get_v2_all_stats(const Context& context, http::Request&) {
+http::Response get_v2_all_stats(const Context& context, http::Request& request) {
   Json list = Json::array();
   services::DeploymentService& deployments = *context.services.deployments;
-  for_each_deployment(deployments, [&](const services::Deployment& model) {
+  for_each_deployment(deployments, request, [&](const services::Deployment& model) {
     try {
       add_stats(list, deployments, model.name, "");
     } catch (const Error& error) {
@@ -210,7 +211,7 @@ http::Response get_v2_all_stats(const Context& context, http::Request&) {
 http::Response index_v2_repository(const Context& context, http::Request& request) {
   const bool only_ready = flag(control_body(request), "ready");
   Json list = Json::array();
-  for_each_deployment(*context.services.deployments, [&](const services::Deployment& model) {
+  for_each_deployment(*context.services.deployments, request, [&](const services::Deployment& model) {
     for (const services::DeploymentVersion& version : model.versions) {
       if (only_ready && version.state != services::DeploymentState::kReady) continue;
       const bool unloaded = version.state == services::DeploymentState::kUnloaded;

@@ -30,8 +30,12 @@ struct Request {
   Headers headers;
   std::shared_ptr<BodySource> body;  ///< never null in a handler; empty when there is none
   std::string request_id;
-  std::string caller = "local";  ///< name of the key that was shown
-  std::string peer;              ///< "127.0.0.1:40312", for the log
+  std::string caller = "local";  ///< name of the key that was shown; "" where one is needed and none was
+  bool is_admin = true;          ///< the key has the scope admin, or none is needed
+  /// The deployments that the key may see here: patterns of scopes.h; empty: all.
+  std::vector<std::string> only_names;
+  std::string peer;    ///< "127.0.0.1:40312", for the log
+  std::string client;  ///< address of who is behind trusted proxies, else the peer's; set by the dispatcher
   bool peer_is_loopback = true;
   std::stop_token cancelled;  ///< stops when the client has gone
   /// Set where the handler runs on a thread that reads requests: as services::CallContext::later.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/http/client_address.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::http {
@@ -37,6 +38,20 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
                      [&](const std::string& member) { return equals_ignoring_case(member, text); });
 }
 
+bool is_allowed_host(const std::vector<std::string>& hosts, const std::string& name) {
+  return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
+    if (!host.starts_with("*.")) return equals_ignoring_case(host, name);
+    const std::string_view domain = std::string_view(host).substr(1);
+    return name.size() > domain.size() &&
+           equals_ignoring_case(std::string_view(name).substr(name.size() - domain.size()), domain);
+  });
+}
+
+[[noreturn]] void misdirected(std::string_view host) {
+  throw Error(ErrorCode::kMisdirected,
+              "host \"" + std::string(host) + "\" is not served here; add it to http.allowed_hosts");
+}
+
 }  // namespace
 
 bool is_safe_method(std::string_view method) {
@@ -46,9 +61,23 @@ bool is_safe_method(std::string_view method) {
 void check_host(const Request& request, const AccessRules& rules) {
   const std::string_view host = request.headers.get("Host").value_or("");
   const std::string name = host_name(host);
-  if (!name.empty() && (is_loopback_name(name) || contains(rules.allowed_hosts, name))) return;
-  throw Error(ErrorCode::kMisdirected,
-              "host \"" + std::string(host) + "\" is not served here; add it to http.allowed_hosts");
+  if (!name.empty() && (is_loopback_name(name) || is_allowed_host(rules.allowed_hosts, name))) return;
+  misdirected(host);
+}
+
+void check_operator_host(const Request& request, const AccessRules& rules) {
+  const std::string_view host = request.headers.get("Host").value_or("");
+  if (!is_address_literal(host_name(host))) check_host(request, rules);
+}
+
+void check_allowed_hosts(const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) {
+    const std::string_view name = std::string_view(host).substr(host.starts_with("*.") ? 2 : 0);
+    const bool is_name = !name.empty() && name.find_first_of("*/ :") == std::string_view::npos;
+    if (is_name || is_address_literal(name)) continue;
+    throw Error(ErrorCode::kUsage, "http.allowed_hosts has \"" + host +
+                                       "\", which is neither a host name nor *. with one behind it");
+  }
 }
 
 void check_origin(const Request& request, const AccessRules& rules) {

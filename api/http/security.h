@@ -11,13 +11,22 @@ namespace tensormill::http {
 
 /// Host names and origins beside the loopback names and the own origin.
 struct AccessRules {
-  std::vector<std::string> allowed_hosts;    ///< without port, lower case
+  /// Without port, lower case. "*.svc.cluster.local" stands for every name below svc.cluster.local.
+  std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;  ///< "https://console.example"
 };
 
 /// Throws Error(kMisdirected) unless Host is "localhost", an address of 127.0.0.0/8, "[::1]" or allowed, with
 /// any port.
 void check_host(const Request& request, const AccessRules& rules);
+
+/// The same of a listener for operators, which is also reached by the addresses of the machine: throws
+/// Error(kMisdirected) unless Host is an address, a loopback name or allowed. A page of another site can only
+/// come with a name that its owner has made point here.
+void check_operator_host(const Request& request, const AccessRules& rules);
+
+/// Throws Error(kUsage) for what is neither a host name nor "*." with one behind it.
+void check_allowed_hosts(const std::vector<std::string>& hosts);
 
 /// For a method that may change state: throws Error(kForbidden) when Origin is neither http(s)://Host nor
 /// allowed, or Sec-Fetch-Site is neither same-origin nor none (unless the Origin is allowed).

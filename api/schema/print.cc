@@ -174,6 +174,20 @@ Json to_json(const services::ParsedTarget& target) {
           {"facts", opaque(target.facts_json)}};
 }
 
+Json to_json(const services::KeyInfo& key) {
+  return {{"name", key.name},
+          {"scopes", key.scopes},
+          {"source", key.is_of_file ? "file" : "catalog"},
+          {"created_at", key.created_at},
+          {"expires_at", time_json(key.expires_at)}};
+}
+
+Json to_json(const services::AuditEntry& entry) {
+  return {{"ts", time_json(entry.ts)}, {"request_id", entry.request_id}, {"caller", entry.caller},
+          {"peer", entry.peer},        {"client", entry.client},         {"method", entry.method},
+          {"target", entry.target},    {"status", entry.status}};
+}
+
 Json to_json(const services::ClassifyResult& result) {
   Json top = Json::array();
   for (const services::Classification& one : result.top) {

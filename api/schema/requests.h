@@ -7,6 +7,7 @@
 
 #include "api/services/deployment_service.h"
 #include "api/services/job_service.h"
+#include "api/services/key_service.h"
 
 namespace tensormill::schema {
 
@@ -19,5 +20,7 @@ std::string read_target(std::string_view body);
 services::JobRequest read_job_request(std::string_view body);
 /// PUT /v1/deployments/{name}
 services::DeploymentSpec read_deployment_spec(std::string_view body);
+/// POST /v1/keys
+services::NewKey read_key_spec(std::string_view body);
 
 }  // namespace tensormill::schema

@@ -34,6 +34,7 @@ struct CallContext {
   /// Where set, the calling thread must not be kept by a run: the run is given to this function, which calls
   /// it soon, behind what that thread has to do first.
   std::function<void(std::function<void()>)> later;
+  bool is_admin = true;  ///< may do to others' jobs what their submitters may
 };
 
 /// What became of a call that ended on another thread: a value, or what it threw.

@@ -79,17 +79,4 @@ public:
   virtual Readiness ready() = 0;
 };
 
-/// API keys. Absent (null in Services) while the server listens on loopback alone and no keys file is
-/// configured: then every caller has every scope. Thread-safety: all methods from many threads.
-class KeyService {
-public:
-  struct Key {
-    std::string name;
-    std::vector<std::string> scopes;  ///< of "infer", "read", "write", "admin"
-  };
-  virtual ~KeyService() = default;
-  /// The key behind a bearer token; a Key with an empty name when it is not valid.
-  virtual Key find(std::string_view token) = 0;
-};
-
 }  // namespace tensormill::services

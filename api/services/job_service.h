@@ -164,11 +164,12 @@ public:
   /// Returns when the job is final, after `timeout`, or when the context is cancelled, with the job as it is
   /// then.
   virtual Job wait(const std::string& id, std::chrono::milliseconds timeout, const CallContext& context) = 0;
-  /// Withdraws one submitter; the last one stops the work, whose processes are gone within 2 s. Throws
-  /// Error(kConflict) for a job that is final, but for a cancelled one, which is returned as it is.
+  /// Withdraws the caller, who submitted it; an admin who did not withdraws all. The last one stops the work,
+  /// whose processes are gone within 2 s. Throws Error(kForbidden) for others' jobs, Error(kConflict) for a
+  /// job that is final, but for a cancelled one, which is returned as it is.
   virtual CancelResult cancel(const std::string& id, const CallContext& context) = 0;
-  /// A failed or cancelled job runs again: same id, attempt + 1. Throws Error(kConflict) otherwise,
-  /// Error(kQuotaExceeded).
+  /// A failed or cancelled job of the caller, or of anyone for an admin, runs again: same id, attempt + 1.
+  /// Throws Error(kForbidden), Error(kConflict), Error(kQuotaExceeded).
   virtual Job retry(const std::string& id, const CallContext& context) = 0;
   /// Events after `after`, at once when there are any, else after at most `timeout`.
   virtual JobEvents events(const std::string& id, int64_t after, std::chrono::milliseconds timeout,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "api/services/answer_service.h"
+#include "api/services/audit_service.h"
 #include "api/services/deployment_service.h"
 #include "api/services/info_service.h"
 #include "api/services/job_service.h"
+#include "api/services/key_service.h"
 #include "api/services/model_service.h"
 #include "api/services/package_service.h"
 #include "api/services/store_service.h"
@@ -25,6 +27,7 @@ struct Services {
   TuningService* tuning = nullptr;
   KeyService* keys = nullptr;
   AnswerService* answers = nullptr;
+  AuditService* audit = nullptr;
 };
 
 }  // namespace tensormill::services

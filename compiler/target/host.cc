@@ -1,4 +1,3 @@
-#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "compiler/target/features.h"
 #include "compiler/target/fingerprint.h"
 #include "compiler/target/target.h"
+#include "runtime/base/cpu_count.h"
 
 namespace tensormill::target {
 namespace {
@@ -53,13 +53,6 @@ Caches caches_from_sys() {
     if (level == "2" && type != "Instruction") caches.l2 = size;
   }
   return caches;
-}
-
-int count_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 #if defined(__x86_64__)
@@ -215,7 +208,7 @@ Target host_target() {
   }
   derive_vector_facts(kHostArch, set, target.facts);
   derive_rates(cpu, target.facts);
-  target.facts.num_cores = count_cores();
+  target.facts.num_cores = usable_cores();
   Caches caches = caches_from_sys();
   if (!caches.are_known()) caches = fallback_caches();
   if (!caches.are_known()) {

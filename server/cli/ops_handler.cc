@@ -1,7 +1,6 @@
 #include "server/cli/ops_handler.h"
 
 #include "api/http/problem.h"
-#include "api/http/security.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
@@ -23,6 +22,7 @@ http::Response OpsHandler::respond(const http::Request& request) {
     throw Error(ErrorCode::kMethodNotAllowed, std::string(path) + " takes GET and HEAD alone");
   }
   if (path == "/metrics") {
+    http::check_operator_host(request, rules_);
     return http::text_response(registry_.text(), "text/plain; version=0.0.4; charset=utf-8");
   }
   if (path == "/healthz") {

@@ -8,13 +8,15 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <thread>
 
 #include "api/endpoints/api.h"
+#include "api/http/client_address.h"
 #include "api/http/message.h"
+#include "api/http/security.h"
 #include "api/services/services.h"
 #include "compiler/driver/compile.h"
 #include "config/settings.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "server/cli/cli.h"
@@ -67,8 +69,6 @@ size_t count_keys(const config::Settings& settings) {
   }
 }
 
-int cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
-
 transport::TransportOptions transport_options(const config::Settings& settings) {
   transport::TransportOptions options;
   transport::parse_listen_address(settings.listen, options);
@@ -78,7 +78,8 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
                                        " is not loopback and there are no keys: listen on 127.0.0.1, or "
                                        "configure keys_file and make keys with `tensormill keys add`");
   }
-  options.io_threads = settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(cores(), 2, 64);
+  options.io_threads =
+      settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(usable_cores(), 2, 64);
   options.workers = settings.http_workers;
   options.queue = settings.http_queue;
   options.max_connections = settings.max_connections;
@@ -91,17 +92,44 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
   options.write_timeout = settings.write_timeout;
   options.max_connections_per_address = settings.max_connections_per_address;
   options.unlimited_addresses = settings.unlimited_addresses;
+  // All clients of a proxy come from its address.
+  options.unlimited_addresses.insert(options.unlimited_addresses.end(), settings.trusted_proxies.begin(),
+                                     settings.trusted_proxies.end());
   options.max_streams = settings.max_streams;
   options.min_read_rate = static_cast<uint64_t>(settings.min_read_rate);
   options.min_write_rate = static_cast<uint64_t>(settings.min_write_rate);
   return options;
 }
 
+http::AddressSet trusted_proxies(const config::Settings& settings) {
+  try {
+    return http::AddressSet(settings.trusted_proxies);
+  } catch (const Error& error) {
+    throw Error(error.code(), "http.trusted_proxies: " + error.message());
+  }
+}
+
+/// What became of certificates that were read again, for the log and the metrics.
+void report_tls(transport::TransportOptions& options, metrics::RequestLog& log, metrics::Registry& registry) {
+  options.on_tls_change = [&log, &registry, certificate = options.tls_certificate](const Error* error) {
+    registry.count("tls_reloads_total", {{"outcome", error == nullptr ? "ok" : "failed"}});
+    if (error == nullptr) {
+      log.note("the TLS certificate was read again", {{"file", certificate}});
+    } else {
+      log.fail("the TLS certificate has changed and cannot be used; the old one stays",
+               {{"reason", error->message()}});
+    }
+  };
+}
+
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
-                                  metrics::AuditLog& audit, metrics::Registry& registry) {
+                                  metrics::AuditLog& audit, server::Server& server) {
   endpoints::ApiOptions options;
   options.allowed_hosts = settings.allowed_hosts;
   options.allowed_origins = settings.allowed_origins;
+  http::check_allowed_hosts(settings.allowed_hosts);
+  options.trusted_proxies = trusted_proxies(settings);
+  options.forwarded_field = http::forwarded_field(settings.forwarded_field);
   options.max_json_bytes = settings.max_json_bytes;
   options.max_image_bytes = settings.max_image_bytes;
   options.max_records_bytes = settings.max_records_bytes;
@@ -110,26 +138,29 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_rate = settings.max_rate;
   options.read_only = settings.read_only;
   options.version = driver::compiler_version();
-  options.on_response = [&log, &audit, &registry](const http::Request& request,
-                                                  const http::Response& response, const std::string& route) {
+  options.on_response = [&log, &audit, &server, &registry = server.metrics()](const http::Request& request,
+                                                                              const http::Response& response,
+                                                                              const std::string& route) {
     // A path that no route has is a stranger's text: no label of its own, and no method either.
     const std::string method = route.empty() ? "" : request.method;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - request.received;
     registry.count("http_requests_total",
                    {{"route", route}, {"method", method}, {"code", std::to_string(response.status)}});
     registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count());
-    if (response.status == 429) registry.count("quota_refusals_total", {{"caller", request.caller}});
+    if (response.status == 429) registry.count("quota_refusals_total", {});
     const metrics::AnsweredRequest answered = {
         request.request_id,
         request.method,
-        request.target,
+        metrics::logged_target(request.target),
         route,
         request.caller,
         request.peer,
         response.status,
         spent.count() * 1e3,
-        metrics::trace_id_of(request.headers.get("traceparent").value_or(""))};
+        metrics::trace_id_of(request.headers.get("traceparent").value_or("")),
+        request.client};
     log.answered(answered);
+    server.audit(answered);
     if (!audit.answered(answered))
       log.note("the audit log cannot be written", {{"request_id", request.request_id}});
   };
@@ -145,7 +176,7 @@ std::string url_of(const std::string& address, uint16_t port, bool tls = false) 
 class Ops {
 public:
   Ops(const config::Settings& settings, server::Server& server)
-      : handler_(server.metrics(), *server.services().health) {
+      : handler_(server.metrics(), *server.services().health, {settings.allowed_hosts, {}}) {
     if (settings.ops_listen.empty()) return;
     transport::TransportOptions options;
     transport::parse_listen_address(settings.ops_listen, options);
@@ -177,7 +208,8 @@ int serve(const SettingsArguments& arguments) {
   metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
   const std::unique_ptr<http::Handler> api =
-      endpoints::make_api(server.services(), api_options(settings, log, audit, server.metrics()));
+      endpoints::make_api(server.services(), api_options(settings, log, audit, server));
+  report_tls(options, log, server.metrics());
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(*api);

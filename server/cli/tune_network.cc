@@ -1,10 +1,9 @@
 #include "server/cli/tune_network.h"
 
-#include <thread>
-
 #include "compiler/driver/compile.h"
 #include "compiler/package/writer.h"
 #include "compiler/tune/choose.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/memory_file.h"
@@ -45,7 +44,7 @@ std::shared_ptr<const package::Package> ModelNetwork::compiled(
   options.opt_level = opt_level_;
   // Candidates were verified when they were measured.
   options.verify = driver::VerifyMode::kNone;
-  options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.threads = usable_cores();
   options.schedules = tune::choose_schedules(records, target_, driver::compiler_build());
   options.algorithms = tune::choose_algorithms(records, target_, driver::compiler_build());
   const driver::CompileResult result = driver::compile(graph_, options);

@@ -25,8 +25,8 @@ storage::Submitted JobQueue::submit(const storage::JobSubmission& submission) {
   return submitted;
 }
 
-storage::CancelOutcome JobQueue::cancel(const std::string& id) {
-  storage::CancelOutcome outcome = catalog_.cancel_job(id);
+storage::CancelOutcome JobQueue::cancel(const std::string& id, const storage::Submitter& by) {
+  storage::CancelOutcome outcome = catalog_.cancel_job(id, by);
   if (outcome.job.state == storage::JobState::kRunning && outcome.job.cancel_requested) {
     const std::lock_guard lock(kills_mutex_);
     const auto kill = kills_.find(id);

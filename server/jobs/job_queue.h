@@ -28,7 +28,7 @@ public:
 
   storage::Submitted submit(const storage::JobSubmission& submission);
   /// As Catalog::cancel_job; a running child is killed at once.
-  storage::CancelOutcome cancel(const std::string& id);
+  storage::CancelOutcome cancel(const std::string& id, const storage::Submitter& by = {});
   storage::JobRow retry(const std::string& id, const storage::Submitter& submitter);
   /// Throws Error(kNotFound), as do the two below.
   storage::JobRow get(const std::string& id);

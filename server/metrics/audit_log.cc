@@ -46,6 +46,7 @@ bool AuditLog::answered(const AnsweredRequest& request) noexcept {
                      {"request_id", request.request_id},
                      {"caller", request.caller},
                      {"peer", request.peer},
+                     {"client", request.client},
                      {"method", request.method},
                      {"target", request.target},
                      {"status", request.status}};

@@ -1,5 +1,5 @@
 /// Who changed what: one JSON object a line, appended to a file of its own, with the fields ts, request_id,
-/// caller, peer, method, target and status. Thread-safety: all methods from many threads.
+/// caller, peer, client, method, target and status. Thread-safety: all methods from many threads.
 #pragma once
 
 #include <string>

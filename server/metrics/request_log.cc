@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/error.h"
@@ -61,14 +62,41 @@ std::string trace_id_of(std::string_view traceparent) {
   return std::string(fields[1]);
 }
 
+std::string logged_target(std::string_view target) {
+  constexpr size_t kMaxTarget = 2048;
+  constexpr std::string_view kKeyPrefix = "tm_";
+  constexpr size_t kKeyDigits = 64;
+  std::string text;
+  while (true) {
+    const size_t start = target.find(kKeyPrefix);
+    if (start == std::string_view::npos) break;
+    const size_t first = start + kKeyPrefix.size();
+    const size_t end = std::min(target.find_first_not_of("0123456789abcdefABCDEF", first), target.size());
+    text += target.substr(0, first);
+    // Half a key is not told either.
+    text += end - first >= kKeyDigits / 4 ? "..." : std::string(target.substr(first, end - first));
+    target.remove_prefix(end);
+  }
+  text += target;
+  if (text.size() > kMaxTarget) text = text.substr(0, kMaxTarget) + "...";
+  return text;
+}
+
 void RequestLog::answered(const AnsweredRequest& request) noexcept {
   const auto level = request.status >= 500 ? spdlog::level::err : spdlog::level::info;
   if (!sink_->logger.should_log(level)) return;
   Json fields = {{"request_id", request.request_id}, {"method", request.method}, {"target", request.target},
                  {"route", request.route},           {"caller", request.caller}, {"peer", request.peer},
-                 {"status", request.status},         {"ms", request.ms}};
+                 {"client", request.client},         {"status", request.status}, {"ms", request.ms}};
   if (!request.trace_id.empty()) fields["trace_id"] = request.trace_id;
   sink_->write(level, "answered", std::move(fields));
+}
+
+void RequestLog::fail(const std::string& message,
+                      const std::vector<std::pair<std::string, std::string>>& fields) noexcept {
+  Json json = Json::object();
+  for (const auto& [name, value] : fields) json[name] = value;
+  sink_->write(spdlog::level::err, message, std::move(json));
 }
 
 void RequestLog::note(const std::string& message,

@@ -18,9 +18,14 @@ struct AnsweredRequest {
   std::string caller;
   std::string peer;
   int status = 0;
-  double ms = 0;         ///< from the request's head to its answer
-  std::string trace_id;  ///< of the caller's W3C trace context; "" without one
+  double ms = 0;            ///< from the request's head to its answer
+  std::string trace_id;     ///< of the caller's W3C trace context; "" without one
+  std::string client = {};  ///< address of who is behind trusted proxies
 };
+
+/// The target of a request as logs may have it: what looks like an API key, which a client may have put there
+/// by mistake, is replaced, and what is very long is cut.
+std::string logged_target(std::string_view target);
 
 /// The trace-id of a `traceparent` field (W3C Trace Context, level 1, section 3.2); "" for one that is
 /// malformed or all zeros.
@@ -35,6 +40,9 @@ public:
   RequestLog& operator=(const RequestLog&) = delete;
   /// At info; from status 500 on at error.
   void answered(const AnsweredRequest& request) noexcept;
+  /// A line of the process itself, at error.
+  void fail(const std::string& message,
+            const std::vector<std::pair<std::string, std::string>>& fields) noexcept;
   /// A line of the process itself, at info.
   void note(const std::string& message,
             const std::vector<std::pair<std::string, std::string>>& fields) noexcept;

@@ -53,13 +53,15 @@ void collect_deployments(metrics::Registry& registry, services::DeploymentServic
   } while (!page.cursor.empty());
 }
 
+/// Sums: the listener of metrics asks for no key and must not tell the names of those that there are.
 void collect_callers(metrics::Registry& registry, CallerQuota& callers) {
-  registry.clear("caller_live_jobs");
-  registry.clear("caller_bytes");
+  double live_jobs = 0, bytes = 0;
   for (const storage::CallerUse& use : callers.uses()) {
-    registry.set("caller_live_jobs", {{"caller", use.caller}}, static_cast<double>(use.live_jobs));
-    registry.set("caller_bytes", {{"caller", use.caller}}, static_cast<double>(use.bytes));
+    live_jobs += static_cast<double>(use.live_jobs);
+    bytes += static_cast<double>(use.bytes);
   }
+  registry.set("caller_live_jobs", {}, live_jobs);
+  registry.set("caller_bytes", {}, bytes);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/cpu_count.h"
+
 namespace tensormill::server {
 
 namespace {
@@ -26,7 +28,7 @@ constexpr size_t kMaxPieces = 1024;
 /// What all arenas have takes a while to add up.
 constexpr size_t kPiecesALook = 8;
 
-int arenas() { return std::max(static_cast<int>(std::thread::hardware_concurrency()), 2); }
+int arenas() { return std::max(usable_cores(), 2); }
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }

@@ -308,14 +308,20 @@ services::Job JobServiceImpl::wait(const std::string& id, std::chrono::milliseco
   return job_of(queue_.wait(id, timeout, context.cancelled));
 }
 
-services::CancelResult JobServiceImpl::cancel(const std::string& id, const services::CallContext&) {
-  const storage::CancelOutcome outcome = queue_.cancel(id);
+storage::Submitter JobServiceImpl::submitter_of(const services::CallContext& context) const {
+  storage::Submitter submitter = callers_.submitter(context.submitter);
+  submitter.is_admin = context.is_admin;
+  return submitter;
+}
+
+services::CancelResult JobServiceImpl::cancel(const std::string& id, const services::CallContext& context) {
+  const storage::CancelOutcome outcome = queue_.cancel(id, submitter_of(context));
   const bool stopped = !outcome.withdrawn_only && storage::is_final(outcome.job.state);
   return {job_of(outcome.job), stopped};
 }
 
 services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext& context) {
-  return job_of(queue_.retry(id, callers_.submitter(context.submitter)));
+  return job_of(queue_.retry(id, submitter_of(context)));
 }
 
 services::JobEvents JobServiceImpl::events(const std::string& id, int64_t after,

@@ -61,6 +61,7 @@ public:
   std::shared_ptr<http::Content> log(const std::string& id) override;
 
 private:
+  storage::Submitter submitter_of(const services::CallContext& context) const;
   Json resolve(const services::CompileRequest& request, const storage::ModelRow& model);
   storage::ModelRow model_of(const services::CompileRequest& request);
   services::Submission submit(storage::JobSubmission submission, const Json& form,

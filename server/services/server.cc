@@ -18,6 +18,7 @@
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/worker_pool.h"
 #include "server/services/answers.h"
+#include "server/services/audit_trail.h"
 #include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
 #include "server/services/caller_quota.h"
@@ -28,7 +29,7 @@
 #include "server/services/deployment_service.h"
 #include "server/services/info_service.h"
 #include "server/services/job_service.h"
-#include "server/services/key_file.h"
+#include "server/services/key_store.h"
 #include "server/services/metered.h"
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
@@ -123,6 +124,13 @@ BenchmarkOptions benchmark_options(const config::Settings& settings) {
   return {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)};
 }
 
+/// A read-only server's catalog is in memory, which refused strangers must not fill.
+storage::AuditBounds audit_bounds(const config::Settings& settings) {
+  constexpr int64_t kMaxInMemory = 10'000;
+  const int64_t max_rows = settings.audit_max_rows;
+  return {settings.audit_retention.count(), settings.read_only ? std::min(max_rows, kMaxInMemory) : max_rows};
+}
+
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
   return {{"limits.json_bytes", settings.max_json_bytes},
           {"limits.image_bytes", settings.max_image_bytes},
@@ -188,7 +196,8 @@ struct Server::Parts {
         benchmark(blobs, catalog, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
         queue(catalog),
-        answers(catalog) {
+        answers(catalog),
+        audit(catalog, registry, audit_bounds(settings)) {
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
     if (settings.read_only) add_models(settings.models);
@@ -203,7 +212,7 @@ struct Server::Parts {
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
-    if (!settings.keys_file.empty()) keys.emplace(settings.keys_file);
+    if (!settings.keys_file.empty()) keys.emplace(settings.keys_file, catalog, unix_ms);
     collect_metrics(registry, blobs, catalog, deployments, callers);
     services = {&info,
                 &targets,
@@ -215,7 +224,8 @@ struct Server::Parts {
                 &store,
                 &records,
                 keys ? &*keys : nullptr,
-                &answers};
+                &answers,
+                &audit};
   }
 
   /// They are loaded as deployments of a store are; one that cannot be is failed and says why.
@@ -287,8 +297,9 @@ struct Server::Parts {
   jobs::JobQueue queue;
   std::optional<jobs::WorkerPool> workers;
   std::optional<JobServiceImpl> jobs;
-  std::optional<KeyFile> keys;
+  std::optional<KeyStore> keys;
   Answers answers;
+  AuditTrail audit;
   services::Services services;
   std::jthread restorer;
 };
@@ -303,6 +314,8 @@ Server::~Server() = default;
 const services::Services& Server::services() const { return parts_->services; }
 
 metrics::Registry& Server::metrics() { return parts_->registry; }
+
+void Server::audit(const metrics::AnsweredRequest& request) { parts_->audit.answered(request); }
 
 void Server::set_draining() { parts_->health.set_draining(); }
 

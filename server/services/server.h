@@ -16,7 +16,8 @@ struct Services;
 }
 namespace tensormill::metrics {
 class Registry;
-}
+struct AnsweredRequest;
+}  // namespace tensormill::metrics
 namespace tensormill::storage {
 class Env;
 }
@@ -37,6 +38,8 @@ public:
 
   const services::Services& services() const;
   metrics::Registry& metrics();
+  /// Keeps the request in the audit log that /v1/audit shows. Thread-safety: from many threads.
+  void audit(const metrics::AnsweredRequest& request);
   /// From now on not ready; requests are still answered.
   void set_draining();
   /// Ends the workers; running jobs are given back to the queue.

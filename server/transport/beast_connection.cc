@@ -36,7 +36,7 @@ std::string_view text_of(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Connection::Connection(Socket socket, BeastState& state, std::optional<AddressLimits::Place> place)
-    : stream_(std::move(socket), state.tls ? &*state.tls : nullptr),
+    : stream_(std::move(socket), state.tls ? state.tls->current() : nullptr),
       socket_(stream_.socket()),
       state_(state),
       timer_(socket_.get_executor()),
@@ -48,7 +48,9 @@ Connection::Connection(Socket socket, BeastState& state, std::optional<AddressLi
   // For write_now(); asynchronous operations do not care.
   socket_.non_blocking(true, ignored);
   const auto endpoint = socket_.remote_endpoint(ignored);
-  peer_ = endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+  const std::string address = endpoint.address().to_string();
+  peer_ =
+      (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
   peer_is_loopback_ = endpoint.address().is_loopback();
 }
 

@@ -2,18 +2,17 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/ssl/context.hpp>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "server/transport/address_limits.h"
 #include "server/transport/executor.h"
 #include "server/transport/in_work.h"
+#include "server/transport/tls.h"
 #include "server/transport/transport.h"
 
 namespace tensormill::transport {
@@ -46,7 +45,7 @@ struct BeastState {
         addresses(options.max_connections_per_address, options.unlimited_addresses) {}
 
   const TransportOptions options;
-  std::optional<boost::asio::ssl::context> tls;  ///< set before the first connection, or never
+  std::unique_ptr<TlsFiles> tls;  ///< set before the first connection, or never
   http::Handler* handler = nullptr;
   Executor workers;
   Executor reserved;

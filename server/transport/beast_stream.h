@@ -3,7 +3,9 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,9 +15,10 @@ class BeastStream {
 public:
   using Socket = boost::asio::ip::tcp::socket;
 
-  /// `tls`: null for a connection in the clear.
-  BeastStream(Socket socket, boost::asio::ssl::context* tls) : socket_(std::move(socket)) {
-    if (tls != nullptr) tls_.emplace(socket_, *tls);
+  /// `tls`: null for a connection in the clear; kept for as long as the connection is.
+  BeastStream(Socket socket, std::shared_ptr<boost::asio::ssl::context> tls)
+      : socket_(std::move(socket)), context_(std::move(tls)) {
+    if (context_) tls_.emplace(socket_, *context_);
   }
   BeastStream(const BeastStream&) = delete;
   BeastStream& operator=(const BeastStream&) = delete;
@@ -53,6 +56,7 @@ public:
 
 private:
   Socket socket_;
+  std::shared_ptr<boost::asio::ssl::context> context_;
   std::optional<boost::asio::ssl::stream<Socket&>> tls_;
 };
 

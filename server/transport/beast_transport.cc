@@ -8,7 +8,6 @@
 
 #include "runtime/base/error.h"
 #include "server/transport/beast_connection.h"
-#include "server/transport/tls.h"
 
 namespace tensormill::transport {
 namespace {
@@ -51,7 +50,7 @@ public:
   void start(http::Handler& handler) override {
     state_.handler = &handler;
     if (uses_tls(state_.options)) {
-      set_up_tls(state_.tls.emplace(asio::ssl::context::tls_server), state_.options);
+      state_.tls = std::make_unique<TlsFiles>(state_.options);
     }
     listen();
     accept();

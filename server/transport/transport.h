@@ -5,11 +5,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "api/http/handler.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::transport {
 
@@ -18,6 +20,9 @@ struct TransportOptions {
   uint16_t port = 0;                  ///< 0: any free one, see ServerTransport::port
   std::string tls_certificate;        ///< PEM file with a certificate chain; empty: no TLS
   std::string tls_key;                ///< PEM file with its key
+  /// Told what became of TLS files that have changed: null when they are in use, else why they are not.
+  /// Called from an I/O thread, once a change; may be empty.
+  std::function<void(const Error*)> on_tls_change;
   int io_threads = 1;
   int workers = 8;                        ///< threads that run handlers
   int reserved_workers = 1;               ///< threads that run handlers of the reserved lane

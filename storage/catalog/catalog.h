@@ -26,6 +26,7 @@ struct JobClaim {
 struct Submitter {
   std::string name = {};
   int64_t max_live = 0;  ///< jobs that this caller may have queued and running; 0: no bound
+  bool is_admin = true;  ///< may cancel and retry what others submitted
 };
 
 struct JobSubmission {
@@ -149,12 +150,14 @@ public:
   /// Newest first.
   virtual Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) = 0;
   virtual int64_t count_jobs(JobState state) = 0;
-  /// Withdraws one submitter. The last one cancels a queued job at once and asks a running one to stop. A
-  /// cancelled job is returned as it is; throws Error(kConflict) for one that ended otherwise,
-  /// Error(kNotFound).
-  virtual CancelOutcome cancel_job(const std::string& id) = 0;
-  /// A failed or cancelled job becomes queued again with at least one more attempt. Throws Error(kConflict)
-  /// in other states or when a live job does the same work, Error(kNotFound), Error(kQuotaExceeded).
+  /// Withdraws one submission of `by`, who submitted the job; an admin who did not withdraws all. The last
+  /// one cancels a queued job at once and asks a running one to stop. A cancelled job, and one from which
+  /// `by` has withdrawn already, is returned as it is; throws Error(kForbidden) for others' jobs,
+  /// Error(kConflict) for one that ended otherwise, Error(kNotFound).
+  virtual CancelOutcome cancel_job(const std::string& id, const Submitter& by = {}) = 0;
+  /// A failed or cancelled job becomes queued again with at least one more attempt. Throws Error(kForbidden)
+  /// unless it was submitted by this submitter or the submitter is an admin, Error(kConflict) in other states
+  /// or when a live job does the same work, Error(kNotFound), Error(kQuotaExceeded).
   virtual JobRow retry_job(const std::string& id, const Submitter& submitter) = 0;
 
   /// The first queued job of these kinds whose time has come, now running, leased to `owner` for `lease_ms`.
@@ -212,6 +215,17 @@ public:
   /// Unless it is older than `keep_ms`.
   virtual std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
                                                int64_t keep_ms) = 0;
+
+  /// Throws Error(kNameTaken) when there is a key of that name.
+  virtual void put_key(const ApiKeyRow& key) = 0;
+  /// Sorted by name.
+  virtual std::vector<ApiKeyRow> list_keys() = 0;
+  /// False when absent.
+  virtual bool remove_key(const std::string& name) = 0;
+  /// Appends the rows, whose sequences it gives, and removes what is past the bounds.
+  virtual void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) = 0;
+  /// Newest first.
+  virtual Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) = 0;
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;

@@ -169,7 +169,37 @@ CREATE TABLE answers(
 CREATE INDEX answers_by_age ON answers(created_ms);
 )sql";
 
-constexpr std::array<std::string_view, 4> kMigrations = {kVersion1, kVersion2, kVersion3, kVersion4};
+/// API keys beside the key file, who changed what, and which callers have a job made and how often each.
+constexpr std::string_view kKeysAndAudit = R"sql(
+CREATE TABLE api_keys(
+  name TEXT PRIMARY KEY NOT NULL,
+  scopes TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  created_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL);
+CREATE TABLE audit(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  ts_ms INTEGER NOT NULL,
+  request_id TEXT NOT NULL,
+  caller TEXT NOT NULL,
+  peer TEXT NOT NULL,
+  client TEXT NOT NULL,
+  method TEXT NOT NULL,
+  target TEXT NOT NULL,
+  status INTEGER NOT NULL);
+CREATE INDEX audit_by_time ON audit(ts_ms);
+CREATE INDEX audit_by_caller ON audit(caller, seq);
+INSERT INTO counters VALUES('audit', 0);
+CREATE TABLE job_submitters(
+  job TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  caller TEXT NOT NULL,
+  wanted INTEGER NOT NULL,
+  PRIMARY KEY(job, caller));
+INSERT INTO job_submitters SELECT id, submitter, submitters FROM jobs;
+)sql";
+
+constexpr std::array<std::string_view, 5> kMigrations = {kVersion1, kVersion2, kVersion3, kVersion4,
+                                                         kKeysAndAudit};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

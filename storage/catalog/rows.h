@@ -168,6 +168,43 @@ struct CallerUse {
   uint64_t bytes = 0;     ///< of models and packages
 };
 
+/// An API key that the catalog keeps; its text is nowhere.
+struct ApiKeyRow {
+  std::string name;
+  std::string scopes;  ///< separated by commas
+  Digest hash;         ///< of the key's text
+  int64_t created_ms = 0;
+  int64_t expires_ms = 0;  ///< 0: never
+};
+
+/// One request that may have changed something, or was refused for want of a right.
+struct AuditRow {
+  int64_t sequence = 0;  ///< order of arrival, set by the catalog; cursor of lists
+  int64_t ts_ms = 0;
+  std::string request_id;
+  std::string caller;  ///< "" for one without a valid key
+  std::string peer;
+  std::string client;
+  std::string method;
+  std::string target;
+  int status = 0;
+};
+
+/// "", 0 and nothing let everything through.
+struct AuditFilter {
+  std::optional<std::string> caller = std::nullopt;
+  std::string method = {};
+  int status = 0;
+  int64_t since_ms = 0;
+  int64_t until_ms = 0;  ///< exclusive
+};
+
+/// What the audit rows may take.
+struct AuditBounds {
+  int64_t keep_ms = 0;   ///< older rows go
+  int64_t max_rows = 0;  ///< past it rows go, those of requests without a valid key first, then the oldest
+};
+
 /// What a caller's request with an idempotency key was answered.
 struct AnswerRow {
   std::string caller;

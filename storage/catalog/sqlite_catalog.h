@@ -59,7 +59,7 @@ public:
   std::optional<JobRow> find_job(const std::string& id) override;
   Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
   int64_t count_jobs(JobState state) override;
-  CancelOutcome cancel_job(const std::string& id) override;
+  CancelOutcome cancel_job(const std::string& id, const Submitter& by = {}) override;
   JobRow retry_job(const std::string& id, const Submitter& submitter) override;
 
   std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
@@ -90,6 +90,11 @@ public:
   void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
   std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
                                        int64_t keep_ms) override;
+  void put_key(const ApiKeyRow& key) override;
+  std::vector<ApiKeyRow> list_keys() override;
+  bool remove_key(const std::string& name) override;
+  void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) override;
+  Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) override;
   std::vector<Digest> referenced_blobs() override;
   std::vector<std::string> check() override;
 
@@ -107,6 +112,8 @@ private:
   std::optional<Submitted> reuse_of(const JobSubmission& submission);
   std::string insert_job(const JobSubmission& submission);
   void check_bound(const Submitter& submitter);
+  void add_submitter(const std::string& job, const std::string& caller);
+  int64_t remove_audit(int64_t excess, bool of_strangers);
   int64_t insert_tuning_records(const std::vector<TuningRecordRow>& records);
   void add_event(const std::string& job, const JobEventRow& event);
   void add_state_events(const std::string& job, JobState state, int attempt);

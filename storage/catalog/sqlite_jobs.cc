@@ -1,4 +1,4 @@
-// Jobs as their submitters see them: submit, read, cancel, retry.
+// Jobs as their submitters see them: submit and read.
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -82,6 +82,7 @@ std::optional<Submitted> SqliteCatalog::reuse_of(const JobSubmission& submission
     const std::string id = live->text(0);
     db_->run("UPDATE jobs SET submitters = submitters + 1, priority = MAX(priority, ?) WHERE id = ?",
              static_cast<int64_t>(submission.priority), id);
+    add_submitter(id, submission.submitter.name);
     return Submitted{require_job(id), SubmitOutcome::kJoined};
   }
   if (!submission.reuse_result) return std::nullopt;
@@ -131,6 +132,7 @@ std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
       id, submission.kind, submission.subject, submission.action_key, live_key, submission.request,
       submission.resolved, static_cast<int64_t>(submission.max_attempts),
       static_cast<int64_t>(submission.priority), submission.submitter.name);
+  add_submitter(id, submission.submitter.name);
   add_state_events(id, JobState::kQueued, 0);
   return id;
 }
@@ -183,54 +185,6 @@ int64_t SqliteCatalog::count_jobs(JobState state) {
   const auto row = db_->query("SELECT COUNT(*) FROM jobs WHERE state = ?", job_state_name(state));
   row->step();
   return row->integer(0);
-}
-
-CancelOutcome SqliteCatalog::cancel_job(const std::string& id) {
-  const std::lock_guard lock(mutex_);
-  Transaction transaction(*db_);
-  const JobRow job = require_job(id);
-  if (job.state == JobState::kCancelled) return {job, false};
-  if (is_final(job.state)) {
-    throw Error(ErrorCode::kConflict, "job " + id + " has " + std::string(job_state_name(job.state)));
-  }
-  if (job.submitters > 1) {
-    db_->run("UPDATE jobs SET submitters = submitters - 1 WHERE id = ?", id);
-  } else if (job.state == JobState::kQueued) {
-    db_->run(
-        "UPDATE jobs SET state = 'cancelled', submitters = 0, live_key = NULL, cancel_requested = 1, "
-        "finished_ms = now_ms() WHERE id = ? AND state = 'queued'",
-        id);
-    add_state_events(id, JobState::kCancelled, job.attempt);
-  } else {
-    // Nobody may join work that is being stopped.
-    db_->run("UPDATE jobs SET cancel_requested = 1, submitters = 0, live_key = NULL WHERE id = ?", id);
-  }
-  CancelOutcome outcome{require_job(id), job.submitters > 1};
-  transaction.commit();
-  return outcome;
-}
-
-JobRow SqliteCatalog::retry_job(const std::string& id, const Submitter& submitter) {
-  const std::lock_guard lock(mutex_);
-  Transaction transaction(*db_);
-  const JobRow job = require_job(id);
-  if (job.state != JobState::kFailed && job.state != JobState::kCancelled) {
-    throw Error(ErrorCode::kConflict, "job " + id + " is " + std::string(job_state_name(job.state)) +
-                                          "; only a failed or cancelled one can be retried");
-  }
-  const auto live = db_->query("SELECT id FROM jobs WHERE live_key = ?", job.action_key);
-  if (live->step()) throw Error(ErrorCode::kConflict, "job " + live->text(0) + " does the same work");
-  check_bound(submitter);
-  db_->run(
-      "UPDATE jobs SET state = 'queued', live_key = action_key, error = '', progress = '{}', "
-      "cancel_requested = 0, "
-      "submitters = 1, not_before_ms = 0, finished_ms = 0, max_attempts = MAX(max_attempts, attempt + 1), "
-      "submitter = ? WHERE id = ?",
-      submitter.name, id);
-  add_state_events(id, JobState::kQueued, job.attempt);
-  JobRow retried = require_job(id);
-  transaction.commit();
-  return retried;
 }
 
 }  // namespace tensormill::storage

@@ -195,7 +195,18 @@ services::PutResult FakeDeployments::put(const std::string& name, const services
   return {deployment, created, ready};
 }
 
-services::Page<services::Deployment> FakeDeployments::list(const services::PageQuery&) {
+services::Page<services::Deployment> FakeDeployments::list(const services::PageQuery& page) {
+  services::Page<services::Deployment> found;
+  for (const std::string& name : listed) {
+    if (name <= page.cursor) continue;
+    if (static_cast<int>(found.items.size()) == page.limit) {
+      found.next_cursor = found.items.back().name;
+      return found;
+    }
+    found.items.push_back(deployment);
+    found.items.back().name = name;
+  }
+  if (!listed.empty()) return found;
   return {{deployment}, ""};
 }
 
@@ -299,7 +310,37 @@ services::GcReport FakeStore::collect(bool dry_run) {
 services::KeyService::Key FakeKeys::find(std::string_view token) {
   if (token == "reader") return {"reader", {"read"}};
   if (token == "boss") return {"boss", {"admin"}};
-  return {};
+  if (token == "late") return {"late", {"admin"}, true};
+  if (token == "clerk") return {"clerk", {"infer:digits", "read:digits", "read:team-*"}};
+  const auto made = kept.find(std::string(token));
+  return made == kept.end() ? Key{} : Key{made->first, made->second.scopes};
+}
+
+services::Page<services::KeyInfo> FakeKeys::list(const services::PageQuery&) {
+  services::Page<services::KeyInfo> page;
+  for (const auto& [name, key] : kept) page.items.push_back(key);
+  return page;
+}
+
+services::KeyInfo FakeKeys::get(const std::string& name) {
+  if (!kept.contains(name)) throw not_found(name);
+  return kept.at(name);
+}
+
+services::CreatedKey FakeKeys::create(const services::NewKey& key) {
+  if (kept.contains(key.name)) throw Error(ErrorCode::kNameTaken, "taken");
+  kept[key.name] = {key.name, key.scopes, false, "2026-01-01T00:00:00.000Z", key.expires_at};
+  return {kept[key.name], "tm_secret"};
+}
+
+void FakeKeys::revoke(const std::string& name) {
+  if (kept.erase(name) == 0) throw not_found(name);
+}
+
+services::Page<services::AuditEntry> FakeAudit::list(const services::AuditQuery& asked) {
+  query = asked;
+  return {{{services::Timestamp{1000}, "id-1", "boss", "127.0.0.1:1", "192.0.2.7", "POST", "/v1/jobs", 202}},
+          "5"};
 }
 
 namespace {
@@ -348,8 +389,8 @@ void FakeAnswers::put(const std::string& caller, const std::string& key, const s
 }
 
 ApiTest::ApiTest() {
-  services_ = {&system_,      &system_, &system_, &models_, &jobs_,   &packages_,
-               &deployments_, &store_,  &tuning_, nullptr,  &answers_};
+  services_ = {&system_,      &system_, &system_, &models_, &jobs_,    &packages_,
+               &deployments_, &store_,  &tuning_, nullptr,  &answers_, &audit_};
   jobs_.job.id = "0190163d-8694-739b-aea5-966c26f8ad91";
   jobs_.job.kind = "compile";
   packages_.package.id = Digest::of("package");

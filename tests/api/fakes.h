@@ -120,7 +120,8 @@ public:
   void unload(const std::string& name) override;
   void load(const std::string& name) override;
 
-  services::Deployment deployment;  ///< the only one
+  services::Deployment deployment;  ///< the only one, but for what lists tell
+  std::vector<std::string> listed;  ///< names, sorted, in place of it
   bool quick = false;
   services::InferStatistics counted;
   std::vector<std::string> labels;
@@ -164,9 +165,23 @@ public:
   services::TuningQuery query;
 };
 
+/// Tokens are "reader", "boss", "late" (expired), "clerk" (infer:digits,read:digits) and what was created.
 class FakeKeys : public services::KeyService {
 public:
   Key find(std::string_view token) override;
+  services::Page<services::KeyInfo> list(const services::PageQuery& page) override;
+  services::KeyInfo get(const std::string& name) override;
+  services::CreatedKey create(const services::NewKey& key) override;
+  void revoke(const std::string& name) override;
+
+  std::map<std::string, services::KeyInfo> kept;
+};
+
+class FakeAudit : public services::AuditService {
+public:
+  services::Page<services::AuditEntry> list(const services::AuditQuery& asked) override;
+
+  services::AuditQuery query;
 };
 
 class FakeAnswers : public services::AnswerService {
@@ -216,6 +231,7 @@ protected:
   FakeTuning tuning_;
   FakeKeys keys_;
   FakeAnswers answers_;
+  FakeAudit audit_;
   services::Services services_;
   endpoints::ApiOptions options_;
   std::unique_ptr<http::Handler> api_;

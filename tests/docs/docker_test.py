@@ -32,6 +32,22 @@ def metric_names():
     return names
 
 
+def manifests():
+    documents = list(yaml.safe_load_all((DOCKER / "kubernetes/tensormill.yaml").read_text()))
+    return {document["kind"]: document for document in documents}
+
+
+def bytes_of(text):
+    """Of a size as settings or Kubernetes write it."""
+    number, unit = re.fullmatch(r"(\d+)([KMGT]?)i?B?", text).groups()
+    return int(number) << {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
+
+
+def default_of(setting):
+    row = re.search(rf'^TM_SETTING\(\w+, \w+, "{re.escape(setting)}", "(.*?)"', (ROOT / "config/settings.def").read_text(), re.MULTILINE)
+    return row.group(1) if row else "0"
+
+
 class DockerTest(unittest.TestCase):
     def test_the_build_installs_what_the_script_does(self):
         listed = re.search(r"kBuildPackages=\((.*?)\)", (ROOT / "dev").read_text(), re.DOTALL).group(1).split()
@@ -66,8 +82,7 @@ class DockerTest(unittest.TestCase):
 
     def test_ports_and_users_agree(self):
         text = (DOCKER / "Dockerfile").read_text()
-        documents = list(yaml.safe_load_all((DOCKER / "kubernetes/tensormill.yaml").read_text()))
-        pod = next(d for d in documents if d["kind"] == "Deployment")["spec"]["template"]["spec"]
+        pod = manifests()["Deployment"]["spec"]["template"]["spec"]
         container = pod["containers"][0]
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         self.assertIn(f"EXPOSE {ports['http']} {ports['ops']}", text)
@@ -79,7 +94,50 @@ class DockerTest(unittest.TestCase):
             self.assertEqual(container[probe]["httpGet"]["port"], "ops")
         service = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]["tensormill"]
         self.assertTrue(service["read_only"])
-        self.assertIn(f"tensormill:{ports['http']}", (DOCKER / "nginx.conf").read_text())
+        self.assertIn(f"tensormill:{ports['http']}", (DOCKER / "nginx/nginx.conf").read_text())
+
+    def test_children_and_executors_fit_the_limit(self):
+        container = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+        given = {one["name"]: one.get("value") for one in container["env"]}
+
+        def setting(name):
+            return given.get("TENSORMILL_" + name.upper().replace(".", "_")) or default_of(name)
+        jobs = int(setting("jobs.workers")) * bytes_of(setting("jobs.memory"))
+        taken = jobs + bytes_of(setting("import.memory")) + bytes_of(setting("run.memory"))
+        # The server itself, and what requests in work hold.
+        taken += bytes_of("1GiB") + bytes_of(setting("limits.memory_in_flight"))
+        self.assertLessEqual(taken, bytes_of(container["resources"]["limits"]["memory"]))
+
+    def test_images_have_versions_and_can_have_digests(self):
+        version = re.search(r"project\(tensormill VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+        container = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual((container["image"], container["imagePullPolicy"]), (f"tensormill:{version}", "IfNotPresent"))
+        compose = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+        self.assertEqual({compose[name]["image"] for name in ("tensormill", "keys")}, {f"tensormill:{version}"})
+        self.assertRegex(compose["nginx"]["image"], r"^\$\{NGINX_IMAGE:-nginx:\d+\.\d*[02468]\}$")
+        tags = set(re.findall(r"\btensormill:(\d[\w.]*)", (DOCKER / "README.md").read_text()))
+        self.assertEqual(tags, {version})
+        stages = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+        self.assertEqual(stages, ["${BASE}"] * 2)
+
+    def test_no_single_file_is_mounted(self):
+        """A mounted file stays the old one when another takes its place: keys would outlive their revocation."""
+        for name, service in yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"].items():
+            for volume in service.get("volumes", []):
+                source = volume.split(":")[0]
+                if source.startswith("."):
+                    self.assertFalse((DOCKER / source).is_file(), f"{name}: {volume}")
+                    self.assertNotRegex(source, r"\.(conf|pem|yaml)$")
+        pod = manifests()["Deployment"]["spec"]["template"]["spec"]
+        for mount in pod["containers"][0]["volumeMounts"]:
+            self.assertNotIn("subPath", mount)
+
+    def test_the_manifests_leave_the_namespace_open(self):
+        for kind, document in manifests().items():
+            self.assertNotIn("namespace", document["metadata"], kind)
+        self.assertNotRegex((DOCKER / "kubernetes/tensormill.yaml").read_text(), r"tensormill\.default")
+        self.assertFalse(manifests()["Deployment"]["spec"]["template"]["spec"]["enableServiceLinks"])
+        self.assertLessEqual({"NetworkPolicy", "PodDisruptionBudget", "Ingress"}, set(manifests()))
 
     def test_the_dashboard_shows_metrics_that_there_are(self):
         dashboard = json.loads((DOCKER / "grafana-dashboard.json").read_text())

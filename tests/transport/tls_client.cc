@@ -68,6 +68,14 @@ TestCertificate::~TestCertificate() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
+void TestCertificate::replace_certificate(const TestCertificate& other) const {
+  write_file(certificate(), read_file(other.certificate()));
+}
+
+void TestCertificate::replace_key(const TestCertificate& other) const {
+  write_file(key(), read_file(other.key()));
+}
+
 TlsClient::TlsClient(uint16_t port, const std::string& trusted, int max_version)
     : socket_(connected(port)), context_(::SSL_CTX_new(::TLS_client_method())) {
   check(::SSL_CTX_load_verify_file(context_.get(), trusted.c_str()) == 1, "the certificate cannot be read");

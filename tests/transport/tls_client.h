@@ -21,6 +21,9 @@ public:
   TestCertificate& operator=(const TestCertificate&) = delete;
   std::string certificate() const { return folder_ + "/certificate.pem"; }
   std::string key() const { return folder_ + "/key.pem"; }
+  /// Puts the other one's files in place of these, each at once, as a client of ACME does.
+  void replace_certificate(const TestCertificate& other) const;
+  void replace_key(const TestCertificate& other) const;
 
 private:
   std::string folder_;

@@ -2,7 +2,11 @@
 // wrong.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "tests/transport/fixture.h"
 #include "tests/transport/tls_client.h"
 
@@ -89,6 +93,43 @@ TEST_F(Tls, RefusesFilesThatAreWrong) {
   EXPECT_NE(refusal_of(certificate_.certificate(), "/nowhere.pem").find("/nowhere.pem"), std::string::npos);
   EXPECT_NE(refusal_of(certificate_.certificate(), "").find("without its key"), std::string::npos);
   EXPECT_NE(refusal_of(certificate_.certificate(), other.key()).find(other.key()), std::string::npos);
+}
+
+TEST_F(Tls, ReadsFilesAgainThatHaveChanged) {
+  std::atomic<int> taken{0}, refused{0};
+  options_.on_tls_change = [&](const Error* error) { ++(error == nullptr ? taken : refused); };
+  start_tls();
+  const TestCertificate first_files, next;
+  const auto answers = [&](const TestCertificate& trusted) {
+    try {
+      TlsClient one(transport_->port(), trusted.certificate());
+      one.send(get("/echo"));
+      return one.read_head().find(" 200 ") != std::string::npos;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  };
+  first_files.replace_certificate(certificate_);
+  first_files.replace_key(certificate_);
+  TlsClient open = client();
+  EXPECT_TRUE(answers(first_files));
+  // Half of a change, and a file that is no certificate: what there was stays.
+  certificate_.replace_certificate(next);
+  EXPECT_TRUE(answers(first_files));
+  EXPECT_FALSE(answers(next));
+  EXPECT_EQ(refused, 1) << "told once a change";
+  write_file(certificate_.certificate(), "rubbish");
+  EXPECT_TRUE(answers(first_files));
+  std::filesystem::remove(certificate_.certificate());
+  EXPECT_TRUE(answers(first_files));
+  EXPECT_EQ(refused, 3);
+  certificate_.replace_certificate(next);
+  certificate_.replace_key(next);
+  EXPECT_TRUE(answers(next));
+  EXPECT_FALSE(answers(first_files));
+  EXPECT_EQ(taken, 1);
+  open.send(get("/echo"));
+  EXPECT_NE(open.read_head().find(" 200 "), std::string::npos) << "a connection keeps what it has";
 }
 
 }  // namespace

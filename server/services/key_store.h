@@ -1,0 +1,38 @@
+/// API keys of the key file, with which a server begins, and those that were made over HTTP, which are in the
+/// catalog. Both let in. Thread-safety: all methods from many threads.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/services/key_file.h"
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::server {
+
+class KeyStore final : public services::KeyService {
+public:
+  /// `now_ms` is the clock of expiry. Throws as read_keys.
+  KeyStore(std::string file, storage::Catalog& catalog, std::function<int64_t()> now_ms);
+  Key find(std::string_view token) override;
+  services::Page<services::KeyInfo> list(const services::PageQuery& page) override;
+  services::KeyInfo get(const std::string& name) override;
+  services::CreatedKey create(const services::NewKey& key) override;
+  void revoke(const std::string& name) override;
+
+private:
+  std::vector<services::KeyInfo> all();
+  std::optional<KeyRow> find_row(const Digest& hash);
+
+  KeyFile file_;
+  storage::Catalog& catalog_;
+  const std::function<int64_t()> now_ms_;
+  std::mutex mutex_;
+  std::map<Digest, KeyRow> kept_;  ///< the catalog's, which this process alone changes
+};
+
+}  // namespace tensormill::server

@@ -1,0 +1,92 @@
+// Who has a job made, and who may have it cancelled or tried again.
+#include <optional>
+
+#include "runtime/base/error.h"
+#include "storage/catalog/sqlite_catalog.h"
+#include "storage/catalog/sqlite_db.h"
+
+namespace tensormill::storage {
+namespace {
+
+/// How often this caller wants the job; nothing for one who never submitted it.
+std::optional<int64_t> wanted_by(SqliteDb& db, const std::string& job, const std::string& caller) {
+  const auto row = db.query("SELECT wanted FROM job_submitters WHERE job = ? AND caller = ?", job, caller);
+  return row->step() ? std::optional(row->integer(0)) : std::nullopt;
+}
+
+void check_may_change(const std::optional<int64_t>& wanted, const std::string& job, const Submitter& by) {
+  if (wanted || by.is_admin) return;
+  throw Error(ErrorCode::kForbidden,
+              "job " + job + " was submitted by others; they and admins may change it");
+}
+
+}  // namespace
+
+void SqliteCatalog::add_submitter(const std::string& job, const std::string& caller) {
+  db_->run(
+      "INSERT INTO job_submitters(job, caller, wanted) VALUES(?, ?, 1) "
+      "ON CONFLICT(job, caller) DO UPDATE SET wanted = wanted + 1",
+      job, caller);
+}
+
+CancelOutcome SqliteCatalog::cancel_job(const std::string& id, const Submitter& by) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const JobRow job = require_job(id);
+  const std::optional<int64_t> own = wanted_by(*db_, id, by.name);
+  check_may_change(own, id, by);
+  if (job.state == JobState::kCancelled) return {job, false};
+  if (is_final(job.state)) {
+    throw Error(ErrorCode::kConflict, "job " + id + " has " + std::string(job_state_name(job.state)));
+  }
+  // A repeated cancel withdraws nobody else's submission.
+  if (own && *own == 0 && !by.is_admin) return {job, job.submitters > 0};
+  const bool withdraws_one = own && *own > 0 && job.submitters > 1;
+  if (withdraws_one) {
+    db_->run("UPDATE jobs SET submitters = submitters - 1 WHERE id = ?", id);
+    db_->run("UPDATE job_submitters SET wanted = wanted - 1 WHERE job = ? AND caller = ?", id, by.name);
+  } else {
+    db_->run("UPDATE job_submitters SET wanted = 0 WHERE job = ?", id);
+  }
+  if (!withdraws_one && job.state == JobState::kQueued) {
+    db_->run(
+        "UPDATE jobs SET state = 'cancelled', submitters = 0, live_key = NULL, cancel_requested = 1, "
+        "finished_ms = now_ms() WHERE id = ? AND state = 'queued'",
+        id);
+    add_state_events(id, JobState::kCancelled, job.attempt);
+  } else if (!withdraws_one) {
+    // Nobody may join work that is being stopped.
+    db_->run("UPDATE jobs SET cancel_requested = 1, submitters = 0, live_key = NULL WHERE id = ?", id);
+  }
+  CancelOutcome outcome{require_job(id), withdraws_one};
+  transaction.commit();
+  return outcome;
+}
+
+JobRow SqliteCatalog::retry_job(const std::string& id, const Submitter& submitter) {
+  const std::lock_guard lock(mutex_);
+  Transaction transaction(*db_);
+  const JobRow job = require_job(id);
+  check_may_change(wanted_by(*db_, id, submitter.name), id, submitter);
+  if (job.state != JobState::kFailed && job.state != JobState::kCancelled) {
+    throw Error(ErrorCode::kConflict, "job " + id + " is " + std::string(job_state_name(job.state)) +
+                                          "; only a failed or cancelled one can be retried");
+  }
+  const auto live = db_->query("SELECT id FROM jobs WHERE live_key = ?", job.action_key);
+  if (live->step()) throw Error(ErrorCode::kConflict, "job " + live->text(0) + " does the same work");
+  check_bound(submitter);
+  db_->run(
+      "UPDATE jobs SET state = 'queued', live_key = action_key, error = '', progress = '{}', "
+      "cancel_requested = 0, "
+      "submitters = 1, not_before_ms = 0, finished_ms = 0, max_attempts = MAX(max_attempts, attempt + 1), "
+      "submitter = ? WHERE id = ?",
+      submitter.name, id);
+  db_->run("UPDATE job_submitters SET wanted = 0 WHERE job = ?", id);
+  add_submitter(id, submitter.name);
+  add_state_events(id, JobState::kQueued, job.attempt);
+  JobRow retried = require_job(id);
+  transaction.commit();
+  return retried;
+}
+
+}  // namespace tensormill::storage
