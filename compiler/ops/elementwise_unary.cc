@@ -1,9 +1,9 @@
 /// Operators of one operand, element by element: the rows of unary.def.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compiler/ops/parts.h"
+#include "compiler/ops/real_functions.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -38,42 +38,6 @@ Expr is_inf_expr(const Expr& x) {
 Expr softplus_expr(const Expr& x) {
   const Expr positive = te::select(x < zero(x), zero(x), x);
   return positive + log1p_expr(unop(te::ExprOp::kExp, -unop(te::ExprOp::kAbs, x)));
-}
-
-/// With the sign of x, -0 included, where `size` is of |x|.
-Expr signed_like(const Expr& x, const Expr& size) {
-  return te::select(x == zero(x), x, te::select(x < zero(x), -size, size));
-}
-
-/// log(2x), which asinh and acosh are past some size, as near as the type tells: their own formulas square x.
-Expr far_or(const Expr& x, const Expr& near) {
-  const Expr limit = constant_like(x, x->type.dtype == DType::kFloat64 ? 0x1p28 : 0x1p13);
-  const Expr far = unop(te::ExprOp::kLog, x) + constant_like(x, 0.69314718055994530942);
-  return te::select(x > limit, far, near);
-}
-
-/// log1p of |x| + x^2 / (1 + sqrt(x^2 + 1)).
-Expr asinh_expr(const Expr& x) {
-  const Expr size = unop(te::ExprOp::kAbs, x);
-  const Expr square = size * size;
-  const Expr rest = square / (one(x) + unop(te::ExprOp::kSqrt, square + one(x)));
-  return signed_like(x, far_or(size, log1p_expr(size + rest)));
-}
-
-/// log1p of t + sqrt(2t + t^2), t = x - 1. The root alone does not tell what is below -1.
-Expr acosh_expr(const Expr& x) {
-  const Expr t = x - one(x);
-  const Expr near = log1p_expr(t + unop(te::ExprOp::kSqrt, t * (t + constant_like(x, 2))));
-  const Expr nan = constant_like(x, std::numeric_limits<double>::quiet_NaN());
-  return te::select(x < one(x), nan, far_or(x, near));
-}
-
-/// log1p(2a / (1 - a)) / 2; of a small a = |x| that is 2a and a little more.
-Expr atanh_expr(const Expr& x) {
-  const Expr size = unop(te::ExprOp::kAbs, x), twice = size + size, rest = one(x) - size;
-  const Expr small = twice + twice * size / rest;
-  const Expr ratio = te::select(size < constant_like(x, 0.5), small, twice / rest);
-  return signed_like(x, constant_like(x, 0.5) * log1p_expr(ratio));
 }
 
 /// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2); f32 has fewer digits to lose on the first

@@ -140,21 +140,4 @@ te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const
   });
 }
 
-Expr expm1_expr(const Expr& x) {
-  const Expr one = constant_like(x, 1);
-  const Expr u = te::make(te::ExprOp::kExp, {x});
-  const Expr difference = u - one;
-  const Expr corrected = difference * (x / te::make(te::ExprOp::kLog, {u}));
-  // u == 1: x is tiny and is the answer; u - 1 == -1 or u infinite: the correction would be inf/inf.
-  const Expr extreme = te::logical_or(difference == constant_like(x, -1), u == largest_of(x->type.dtype));
-  return te::select(u == one, x, te::select(extreme, difference, corrected));
-}
-
-Expr log1p_expr(const Expr& x) {
-  const Expr one = constant_like(x, 1);
-  const Expr u = x + one;
-  const Expr corrected = te::make(te::ExprOp::kLog, {u}) * (x / (u - one));
-  return te::select(u == one, x, te::select(u == largest_of(x->type.dtype), u, corrected));
-}
-
 }  // namespace tensormill::ops

@@ -56,9 +56,4 @@ te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const
                         const std::vector<int64_t>& before, const std::vector<int64_t>& after,
                         const Expr& value);
 
-/// exp(x) - 1 and log(1 + x) without cancellation, on float expressions (Kahan's correction of the rounded
-/// sum).
-Expr expm1_expr(const Expr& x);
-Expr log1p_expr(const Expr& x);
-
 }  // namespace tensormill::ops

@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "tests/driver/one_kernel.h"
 
-namespace tensormill::driver_test {
+namespace tensormill::driver_test::element_bounds {
 namespace {
 
 using Words = std::map<std::string, std::string>;
@@ -198,4 +198,4 @@ TEST(ElementBounds, KernelsWithoutInexactOperatorsHaveNone) {
 }
 
 }  // namespace
-}  // namespace tensormill::driver_test
+}  // namespace tensormill::driver_test::element_bounds

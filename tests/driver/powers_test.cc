@@ -8,7 +8,7 @@
 #include "runtime/base/dtype.h"
 #include "tests/driver/one_kernel.h"
 
-namespace tensormill::driver_test {
+namespace tensormill::driver_test::powers {
 namespace {
 
 constexpr int64_t kCount = 4096;
@@ -218,4 +218,4 @@ TEST(NarrowingCasts, OfIntegersRoundOnce) {
 }
 
 }  // namespace
-}  // namespace tensormill::driver_test
+}  // namespace tensormill::driver_test::powers

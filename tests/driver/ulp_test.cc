@@ -11,7 +11,7 @@
 
 #include "tests/driver/one_kernel.h"
 
-namespace tensormill::driver_test {
+namespace tensormill::driver_test::ulp {
 namespace {
 
 using Real = long double;
@@ -172,4 +172,4 @@ TEST(Ulps, OfPowers) {
 }
 
 }  // namespace
-}  // namespace tensormill::driver_test
+}  // namespace tensormill::driver_test::ulp

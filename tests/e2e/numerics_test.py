@@ -137,12 +137,14 @@ class NumericsTest(unittest.TestCase):
     def test_doubles_become_halves_in_one_rounding(self):
         x = np.float64([1 + 2**-11 + 2**-40, 65519.99999999999, 65520, 2**-25 * (1 + 2**-40), 2**-25, -1 - 2**-11])
         got = self.run_model({"x": x}, self.node("Cast", "x", to=TensorProto.FLOAT16), x.shape, np.float16)
-        np.testing.assert_array_equal(got, x.astype(np.float16))
+        with np.errstate(over="ignore"):
+            expected = x.astype(np.float16)
+        np.testing.assert_array_equal(got, expected)
         # And as a constant, which is folded.
         self.constants, self.nodes = [], []
         folded = self.node("Add", self.node("Cast", x, to=TensorProto.FLOAT16), "x")
         got = self.run_model({"x": np.zeros(6, np.float16)}, folded, x.shape, np.float16)
-        np.testing.assert_array_equal(got, x.astype(np.float16))
+        np.testing.assert_array_equal(got, expected)
 
     def test_normalization_of_halves_is_finite_where_it_is(self):
         x = np.float16([[[200]], [[100]]]).reshape(1, 2, 1, 1)
