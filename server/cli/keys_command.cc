@@ -20,6 +20,7 @@ struct KeysArguments {
 };
 
 int add(const KeysArguments& arguments, bool json) {
+  check_output("--keys-file", arguments.file);
   const std::string key = server::add_key(arguments.file, arguments.name, split_list(arguments.scopes));
   if (json) {
     std::cout << Json{{"name", arguments.name}, {"key", key}}.dump() << std::endl;
