@@ -141,7 +141,7 @@ frontend::onnx::ModelSource open_model_file(const std::string& path, const std::
   if (format != "onnx") {
     throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
   }
-  return in_context(path, [&] { return frontend::onnx::open_model(path); });
+  return in_context(path, [&] { return frontend::onnx::open_model(path, frontend::onnx::Links::kFollowed); });
 }
 
 std::vector<tune::Record> read_record_file(const std::string& path) {
