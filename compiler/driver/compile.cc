@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/build_kernel.h"
+#include "compiler/driver/for_each_index.h"
 #include "compiler/driver/generic.h"
 #include "compiler/driver/phase_timer.h"
 #include "compiler/driver/probe.h"
@@ -37,8 +36,10 @@ struct CompiledKernel {
   plan::KernelWorkspace workspace;
   std::string schedule_text;
   std::string loop_text;
-  std::string tuning_record;  ///< of the schedule; "" for the analytic default
-  std::string tuning_reason;  ///< why there is no record
+  std::string tuning_record;        ///< of the schedule; "" for the analytic default
+  std::string tuning_reason;        ///< why there is no record
+  std::string refused_record;       ///< whose steps made no kernel; or ""
+  bool has_damaged_record = false;  ///< though each of them applies
 };
 
 class Job {
@@ -144,31 +145,44 @@ private:
     throw InternalError("kernel " + kernels_[kernel].symbol + " is never called");
   }
 
-  /// The steps of the kernel's record where they apply, else the analytic default; says which.
-  schedule::Schedule schedule_of(const plan::Kernel& kernel, CompiledKernel& compiled) const {
-    const auto found = options_.schedules.find(kernel.key.hex());
-    if (found == options_.schedules.end()) {
-      compiled.tuning_reason = options_.schedules_reason;
-    } else {
-      compiled.tuning_reason = found->second.reason;
-      try {
-        if (found->second.reason.empty()) {
-          schedule::Schedule steps = schedule::parse_schedule(found->second.steps);
-          build_loops(kernel, steps);
-          compiled.tuning_record = found->second.record;
-          return steps;
-        }
-      } catch (const Error& error) {
-        compiled.tuning_reason = "its steps do not apply: " + std::string(error.message());
-      }
+  /// Compiles the kernel by the steps of its record. False where it has none or where they make no kernel,
+  /// which is no error: records come from strangers, and their damage may show in any phase, so that a bug of
+  /// a later phase is a reason, too.
+  bool compile_by_record(size_t index) {
+    CompiledKernel& compiled = compiled_[index];
+    const auto found = options_.schedules.find(kernels_[index].key.hex());
+    compiled.tuning_reason =
+        found == options_.schedules.end() ? options_.schedules_reason : found->second.reason;
+    if (found == options_.schedules.end() || !found->second.reason.empty()) return false;
+    const auto refuse = [&](const std::string& why, bool is_damaged) {
+      compiled = CompiledKernel();
+      compiled.tuning_reason = (is_damaged ? "its steps make no kernel: " : "its steps do not apply: ") + why;
+      compiled.refused_record = found->second.record;
+      compiled.has_damaged_record = is_damaged;
+      return false;
+    };
+    try {
+      compile_with(index, schedule::parse_schedule(found->second.steps));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+      return refuse(error.message(), error.code() != ErrorCode::kInvalidRecords);
+    } catch (const InternalError& error) {
+      return refuse(error.what(), true);
     }
-    return schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class), options_.target);
+    compiled.tuning_record = found->second.record;
+    return true;
   }
 
   void compile_kernel(size_t index) {
     const plan::Kernel& kernel = kernels_[index];
+    if (compile_by_record(index)) return;
+    compile_with(index, schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class),
+                                                   options_.target));
+  }
+
+  void compile_with(size_t index, const schedule::Schedule& steps) {
+    const plan::Kernel& kernel = kernels_[index];
     CompiledKernel& compiled = compiled_[index];
-    const schedule::Schedule steps = schedule_of(kernel, compiled);
     compiled.schedule_text = schedule::print(steps);
     BuiltKernel built = build_kernel(kernel, steps, options_.target, *backend_, {dumps("ll"), dumps("asm")});
     compiled.workspace = built.workspace;
@@ -186,33 +200,19 @@ private:
   }
   bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
 
-  /// Kernels are independent; results stand at their index, so that the order of work never shows. The error
-  /// of the first kernel that fails is thrown.
   void compile_kernels() {
     const PhaseTimer timer(result_.times, "kernels");
-    const size_t count = kernels_.size();
-    std::atomic<size_t> next{0};
     std::atomic<int64_t> done{0};
-    std::vector<std::exception_ptr> errors(count);
-    std::atomic<bool> failed{false};
-    const auto work = [&] {
-      for (size_t index = next++; index < count && !failed; index = next++) {
-        try {
-          compile_kernel(index);
-          report("kernels", ++done, static_cast<int64_t>(count));
-        } catch (const std::exception&) {
-          errors[index] = std::current_exception();
-          failed = true;
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> threads;
-      for (int i = 1; i < options_.threads; ++i) threads.emplace_back(work);
-      work();
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (errors[i]) std::rethrow_exception(errors[i]);
+    for_each_index(kernels_.size(), options_.threads, [&](size_t index) {
+      compile_kernel(index);
+      report("kernels", ++done, static_cast<int64_t>(kernels_.size()));
+    });
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      const CompiledKernel& compiled = compiled_[i];
+      if (compiled.refused_record.empty()) continue;
+      result_.refused_records.push_back({"record " + compiled.refused_record.substr(0, 12) + " of kernel " +
+                                             kernels_[i].symbol + ": " + compiled.tuning_reason,
+                                         compiled.has_damaged_record});
     }
   }
 

@@ -67,17 +67,24 @@ struct PhaseTime {
   double ms = 0;
 };
 
+/// A record whose steps made no kernel, which the default schedule has then.
+struct RefusedRecord {
+  std::string what;         ///< for people: which, of which kernel, and why
+  bool is_damaged = false;  ///< its steps apply, but no later phase could make code of them that is right
+};
+
 struct CompileResult {
   std::string metadata_json;
   std::string plan_json;
   std::string code;
   std::vector<plan::ParamSegment> params;
   int64_t params_bytes = 0;
-  std::map<std::string, std::string> dumps;  ///< by stage
-  std::string generic_refused;               ///< why a package with free dims has no generic plan; or ""
-  std::string shape_warning;                 ///< for people: which shapes have no kernels; or ""
-  std::vector<PhaseTime> times;              ///< for people; not part of the package
-  std::vector<PhaseTime> pass_times;         ///< of the phase "passes", each pass with its verification
+  std::map<std::string, std::string> dumps;    ///< by stage
+  std::string generic_refused;                 ///< why a package with free dims has no generic plan; or ""
+  std::vector<RefusedRecord> refused_records;  ///< by kernel
+  std::string shape_warning;                   ///< for people: which shapes have no kernels; or ""
+  std::vector<PhaseTime> times;                ///< for people; not part of the package
+  std::vector<PhaseTime> pass_times;           ///< of the phase "passes", each pass with its verification
 };
 
 /// Compiles an imported graph. Throws Error for what the user can cause (kWrongAnswer when a kernel fails its

@@ -214,6 +214,9 @@ private:
       }
     }
     if (mask && !whole_register(expr->buffer, index)) own = own ? te::logical_and(mask, own) : mask;
+    // Bounds may show that all lanes read one element. It may be outside where no lane is on, so that each
+    // lane keeps its own condition.
+    if (own && own->type.lanes > 1 && index->type.lanes == 1) index = te::broadcast(index, lanes_);
     return te::load(expr->buffer, {index}, own);
   }
 

@@ -4,16 +4,6 @@
 
 namespace tensormill::target {
 
-const std::vector<FeatureRow>& all_features() {
-  static const std::vector<FeatureRow> rows = {
-#define TM_FEATURE(name, arch, implies, leaf, subleaf, reg, bit, state) \
-  {name, arch, implies, leaf, subleaf, reg, bit, static_cast<FeatureState>(state)},
-#include "compiler/target/features.def"
-#undef TM_FEATURE
-  };
-  return rows;
-}
-
 const std::vector<CpuRow>& all_cpus() {
   static const std::vector<CpuRow> rows = {
 #define TM_CPU(name, arch, vendor, base, extra, l1d, l2, product_bits, streamed) \
@@ -22,13 +12,6 @@ const std::vector<CpuRow>& all_cpus() {
 #undef TM_CPU
   };
   return rows;
-}
-
-const FeatureRow* find_feature(std::string_view arch, std::string_view name) {
-  for (const FeatureRow& row : all_features()) {
-    if (row.arch == arch && row.name == name) return &row;
-  }
-  return nullptr;
 }
 
 const CpuRow* find_cpu(std::string_view arch, std::string_view name) {
@@ -50,7 +33,7 @@ std::vector<std::string_view> words(std::string_view text) {
 }
 
 void enable(FeatureSet& set, std::string_view arch, std::string_view name) {
-  const FeatureRow* row = find_feature(arch, name);
+  const CpuFeature* row = find_cpu_feature(arch, name);
   TM_CHECK(row != nullptr, "feature " + std::string(name));
   if (!set.insert(std::string(name)).second) return;
   for (std::string_view implied : words(row->implies)) enable(set, arch, implied);
@@ -58,7 +41,7 @@ void enable(FeatureSet& set, std::string_view arch, std::string_view name) {
 
 void disable(FeatureSet& set, std::string_view arch, std::string_view name) {
   set.erase(std::string(name));
-  for (const FeatureRow& row : all_features()) {
+  for (const CpuFeature& row : cpu_features()) {
     if (row.arch != arch || set.find(row.name) == set.end()) continue;
     for (std::string_view implied : words(row.implies)) {
       if (implied == name) {

@@ -1,6 +1,6 @@
-/// The tables behind targets: CPU features (features.def) and named CPUs (config/cpus.def), and what follows
-/// from a set of features. Sets are sorted by name, so that whatever is printed from them is canonical.
-/// Thread-safety: pure functions over constant tables.
+/// The tables behind targets: CPU features (runtime/base/cpu_features.def) and named CPUs (config/cpus.def),
+/// and what follows from a set of features. Sets are sorted by name, so that whatever is printed from them is
+/// canonical. Thread-safety: pure functions over constant tables.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,11 @@
 #include <vector>
 
 #include "compiler/target/target.h"
+#include "runtime/base/cpu_features.h"
 
 namespace tensormill::target {
 
 using FeatureSet = std::set<std::string, std::less<>>;
-
-/// What the operating system must save for a feature to be usable.
-enum class FeatureState : uint8_t { kNone = 0, kAvx = 1, kAvx512 = 2, kTiles = 3 };
-
-struct FeatureRow {
-  std::string_view name;
-  std::string_view arch;
-  std::string_view implies;  ///< names separated by blanks
-  uint32_t leaf;
-  uint32_t subleaf;
-  char reg;
-  int bit;
-  FeatureState state;
-};
 
 struct CpuRow {
   std::string_view name;
@@ -41,10 +28,8 @@ struct CpuRow {
   int streamed_bytes;
 };
 
-const std::vector<FeatureRow>& all_features();
 const std::vector<CpuRow>& all_cpus();
 /// The row, or null.
-const FeatureRow* find_feature(std::string_view arch, std::string_view name);
 const CpuRow* find_cpu(std::string_view arch, std::string_view name);
 
 /// All features of the CPU: its base's, its own and the implied ones.

@@ -93,48 +93,11 @@ std::string_view vendor_name() {
   return "generic";
 }
 
-uint64_t read_xcr0() {
-  if ((cpuid(1, 0).c & (1u << 27)) == 0) return 0;
-  uint32_t low = 0;
-  uint32_t high = 0;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (uint64_t{high} << 32) | low;
-}
-
 /// Whether this process may use AMX tiles: the kernel grants them on request only (arch_prctl in main).
 bool tiles_granted() {
   constexpr long kGetPermitted = 0x1022;
   uint64_t mask = 0;
   return syscall(SYS_arch_prctl, kGetPermitted, &mask) == 0 && (mask & (uint64_t{1} << 18)) != 0;
-}
-
-bool state_usable(FeatureState state, uint64_t xcr0) {
-  switch (state) {
-    case FeatureState::kNone:
-      return true;
-    case FeatureState::kAvx:
-      return (xcr0 & 0x6) == 0x6;
-    case FeatureState::kAvx512:
-      return (xcr0 & 0xe6) == 0xe6;
-    case FeatureState::kTiles:
-      return (xcr0 & 0x60000) == 0x60000 && tiles_granted();
-  }
-  return false;
-}
-
-FeatureSet host_features(std::string_view arch) {
-  const uint64_t xcr0 = read_xcr0();
-  FeatureSet set;
-  for (const FeatureRow& row : all_features()) {
-    if (row.arch != arch) continue;
-    const Cpuid r = cpuid(row.leaf, row.subleaf);
-    const uint32_t value = row.reg == 'a' ? r.a : row.reg == 'b' ? r.b : row.reg == 'c' ? r.c : r.d;
-    bool on = (value >> row.bit) & 1 && state_usable(row.state, xcr0);
-    // Rows stand after what they imply: a hypervisor may hide half of a pair.
-    for (std::string_view implied : words(row.implies)) on = on && set.find(implied) != set.end();
-    if (on) set.emplace(row.name);
-  }
-  return set;
 }
 
 Caches fallback_caches() {
@@ -143,36 +106,39 @@ Caches fallback_caches() {
   return caches.are_known() ? caches : caches_from_libc();
 }
 
-constexpr const char* kHostArch = "x86_64";
-
 #else
 
 std::string signature() { return std::to_string(getauxval(AT_HWCAP)); }
 
 std::string_view vendor_name() { return "arm"; }
 
-FeatureSet host_features(std::string_view arch) {
-  FeatureSet set;
-  for (const FeatureRow& row : all_features()) {
-    if (row.arch == arch && (getauxval(row.leaf) >> row.bit) & 1) set.emplace(row.name);
-  }
-  return set;
-}
+/// The kernel knows no tiles here.
+bool tiles_granted() { return false; }
 
 Caches fallback_caches() { return caches_from_libc(); }
 
-constexpr const char* kHostArch = "aarch64";
-
 #endif
+
+FeatureSet host_features() {
+  FeatureSet set;
+  for (const CpuFeature& row : cpu_features()) {
+    bool on = row.arch == host_cpu_arch() && host_has_cpu_feature(row.name);
+    if (row.state == CpuFeatureState::kTiles) on = on && tiles_granted();
+    // Rows stand after what they imply: a hypervisor may hide half of a pair.
+    for (std::string_view implied : words(row.implies)) on = on && set.find(implied) != set.end();
+    if (on) set.emplace(row.name);
+  }
+  return set;
+}
 
 /// The row of this vendor, or a generic one, with the most features that the machine has all of; AMX, which
 /// the kernel may withhold, does not count against a row.
 const CpuRow& closest_cpu(const FeatureSet& host) {
   const std::string_view vendor = vendor_name();
-  const CpuRow* best = find_cpu(kHostArch, "generic");
+  const CpuRow* best = find_cpu(host_cpu_arch(), "generic");
   size_t best_size = 0;
   for (const CpuRow& row : all_cpus()) {
-    if (row.arch != kHostArch || (row.vendor != vendor && row.vendor != "generic")) continue;
+    if (row.arch != host_cpu_arch() || (row.vendor != vendor && row.vendor != "generic")) continue;
     const FeatureSet own = features_of(row);
     bool fits = true;
     size_t common = 0;
@@ -195,8 +161,8 @@ const CpuRow& closest_cpu(const FeatureSet& host) {
 
 Target host_target() {
   Target target;
-  target.triple = std::string(kHostArch) + "-linux-gnu";
-  const FeatureSet set = host_features(kHostArch);
+  target.triple = std::string(host_cpu_arch()) + "-linux-gnu";
+  const FeatureSet set = host_features();
   const CpuRow& cpu = closest_cpu(set);
   target.cpu = cpu.name;
   const FeatureSet own = features_of(cpu);
@@ -206,7 +172,7 @@ Target host_target() {
   for (const std::string& name : own) {
     if (set.find(name) == set.end()) target.features.push_back("-" + name);
   }
-  derive_vector_facts(kHostArch, set, target.facts);
+  derive_vector_facts(host_cpu_arch(), set, target.facts);
   derive_rates(cpu, target.facts);
   target.facts.num_cores = usable_cores();
   Caches caches = caches_from_sys();

@@ -145,9 +145,9 @@ void apply_attributes(const std::string& list, const std::string& arch, FeatureS
       if (item[0] == '-') refuse("target option -mattr: neon cannot be switched off on aarch64");
       continue;
     }
-    if (find_feature(arch, name) == nullptr) {
+    if (find_cpu_feature(arch, name) == nullptr) {
       std::vector<std::string_view> names;
-      for (const FeatureRow& row : all_features()) {
+      for (const CpuFeature& row : cpu_features()) {
         if (row.arch == arch) names.push_back(row.name);
       }
       refuse("target option -mattr: unknown feature " + in_quotes(name) + " of " + arch + ", accepted are " +

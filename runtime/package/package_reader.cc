@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "runtime/abi/kernel_abi.h"
+#include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/package/choose_plan.h"
-#include "runtime/package/cpu_features.h"
 #include "runtime/package/elf_admission.h"
 #include "runtime/package/tar_reader.h"
 

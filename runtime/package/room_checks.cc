@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/package/loops.h"
 

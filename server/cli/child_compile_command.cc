@@ -69,7 +69,10 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
   Json times = Json::object();
   for (const driver::PhaseTime& time : result.times) times[time.phase] = time.ms;
   Json answer = {{"times_ms", std::move(times)}};
-  if (!result.shape_warning.empty()) answer["warnings"] = {result.shape_warning};
+  Json warnings = Json::array();
+  for (const driver::RefusedRecord& refused : result.refused_records) warnings.push_back(refused.what);
+  if (!result.shape_warning.empty()) warnings.push_back(result.shape_warning);
+  if (!warnings.empty()) answer["warnings"] = std::move(warnings);
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

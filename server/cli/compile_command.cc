@@ -132,29 +132,50 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
   }
 }
 
-void use_records(const std::string& path, driver::CompileOptions& options) {
-  in_context(path, [&] {
-    const std::vector<tune::Record> records = tune::parse_records(read_file(path));
-    options.schedules = tune::choose_schedules(records, options.target, driver::compiler_build());
-    options.algorithms = tune::choose_algorithms(records, options.target, driver::compiler_build());
-  });
+/// How many records there are.
+size_t use_records(const std::string& path, driver::CompileOptions& options) {
+  const std::vector<tune::Record> records = read_record_file(path);
+  options.schedules = tune::choose_schedules(records, options.target, driver::compiler_build());
+  options.algorithms = tune::choose_algorithms(records, options.target, driver::compiler_build());
   options.schedules_reason = "no record of the kernel";
+  return records.size();
+}
+
+/// Warns of records whose steps made no kernel; throws where damage leaves the file without others. Steps
+/// that do not apply are of another version of the kernel, which the default serves.
+void tell_refused(const CompileArguments& arguments, const driver::CompileResult& result, size_t records) {
+  bool is_damaged = false;
+  for (const driver::RefusedRecord& refused : result.refused_records) {
+    std::cerr << "warning: " << arguments.tuning_records << ": " << refused.what
+              << "; the record is left out\n";
+    is_damaged = is_damaged || refused.is_damaged;
+  }
+  if (is_damaged && result.refused_records.size() == records)
+    throw Error(ErrorCode::kInvalidRecords,
+                arguments.tuning_records + ": no record is left: " + result.refused_records.front().what);
+}
+
+/// Found before the work, not after it.
+void check_outputs(const CompileArguments& arguments, const std::set<std::string>& stages) {
+  check_output("-o", arguments.output);
+  for (const std::string& stage : stages) check_output("--dump-code", arguments.output + "." + stage);
 }
 
 int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
   refuse_unsupported(arguments);
-  check_output("-o", arguments.output);
   const target::Target host = target::host_target();
   driver::CompileOptions options;
+  options.dumps = dump_stages(arguments.dump_code);
+  check_outputs(arguments, options.dumps);
   options.target = resolve_target(target_text(arguments), target_overrides(arguments), host);
   for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
   options.opt_level = arguments.opt_level;
   options.disabled_passes = disabled_passes(arguments.disabled_pass);
   options.verify = driver::parse_verify_mode(arguments.verify);
   options.host_runs_target = host_runs(options.target, host);
-  options.dumps = dump_stages(arguments.dump_code);
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
-  if (!arguments.tuning_records.empty()) use_records(arguments.tuning_records, options);
+  const size_t records =
+      arguments.tuning_records.empty() ? 0 : use_records(arguments.tuning_records, options);
   const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
   options.model_digest = source.digest.text();
   frontend::onnx::ImportOptions import;
@@ -178,6 +199,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ir::Variants variants =
       frontend::onnx::import_for_package(source, import, buckets, ops::standard_ops());
   const driver::CompileResult result = driver::compile(variants, options, hooks);
+  tell_refused(arguments, result, records);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
                                             &result.params, result.params_bytes});

@@ -64,8 +64,10 @@ std::string end_text(const server::KeyRow& row) {
 }
 
 int add(const KeysArguments& arguments, bool json) {
-  const std::string key = server::add_key(file_of(arguments), arguments.name, split_list(arguments.scopes),
-                                          end_of(arguments.expires));
+  const std::string file = file_of(arguments);
+  check_output("--keys-file", file);
+  const std::string key =
+      server::add_key(file, arguments.name, split_list(arguments.scopes), end_of(arguments.expires));
   if (json) {
     std::cout << Json{{"name", arguments.name}, {"key", key}}.dump() << std::endl;
   } else {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 
 #include "runtime/base/error.h"
@@ -140,7 +141,21 @@ frontend::onnx::ModelSource open_model_file(const std::string& path, const std::
   if (format != "onnx") {
     throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
   }
-  return in_context(path, [&] { return frontend::onnx::open_model(path); });
+  return in_context(path, [&] { return frontend::onnx::open_model(path, frontend::onnx::Links::kFollowed); });
+}
+
+std::vector<tune::Record> read_record_file(const std::string& path) {
+  constexpr int kMostTold = 8;
+  int skipped = 0;
+  const auto tell = [&](const std::string& why) {
+    if (++skipped <= kMostTold)
+      std::cerr << "warning: " << path << ": " << why << "; the record is left out\n";
+  };
+  std::vector<tune::Record> records =
+      in_context(path, [&] { return tune::readable_records(read_file(path), tell); });
+  if (skipped > kMostTold)
+    std::cerr << "warning: " << path << ": " << skipped - kMostTold << " more lines are no records\n";
+  return records;
 }
 
 void check_output(const std::string& option, const std::string& path) {

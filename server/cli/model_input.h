@@ -9,6 +9,7 @@
 #include "api/services/common.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/target/target.h"
+#include "compiler/tune/records/record.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::cli {
@@ -35,6 +36,10 @@ frontend::onnx::ModelSource open_model_file(const std::string& path, const std::
 
 /// Throws Error(kUsage) when no file can be written at `path`: found before the work, not after it.
 void check_output(const std::string& option, const std::string& path);
+
+/// The records of a file; lines that are none are left out, with a warning for the first few. Throws
+/// Error(kInvalidRecords) where none is left.
+std::vector<tune::Record> read_record_file(const std::string& path);
 
 /// action(); an Error of it that does not name `what` yet does so.
 template <typename ActionType>

@@ -232,16 +232,19 @@ void print_report(const Json& report) {
 std::vector<tune::Record> known_records(const TuneArguments& arguments) {
   std::vector<tune::Record> records;
   const auto add = [&](const std::string& path) {
-    try {
-      for (tune::Record& record : tune::parse_records(read_file(path))) records.push_back(std::move(record));
-    } catch (Error& error) {
-      error.add_context(path);
-      throw;
-    }
+    for (tune::Record& record : read_record_file(path)) records.push_back(std::move(record));
   };
   if (!arguments.prior_records.empty()) add(arguments.prior_records);
   if (std::filesystem::exists(arguments.output)) add(arguments.output);
   return records;
+}
+
+/// The records file grows in its place.
+void check_records_output(const std::string& path) {
+  if (path.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
+  check_output("-o", path);
+  if (std::filesystem::exists(path) && ::access(path.c_str(), R_OK | W_OK) != 0)
+    throw Error(ErrorCode::kUsage, "-o " + path + ": the file is not readable and writable");
 }
 
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
@@ -249,6 +252,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   const target::Target target = resolve_target(arguments.target, {}, host);
   if (!host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
+  if (arguments.tasks != "list") check_records_output(arguments.output);
   const ir::Graph graph = graph_of(arguments);
   std::vector<tune::Task> tasks = tune::extract_all_tasks(graph, target, kOptLevel);
   tune::TuneOptions options = arguments.options;
@@ -260,7 +264,6 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   options.cpu = target::cpu_fingerprint(host);
   options.codegen = driver::compiler_build();
   if (arguments.tasks == "list") return list_tasks(std::move(tasks), target, options, globals.json);
-  if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
   std::vector<tune::Task> selected;
   for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
     selected.push_back(std::move(tasks[place]));

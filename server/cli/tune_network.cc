@@ -33,7 +33,10 @@ ModelNetwork::ModelNetwork(const ir::Graph& graph, const target::Target& target,
       records_(std::move(records)),
       pool_(threads) {}
 
-std::vector<tune::Record> ModelNetwork::records() { return tune::parse_records(read_file(records_)); }
+std::vector<tune::Record> ModelNetwork::records() {
+  // What is no record has been told when the search began.
+  return tune::readable_records(read_file(records_), [](const std::string&) {});
+}
 
 void ModelNetwork::keep(const tune::Record& record) { tune::RecordLog(records_).append(record); }
 

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "compiler/target/features.h"
+#include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/package/code_image.h"
-#include "runtime/package/cpu_features.h"
 #include "tests/codegen/support.h"
 
 namespace tensormill::codegen_test {
@@ -271,7 +271,7 @@ TEST(Link, TheRuntimeAdmitsAndRunsIt) {
 }
 
 TEST(Link, TheRuntimeKnowsEveryFeatureOfThisMachine) {
-  EXPECT_THAT(package::missing_cpu_features(host().required_features()), testing::IsEmpty());
+  EXPECT_THAT(missing_cpu_features(host().required_features()), testing::IsEmpty());
 }
 
 TEST(Link, CrossCompilesForAarch64) {

@@ -328,13 +328,25 @@ class ContribOps(PeerCase):
         with self.assertRaisesRegex(AssertionError, "calls itself"):
             self.run_own(graph, feed, 17, functions=[function], domains=["own"])
 
-    def test_a_call_lacks_an_attribute(self):
-        body = [helper.make_node("Relu", ["a"], ["y"])]
-        function = helper.make_function("own", "Scaled", ["a"], ["y"], body, [helper.make_opsetid("", 17)], ["slope"])
+    def lacking(self, op, attribute, **given):
+        """A function whose operator's attribute is one of its own that has no default, and a call."""
+        body = [helper.make_node(op, ["a"], ["y"])]
+        reference = body[0].attribute.add()
+        reference.name, reference.ref_attr_name, reference.type = attribute, "own_one", 1
+        function = helper.make_function("own", "Scaled", ["a"], ["y"], body, [helper.make_opsetid("", 17)], ["own_one"])
         feed = {"x": floats(3)}
-        graph = helper.make_graph([helper.make_node("Scaled", ["x"], ["y"], domain="own")], "lacks",
+        graph = helper.make_graph([helper.make_node("Scaled", ["x"], ["y"], domain="own", **given)], "lacks",
                                   [info("x", feed["x"])], [helper.make_tensor_value_info("y", 1, [3])])
-        with self.assertRaisesRegex(AssertionError, "attribute slope of function Scaled is missing"):
+        return graph, feed, function
+
+    def test_an_attribute_that_a_call_leaves_out_is_the_operators_default(self):
+        for given in ({}, {"own_one": 0.25}):
+            graph, feed, function = self.lacking("LeakyRelu", "alpha", **given)
+            self.compare(*self.run_both(graph, feed, 17, functions=[function], domains=["own"]))
+
+    def test_an_attribute_that_a_call_leaves_out_and_the_operator_needs(self):
+        graph, feed, function = self.lacking("Cast", "to")
+        with self.assertRaisesRegex(AssertionError, "Cast.*attribute to"):
             self.run_own(graph, feed, 17, functions=[function], domains=["own"])
 
 

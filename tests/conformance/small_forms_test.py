@@ -31,6 +31,59 @@ class Graphs(OneNode):
         self.run_model(graph, opset, feed, expect, buckets=buckets)
 
 
+class FreePads(OneNode):
+    def test_pads_beside_rows_of_any_number(self):
+        """In front of a row of whole vectors all lanes of one read its first element, and those that are padded must not."""
+        for width in (5, 16, 17, 64):
+            for pads in ((1, 1, 1, 1), (0, 1, 0, 0), (2, 3, 1, 17), (1, 0, 0, 1), (0, -2, 1, 3)):
+                x = floats(3, width)
+                cut = x[:, max(-pads[1], 0):]
+                right = np.pad(cut, ((pads[0], pads[2]), (max(pads[1], 0), pads[3])), constant_values=np.float32(0.5))
+                with self.subTest(width=width, pads=pads):
+                    self.check("Pad", 21, [x, np.array(pads), np.array(0.5, np.float32)], [right], free={0: {0: "S"}}, constants=(1, 2))
+
+
+class LargeWindows(OneNode):
+    """Pooling windows larger than the padded input: what is left over a stride is rounded toward zero, as the standard's
+    shape inference and ONNX Runtime do, so that less than a stride leaves one window and less than two none."""
+
+    def pooled(self, op, x, stride, lacks):
+        values = {"MaxPool": x.max(axis=2), "AveragePool": x.mean(axis=2), "LpPool": np.sqrt((x * x).sum(axis=2))}[op]
+        return values[:, :, None] if lacks < stride else np.zeros((*x.shape[:2], 0, x.shape[3]), np.float32)
+
+    def test_windows_that_lack_less_than_two_strides(self):
+        for op in ("MaxPool", "AveragePool", "LpPool"):
+            for kernel, stride in ((3, 1), (3, 2), (4, 2), (5, 2), (4, 3), (6, 3)):
+                for more in ({}, {"ceil_mode": 1}):
+                    x = floats(1, 2, 2, 3)
+                    right = self.pooled(op, x, stride, kernel - 2)
+                    with self.subTest(op=op, kernel=kernel, stride=stride, **more):
+                        self.check(op, 22, [x], [right], kernel_shape=[kernel, 1], strides=[stride, 1], **more)
+
+    def test_another_axis_has_its_own_windows(self):
+        x = floats(1, 1, 2, 4)
+        right = np.maximum(x.max(axis=2, keepdims=True)[..., 0:3:2], x.max(axis=2, keepdims=True)[..., 1:4:2])
+        self.check("MaxPool", 22, [x], [right], kernel_shape=[3, 2], strides=[2, 2])
+        self.check("AveragePool", 22, [x], [x.mean(axis=2, keepdims=True)[..., :3:2]], kernel_shape=[4, 1], strides=[3, 2])
+
+    def test_places_of_the_largest(self):
+        x = np.array([3, 1, 2, 5], np.float32).reshape(1, 1, 2, 2)
+        self.check("MaxPool", 22, [x], [np.array([[[[3, 5]]]], np.float32), np.array([[[[0, 3]]]])], kernel_shape=[3, 1], strides=[2, 1])
+        none = np.zeros((1, 1, 0, 2), np.float32)
+        self.check("MaxPool", 22, [x], [none, none.astype(np.int64)], kernel_shape=[3, 1])
+
+    def test_pads_count_where_they_are_asked_for(self):
+        x = np.array([1, 3], np.float32).reshape(1, 1, 2, 1)
+        for include, right in ((0, 2), (1, 1)):
+            self.check("AveragePool", 22, [x], [np.full((1, 1, 1, 1), right, np.float32)], kernel_shape=[5, 1], strides=[2, 1],
+                       pads=[1, 0, 1, 0], count_include_pad=include)
+
+    def test_what_lacks_more_is_refused(self):
+        for op in ("MaxPool", "AveragePool", "LpPool"):
+            for attributes in ({"kernel_shape": [4, 1]}, {"kernel_shape": [6, 1], "strides": [2, 1]}):
+                self.assertIn("the window reaches over", self.answer_to(op, 22, [floats(1, 1, 2, 2)], **attributes))
+
+
 class OptionalValues(Graphs):
     def test_a_tensor_is_there(self):
         x = floats(4)

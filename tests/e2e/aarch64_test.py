@@ -14,6 +14,11 @@ import small_models
 BUILD = mill.ROOT / "build-aarch64"
 TARGETS = {"generic": "llvm -mtriple=aarch64-linux-gnu -mcpu=generic -num-cores=2",
            "cortex_a72": "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"}
+# A target whose package needs features of newer processors, the emulated one that has them, and one that lacks some.
+NEWER = [("neoverse-n1", "neoverse-n1", "cortex-a72", "dotprod, fullfp16, lse"),
+         ("neoverse-v1", "max", "neoverse-n1", "bf16, i8mm, sve"),
+         ("neoverse-n2", "max", "a64fx", "bf16, dotprod, i8mm, sve2"),
+         ("neoverse-v2", "max", "neoverse-n1", "bf16, i8mm, sve, sve2")]
 # tm_dtype of runtime/capi/tensormill.h.
 DTYPE_NUMBERS = {"float32": 0, "float64": 1, "float16": 2, "int8": 4, "int16": 5, "int32": 6, "int64": 7, "uint8": 8,
                  "uint16": 9, "uint32": 10, "uint64": 11, "bool": 12}
@@ -40,15 +45,18 @@ class Aarch64(unittest.TestCase):
             raise unittest.SkipTest("NOT TESTED on ARM: no emulator, qemu-user is not installed")
         cls.runner = build_runner()
 
-    def run_emulated(self, package, inputs, folder, threads):
-        """Outputs by name."""
-        command = [emulator(), self.runner, package, folder, str(threads)]
+    def start_emulated(self, package, inputs, folder, threads, processor):
+        command = [emulator(), "-cpu", processor, self.runner, package, folder, str(threads)]
         for i, (name, array) in enumerate(inputs.items()):
             file = Path(folder) / f"input{i}.raw"
             file.write_bytes(np.ascontiguousarray(array).tobytes())
             extents = "x".join(map(str, array.shape)) or "-"
             command.append(f"{name}={DTYPE_NUMBERS[array.dtype.name]}:{extents}:{file}")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
+
+    def run_emulated(self, package, inputs, folder, threads, processor="max"):
+        """Outputs by name."""
+        done = self.start_emulated(package, inputs, folder, threads, processor)
         self.assertEqual(done.returncode, 0, done.stderr)
         outputs = {}
         for i, line in enumerate(done.stdout.splitlines()):
@@ -68,6 +76,21 @@ class Aarch64(unittest.TestCase):
             two = self.run_emulated(package, inputs, folder, 2)
         self.assertEqual(mill.compare.compare_sets(one, expected, mill.tolerance(3)), [])
         self.assertEqual({n: a.tobytes() for n, a in two.items()}, {n: a.tobytes() for n, a in one.items()})
+
+    def test_newer_processors_run_their_packages_and_others_say_what_they_lack(self):
+        path = small_models.small_models()["mlp"]
+        inputs = small_models.inputs_of(path)
+        _, expected = small_models.expected("mlp", path, inputs)
+        for cpu, newer, older, missing in NEWER:
+            with self.subTest(cpu=cpu), tempfile.TemporaryDirectory() as folder:
+                package = Path(folder) / "module.tar"
+                mill.check_program(self, "compile", path, "--target", f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}",
+                                   "--input-shapes", mill.shapes_option(inputs), "-o", package)
+                outputs = self.run_emulated(package, inputs, folder, 2, newer)
+                self.assertEqual(mill.compare.compare_sets(outputs, expected, mill.tolerance(3)), [])
+                done = self.start_emulated(package, inputs, folder, 1, older)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"CPU features that this machine lacks: {missing}\n", done.stderr)
 
     def test_this_machine_refuses_the_package(self):
         with tempfile.TemporaryDirectory() as folder:

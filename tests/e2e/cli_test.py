@@ -84,6 +84,16 @@ class CommandLine(unittest.TestCase):
         self.refused(2, str(missing), "compile", DIGITS, *SHAPES, "-o", missing)
         self.refused(2, str(self.folder), "compile", DIGITS, *SHAPES, "-o", self.folder)
         self.refused(2, str(missing), "run", self.package, "-o", missing)
+        self.refused(2, str(missing), "run", self.package, "--profile", missing)
+        # Before the model is looked at.
+        self.refused(2, str(missing), "tune", "none.onnx", "-o", missing)
+        self.refused(2, str(self.folder), "tune", "none.onnx", "-o", self.folder)
+        self.refused(2, "-o RECORDS.json", "tune", "none.onnx")
+        self.refused(2, str(missing), "keys", "--keys-file", missing, "add", "bob", "--scopes", "read")
+        dump = self.folder / "dumped.tar"
+        Path(f"{dump}.te").mkdir()
+        self.refused(2, f"--dump-code {dump}.te", "compile", DIGITS, *SHAPES, "-o", dump, "--dump-code", "te")
+        self.assertFalse(dump.exists())
 
     def test_a_device_is_written_and_stays(self):
         pipe = self.folder / "pipe"

@@ -1,6 +1,7 @@
 """Broken models of the kinds that have parts: subgraphs, sequences, functions, sparse tensors, files beside the model. Each
 is refused with a line that names the place; none is an internal error."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -232,6 +233,41 @@ class HostileModels(unittest.TestCase):
                                          ("beside.bin", 'offset is "-4"', {"offset": -4}),
                                          ("beside.bin", r"shape \[3\] needs 12 bytes, the data has 4", {"length": 4})):
             self.refused(external(location, **numbers), words)
+
+    def test_a_link_out_of_the_models_folder_says_where_it_goes(self):
+        self.refused(external("link.bin"), "it is a link to /etc/passwd, which is outside of the model's folder")
+        (self.folder / "dangling.bin").symlink_to("nowhere.bin")
+        self.refused(external("dangling.bin"), "it is a link to nowhere.bin: No such file")
+
+    def test_a_location_may_begin_in_the_models_folder(self):
+        for location in ("./three.bin", ".//inner/./four.bin"):
+            path = self.folder / location
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(np.ones(3, np.float32).tobytes())
+            self.assertEqual(self.compiled(external(location)).returncode, 0)
+        for location in ("./../x.bin", "inner/../three.bin", ".", "./", "", "inner/"):
+            self.refused(external(location), "external file name")
+
+    def test_a_download_cache_of_links_into_one_folder(self):
+        cache = self.folder / "cache"
+        blobs, snapshot = cache / "blobs", cache / "snapshots/x"
+        for folder in (blobs, snapshot / "sub"):
+            folder.mkdir(parents=True)
+        (blobs / "abc").write_bytes(external("model.onnx.data").SerializeToString())
+        (blobs / "def").write_bytes(np.ones(3, np.float32).tobytes())
+        (cache / "outside").write_bytes(np.ones(3, np.float32).tobytes())
+        for folder, up in ((snapshot, "../.."), (snapshot / "sub", "../../..")):
+            (folder / "model.onnx").symlink_to(f"{up}/blobs/abc")
+            (folder / "model.onnx.data").symlink_to(f"{up}/blobs/def")
+            for path in (folder / "model.onnx", Path(os.path.relpath(folder / "model.onnx", mill.ROOT))):
+                done = mill.run_program("compile", path, "-O", 0, "-o", self.folder / "p.tar")
+                self.assertEqual(done.returncode, 0, done.stderr)
+        (snapshot / "model.onnx.data").unlink()
+        (snapshot / "model.onnx.data").symlink_to("../../outside")
+        done = mill.run_program("compile", snapshot / "model.onnx", "-O", 0, "-o", self.folder / "p.tar")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(f"it is a link to {cache.resolve()}/outside, which is outside of the model's folder", done.stderr)
+        self.assertIn(f"and of {blobs.resolve()}", done.stderr)
 
     def test_opsets(self):
         for opset in (99, 0, -5):

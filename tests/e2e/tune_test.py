@@ -65,12 +65,43 @@ class Tune(unittest.TestCase):
     def test_steps_that_do_not_apply_are_named(self):
         subprocess.run(self.tune(4, "--json"), check=True, capture_output=True, timeout=mill.PROGRAM_LIMIT_S)
         lines = [json.loads(line) for line in self.records.read_text().splitlines()]
+        kept = [line["schedule"] for line in lines]
         for line in lines:
             line["schedule"] = ["split s0 i99 4"]
         self.records.write_text("".join(json.dumps(line) + "\n" for line in lines))
         for kernel in self.kernels("--tuning-records", self.records):
             self.assertEqual(kernel["tuning_record"], "")
             self.assertIn("i99", kernel["tuning_reason"])
+        self.check_damage([{**line, "schedule": steps} for line, steps in zip(lines, kept)])
+
+    def compile_with(self, lines):
+        self.records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return subprocess.run(
+            self.command("compile", self.model, *SHAPES, "--tuning-records", self.records, "-o", self.folder / "x.tar"),
+            capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
+        )
+
+    def check_damage(self, lines):
+        """Damaged records are left out with a warning, however late the damage shows; where none is left it is an error."""
+        def damaged(line):
+            # Each step applies, but registers need loops that are unrolled.
+            return {**line, "schedule": [step for step in line["schedule"] if not step.startswith("unroll")]}
+
+        late = next(line for line in lines if line["schedule"] != damaged(line)["schedule"])
+        others = [line for line in lines if line is not late]
+        no_step = {**others[0], "schedule": ["spli s0 i0 4"]}
+        no_time = {**others[1], "result": [[0.0, 0.0], 0, 1.0, 1.0]}
+        done = self.compile_with([damaged(late), no_step, no_time, *others[2:]])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("line 2: line 1: no primitive 'spli'", "line 3: a time of result is 0", "its steps make no kernel"):
+            self.assertIn(part, done.stderr)
+        self.assertEqual(done.stderr.count("warning: "), 3, done.stderr)
+        for left in ([damaged(late)], [no_step, no_time]):
+            (self.folder / "x.tar").unlink(missing_ok=True)
+            done = self.compile_with(left)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertRegex(done.stderr, "error: .*no (record is left|line is a record)")
+            self.assertFalse((self.folder / "x.tar").exists())
 
     def test_a_killed_run_goes_on_where_it_was(self):
         process = subprocess.Popen(

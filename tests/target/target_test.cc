@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "compiler/target/features.h"
 #include "runtime/base/error.h"
@@ -49,6 +51,35 @@ TEST(Target, EveryKnownCpuRoundTripsThroughItsCanonicalForm) {
     EXPECT_EQ(parse_target(target.canonical(), fake_host()).digest(), target.digest());
   }
   EXPECT_THAT(known_cpus(), Contains("core-avx2"));
+}
+
+TEST(Target, TheRuntimeKnowsEveryFeatureOfEveryCpu) {
+  for (const CpuRow& row : all_cpus()) {
+    const Target target = parse_target(
+        "llvm -mcpu=" + std::string(row.name) + " -mtriple=" + std::string(row.arch) + "-linux-gnu",
+        fake_host());
+    for (const std::string& name : target.required_features()) {
+      EXPECT_NE(find_cpu_feature(row.arch, name), nullptr) << row.name << " " << name;
+    }
+  }
+}
+
+TEST(Target, RowsOfFeaturesStandAfterWhatTheyImplyAndSayOneBitEach) {
+  std::set<std::string> seen;
+  std::set<std::tuple<std::string_view, uint32_t, uint32_t, char, int>> bits;
+  for (const CpuFeature& row : cpu_features()) {
+    const std::string arch(row.arch);
+    for (std::string_view implied : words(row.implies)) {
+      EXPECT_TRUE(seen.count(arch + " " + std::string(implied)) == 1) << row.name << " " << implied;
+    }
+    EXPECT_TRUE(seen.insert(arch + " " + std::string(row.name)).second) << row.name;
+    EXPECT_TRUE(bits.insert({row.arch, row.leaf, row.subleaf, row.reg, row.bit}).second) << row.name;
+    EXPECT_TRUE(row.bit >= 0 && row.bit < 32 && row.reg >= 'a' && row.reg <= 'd') << row.name;
+  }
+}
+
+TEST(Target, TheHostHasWhatItsOwnTargetRequires) {
+  EXPECT_THAT(missing_cpu_features(host_target().required_features()), testing::IsEmpty());
 }
 
 TEST(Target, NamedCpuTakesItsFactsFromTheTableNotFromTheHost) {

@@ -104,6 +104,7 @@ TEST(Record, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(error_of(changed("/result/1", 3)), HasSubstr("no error 3"));
   EXPECT_THAT(error_of(changed("/result/1", 4)), HasSubstr("times and an error"));
   EXPECT_THAT(error_of(changed("/result/0/1", -1)), HasSubstr("no time"));
+  EXPECT_THAT(error_of(changed("/result/0/1", 0)), HasSubstr("a time of result is 0"));
   EXPECT_THAT(error_of(changed("/config/index", -1)), HasSubstr("index"));
   EXPECT_THAT(error_of(changed("/config/index", 1.5)), HasSubstr("index"));
   EXPECT_THAT(error_of(changed("/device/threads", 0)), HasSubstr("threads"));
@@ -112,6 +113,25 @@ TEST(Record, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(error_of(changed("/features/values/3", "1")), HasSubstr("no number"));
   EXPECT_THAT(error_of(changed("/features/values/3", 1e10)), HasSubstr("no number"));
   EXPECT_THAT(error_of("[]"), HasSubstr("no object"));
+}
+
+TEST(Record, DamagedLinesOfAFileAreLeftOutAndTold) {
+  const std::string good = to_line(sample());
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& why) { told.push_back(why); };
+  const std::string damaged =
+      changed("/schedule/0", "explo") + "\n\n" + changed("/result/0/2", 0) + "\n" + good.substr(0, 80);
+  EXPECT_EQ(readable_records(good + "\n" + damaged + "\n" + good, tell).size(), 2U);
+  EXPECT_THAT(told, testing::ElementsAre(HasSubstr("line 2: line 1: no primitive 'explo'"),
+                                         HasSubstr("line 4: a time of result is 0"), HasSubstr("line 5: ")));
+  EXPECT_TRUE(readable_records("\n \n", tell).empty());
+  try {
+    readable_records(damaged, tell);
+    ADD_FAILURE() << "a file without a record was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidRecords);
+    EXPECT_THAT(error.message(), HasSubstr("no line is a record: line 1: "));
+  }
 }
 
 TEST(RecordLog, DropsWhatACrashCutShort) {

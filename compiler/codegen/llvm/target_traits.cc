@@ -23,7 +23,7 @@ TargetTraits traits_of(const target::Target& target) {
   traits.dot4_256 = has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
   // LLVM clears what implies a feature that is switched off, so all "-" stand before all "+".
   for (const char sign : {'-', '+'}) {
-    for (const target::FeatureRow& row : target::all_features()) {
+    for (const CpuFeature& row : cpu_features()) {
       if (row.arch != arch || has(row.name) != (sign == '+')) continue;
       if (!traits.features.empty()) traits.features += ',';
       traits.features += sign + std::string(row.name);

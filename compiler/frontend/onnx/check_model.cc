@@ -200,16 +200,8 @@ private:
   void add_function(const FunctionProto& function, const NodeProto& call, int64_t opset) {
     const bool is_first = seen_.insert(&function).second;
     const bool takes_attributes = !function.attributes.empty() || !function.defaults.empty();
-    const bool is_complete = std::all_of(function.attributes.begin(), function.attributes.end(),
-                                         [&](const std::string& name) { return call.find(name) != nullptr; });
-    if (!is_first && (!takes_attributes || !is_complete || ++calls_ > kMostCalls)) return;
-    std::vector<NodeProto> nodes;
-    if (is_complete) {
-      nodes = function_nodes(function, call);
-    } else {
-      for (const NodeProto& node : function.body.nodes) nodes.push_back(without_references(node));
-    }
-    add(nodes, function_opset(function, opset), function.name + "/");
+    if (!is_first && (!takes_attributes || ++calls_ > kMostCalls)) return;
+    add(function_nodes(function, call), function_opset(function, opset), function.name + "/");
   }
 
   void add(const std::string& pointer, const std::string& detail) {

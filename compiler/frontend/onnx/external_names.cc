@@ -1,5 +1,7 @@
 #include "compiler/frontend/onnx/external_names.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
@@ -8,12 +10,7 @@ namespace {
 
 void collect(const TensorProto& tensor, std::set<std::string>& names) {
   if (!tensor.external) return;
-  const auto location = tensor.external_data.find("location");
-  if (location == tensor.external_data.end()) {
-    throw Error(ErrorCode::kInvalidModel, "tensor \"" + tensor.name + "\": external data has no location");
-  }
-  check_relative_name(location->second);
-  names.insert(location->second);
+  names.insert(external_name(tensor));
 }
 
 void collect(const GraphProto& graph, std::set<std::string>& names) {
@@ -45,6 +42,25 @@ void check_relative_name(const std::string& name) {
     if (part.empty() || part == "." || part == "..") refuse("has a part that is empty, \".\" or \"..\"");
     start = end + 1;
   }
+}
+
+std::string external_name(const TensorProto& tensor) {
+  const auto location = tensor.external_data.find("location");
+  if (location == tensor.external_data.end()) {
+    throw Error(ErrorCode::kInvalidModel, "tensor \"" + tensor.name + "\": external data has no location");
+  }
+  const std::string& given = location->second;
+  // What stands for the folder itself names no file, and an absolute name is refused below.
+  if (given.empty() || given.front() == '/' || given.back() == '/') check_relative_name(given);
+  std::string name;
+  for (size_t start = 0; start < given.size();) {
+    const size_t end = std::min(given.find('/', start), given.size());
+    const std::string part = given.substr(start, end - start);
+    if (!part.empty() && part != ".") name += (name.empty() ? "" : "/") + part;
+    start = end + 1;
+  }
+  check_relative_name(name);
+  return name;
 }
 
 std::set<std::string> external_names(const ModelProto& model) {

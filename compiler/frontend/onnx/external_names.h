@@ -9,9 +9,12 @@
 
 namespace tensormill::frontend::onnx {
 
-/// The file names that tensors of the model refer to, sorted. Throws Error(kInvalidModel) for a name that is
-/// absolute, empty or climbs out of the folder.
+/// The file names that tensors of the model refer to, sorted, as external_name has them.
 std::set<std::string> external_names(const ModelProto& model);
+/// The file that an external tensor is in, without parts that are "." or empty ("./w.bin" is "w.bin"). Throws
+/// Error(kInvalidModel) where it names none, and for a name that is absolute, empty or climbs out of the
+/// folder.
+std::string external_name(const TensorProto& tensor);
 /// Throws Error(kInvalidModel) unless `name` is relative, without "..", "." or empty parts, and printable.
 void check_relative_name(const std::string& name);
 

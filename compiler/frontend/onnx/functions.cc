@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/error.h"
-
 namespace tensormill::frontend::onnx {
 
 namespace {
@@ -51,19 +49,13 @@ const FunctionProto* find_function(const std::vector<FunctionProto>& functions, 
 std::vector<NodeProto> function_nodes(const FunctionProto& function, const NodeProto& call) {
   Arguments arguments;
   for (const AttributeProto& attribute : function.defaults) arguments[attribute.name] = &attribute;
-  for (const std::string& name : function.attributes) {
-    const AttributeProto* given = call.find(name);
-    if (given == nullptr)
-      throw Error(ErrorCode::kInvalidModel,
-                  "attribute " + name + " of function " + function.name + " is missing");
-  }
+  // One without a default that the call does not give is not there in the body either: the operators that
+  // refer to it have their own defaults, or say that they need it.
   for (const AttributeProto& attribute : call.attributes) arguments[attribute.name] = &attribute;
   std::vector<NodeProto> nodes;
   for (const NodeProto& node : function.body.nodes) nodes.push_back(bound(node, arguments));
   return nodes;
 }
-
-NodeProto without_references(const NodeProto& node) { return bound(node, {}); }
 
 int64_t function_opset(const FunctionProto& function, int64_t outer) {
   const auto found = function.opsets.find("");

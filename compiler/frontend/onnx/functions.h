@@ -15,11 +15,8 @@ const FunctionProto* find_function(const std::vector<FunctionProto>& functions, 
 
 /// The function's nodes for this call: attributes that refer to the function's own (ref_attr_name) have the
 /// call's values, or the defaults; one that is neither given nor has a default is left out, subgraphs
-/// included. Throws Error(kInvalidModel) when the call lacks a required attribute.
+/// included.
 std::vector<NodeProto> function_nodes(const FunctionProto& function, const NodeProto& call);
-
-/// The node without the attributes that a call decides about.
-NodeProto without_references(const NodeProto& node);
 
 /// The standard opset of the function's nodes; `outer` where it names none.
 int64_t function_opset(const FunctionProto& function, int64_t outer);

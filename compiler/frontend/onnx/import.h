@@ -35,9 +35,16 @@ struct ModelSource {
   std::shared_ptr<CopiedTensors> copies = std::make_shared<CopiedTensors>();
 };
 
-/// Opens MODEL.onnx and, when it names external data, the files beside it (openat2 beneath the folder, no
-/// links, regular files only). Throws kInvalidModel, kNotFound.
-ModelSource open_model(const std::string& path);
+/// What happens to links among the files that a model names.
+enum class Links : uint8_t {
+  kRefused,
+  /// Followed to files beneath the folder of the model, or beneath that of the file that the model is a link
+  /// to: a download cache keeps all files in one folder, and links to them under their own names.
+  kFollowed,
+};
+/// Opens MODEL.onnx and, when it names external data, the files beside it: regular files beneath its folder.
+/// Throws kInvalidModel, kNotFound.
+ModelSource open_model(const std::string& path, Links links = Links::kRefused);
 /// Reads a tar or zip with one .onnx and the files that it names; members are unpacked into `folder`, which
 /// is empty and belongs to the caller. Relative names without "..", regular files, together at most
 /// `max_bytes` and what an archive of its size can plausibly hold. Throws kInvalidModel.

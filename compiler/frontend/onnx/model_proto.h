@@ -107,7 +107,7 @@ struct FunctionProto {
   std::string name;
   std::string overload;
   GraphProto body;
-  std::vector<std::string> attributes;   ///< that a call must give
+  std::vector<std::string> attributes;   ///< without a default; a call may leave one out
   std::vector<AttributeProto> defaults;  ///< of those that it may leave out
   std::map<std::string, int64_t> opsets;
 };

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "compiler/frontend/onnx/external_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 #include "runtime/base/text.h"
@@ -34,12 +35,10 @@ int64_t parse_number(const TensorProto& tensor, const std::string& key, int64_t 
 }
 
 Bytes external_bytes(const TensorProto& tensor, const ModelSource& source) {
-  const auto location = tensor.external_data.find("location");
-  if (location == tensor.external_data.end())
-    throw Error(ErrorCode::kInvalidModel, "external data has no location");
-  const auto file = source.external.find(location->second);
+  const std::string name = external_name(tensor);
+  const auto file = source.external.find(name);
   if (file == source.external.end()) {
-    throw Error(ErrorCode::kInvalidModel, "external data file \"" + location->second + "\" is not there");
+    throw Error(ErrorCode::kInvalidModel, "external data file \"" + name + "\" is not there");
   }
   const std::string_view bytes = file->second->text();
   const int64_t offset = parse_number(tensor, "offset", 0);
@@ -47,8 +46,8 @@ Bytes external_bytes(const TensorProto& tensor, const ModelSource& source) {
   const int64_t length = parse_number(tensor, "length", size >= offset ? size - offset : 0);
   if (offset > size || length > size - offset) {
     throw Error(ErrorCode::kInvalidModel, "external data at " + std::to_string(offset) + " with " +
-                                              std::to_string(length) + " bytes ends outside of \"" +
-                                              location->second + "\" (" + std::to_string(size) + " bytes)");
+                                              std::to_string(length) + " bytes ends outside of \"" + name +
+                                              "\" (" + std::to_string(size) + " bytes)");
   }
   return {bytes.substr(static_cast<size_t>(offset), static_cast<size_t>(length)), file->second};
 }

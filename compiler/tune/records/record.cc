@@ -89,8 +89,11 @@ TrialError error_from(int64_t number) {
 
 void read_result(const Json& result, Record& record) {
   if (!result[0].is_array() || result[0].size() > kMaxSamples) reject("result[0] is no list of times");
-  for (const Json& seconds : result[0])
+  for (const Json& seconds : result[0]) {
     record.seconds.push_back(Members::as_seconds(seconds, "a time of result"));
+    // Nothing runs in no time, and it would be the best of all.
+    if (record.seconds.back() == 0) reject("a time of result is 0");
+  }
   record.error = error_from(Members::as_integer(result[1], "result[1]", 0, 8));
   if ((record.error == TrialError::kNone) == record.seconds.empty())
     reject("result has times and an error, or neither");
@@ -245,14 +248,24 @@ Record record_from_line(std::string_view line) {
   return record;
 }
 
-void each_record(std::string_view text,
-                 const std::function<void(int number, std::string_view line, Record record)>& each) {
+namespace {
+
+/// Calls `each` with the number (from 1) and the text of each line that is not empty.
+void each_line(std::string_view text, const std::function<void(int number, std::string_view line)>& each) {
   int number = 1;
   for (size_t at = 0; at < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
     at = end + 1;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) each(number, line);
+  }
+}
+
+}  // namespace
+
+void each_record(std::string_view text,
+                 const std::function<void(int number, std::string_view line, Record record)>& each) {
+  each_line(text, [&](int number, std::string_view line) {
     try {
       each(number, line, record_from_line(line));
     } catch (Error& error) {
@@ -260,7 +273,25 @@ void each_record(std::string_view text,
       error.add_context("records, line " + std::to_string(number));
       throw;
     }
-  }
+  });
+}
+
+std::vector<Record> readable_records(std::string_view text,
+                                     const std::function<void(const std::string& why)>& skipped) {
+  std::vector<Record> records;
+  std::string first;
+  each_line(text, [&](int number, std::string_view line) {
+    try {
+      records.push_back(record_from_line(line));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidRecords) throw;
+      const std::string why = "line " + std::to_string(number) + ": " + error.message();
+      if (first.empty()) first = why;
+      skipped(why);
+    }
+  });
+  if (records.empty() && !first.empty()) reject("no line is a record: " + first);
+  return records;
 }
 
 std::vector<Record> parse_records(std::string_view text) {

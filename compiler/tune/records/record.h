@@ -67,6 +67,12 @@ void each_record(std::string_view text,
 /// All lines of a file; empty lines are skipped. Throws Error(kInvalidRecords) with the line's number.
 std::vector<Record> parse_records(std::string_view text);
 
+/// The records of a file that may be damaged: lines that are no records are left out, and `skipped` is called
+/// with "line N: " and why for each. Throws Error(kInvalidRecords) with the first reason where no line is a
+/// record though there are some.
+std::vector<Record> readable_records(std::string_view text,
+                                     const std::function<void(const std::string& why)>& skipped);
+
 /// A record file that grows by whole lines, each on disk before append returns.
 class RecordLog {
 public:

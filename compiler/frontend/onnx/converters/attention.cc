@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/attend.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -53,7 +54,8 @@ void convert_attention(NodeContext& context) {
     if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3 &&
         c.shape(operands.addend)[0] == batch)
       operands.addend = c.unsqueeze(operands.addend, 1);
-    valid = c.reshape(c.cast(context.input(6), DType::kInt64), {batch, 1, 1, 1});
+    const V lengths = integers_within(context, context.input(6), c.ints({keys}, {1}), "nonpad_kv_seqlen");
+    valid = c.reshape(lengths, {batch, 1, 1, 1});
     operands.addend =
         added(c, operands.addend, addend_of(c, c.binary("less", c.positions(keys, 3, 4), valid), like));
   }

@@ -17,52 +17,22 @@ namespace {
 /// Positions under windows that are listed while the graph is built.
 constexpr int64_t kMaxTapElements = int64_t{1} << 24;
 
-/// The windows' part of x along spatial axis `d`, in front of and behind which `wide` elements are padded.
-/// Where it starts follows from the extent: what a run works out, since of an extent that is a quotient
-/// itself it may be no formula.
-ir::ValueId part_under_windows(NodeContext& context, ir::ValueId x, const Windows& windows, size_t d,
-                               int64_t extent, int64_t wide) {
-  Compose c(context);
-  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
-  const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
-  const int64_t under = (extent + stride - 1) / stride * stride - stride + reach;
-  const ir::ValueId given = number(extent);
-  const ir::ValueId steps = c.div(c.add(given, number(stride - 1)), number(stride));
-  const ir::ValueId needed = c.add(c.mul(steps, number(stride)), number(reach - stride));
-  const ir::ValueId total = c.binary("max", c.sub(needed, given), number(0));
-  const ir::ValueId before = c.div(windows.upper ? total : c.add(total, number(1)), number(2));
-  const ir::ValueId places = c.add(c.ints(c.count_to(under), {under}), c.sub(number(wide), before));
-  return c.gather(x, places, static_cast<int64_t>(d) + 2);
-}
-
-/// x with the windows' pads, which become 0: in a sample, where pads follow from extents. More is padded than
-/// is needed and the rest cut off, so that the nodes are of one form whatever the pads are.
-ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
-  if (!windows.same || !context.is_sample()) return x;
-  const Shape shape = context.type(x).shape;
-  const size_t rank = windows.kernel.size();
-  std::vector<int64_t> pads(2 * shape.size(), 0);
-  std::vector<int64_t> wide(rank, 0);
-  for (size_t d = 0; d < rank; ++d) {
-    const bool is_fixed = windows.strides[d] == 1;
-    wide[d] = windows.kernel[d] * windows.dilations[d] + windows.strides[d];
-    pads[d + 2] = is_fixed ? windows.pads[d] : wide[d];
-    pads[d + 2 + shape.size()] = is_fixed ? windows.pads[d + rank] : wide[d];
-  }
-  x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
-  for (size_t d = 0; d < rank; ++d) {
-    if (windows.strides[d] != 1) x = part_under_windows(context, x, windows, d, shape[d + 2], wide[d]);
-  }
-  windows.pads.assign(2 * rank, 0);
-  return x;
-}
-
 ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
   return {{"kernel", windows.kernel},
           {"strides", windows.strides},
           {"dilations", windows.dilations},
           {"pads", windows.pads},
-          {"ceil_mode", context.int_attr("ceil_mode", 0)}};
+          // All windows that begin on the input, of which the wanted ones are taken.
+          {"ceil_mode", windows.pooled ? int64_t{1} : context.int_attr("ceil_mode", 0)}};
+}
+
+/// What is pooled of x where windows reach beyond it: as many elements along each axis as there are windows.
+ir::ValueId as_pooled(NodeContext& context, const Windows& windows, ir::ValueId pooled) {
+  if (!windows.pooled) return pooled;
+  Shape extents = context.type(pooled).shape;
+  std::copy(windows.pooled->begin(), windows.pooled->end(), extents.begin() + 2);
+  const Shape starts(extents.size(), 0), steps(extents.size(), 1);
+  return context.add("slice", {pooled}, {{"starts", starts}, {"extents", extents}, {"steps", steps}});
 }
 
 /// Windows along each axis, those that the input fills in part too; none starts in the padding behind it. The
@@ -207,8 +177,7 @@ void convert_conv(NodeContext& context) {
 }
 
 void convert_max_pool(NodeContext& context) {
-  Windows windows =
-      read_windows(context, context.type(context.input(0)).shape, context.required_ints("kernel_shape"));
+  Windows windows = read_pool_windows(context, context.input(0));
   const bool has_indices = context.num_outputs() > 1 && !context.node().outputs[1].empty();
   const bool padded = !has_indices && is_float(context.type(context.input(0)).dtype);
   const double lowest = -std::numeric_limits<double>::infinity();
@@ -216,11 +185,14 @@ void convert_max_pool(NodeContext& context) {
     if (padded) x = padded_for(context, x, windows, lowest);
     return context.add("max_pool", {x}, pool_attrs(context, windows));
   };
-  const bool is_plain = !has_indices && context.int_attr("ceil_mode", 0) == 0;
+  const bool is_plain = !has_indices && !windows.pooled && context.int_attr("ceil_mode", 0) == 0;
   const ir::ValueId x = context.input(0);
   const ir::ValueId pooled = is_plain ? over_windows(context, x, Windows(windows), "lowest", pool) : pool(x);
-  context.set_output(0, pooled);
-  if (has_indices) context.set_output(1, pool_indices(context, windows, context.type(pooled).shape));
+  context.set_output(0, as_pooled(context, windows, pooled));
+  if (has_indices) {
+    const ir::ValueId indices = pool_indices(context, windows, context.type(pooled).shape);
+    context.set_output(1, as_pooled(context, windows, indices));
+  }
 }
 
 void convert_average_pool(NodeContext& context) {
@@ -229,7 +201,7 @@ void convert_average_pool(NodeContext& context) {
 
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   const Shape shape = context.type(x).shape;
-  const Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
+  const Windows windows = read_pool_windows(context, x);
   const bool is_counted = has_counted_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
   const int64_t includes = context.int_attr("count_include_pad", 0);
   const auto pool = [&](ir::ValueId value, const Windows& own) {
@@ -246,7 +218,7 @@ ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
     if (includes != 0) return over(x);
     return c.div(over(x), over(c.where(c.binary("equal", x, x), c.number(x, 1), c.number(x, 1))));
   }
-  if (!windows.same || !context.is_sample()) return pool(x, windows);
+  if (!windows.same || !context.is_sample()) return as_pooled(context, windows, pool(x, windows));
   const auto pool_padded = [&](ir::ValueId value) {
     Windows own = windows;
     value = padded_for(context, value, own, 0);
@@ -274,16 +246,16 @@ void convert_lp_pool(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const Shape shape = c.shape(x);
-  const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
-  Windows windows = read_windows(context, shape, kernel);
-  const bool is_partial = context.int_attr("ceil_mode", 0) != 0;
-  const Shape counts = is_partial ? with_partial_windows(windows, shape) : Shape();
+  Windows windows = read_pool_windows(context, x);
+  const bool is_partial = windows.pooled || context.int_attr("ceil_mode", 0) != 0;
+  Shape counts = is_partial ? with_partial_windows(windows, shape) : Shape();
+  if (windows.pooled) counts = *windows.pooled;
   const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
   Shape planes(shape), ones{1, 1};
   planes[0] = context.product(shape[0], shape[1]);
   planes[1] = 1;
-  ones.insert(ones.end(), kernel.begin(), kernel.end());
+  ones.insert(ones.end(), windows.kernel.begin(), windows.kernel.end());
   ir::ValueId powers = c.reshape(c.binary("pow", c.unary("abs", x), c.number(x, p)), planes);
   powers = padded_for(context, powers, windows, 0);
   const ir::Attrs attrs{{"strides", windows.strides},

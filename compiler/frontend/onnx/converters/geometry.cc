@@ -147,6 +147,27 @@ void convert_center_crop_pad(NodeContext& context) {
   context.set_output(0, x == context.input(0) ? c.unary("identity", x) : x);
 }
 
+// Each row's first `length` elements of the time axis in reverse.
+void convert_reverse_sequence(NodeContext& context) {
+  Compose c(context);
+  const V x = context.input(0);
+  const Shape shape = c.shape(x);
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  const int64_t batch_axis = context.normalize_axis(context.int_attr("batch_axis", 1), rank);
+  const int64_t time_axis = context.normalize_axis(context.int_attr("time_axis", 0), rank);
+  Shape along_time(shape.size(), 1), along_batch(shape.size(), 1);
+  along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
+  along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
+  const std::vector<int64_t> steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
+  const V time = c.ints(steps, along_time);
+  const V count =
+      count_along(context, x, time_axis).value_or(c.ints({shape[static_cast<size_t>(time_axis)]}, {1}));
+  const V length = c.reshape(integers_within(context, context.input(1), count, "sequence_lens"), along_batch);
+  const V mirrored = c.sub(c.minus(length, 1), time);
+  const V from = c.where(c.binary("less", time, length), mirrored, time);
+  context.set_output(0, c.gather_elements(x, c.expand(from, shape), time_axis));
+}
+
 // Opset 24: rows of an update into a cache, from a place of each batch entry on.
 void convert_tensor_scatter(NodeContext& context) {
   Compose c(context);
@@ -170,7 +191,12 @@ void convert_tensor_scatter(NodeContext& context) {
   along[at] = places;
   batch[0] = shape[0];
   V row = c.ints(c.count_to(places), along);
-  if (context.has_input(2)) row = c.sub(row, c.reshape(c.cast(context.input(2), DType::kInt64), batch));
+  if (context.has_input(2)) {
+    V first = c.cast(context.input(2), DType::kInt64);
+    if (mode == "linear")
+      first = integers_within(context, first, c.ints({places - rows}, {1}), "write_indices");
+    row = c.sub(row, c.reshape(first, batch));
+  }
   const V none = c.ints({0}, {}), last = c.ints({rows - 1}, {});
   if (mode == "circular") row = context.add("mod", {row, c.ints({places}, {})}, {{"fmod", int64_t{0}}});
   const V inside = c.binary("and", c.binary("greater_equal", row, none), c.binary("less_equal", row, last));

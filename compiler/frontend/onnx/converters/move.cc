@@ -68,8 +68,11 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
   std::vector<int64_t> extents(shape);
   std::vector<int64_t> asked;  // by axis: start, end and step as the model says them
   for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, kMostPlace, 1});
+  std::vector<bool> is_sliced(shape.size(), false);
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = static_cast<size_t>(context.normalize_axis(axes[i], rank));
+    if (is_sliced[axis]) context.invalid("axis " + std::to_string(axes[i]) + " stands twice");
+    is_sliced[axis] = true;
     if (steps[i] == 0) context.invalid("a step is 0");
     const AxisSlice slice = normalize_slice(starts[i], ends[i], steps[i], shape[axis], context.is_sample());
     all_starts[axis] = slice.start;
@@ -447,8 +450,12 @@ void convert_pad(NodeContext& context) {
       context.invalid("pads has " + std::to_string(given.size()) + " values for " +
                       std::to_string(axes.size()) + " axes");
     pads.assign(static_cast<size_t>(2 * rank), 0);
+    std::vector<bool> is_padded(static_cast<size_t>(rank), false);
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = context.normalize_axis(axes[i], rank);
+      if (is_padded[static_cast<size_t>(axis)])
+        context.invalid("axis " + std::to_string(axes[i]) + " stands twice");
+      is_padded[static_cast<size_t>(axis)] = true;
       pads[static_cast<size_t>(axis)] = given[i];
       pads[static_cast<size_t>(axis + rank)] = given[i + axes.size()];
     }

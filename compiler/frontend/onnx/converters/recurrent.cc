@@ -6,6 +6,7 @@
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/host_ops/recurrent_math.h"
 
@@ -339,8 +340,12 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   check_operand(context, 1, "W", {directions, rows, {x[2], "the columns of X"}});
   check_operand(context, 3, "B", {directions, {2 * rows.value, "two for each gate"}});
   if (gates == 4) check_operand(context, 7, "P", {directions, {3 * layer.hidden, "three gates"}});
-  if (context.has_input(4))
-    layer.lengths = c.reshape(c.cast(context.input(4), DType::kInt64), {layer.batch, 1});
+  if (context.has_input(4)) {
+    const V steps =
+        count_along(context, context.input(0), layer.batchwise ? 1 : 0).value_or(c.ints({layer.steps}, {1}));
+    const V lengths = integers_within(context, context.input(4), steps, "sequence_lens");
+    layer.lengths = c.reshape(lengths, {layer.batch, 1});
+  }
   return layer;
 }
 

@@ -154,7 +154,8 @@ void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
     }
     // Nothing becomes of no elements.
     const int64_t most = axis.in == 0 ? 0 : kMaxListed;
-    const BoundedInt extent = bounded_count(context, size, most, "sizes");
+    const int64_t least = axis.in != 0 && axis.in_of_run == ir::kAbsent ? 1 : 0;
+    const BoundedInt extent = bounded_count(context, size, most, "sizes", least);
     axis.out = std::max<int64_t>(extent.most, 0);
     axis.out_of_run = as_count(context, extent);
   }
@@ -181,14 +182,16 @@ void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
 
 namespace {
 
-/// A run fails in which an axis of no elements is to become one of some.
+/// A run fails in which an axis of no elements is to become one of some, or one of some elements none.
 void check_not_empty(NodeContext& context, ResizeAxis& axis) {
   Compose c(context);
   const V zero = c.ints({0}, {1});
   const V out = axis.out_of_run == ir::kAbsent ? c.ints({axis.out}, {1}) : axis.out_of_run;
-  const V holds = c.binary("or", c.binary("less", zero, axis.in_of_run), c.binary("equal", out, zero));
-  axis.in_of_run =
-      c.add(axis.in_of_run, zero_if(context, {holds, "an axis of 0 cannot become one of {}", {out}}));
+  const auto is_some = [&](V extent) { return c.cast(c.binary("less", zero, extent), DType::kInt64); };
+  const Check check{c.binary("equal", is_some(axis.in_of_run), is_some(out)),
+                    "an axis of {} cannot become one of {}",
+                    {axis.in_of_run, out}};
+  axis.in_of_run = c.add(axis.in_of_run, zero_if(context, check));
 }
 
 }  // namespace

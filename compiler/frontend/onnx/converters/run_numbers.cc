@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/text.h"
 
@@ -48,15 +49,43 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
                   c.binary("less_equal", x, c.number(x, high)));
 }
 
-BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what) {
+BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
+                         int64_t least) {
   const BoundedInts bounds = bounds_of(context, number, std::nullopt);
   const bool is_bounded = bounds && std::all_of(bounds->begin(), bounds->end(), [&](const BoundedInt& each) {
-                            return each.least >= 0 && each.most <= limit;
+                            return each.least >= least && each.most <= limit;
                           });
   if (!context.is_computable(number) && !is_bounded)
-    number = checked_number(context, number, is_within(context, number, 0, static_cast<double>(limit)),
-                            std::string(what) + " is {}, expected 0 to " + std::to_string(limit));
+    number = checked_number(
+        context, number, is_within(context, number, static_cast<double>(least), static_cast<double>(limit)),
+        std::string(what) + " is {}, expected " + std::to_string(least) + " to " + std::to_string(limit));
   return bounded_value(context, number, what);
+}
+
+ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::ValueId most, const char* what) {
+  Compose c(context);
+  const ir::ValueId given = c.cast(integers, DType::kInt64);
+  if (num_elements(c.shape(given)) == 0) return given;
+  if (!context.is_sample() && context.is_computable(integers) && context.is_computable(most)) {
+    const int64_t limit = context.known_value(most, what).element_as_int(0);
+    const Tensor& known = context.known_value(integers, what);
+    for (int64_t i = 0; i < known.num_elements(); ++i) {
+      const int64_t each = known.element_as_int(i);
+      if (each < 0 || each > limit)
+        context.invalid(std::string(what) + " has " + std::to_string(each) + ", expected 0 to " +
+                        std::to_string(limit));
+    }
+    return given;
+  }
+  std::vector<int64_t> axes = c.count_to(context.rank(given));
+  const ir::ValueId there = filled_behind(context, given, "zero"), zero = c.ints({0}, {1});
+  const auto bound = [&](const char* op) { return c.reshape(c.reduce(op, there, axes, true), {1}); };
+  const ir::ValueId least = bound("reduce_min"), greatest = bound("reduce_max");
+  const ir::ValueId is_low = c.binary("less", least, zero);
+  const ir::ValueId holds = c.binary("and", c.unary("not", is_low), c.binary("less_equal", greatest, most));
+  return value_if(
+      context, given,
+      {holds, std::string(what) + " has {}, expected 0 to {}", {c.where(is_low, least, greatest), most}});
 }
 
 RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at) {

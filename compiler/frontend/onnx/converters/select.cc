@@ -187,27 +187,33 @@ void convert_one_hot(NodeContext& context) {
   context.set_output(0, take_first(context, hot, count, axis));
 }
 
-void convert_eye_like(NodeContext& context) {
-  const ir::ValueType type = context.type(context.input(0));
-  if (type.shape.size() != 2)
-    context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
-  const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
-  const int64_t k = context.int_attr("k", 0);
-  if (context.is_sample()) {
-    Compose c(context);
-    const ir::ValueId rows = c.ints(c.count_to(type.shape[0]), {type.shape[0], 1}),
-                      columns = c.ints(c.count_to(type.shape[1]), {1, type.shape[1]});
-    const ir::ValueId diagonal = c.add(rows, c.ints({k}, {}));
-    const ir::ValueId eye = c.cast(c.binary("equal", diagonal, columns), dtype);
-    context.set_output(0, as_long_as(context, eye, 0));
-    return;
-  }
-  Tensor eye = Tensor::zeros(dtype, type.shape);
-  for (int64_t row = 0; row < type.shape[0]; ++row) {
-    if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
-  }
-  context.set_output(0, as_long_as(context, context.constant(std::move(eye)), 0));
+namespace {
+
+/// Whether k, which a run says, is one of the numbers of elements of that axis in all runs.
+bool is_within_axis(NodeContext& context, const BoundedInt& k, int64_t axis) {
+  const ir::ValueId x = context.input(0);
+  if (is_count_of(context, k, x, axis)) return true;
+  const BoundedInts bounds = bounds_of(context, context.input(1), std::nullopt);
+  if (!bounds || bounds->size() != 1 || context.data_shape(x).along(axis) != nullptr) return false;
+  const BoundedInt& number = bounds->front();
+  // The least of a known number and the extent is known here. Other bounds are within some samples' extents.
+  if (number.is_known()) return true;
+  return !context.is_sample() && number.least >= 0 &&
+         number.most <= context.type(x).shape[static_cast<size_t>(axis)];
 }
+
+/// The k of a run, i64 [1]: a run fails in which the axis has fewer elements.
+ir::ValueId checked_k(NodeContext& context, const BoundedInt& k, int64_t axis) {
+  Compose c(context);
+  const ir::ValueId number = as_count(context, k);
+  const std::optional<ir::ValueId> count = count_along(context, context.input(0), axis);
+  if (!count || is_within_axis(context, k, axis)) return number;
+  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.ints({0}, {1}), number),
+                                     c.binary("less_equal", number, *count));
+  return value_if(context, number, {holds, "k is {}, the axis has {} elements", {number, *count}});
+}
+
+}  // namespace
 
 void convert_top_k(NodeContext& context) {
   Compose c(context);
@@ -222,6 +228,7 @@ void convert_top_k(NodeContext& context) {
     k = capped_int(context, 1, "k", extent);
   }
   const std::optional<ir::ValueId> count = count_along(context, given, axis);
+  const ir::ValueId taken = k.is_known() ? ir::kAbsent : checked_k(context, k, axis);
   const char* filler = largest ? "lowest" : "last";
   ir::ValueId x = ir::kAbsent;
   if (!k.is_known() && context.is_sample() && count && k.most <= kMaxPadded) {
@@ -237,7 +244,7 @@ void convert_top_k(NodeContext& context) {
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
   if (k.is_known() && x != given)
     order = c.where(c.binary("less", order, *count), order, c.ints({extent}, {}));
-  if (!k.is_known()) order = take_first(context, order, as_count(context, k), axis);
+  if (!k.is_known()) order = take_first(context, order, taken, axis);
   context.set_output(0, c.gather_elements(x, order, axis));
   context.set_output(1, order);
 }
@@ -401,25 +408,6 @@ void convert_scatter_nd(NodeContext& context) {
   context.set_output(0, as_long_as_counted(context, c.reshape(result, x), own));
 }
 
-// Each row's first `length` elements of the time axis in reverse.
-void convert_reverse_sequence(NodeContext& context) {
-  Compose c(context);
-  const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
-  const int64_t rank = static_cast<int64_t>(shape.size());
-  const int64_t batch_axis = context.normalize_axis(context.int_attr("batch_axis", 1), rank);
-  const int64_t time_axis = context.normalize_axis(context.int_attr("time_axis", 0), rank);
-  Shape along_time(shape.size(), 1), along_batch(shape.size(), 1);
-  along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
-  along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
-  const std::vector<int64_t> steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
-  const ir::ValueId time = c.ints(steps, along_time);
-  const ir::ValueId length = c.reshape(c.cast(context.input(1), DType::kInt64), along_batch);
-  const ir::ValueId mirrored = c.sub(c.minus(length, 1), time);
-  const ir::ValueId from = c.where(c.binary("less", time, length), mirrored, time);
-  context.set_output(0, c.gather_elements(x, c.expand(from, shape), time_axis));
-}
-
 namespace {
 
 /// The shape of what a MaxPool whose places these are pooled, if it is one.
@@ -439,7 +427,10 @@ ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const Shape& whol
   const ir::ValueId x = context.input(0);
   const ir::ValueId zeros = c.filled(c.dtype(x), {num_elements(whole)}, 0);
   const auto flat = [&](ir::ValueId value) { return c.reshape(value, {num_elements(c.shape(x))}); };
-  return c.reshape(scatter(context, zeros, flat(places), flat(x), 0, "none"), whole);
+  // A place is counted from the front alone: what is less than 0 becomes one that is refused.
+  const ir::ValueId refused = c.number(places, static_cast<double>(-(int64_t{1} << 58)));
+  const ir::ValueId own = c.where(c.binary("less", places, c.number(places, 0)), refused, places);
+  return c.reshape(scatter(context, zeros, flat(own), flat(x), 0, "none"), whole);
 }
 
 /// The same where a run says the result's shape: of the map that was pooled where it has that shape, else of

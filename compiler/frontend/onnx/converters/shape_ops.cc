@@ -88,8 +88,31 @@ void convert_constant_of_shape(NodeContext& context) {
     context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
   ir::ValueId result = filled_constant(context, value, shape.extents, !shape.open.empty());
   for (const auto& [axis, extent] : shape.open)
-    result = take_first(context, result, as_count(context, extent), static_cast<int64_t>(axis));
+    result = take_first(context, result, no_less_than(context, extent, 0, "an extent"),
+                        static_cast<int64_t>(axis));
   context.set_output(0, result);
+}
+
+void convert_eye_like(NodeContext& context) {
+  const ir::ValueType type = context.type(context.input(0));
+  if (type.shape.size() != 2)
+    context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
+  const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
+  const int64_t k = context.int_attr("k", 0);
+  if (context.is_sample()) {
+    Compose c(context);
+    const ir::ValueId rows = c.ints(c.count_to(type.shape[0]), {type.shape[0], 1}),
+                      columns = c.ints(c.count_to(type.shape[1]), {1, type.shape[1]});
+    const ir::ValueId diagonal = c.add(rows, c.ints({k}, {}));
+    const ir::ValueId eye = c.cast(c.binary("equal", diagonal, columns), dtype);
+    context.set_output(0, as_long_as(context, eye, 0));
+    return;
+  }
+  Tensor eye = Tensor::zeros(dtype, type.shape);
+  for (int64_t row = 0; row < type.shape[0]; ++row) {
+    if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
+  }
+  context.set_output(0, as_long_as(context, context.constant(std::move(eye)), 0));
 }
 
 namespace {
@@ -106,6 +129,17 @@ ir::ValueId integer_behind(NodeContext& context, ir::ValueId number) {
   return number;
 }
 
+/// The delta of a range; a run fails in which it is 0.
+ir::ValueId checked_delta(NodeContext& context, ir::ValueId delta) {
+  Compose c(context);
+  if (context.is_known(2)) {
+    if (context.known_scalar(2, "delta").element_as_double(0) == 0) context.invalid("delta is 0");
+    return delta;
+  }
+  return checked_number(context, delta, c.unary("not", c.binary("equal", delta, c.number(delta, 0))),
+                        "delta is {}");
+}
+
 /// How many elements a range has, as i64 [1]: the most of 0 and ceil((limit - start) / delta). Counts of
 /// `is_count` start at 0 and go by one.
 ir::ValueId range_count(NodeContext& context, bool is_count, bool has_unit_step) {
@@ -115,8 +149,9 @@ ir::ValueId range_count(NodeContext& context, bool is_count, bool has_unit_step)
   if (is_count && !is_float(c.dtype(limit))) return c.reshape(c.cast(limit, DType::kInt64), {1});
   if (has_unit_step && !is_float(c.dtype(start)))
     return c.reshape(c.sub(c.cast(limit, DType::kInt64), c.cast(start, DType::kInt64)), {1});
-  const auto wide = [&](ir::ValueId x) { return c.cast(x, DType::kFloat64); };
-  const ir::ValueId steps = c.unary("ceil", c.div(c.sub(wide(limit), wide(start)), wide(delta)));
+  const auto wide = [&](ir::ValueId x) { return c.reshape(c.cast(x, DType::kFloat64), {1}); };
+  const ir::ValueId step = checked_delta(context, wide(delta));
+  const ir::ValueId steps = c.unary("ceil", c.div(c.sub(wide(limit), wide(start)), step));
   return c.reshape(c.cast(c.binary("max", steps, c.number(steps, 0)), DType::kInt64), {1});
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/frontend/onnx/converters/compose.h"
+
 namespace tensormill::frontend::onnx {
 
 namespace {
@@ -18,6 +20,24 @@ std::vector<int64_t> same_pads(const Shape& spatial, const Windows& windows, boo
     pads[d + spatial.size()] = total - pads[d];
   }
   return pads;
+}
+
+/// The windows' part of x along spatial axis `d`, in front of and behind which `wide` elements are padded.
+/// Where it starts follows from the extent: what a run works out, since of an extent that is a quotient
+/// itself it may be no formula.
+ir::ValueId part_under_windows(NodeContext& context, ir::ValueId x, const Windows& windows, size_t d,
+                               int64_t extent, int64_t wide) {
+  Compose c(context);
+  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
+  const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
+  const int64_t under = (extent + stride - 1) / stride * stride - stride + reach;
+  const ir::ValueId given = number(extent);
+  const ir::ValueId steps = c.div(c.add(given, number(stride - 1)), number(stride));
+  const ir::ValueId needed = c.add(c.mul(steps, number(stride)), number(reach - stride));
+  const ir::ValueId total = c.binary("max", c.sub(needed, given), number(0));
+  const ir::ValueId before = c.div(windows.upper ? total : c.add(total, number(1)), number(2));
+  const ir::ValueId places = c.add(c.ints(c.count_to(under), {under}), c.sub(number(wide), before));
+  return c.gather(x, places, static_cast<int64_t>(d) + 2);
 }
 
 }  // namespace
@@ -60,6 +80,55 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   if (std::any_of(windows.pads.begin(), windows.pads.end(),
                   [](int64_t pad) { return pad < 0 || pad > kMaxWindowNumber; }))
     context.invalid("pads must not be negative");
+  return windows;
+}
+
+// More is padded than is needed and the rest cut off, so that the nodes are of one form whatever the pads
+// are.
+ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
+  if (!windows.same || !context.is_sample()) return x;
+  const Shape shape = context.type(x).shape;
+  const size_t rank = windows.kernel.size();
+  std::vector<int64_t> pads(2 * shape.size(), 0);
+  std::vector<int64_t> wide(rank, 0);
+  for (size_t d = 0; d < rank; ++d) {
+    const bool is_fixed = windows.strides[d] == 1;
+    wide[d] = windows.kernel[d] * windows.dilations[d] + windows.strides[d];
+    pads[d + 2] = is_fixed ? windows.pads[d] : wide[d];
+    pads[d + 2 + shape.size()] = is_fixed ? windows.pads[d + rank] : wide[d];
+  }
+  x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
+  for (size_t d = 0; d < rank; ++d) {
+    if (windows.strides[d] != 1) x = part_under_windows(context, x, windows, d, shape[d + 2], wide[d]);
+  }
+  windows.pads.assign(2 * rank, 0);
+  return x;
+}
+
+Windows read_pool_windows(NodeContext& context, ir::ValueId x) {
+  const Shape shape = context.type(x).shape;
+  Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
+  // In a sample, whose extents stand for any, one window of an axis that is too short would be no formula.
+  if (windows.same || context.is_sample() || !context.data_shape(x).extents.empty()) return windows;
+  const bool is_ceil = context.int_attr("ceil_mode", 0) != 0;
+  const size_t rank = windows.kernel.size();
+  bool is_short = false;
+  Shape pooled(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t stride = windows.strides[d], begin = shape[d + 2] + windows.pads[d];
+    const int64_t lacks = (windows.kernel[d] - 1) * windows.dilations[d] + 1 - begin - windows.pads[d + rank];
+    pooled[d] = -lacks / stride + 1;
+    if (lacks <= 0) {
+      const bool has_rest = is_ceil && -lacks % stride != 0 && pooled[d] * stride < begin;
+      pooled[d] += has_rest ? 1 : 0;
+      continue;
+    }
+    if (shape[d + 2] == 0 || pooled[d] < 0) return windows;
+    is_short = true;
+    // What is in the only window, and is not taken, does not matter.
+    if (pooled[d] == 0) windows.pads[d + rank] += lacks;
+  }
+  if (is_short) windows.pooled = std::move(pooled);
   return windows;
 }
 

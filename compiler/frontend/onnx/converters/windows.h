@@ -1,6 +1,7 @@
 /// The attributes of windows that move over a map: of convolutions and pools. Thread-safety: pure functions.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/frontend/onnx/converter.h"
@@ -17,6 +18,8 @@ struct Windows {
   std::vector<int64_t> pads;  ///< begins, then ends
   bool same = false;          ///< pads follow from the extents
   bool upper = false;         ///< then: the odd pad goes to the end
+  /// Where a pooling window is larger than the padded input: how many windows there are along each axis
+  std::optional<Shape> pooled = std::nullopt;
 };
 
 /// Refuses an attribute of another length.
@@ -24,5 +27,12 @@ void check_length(const NodeContext& context, const char* name, const std::vecto
                   size_t length);
 /// The node's strides, dilations and pads, over a map of `shape` [N,C,spatial...].
 Windows read_windows(const NodeContext& context, const Shape& shape, std::vector<int64_t> kernel);
+/// The same of a pool over x. A window may be larger than the padded input: the standard's shape inference
+/// and ONNX Runtime divide what is left toward zero, so that there is one window, filled in part, where less
+/// than a stride is missing, and none where less than two are. What lacks more is left to the operator, which
+/// refuses it.
+Windows read_pool_windows(NodeContext& context, ir::ValueId x);
+/// x with the windows' pads, which become 0: in a sample, where pads follow from extents.
+ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value);
 
 }  // namespace tensormill::frontend::onnx
