@@ -11,6 +11,7 @@
 
 #include "api/http/handler.h"
 #include "api/services/services.h"
+#include "runtime/base/memory_budget.h"
 
 namespace tensormill::endpoints {
 
@@ -24,6 +25,9 @@ struct ApiOptions {
   uint64_t max_records_bytes = uint64_t{64} << 20;
   uint64_t max_tensor_bytes = uint64_t{256} << 20;
   uint64_t max_model_bytes = uint64_t{16} << 30;
+  /// Of all requests in flight, taken before bytes are read or unfolded; null: they are counted and not
+  /// bounded.
+  std::shared_ptr<MemoryBudget> memory;
   bool read_only = false;         ///< what needs write or admin is 403, but for looking
   int max_rate = 0;               ///< requests a second of one key; 0: no bound
   std::string version = "0.1.0";  ///< of the OpenAPI document

@@ -98,8 +98,10 @@ transport::TransportOptions transport_options(const config::Settings& settings) 
 }
 
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
-                                  metrics::AuditLog& audit, metrics::Registry& registry) {
+                                  metrics::AuditLog& audit, server::Server& server) {
+  metrics::Registry& registry = server.metrics();
   endpoints::ApiOptions options;
+  options.memory = server.memory();
   options.allowed_hosts = settings.allowed_hosts;
   options.allowed_origins = settings.allowed_origins;
   options.max_json_bytes = settings.max_json_bytes;
@@ -176,7 +178,7 @@ int serve(const SettingsArguments& arguments) {
   metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
   const std::unique_ptr<http::Handler> api =
-      endpoints::make_api(server.services(), api_options(settings, log, audit, server.metrics()));
+      endpoints::make_api(server.services(), api_options(settings, log, audit, server));
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(*api);

@@ -21,6 +21,10 @@ namespace tensormill::storage {
 class Env;
 }
 
+namespace tensormill {
+class MemoryBudget;
+}
+
 namespace tensormill::server {
 
 /// Store, workers and services; what is in front of them (API and transport) is server/cli's.
@@ -36,6 +40,8 @@ public:
   Server& operator=(const Server&) = delete;
 
   const services::Services& services() const;
+  /// Of all requests in flight, for the API in front of the services.
+  std::shared_ptr<MemoryBudget> memory();
   metrics::Registry& metrics();
   /// From now on not ready; requests are still answered.
   void set_draining();
