@@ -19,7 +19,7 @@ bool ChildSlots::fits(Owner owner, uint64_t memory) {
 ChildSlots::SlotPtr ChildSlots::take(Owner owner, uint64_t memory) {
   ++running_of(owner);
   memory_ += weight(memory);
-  return SlotPtr(new Slot(*this, owner, weight(memory)));
+  return std::unique_ptr<Slot>(new Slot(*this, owner, weight(memory)));
 }
 
 void ChildSlots::release(const Slot& slot) {
