@@ -51,6 +51,12 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
          type == "application/zip" || type == "application/protobuf" || type == "application/x-protobuf";
 }
 
+/// Whether looking takes a child process, or reads much.
+bool costs(const RouteRow& row) {
+  return row.endpoint == get_model_graph || row.endpoint == get_package_code ||
+         row.endpoint == get_package_archive;
+}
+
 bool has_body(const http::Request& request) {
   return request.headers.has("Transfer-Encoding") || request.body->length().value_or(1) > 0;
 }
@@ -75,6 +81,7 @@ public:
         options_(std::move(options)),
         rates_(options_.max_rate),
         repeats_(*services_.answers) {
+    if (!options_.memory) options_.memory = std::make_shared<MemoryBudget>("limits.memory_in_flight", 0);
     for (std::string& host : options_.allowed_hosts) host = http::to_lower(host);
     rules_ = {options_.allowed_hosts, options_.allowed_origins};
     const std::vector<RouteRow>& rows = all_routes();
@@ -101,6 +108,7 @@ public:
       request.caller.clear();
       request.is_admin = false;
     }
+    request.memory = std::make_shared<MemoryShare>(options_.memory);
     std::string route;
     http::Response response = guarded(request, [&] { return dispatch(request, route); });
     const auto* later = std::get_if<http::LaterResponse>(&response.body);
@@ -120,6 +128,7 @@ public:
 private:
   /// What every response has.
   http::Response complete(const http::Request& request, http::Response response, const std::string& route) {
+    if (const auto* bytes = std::get_if<std::string>(&response.body)) request.memory->add(bytes->size());
     http::encode_response(request.headers, response);
     http::add_cors(request, rules_, response);
     response.headers.set("X-Request-Id", request.request_id);
@@ -162,6 +171,8 @@ private:
     check_scope(request, row);
     const bool changes = row.method != "GET" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin);
     if (options_.read_only && changes) throw Error(ErrorCode::kForbidden, "this server is read-only");
+    // Where nobody needs a key, a foreign page must not make a visitor's browser start work that costs.
+    if (services_.keys == nullptr && costs(row)) http::check_sender(request, rules_);
     check_query(request, row);
     check_media_type(request, row.body);
     limit_body(request, row.body);

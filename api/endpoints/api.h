@@ -12,6 +12,7 @@
 #include "api/http/client_address.h"
 #include "api/http/handler.h"
 #include "api/services/services.h"
+#include "runtime/base/memory_budget.h"
 
 namespace tensormill::endpoints {
 
@@ -29,6 +30,9 @@ struct ApiOptions {
   /// Proxies whose word counts about who is behind them, and the field in which they tell it.
   http::AddressSet trusted_proxies;
   http::ForwardedField forwarded_field = http::ForwardedField::kXForwardedFor;
+  /// Of all requests in flight, taken before bytes are read or unfolded; null: they are counted and not
+  /// bounded.
+  std::shared_ptr<MemoryBudget> memory;
   bool read_only = false;         ///< what needs write or admin is 403, but for looking
   int max_rate = 0;               ///< requests a second of one key; 0: no bound
   std::string version = "0.1.0";  ///< of the OpenAPI document

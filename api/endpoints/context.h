@@ -37,6 +37,10 @@ struct Context {
   std::atomic<int>& waiting;  ///< requests that wait for a job's end now
 };
 
+/// A JSON body of /v1, and memory for what is made of it: a parsed value takes up to some thirty times its
+/// text.
+std::string json_body(http::Request& request);
+
 using Endpoint = http::Response (*)(const Context&, http::Request&);
 
 /// One row of routes.def.

@@ -1,6 +1,7 @@
 // PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments; POST …/infer, …/classify
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
+#include "api/http/tensor_body.h"
 #include "api/schema/print.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
@@ -12,7 +13,7 @@ http::Response put_deployment(const Context& context, http::Request& request) {
   if (!schema::is_name(name)) {
     throw Error(ErrorCode::kInvalidArgument, "\"" + name + "\" is no name of a deployment");
   }
-  const services::DeploymentSpec spec = schema::read_deployment_spec(http::read_all(*request.body));
+  const services::DeploymentSpec spec = schema::read_deployment_spec(json_body(request));
   const services::PutResult result = context.services.deployments->put(name, spec, call_context(request));
   const int status = !result.ready ? 202 : result.created ? 201 : 200;
   http::Response response = http::json_response(schema::print(schema::to_json(result.deployment)), status);
@@ -45,7 +46,7 @@ http::Response delete_deployment_version(const Context& context, http::Request& 
 
 http::Response infer(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
-  services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
+  services::NamedTensors inputs = read_tensors(request, options, context.options.max_tensor_bytes);
   return later<services::RunResult>(
       [&context, &request, options, inputs = std::move(inputs)](const auto& done) mutable {
         context.services.deployments->infer(request.path_parameter("deployment"), "", std::move(inputs),
@@ -57,8 +58,9 @@ http::Response infer(const Context& context, http::Request& request) {
 http::Response classify(const Context& context, http::Request& request) {
   const int top = static_cast<int>(request.query_int("top", 5, 1, 1000));
   return later<services::ClassifyResult>(
-      [&context, &request, top, image = http::read_all(*request.body)](const auto& done) {
-        context.services.deployments->classify(request.path_parameter("deployment"), image, top,
+      [&context, &request, top,
+       image = http::read_tensor_body(*request.body, request.memory.get())](const auto& done) {
+        context.services.deployments->classify(request.path_parameter("deployment"), image.text(), top,
                                                call_context(request), done);
       },
       [](const services::ClassifyResult& result) {

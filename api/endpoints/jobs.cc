@@ -62,7 +62,7 @@ services::Submission submit(services::JobService& jobs, const services::JobReque
 }  // namespace
 
 http::Response submit_job(const Context& context, http::Request& request) {
-  const services::JobRequest body = schema::read_job_request(http::read_all(*request.body));
+  const services::JobRequest body = schema::read_job_request(json_body(request));
   services::JobService& jobs = *context.services.jobs;
   const services::CallContext call = call_context(request);
   services::Submission submission = submit(jobs, body, {idempotency_key(request)}, call);

@@ -69,7 +69,8 @@ http::Response get_model_graph(const Context& context, http::Request& request) {
   }
   return http::json_response(context.services.models->graph_json(
       request.path_parameter("model"),
-      stage == "imported" ? services::GraphStage::kImported : services::GraphStage::kOptimized));
+      stage == "imported" ? services::GraphStage::kImported : services::GraphStage::kOptimized,
+      call_context(request)));
 }
 
 }  // namespace tensormill::endpoints

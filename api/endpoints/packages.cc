@@ -73,7 +73,7 @@ http::Response get_package_code(const Context& context, http::Request& request) 
 
 http::Response run_package(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
-  services::NamedTensors inputs = read_tensors(request, context.options.max_tensor_bytes);
+  services::NamedTensors inputs = read_tensors(request, options, context.options.max_tensor_bytes);
   const services::RunResult result = context.services.packages->run(
       request.path_parameter("package"), std::move(inputs), options, call_context(request));
   return run_response(request, result);

@@ -29,7 +29,7 @@ http::Response list_targets(const Context& context, http::Request&) {
 }
 
 http::Response parse_target(const Context& context, http::Request& request) {
-  const std::string target = schema::read_target(http::read_all(*request.body));
+  const std::string target = schema::read_target(json_body(request));
   return http::json_response(schema::print(schema::to_json(context.services.targets->parse(target))));
 }
 

@@ -29,10 +29,13 @@ std::string metric(std::string_view name, double ms) {
 
 }  // namespace
 
-services::NamedTensors read_tensors(http::Request& request, uint64_t max_bytes) {
-  const http::SharedBytes bytes = http::read_all_shared(*request.body);
-  if (bytes.size == 0) return {};
-  return decode_npz(bytes, max_bytes);
+services::NamedTensors read_tensors(http::Request& request, const services::RunOptions& options,
+                                    uint64_t max_bytes) {
+  const http::TensorBody bytes = http::read_tensor_body(*request.body, request.memory.get());
+  if (bytes.size > 0) return decode_npz(bytes, max_bytes, request.memory.get());
+  if (options.fill_mode) return {};
+  throw Error(ErrorCode::kInvalidRequest,
+              "the body is empty: send an NPZ of the inputs, or say how to fill them with fill_mode");
 }
 
 services::RunOptions run_options(const http::Request& request) {
@@ -51,9 +54,6 @@ services::RunOptions run_options(const http::Request& request) {
                                                 std::to_string(kMaxRuns) +
                                                 " here; submit a benchmark job for more");
   }
-  // Without tensors and without a wish the inputs are random, as on the command line.
-  const bool has_body = request.headers.has("Transfer-Encoding") || request.body->length().value_or(1) > 0;
-  if (!options.fill_mode && !has_body) options.fill_mode = services::FillMode::kRandom;
   return options;
 }
 

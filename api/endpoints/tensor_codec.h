@@ -10,9 +10,10 @@
 
 namespace tensormill::endpoints {
 
-/// The tensors of an NPZ body; none when it is empty. Throws Error(kInvalidNpz), Error(kTooLarge) when it
-/// inflates past `max_bytes`.
-services::NamedTensors read_tensors(http::Request& request, uint64_t max_bytes);
+/// The tensors of an NPZ body; it may be empty where `options` say how to fill inputs. Throws
+/// Error(kInvalidRequest), Error(kInvalidNpz), Error(kTooLarge) when it inflates past `max_bytes`.
+services::NamedTensors read_tensors(http::Request& request, const services::RunOptions& options,
+                                    uint64_t max_bytes);
 
 /// fill_mode, seed, repeat, number and profile. Throws Error(kInvalidRequest).
 services::RunOptions run_options(const http::Request& request);

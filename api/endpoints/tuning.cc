@@ -1,6 +1,7 @@
 // GET, POST /v1/tuning-records; GET, DELETE /v1/tuning-records/{set}
 #include "api/endpoints/context.h"
 #include "api/http/conditional.h"
+#include "api/http/tensor_body.h"
 #include "api/schema/print.h"
 
 namespace tensormill::endpoints {
@@ -17,8 +18,10 @@ http::Response lines_response(std::shared_ptr<http::ResponseStream> lines) {
 
 http::Response import_tuning_records(const Context& context, http::Request& request) {
   const bool foreign = request.query_flag("foreign");
-  const services::TuningImport done =
-      context.services.tuning->import_records(http::read_all(*request.body), foreign);
+  const http::TensorBody lines = http::read_tensor_body(*request.body, request.memory.get());
+  // Each line is kept as it came and as what is read from it.
+  request.memory->take(3 * uint64_t{lines.size});
+  const services::TuningImport done = context.services.tuning->import_records(lines.text(), foreign);
   http::Response response = http::json_response(
       schema::print(
           {{"id", done.id.text()}, {"records", done.records}, {"added", done.added}, {"tasks", done.tasks}}),

@@ -36,7 +36,7 @@ class BodyJson : public JsonText {
 public:
   /// `size`: of the JSON in front of tensors; without one all is JSON.
   BodyJson(http::Request& request, std::optional<size_t> size)
-      : body_(*request.body), cancelled_(request.cancelled), size_(size) {
+      : body_(*request.body), memory_(*request.memory), cancelled_(request.cancelled), size_(size) {
     const std::optional<uint64_t> announced = body_.length();
     if (size && announced && *announced < *size) too_short(*announced);
     room_ = static_cast<size_t>(std::min<uint64_t>(kPiece, size.value_or(announced.value_or(kPiece))));
@@ -50,12 +50,16 @@ public:
                                                     : static_cast<uint64_t>(room_));
     const size_t count = wanted == 0 ? 0 : body_.read(std::span(piece_.get(), wanted));
     before_ += count;
+    memory_.take(kGathered * count);
     if (count == 0 && size_ && before_ < *size_) too_short(before_);
     return {reinterpret_cast<const char*>(piece_.get()), count};
   }
 
 private:
   static constexpr size_t kPiece = size_t{64} << 10;
+  /// An element takes two bytes of text or more and eight in memory or fewer, and what it is gathered in may
+  /// be twice that.
+  static constexpr uint64_t kGathered = 8;
 
   [[noreturn]] void too_short(uint64_t there) const {
     throw Error(ErrorCode::kInvalidRequest, std::string(kHeaderLength) + " is " + std::to_string(*size_) +
@@ -63,6 +67,7 @@ private:
   }
 
   http::BodySource& body_;
+  MemoryShare& memory_;
   std::stop_token cancelled_;
   std::optional<size_t> size_;
   size_t room_ = 0;
@@ -79,7 +84,7 @@ http::TensorBody read_raw_part(const Context& context, http::Request& request, c
         context.services.deployments->input_room(request.path_parameter("model"), version, size);
     if (room) return http::read_tensor_body(*request.body, std::move(room), size);
   }
-  return http::read_tensor_body(*request.body, json_size);
+  return http::read_tensor_body(*request.body, request.memory.get(), json_size);
 }
 
 Json tensors_json(const std::vector<services::TensorSpec>& specs) {

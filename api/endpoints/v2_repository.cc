@@ -8,7 +8,7 @@ namespace {
 
 /// The JSON of a body that may be empty.
 Json control_body(http::Request& request) {
-  const std::string body = http::read_all(*request.body);
+  const std::string body = json_body(request);
   if (body.empty()) return Json::object();
   Json json = parse_json(body);
   if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "the request is no object");

@@ -54,17 +54,6 @@ private:
   std::string limit_name_;
 };
 
-/// The whole body. Throws as read().
-std::string read_all(BodySource& body);
-
-/// Bytes that several may hold.
-struct SharedBytes {
-  std::shared_ptr<std::byte[]> data;
-  size_t size = 0;
-};
-/// As read_all(), for large ones: memory is not cleared before the bytes come.
-SharedBytes read_all_shared(BodySource& body);
-
 /// Bytes of known length with random access: a file, a part of one, an archive that is put together on the
 /// fly. Served whole or by Range.
 /// Thread-safety: read_at may be called from any thread, by one at a time.

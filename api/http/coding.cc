@@ -16,8 +16,11 @@ constexpr std::array<std::string_view, 4> kNames = {"identity", "gzip", "deflate
 constexpr std::array<Coding, 3> kOffered = {Coding::kZstd, Coding::kGzip, Coding::kDeflate};
 constexpr int kMaxZstdWindowLog = 23;
 constexpr int kGzipWindowBits = 15 + 16;
-constexpr int kGzipOrZlibWindowBits = 15 + 32;
+constexpr int kZlibWindowBits = 15;
 constexpr size_t kWorthEncoding = 512;
+/// What a body may unfold to: any that is small, and so many times its coded size. Weights do not shrink so.
+constexpr uint64_t kUnfoldedAlways = uint64_t{256} << 20;
+constexpr uint64_t kUnfoldedTimes = 256;
 
 [[noreturn]] void broken(Coding coding, const std::string& why) {
   throw Error(ErrorCode::kInvalidRequest,
@@ -37,7 +40,9 @@ public:
 class Inflater final : public Decoder {
 public:
   explicit Inflater(Coding coding) : coding_(coding) {
-    TM_CHECK(inflateInit2(&stream_, kGzipOrZlibWindowBits) == Z_OK, "zlib has no memory");
+    // Each coding is its own format alone: zlib's detection would take either under both names.
+    const int bits = coding == Coding::kGzip ? kGzipWindowBits : kZlibWindowBits;
+    TM_CHECK(inflateInit2(&stream_, bits) == Z_OK, "zlib has no memory");
   }
   ~Inflater() override { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
@@ -110,7 +115,10 @@ public:
     while (!buffer.empty()) {
       // What the decoder holds back comes out before more is read.
       const size_t made = decoder_->step(left_, buffer);
-      if (made > 0) return made;
+      if (made > 0) {
+        count_made(made);
+        return made;
+      }
       if (!left_.empty()) continue;
       const size_t count = coded_->read(coded_bytes_);
       if (count == 0) {
@@ -118,14 +126,25 @@ public:
         return 0;
       }
       left_ = std::span(coded_bytes_).first(count);
+      came_ += count;
     }
     return 0;
   }
   std::optional<uint64_t> length() const override { return std::nullopt; }
 
 private:
+  void count_made(size_t made) {
+    made_ += made;
+    if (made_ <= kUnfoldedAlways || made_ / kUnfoldedTimes <= came_) return;
+    throw Error(ErrorCode::kTooLarge, "the body unfolds to more than " + std::to_string(kUnfoldedTimes) +
+                                          " times its " + std::to_string(came_) + " bytes of " +
+                                          std::string(coding_name(coding_)));
+  }
+
   std::shared_ptr<BodySource> coded_;
   Coding coding_;
+  uint64_t came_ = 0;
+  uint64_t made_ = 0;
   std::unique_ptr<Decoder> decoder_;
   std::array<std::byte, 16384> coded_bytes_;
   std::span<const std::byte> left_;

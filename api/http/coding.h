@@ -24,7 +24,8 @@ Coding accepted_coding(const Headers& headers);
 
 /// The bytes behind a coding, decoded piece by piece as they are read: whoever reads bounds what comes out.
 /// read() throws Error(kInvalidRequest) for coded bytes that are broken, cut off or followed by others. A
-/// zstd frame whose window is over 8 MiB is refused (RFC 8878, section 3.1.1.1.2).
+/// zstd frame whose window is over 8 MiB is refused (RFC 8878, section 3.1.1.1.2). Error(kTooLarge) for more
+/// than 256 MiB that are more than 256 times the coded bytes.
 std::shared_ptr<BodySource> decoded_body(std::shared_ptr<BodySource> coded, Coding coding);
 
 /// `bytes` in a coding, at the fastest level.

@@ -18,6 +18,7 @@
 
 #include "api/http/body.h"
 #include "api/http/headers.h"
+#include "runtime/base/memory_budget.h"
 
 namespace tensormill::http {
 
@@ -29,6 +30,9 @@ struct Request {
   std::map<std::string, std::string, std::less<>> path_parameters;  ///< filled by the router
   Headers headers;
   std::shared_ptr<BodySource> body;  ///< never null in a handler; empty when there is none
+  /// What the request has of the memory of all requests in flight, until its answer is out. Set by the
+  /// dispatcher, never null in an endpoint.
+  std::shared_ptr<MemoryShare> memory;
   std::string request_id;
   std::string caller = "local";  ///< name of the key that was shown; "" where one is needed and none was
   bool is_admin = true;          ///< the key has the scope admin, or none is needed

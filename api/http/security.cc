@@ -81,7 +81,10 @@ void check_allowed_hosts(const std::vector<std::string>& hosts) {
 }
 
 void check_origin(const Request& request, const AccessRules& rules) {
-  if (is_safe_method(request.method)) return;
+  if (!is_safe_method(request.method)) check_sender(request, rules);
+}
+
+void check_sender(const Request& request, const AccessRules& rules) {
   // A browser sends one of each; of several, none could be trusted to be the browser's.
   for (const char* name : {"Origin", "Sec-Fetch-Site"}) {
     if (request.headers.get_all(name).size() > 1)
@@ -93,13 +96,12 @@ void check_origin(const Request& request, const AccessRules& rules) {
     const std::string host(request.headers.get("Host").value_or(""));
     if (!equals_ignoring_case(*origin, "http://" + host) &&
         !equals_ignoring_case(*origin, "https://" + host)) {
-      throw Error(ErrorCode::kForbidden,
-                  "origin \"" + std::string(*origin) + "\" may not change anything here");
+      throw Error(ErrorCode::kForbidden, "origin \"" + std::string(*origin) + "\" may not ask this here");
     }
   }
   const auto site = request.headers.get("Sec-Fetch-Site");
   if (site && *site != "same-origin" && *site != "none") {
-    throw Error(ErrorCode::kForbidden, "a request from another site may not change anything here");
+    throw Error(ErrorCode::kForbidden, "a request from another site may not ask this here");
   }
 }
 

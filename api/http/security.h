@@ -31,6 +31,8 @@ void check_allowed_hosts(const std::vector<std::string>& hosts);
 /// For a method that may change state: throws Error(kForbidden) when Origin is neither http(s)://Host nor
 /// allowed, or Sec-Fetch-Site is neither same-origin nor none (unless the Origin is allowed).
 void check_origin(const Request& request, const AccessRules& rules);
+/// The same for a request of any method, such as a GET that starts work.
+void check_sender(const Request& request, const AccessRules& rules);
 
 /// GET, HEAD and OPTIONS change nothing.
 bool is_safe_method(std::string_view method);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/memory_budget.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/tensor.h"
 
@@ -35,6 +37,8 @@ struct CallContext {
   /// it soon, behind what that thread has to do first.
   std::function<void(std::function<void()>)> later;
   bool is_admin = true;  ///< may do to others' jobs what their submitters may
+  /// What the call's request has of the memory of all that are in flight; null where nobody counts.
+  std::shared_ptr<MemoryShare> memory = {};
 };
 
 /// What became of a call that ended on another thread: a value, or what it threw.

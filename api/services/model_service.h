@@ -57,8 +57,10 @@ public:
   virtual ModelInfo get(const std::string& reference) = 0;
   /// By name: removes the pointer. By id: removes the model; Error(kInUse) while it is named or used.
   virtual void remove(const std::string& reference) = 0;
-  /// JSON text of the graph. Throws Error(kNotFound).
-  virtual std::string graph_json(const std::string& reference, GraphStage stage) = 0;
+  /// JSON text of the graph. Throws Error(kNotFound), Error(kUnavailable) when too much of the kind is going
+  /// on.
+  virtual std::string graph_json(const std::string& reference, GraphStage stage,
+                                 const CallContext& context) = 0;
 };
 
 }  // namespace tensormill::services

@@ -37,6 +37,16 @@ public:
 /// JPEG (gray, YCbCr, RGB; CMYK is refused) or PNG (all types; alpha is laid over white;
 /// 16 bits are cut to 8; palettes are expanded), told apart by the first bytes.
 Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
+/// What a file's header says of the picture, and what decode() takes for it.
+struct PictureHead {
+  int64_t width = 0;
+  int64_t height = 0;
+  int channels = 3;   ///< of the result
+  int64_t bytes = 0;  ///< the most that decode() allocates, with the result
+};
+/// Throws as decode(), also for a JPEG whose scans together have more pixels than any picture of the allowed
+/// size would have in a usual file: they would keep the decoder busy.
+PictureHead read_head(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
 Image decode_jpeg(std::span<const std::byte> file, int64_t max_pixels);
 Image decode_png(std::span<const std::byte> file, int64_t max_pixels);
 /// One picture, no animation; how much of a pixel there is is not looked at.
@@ -64,7 +74,7 @@ Image decode_or_empty(std::span<const std::byte> file, int channels, bool revers
 void check_size(int64_t width, int64_t height, int64_t max_pixels);
 
 /// Gray to colour by repetition, colour to gray with ITU-R 601 weights as Pillow's convert("L") does.
-Image convert_channels(const Image& image, int channels);
+Image convert_channels(Image image, int channels);
 /// Bilinear; when shrinking the filter widens with the scale (antialias), as Pillow's resize does: within one
 /// level of it. Separable, in 22-bit fixed point.
 Image resize(const Image& image, int64_t width, int64_t height);
@@ -89,9 +99,11 @@ struct Preprocess {
 /// Error(kInvalidArgument). "color" is "rgb", "bgr" or "gray" (the channels follow from the model's input).
 Preprocess preprocess_from_json(std::string_view text);
 
+/// The most that to_tensor() allocates for such a picture, with the result.
+int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape);
 /// The tensor [1,C,H,W] or [1,H,W,C] of `dtype` (f32, or u8 without scale, mean and std) for a model's input
 /// of `shape` with C of 1 or 3.
-Tensor to_tensor(const Image& image, const Preprocess& options, DType dtype, const Shape& shape);
+Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape);
 
 struct Score {
   int64_t index = 0;

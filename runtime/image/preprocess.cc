@@ -82,22 +82,32 @@ InputSize input_size(const Shape& shape, bool nhwc) {
                                              (nhwc ? "[1,H,W,C]" : "[1,C,H,W]") + " with 1 or 3 channels");
 }
 
-/// Resizes and crops to exactly the model's size.
-Image fit(const Image& image, const Preprocess& options, const InputSize& size) {
-  Image result = image;
-  if (options.resize > 0) {
-    const int64_t shorter = std::min(image.width, image.height);
-    const auto scaled = [&](int64_t side) { return options.resize * side / shorter; };
-    // A picture 65,000 by 1 must not become a giant.
-    const int64_t width = image.width <= image.height ? options.resize : scaled(image.width);
-    const int64_t height = image.width <= image.height ? scaled(image.height) : options.resize;
-    if (width * height > kDefaultMaxPixels) {
-      throw Error(ErrorCode::kInvalidImage, "picture of " + std::to_string(image.width) + "×" +
-                                                std::to_string(image.height) +
-                                                " is too long and thin to resize");
-    }
-    result = resize(result, width, height);
+struct Sides {
+  int64_t width;
+  int64_t height;
+};
+
+/// What the first step of fit() makes of a picture.
+Sides resized(const Sides& from, const Preprocess& options) {
+  if (options.resize == 0) return from;
+  const int64_t shorter = std::min(from.width, from.height);
+  const auto scaled = [&](int64_t side) { return options.resize * side / shorter; };
+  const Sides to = from.width <= from.height ? Sides{options.resize, scaled(from.height)}
+                                             : Sides{scaled(from.width), options.resize};
+  // A picture 65,000 by 1 must not become a giant.
+  if (to.width * to.height > kDefaultMaxPixels) {
+    throw Error(ErrorCode::kInvalidImage, "picture of " + std::to_string(from.width) + "×" +
+                                              std::to_string(from.height) +
+                                              " is too long and thin to resize");
   }
+  return to;
+}
+
+/// Resizes and crops to exactly the model's size.
+Image fit(Image image, const Preprocess& options, const InputSize& size) {
+  const Sides first = resized({image.width, image.height}, options);
+  Image result = std::move(image);
+  if (options.resize > 0) result = resize(result, first.width, first.height);
   if (options.crop_width > 0) {
     result = center_crop(result, options.crop_width, options.crop_height);
   }
@@ -121,7 +131,21 @@ Preprocess preprocess_from_json(std::string_view text) {
   return result;
 }
 
-Tensor to_tensor(const Image& image, const Preprocess& options, DType dtype, const Shape& shape) {
+int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape) {
+  const InputSize size = input_size(shape, options.nhwc);
+  const Sides from{head.width, head.height};
+  const Sides to = resized(from, options);
+  // A resize makes the rows of the one with the columns of the other first. Crops are no larger than what
+  // they are of.
+  const auto steps = [&](const Sides& a, const Sides& b) { return b.width * a.height + b.width * b.height; };
+  const Sides last{size.width, size.height};
+  const int64_t converted = head.channels == size.channels ? 0 : from.width * from.height;
+  const int64_t first = options.resize > 0 ? steps(from, to) : 0;
+  return (converted + first + to.width * to.height + steps(to, last)) * size.channels +
+         4 * size.channels * size.width * size.height;
+}
+
+Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape) {
   const InputSize size = input_size(shape, options.nhwc);
   if (dtype != DType::kFloat32 && dtype != DType::kUInt8) {
     throw Error(ErrorCode::kInvalidTensor, "input of " + std::string(dtype_long_name(dtype)) +
@@ -131,7 +155,8 @@ Tensor to_tensor(const Image& image, const Preprocess& options, DType dtype, con
     throw Error(ErrorCode::kInvalidArgument,
                 "preprocess: mean and std have 3 values, the input has 1 channel");
   }
-  const Image fitted = fit(convert_channels(image, static_cast<int>(size.channels)), options, size);
+  const Image fitted =
+      fit(convert_channels(std::move(image), static_cast<int>(size.channels)), options, size);
   Tensor tensor(dtype, shape);
   const int64_t plane = size.height * size.width;
   for (int64_t c = 0; c < size.channels; ++c) {

@@ -97,7 +97,7 @@ Image center_crop(const Image& image, int64_t width, int64_t height) {
   return result;
 }
 
-Image convert_channels(const Image& image, int channels) {
+Image convert_channels(Image image, int channels) {
   if (image.channels == channels) return image;
   TM_CHECK(channels == 1 || channels == 3, std::to_string(channels) + " channels");
   Image result{image.width, image.height, channels, {}};

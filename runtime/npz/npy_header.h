@@ -11,7 +11,8 @@
 
 namespace tensormill::npz {
 
-inline constexpr size_t kMaxNpyHeader = 65536;
+/// As numpy has it: real ones have some hundred bytes.
+inline constexpr size_t kMaxNpyHeader = 10000;
 
 struct NpyHeader {
   DType dtype = DType::kFloat32;

@@ -24,6 +24,7 @@ namespace tensormill::npz {
 
 struct Limits {
   int64_t max_members = 65536;
+  int64_t max_header_bytes = int64_t{16} << 20;  ///< names and .npy headers of all members together
   int64_t max_tensor_bytes = kMaxTensorBytes;
   int64_t max_total_bytes = kMaxTensorBytes;  ///< of all members together, inflated
 };
@@ -53,6 +54,8 @@ public:
   /// order, bools 0 or 1. After an error the content of `target` is unspecified.
   void read_into(size_t index, std::span<std::byte> target) const;
   Tensor read(size_t index) const;
+  /// What read() needs beside the tensor, for a while.
+  int64_t scratch_bytes(size_t index) const;
   /// The bytes inside the archive, when they lie there as memory wants them: stored, aligned to the element,
   /// C order, this byte order, not bool. The CRC is checked.
   std::optional<TensorView> view(size_t index) const;

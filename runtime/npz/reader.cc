@@ -14,9 +14,9 @@ namespace tensormill::npz {
 
 namespace {
 
-/// Reads magic, version and dict; afterwards the stream stands at the data.
+/// Reads magic, version and dict, of `most` bytes in all; afterwards the stream stands at the data.
 template <typename Stream>
-NpyHeader read_header(Stream& stream, size_t& header_size) {
+NpyHeader read_header(Stream& stream, size_t& header_size, size_t most = kMaxNpyHeader) {
   uint8_t fixed[12] = {};
   stream.read(std::as_writable_bytes(std::span(fixed, 10)));
   if (std::memcmp(fixed, "\x93NUMPY", 6) != 0) throw Error(ErrorCode::kInvalidNpz, "no .npy magic");
@@ -31,9 +31,12 @@ NpyHeader read_header(Stream& stream, size_t& header_size) {
     length |= static_cast<size_t>(fixed[10]) << 16 | static_cast<size_t>(fixed[11]) << 24;
     header_size = 12;
   }
-  if (length > kMaxNpyHeader) {
-    throw Error(ErrorCode::kInvalidNpz, ".npy header has " + std::to_string(length) + " bytes, at most " +
-                                            std::to_string(kMaxNpyHeader) + " are allowed");
+  if (length > std::min(most, kMaxNpyHeader)) {
+    const bool alone = length > kMaxNpyHeader;
+    throw Error(alone ? ErrorCode::kInvalidNpz : ErrorCode::kTooLarge,
+                ".npy header has " + std::to_string(length) + " bytes, at most " +
+                    std::to_string(std::min(most, kMaxNpyHeader)) +
+                    (alone ? " are allowed" : " are left for names and headers"));
   }
   std::string dict(length, '\0');
   stream.read(std::as_writable_bytes(std::span(dict.data(), dict.size())));
@@ -90,11 +93,25 @@ size_t element_bytes(const NpyHeader& header) {
   return header.dtype == kString ? static_cast<size_t>(header.shape.back()) : dtype_bytes(header.dtype);
 }
 
+bool is_fortran(const NpyHeader& header) {
+  return header.fortran_order && shown_shape(header.dtype, header.shape).size() > 1;
+}
+
+/// A header that was read before.
+void skip(MemberStream& stream, size_t bytes) {
+  std::byte piece[1024];
+  while (bytes > 0) {
+    const size_t count = std::min(bytes, sizeof piece);
+    stream.read(std::span(piece, count));
+    bytes -= count;
+  }
+}
+
 template <typename Stream>
 void read_data(Stream& stream, const NpyHeader& header, std::span<std::byte> target) {
   const size_t width = element_bytes(header);
   const Shape shape = shown_shape(header.dtype, header.shape);
-  if (header.fortran_order && shape.size() > 1) {
+  if (is_fortran(header)) {
     const std::shared_ptr<void> scratch = allocate_aligned(target.size());
     stream.read({static_cast<std::byte*>(scratch.get()), target.size()});
     transpose_fortran(static_cast<const std::byte*>(scratch.get()), target.data(), shape, width);
@@ -151,6 +168,7 @@ Reader::Reader(std::span<const std::byte> archive, const Limits& limits) {
   constexpr std::string_view kSuffix = ".npy";
   std::set<std::string> names;
   int64_t total = 0;
+  size_t headers_left = static_cast<size_t>(limits.max_header_bytes);
   for (ZipMember& zip : read_zip_directory(archive, limits.max_members)) {
     if (!zip.name.ends_with(kSuffix) || zip.name.find('\0') != std::string::npos) {
       throw Error(ErrorCode::kInvalidNpz, "member \"" + zip.name + "\" is not a .npy file");
@@ -160,9 +178,15 @@ Reader::Reader(std::span<const std::byte> archive, const Limits& limits) {
       throw Error(ErrorCode::kInvalidNpz, "tensor \"" + name + "\" is there twice");
     }
     try {
+      if (name.size() > headers_left) {
+        throw Error(ErrorCode::kTooLarge, "names and .npy headers have more than " +
+                                              std::to_string(limits.max_header_bytes) + " bytes together");
+      }
+      headers_left -= name.size();
       MemberStream stream(zip);
       size_t header_size = 0;
-      const NpyHeader header = read_header(stream, header_size);
+      const NpyHeader header = read_header(stream, header_size, headers_left);
+      headers_left -= std::min(headers_left, header_size);
       const int64_t bytes = checked_bytes(header, limits);
       total += bytes;
       if (total > limits.max_total_bytes) {
@@ -198,13 +222,17 @@ void Reader::read_into(size_t index, std::span<std::byte> target) const {
   TM_CHECK(target.size() == static_cast<size_t>(entries_[index].bytes), "target of " + entries_[index].name);
   try {
     MemberStream stream(members_[index].zip);
-    size_t header_size = 0;
-    const NpyHeader header = read_header(stream, header_size);
-    read_data(stream, header, target);
+    skip(stream, members_[index].header_size);
+    read_data(stream, members_[index].header, target);
   } catch (Error& error) {
     error.add_context("tensor \"" + entries_[index].name + "\"");
     throw;
   }
+}
+
+int64_t Reader::scratch_bytes(size_t index) const {
+  TM_CHECK(index < entries_.size(), "member " + std::to_string(index));
+  return is_fortran(members_[index].header) ? entries_[index].bytes : 0;
 }
 
 Tensor Reader::read(size_t index) const {

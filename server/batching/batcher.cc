@@ -86,14 +86,30 @@ void Batcher::submit(const RequestPtr& request) {
   work_later(request->later, request->owner);
 }
 
-void Batcher::enqueue(const RequestPtr& request) {
+Place::~Place() {
+  const std::lock_guard lock(batcher_.mutex_);
+  --batcher_.places_;
+}
+
+std::unique_ptr<Place> Batcher::admit() {
+  const std::lock_guard lock(mutex_);
+  check_room();
+  ++places_;
+  return std::unique_ptr<Place>(new Place(*this));
+}
+
+void Batcher::check_room() const {
   // While an instance is free the queue holds what is being gathered.
   const int64_t gathering = free_.empty() ? 0 : limits_.max_rows;
-  if (static_cast<int64_t>(queue_.size()) >= limits_.max_queue + gathering) {
-    throw Error(ErrorCode::kUnavailable, "the queue is full: " + std::to_string(queue_.size()) +
-                                             " requests wait, the limit is " +
-                                             std::to_string(limits_.max_queue));
-  }
+  const size_t waiting = queue_.size() + places_;
+  if (static_cast<int64_t>(waiting) < limits_.max_queue + gathering) return;
+  throw Error(ErrorCode::kUnavailable, "the queue is full: " + std::to_string(waiting) +
+                                           " requests wait, the limit is " +
+                                           std::to_string(limits_.max_queue));
+}
+
+void Batcher::enqueue(const RequestPtr& request) {
+  check_room();
   const auto after =
       std::upper_bound(queue_.begin(), queue_.end(), request,
                        [](const RequestPtr& a, const RequestPtr& b) { return a->priority < b->priority; });

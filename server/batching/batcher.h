@@ -72,6 +72,21 @@ using RequestPtr = std::shared_ptr<Request>;
 /// else's meanwhile. A thrown Error is the failure of all.
 using RunBatch = std::function<void(int instance, std::span<const RequestPtr> batch)>;
 
+class Batcher;
+
+/// A place in the queue for a request that is still being made. The batcher outlives it.
+class Place {
+public:
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+private:
+  friend class Batcher;
+  explicit Place(Batcher& batcher) : batcher_(batcher) {}
+  Batcher& batcher_;
+};
+
 class Batcher {
 public:
   /// Throws Error(kUnavailable) when the system has no thread for an instance.
@@ -85,10 +100,15 @@ public:
   /// already; then `done` is not called. Without a delay and unless `later` is set it may run batches, this
   /// request's and others, before it returns; the caller keeps the owner alive.
   void submit(const RequestPtr& request);
+  /// Asks before the work of making a request, such as decoding a picture, is done in vain: whoever holds a
+  /// place is one of those that the queue's limit counts, and gives it back before submit(). Throws
+  /// Error(kUnavailable) when the queue is full.
+  std::unique_ptr<Place> admit();
   /// Requests that are queued now.
   int waiting() const;
 
 private:
+  friend class Place;
   using Lock = std::unique_lock<std::mutex>;
   using Batch = std::vector<RequestPtr>;
   /// A thread of the batcher's own. It may be the one that destroys the batcher, at the end of a call of
@@ -108,6 +128,7 @@ private:
   };
 
   void stop();
+  void check_room() const;
   void enqueue(const RequestPtr& request);
   void work(Lock& lock);
   void work_later(const std::function<void(Request::Task)>& later, const std::shared_ptr<void>& owner);
@@ -129,6 +150,7 @@ private:
   const RunBatch run_;
   mutable std::mutex mutex_;
   Batch queue_;            ///< in the order of service
+  size_t places_ = 0;      ///< held by requests that are being made
   Batch running_;          ///< those that nobody has answered yet
   std::vector<int> free_;  ///< instances
   size_t planned_ = 0;     ///< tasks given to `later` that have not begun

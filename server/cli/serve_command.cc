@@ -125,6 +125,7 @@ void report_tls(transport::TransportOptions& options, metrics::RequestLog& log, 
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
                                   metrics::AuditLog& audit, server::Server& server) {
   endpoints::ApiOptions options;
+  options.memory = server.memory();
   options.allowed_hosts = settings.allowed_hosts;
   options.allowed_origins = settings.allowed_origins;
   http::check_allowed_hosts(settings.allowed_hosts);

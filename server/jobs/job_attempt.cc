@@ -112,7 +112,7 @@ std::optional<Digest> JobAttempt::store_log() {
   if (!log_.valid() || std::filesystem::file_size(path) == 0) return std::nullopt;
   const auto mapped = MappedFile::open(path);
   const std::string_view text = mapped->text().substr(0, options_.max_log_bytes);
-  return blobs_.put(text, {.form = storage::BlobForm::kCompressed});
+  return blobs_.put(text, {.form = storage::BlobForm::kCompressed, .always = true});
 }
 
 void JobAttempt::log(std::string_view line) {
@@ -174,12 +174,25 @@ std::unique_ptr<MeasureGate::Quiet> JobAttempt::quiet() {
   return std::make_unique<MeasureGate::Quiet>(gate_);
 }
 
+ChildSlots::SlotPtr JobAttempt::wait_for_slot(uint64_t memory) {
+  constexpr milliseconds kLook{200};
+  if (options_.slots == nullptr) return nullptr;
+  if (measures_) return options_.slots->for_measuring(memory);
+  ChildSlots::SlotPtr slot;
+  while (!slot) {
+    keep_alive();
+    slot = options_.slots->for_job(memory, kLook, stop_);
+  }
+  return slot;
+}
+
 std::string JobAttempt::run_child(ChildSpec spec, const TakeEvent& take) {
   keep_alive();
   if (spec.folder.empty()) spec.folder = folder_;
   spec.policy = options_.policy;
   if (spec.log_fd < 0) spec.log_fd = log_.get();
   if (spec.limits.file_bytes == 0) spec.limits.file_bytes = uint64_t{1} << 34;
+  const ChildSlots::SlotPtr slot = wait_for_slot(spec.limits.data_bytes);
   ChildProcess child(spec);
   const MeasureGate::Builder builder(gate_, measures_ ? nullptr : &child);
   set_child(&child);

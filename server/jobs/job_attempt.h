@@ -60,6 +60,8 @@ private:
   void finish(storage::JobFinish finish);
   void interrupted(const JobInterrupted& interruption);
   std::optional<Digest> store_log();
+  /// Null where nobody counts children.
+  ChildSlots::SlotPtr wait_for_slot(uint64_t memory);
   void commit_if_due();
   void commit();
   ChildOutcome supervise(ChildProcess& child, const TakeEvent& take);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/file.h"
+#include "server/jobs/child_slots.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
 #include "storage/blob/blob_store.h"
@@ -27,6 +28,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds commit_every{200};  ///< at most one commit of progress in that time
   uint64_t max_log_bytes = uint64_t{8} << 20;
   std::shared_ptr<const ChildPolicy> policy = {};  ///< of all children
+  ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: they are not counted
 };
 
 /// A log that may be read while it grows, and after its job has ended: what is there stays as it is.

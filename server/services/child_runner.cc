@@ -34,15 +34,18 @@ private:
 
 }  // namespace
 
-ChildRunner::ChildRunner(std::string folder, std::shared_ptr<const jobs::ChildPolicy> policy)
-    : folder_(std::move(folder)), policy_(std::move(policy)) {
+ChildRunner::ChildRunner(std::string folder, jobs::ChildSlots& slots,
+                         std::shared_ptr<const jobs::ChildPolicy> policy)
+    : folder_(std::move(folder)), slots_(slots), policy_(std::move(policy)) {
   std::error_code failed;
   std::filesystem::remove_all(folder_, failed);
   if (!failed) std::filesystem::create_directories(folder_, failed);
   if (failed) throw_errno(failed.value(), "cannot empty " + folder_);
 }
 
-std::string ChildRunner::run(jobs::ChildSpec spec, const std::stop_token& cancelled) {
+std::string ChildRunner::run(jobs::ChildSpec spec, const std::stop_token& cancelled,
+                             Clock::time_point deadline) {
+  const jobs::ChildSlots::SlotPtr slot = slots_.for_request(spec.limits.data_bytes, cancelled, deadline);
   const Folder folder(folder_ + "/" + std::to_string(next_.fetch_add(1)));
   spec.folder = folder.path();
   spec.policy = policy_;

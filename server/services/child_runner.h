@@ -8,19 +8,27 @@
 #include <string>
 
 #include "server/jobs/child_process.h"
+#include "server/jobs/child_slots.h"
 
 namespace tensormill::server {
 
 class ChildRunner {
 public:
-  /// Each child works in a fresh folder inside `folder`, which is emptied here.
-  ChildRunner(std::string folder, std::shared_ptr<const jobs::ChildPolicy> policy = nullptr);
-  /// Runs a child to its end and returns its result (JSON). Throws the error of its end, Error(kCancelled)
-  /// when `cancelled` stops.
-  std::string run(jobs::ChildSpec spec, const std::stop_token& cancelled);
+  using Clock = jobs::ChildSlots::Clock;
+
+  /// Each child works in a fresh folder inside `folder`, which is emptied here. `slots`, borrowed, say how
+  /// many may run.
+  ChildRunner(std::string folder, jobs::ChildSlots& slots,
+              std::shared_ptr<const jobs::ChildPolicy> policy = nullptr);
+  /// Waits until a child of this memory limit may run, runs it to its end and returns its result (JSON).
+  /// Throws the error of its end, Error(kCancelled) when `cancelled` stops, Error(kUnavailable) when too many
+  /// wait or it took too long, Error(kDeadlineExceeded) when `deadline` passed before the child began.
+  std::string run(jobs::ChildSpec spec, const std::stop_token& cancelled,
+                  Clock::time_point deadline = Clock::time_point::max());
 
 private:
   std::string folder_;
+  jobs::ChildSlots& slots_;
   std::shared_ptr<const jobs::ChildPolicy> policy_;
   std::atomic<uint64_t> next_{0};
 };

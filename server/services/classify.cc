@@ -1,4 +1,5 @@
 #include <chrono>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/image/image.h"
@@ -58,13 +59,25 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
     throw Error(ErrorCode::kInvalidTensor, "the package has " + std::to_string(inputs.size()) +
                                                " inputs; a picture can be the input of one alone");
   }
+  // A picture is decoded for a request that will be taken, in memory that is there.
+  std::shared_ptr<void> place = live->package->admit();
   const auto start = std::chrono::steady_clock::now();
-  const image::Image picture = image::decode(std::as_bytes(std::span(image.data(), image.size())));
-  Tensor tensor = image::to_tensor(picture, preprocess_of(live->spec.preprocess), inputs.front().dtype,
-                                   input_shape(inputs.front()));
+  const std::span<const std::byte> file = std::as_bytes(std::span(image.data(), image.size()));
+  const image::PictureHead head = image::read_head(file, options_.max_pixels);
+  const image::Preprocess preprocess = preprocess_of(live->spec.preprocess);
+  const Shape shape = input_shape(inputs.front());
+  std::optional<Tensor> tensor;
+  {
+    const auto bytes = static_cast<uint64_t>(head.bytes + image::tensor_bytes(head, preprocess, shape));
+    const MemoryLoan decoding(context.memory.get(), bytes);
+    tensor =
+        image::to_tensor(image::decode(file, options_.max_pixels), preprocess, inputs.front().dtype, shape);
+  }
+  if (context.memory) context.memory->add(tensor->num_bytes());
   const std::chrono::duration<double, std::milli> decoded = std::chrono::steady_clock::now() - start;
   services::NamedTensors feed;
-  feed.emplace_back(inputs.front().name, std::move(tensor));
+  feed.emplace_back(inputs.front().name, *std::move(tensor));
+  place.reset();
   live->package->run(std::move(feed), {}, context,
                      [live, top, decoded = decoded.count(),
                       done = std::move(done)](services::Outcome<services::RunResult> run) {

@@ -67,9 +67,16 @@ void collect_callers(metrics::Registry& registry, CallerQuota& callers) {
 }  // namespace
 
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
-                     services::DeploymentService& deployments, CallerQuota& callers) {
+                     services::DeploymentService& deployments, CallerQuota& callers,
+                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots) {
   registry.set("build_info", {{"version", driver::compiler_build()}}, 1);
-  registry.on_collect([&](metrics::Registry& target) {
+  registry.on_collect([&, memory](metrics::Registry& target) {
+    target.set("children_running", {}, slots.running());
+    target.set("children_waiting", {}, slots.waiting());
+    target.set("children_refusals", {}, static_cast<double>(slots.refusals()));
+    target.set("memory_in_flight_bytes", {}, static_cast<double>(memory->used()));
+    target.set("memory_in_flight_limit_bytes", {}, static_cast<double>(memory->bytes()));
+    target.set("memory_in_flight_refusals", {}, static_cast<double>(memory->refusals()));
     target.set("job_queue_depth", {}, static_cast<double>(catalog.count_jobs(storage::JobState::kQueued)));
     target.set("job_heartbeat_age_seconds", {}, heartbeat_age_seconds(catalog));
     uint64_t bytes = 0;

@@ -2,7 +2,11 @@
 /// Thread-safety: pure function; what it registers is called from many threads.
 #pragma once
 
+#include <memory>
+
 #include "api/services/services.h"
+#include "runtime/base/memory_budget.h"
+#include "server/jobs/child_slots.h"
 #include "server/metrics/registry.h"
 #include "server/services/caller_quota.h"
 #include "storage/blob/blob_store.h"
@@ -12,6 +16,7 @@ namespace tensormill::server {
 
 /// All that is named must outlive the last Registry::text().
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
-                     services::DeploymentService& deployments, CallerQuota& callers);
+                     services::DeploymentService& deployments, CallerQuota& callers,
+                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots);
 
 }  // namespace tensormill::server

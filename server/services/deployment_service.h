@@ -35,6 +35,7 @@ using RunMembersApart =
 struct DeploymentOptions {
   std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
   int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
+  int64_t max_pixels = 50'000'000;               ///< of a picture to classify
   RunMembersApart run_apart = {};                ///< for shapes that no plan of a package takes, if any
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/services/deployment_service.h"
+#include "runtime/base/memory_budget.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 
@@ -38,6 +39,10 @@ public:
   /// As services::DeploymentService::infer. The caller keeps the package while this runs.
   virtual void run(services::NamedTensors inputs, const services::RunOptions& options,
                    const services::CallContext& context, services::Done<services::RunResult> done) = 0;
+  /// Whether a request would be taken now, asked before its input is made: what this returns, which may be
+  /// null, is one of those that max_queue counts and is given back right before run(). Throws
+  /// Error(kUnavailable).
+  virtual std::shared_ptr<void> admit() { return nullptr; }
   /// As services::DeploymentService::input_room.
   virtual std::shared_ptr<void> input_room(size_t /*bytes*/) { return nullptr; }
   virtual services::InferStatistics statistics() const = 0;
@@ -49,8 +54,9 @@ class ExecutorHost {
 public:
   virtual ~ExecutorHost() = default;
   /// Returns when it can run. Throws what LoadedPackage::load and GraphExecutor throw, with the stage in
-  /// front ("load", "bind", "batch", "warm-up"); Error(kInvalidArgument) for a max_batch above 1 where one
-  /// row of the package's batch changes the results of another.
+  /// front ("load", "bind", "batch", "warm-up"); Error(kMemoryBudget) where the instances' memory does not
+  /// fit beside that of the other packages; Error(kInvalidArgument) for a max_batch above 1 where one row of
+  /// the package's batch changes the results of another.
   virtual std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
                                               const HostOptions& options) = 0;
 };
@@ -59,6 +65,7 @@ struct InProcessOptions {
   int threads = 1;                           ///< of a run; the instances of a package share them
   int64_t memory_budget = int64_t{8} << 30;  ///< of one executor
   std::chrono::milliseconds run_timeout{30'000};
+  std::shared_ptr<MemoryBudget> arenas = {};  ///< of all executors of all packages; null: no bound
 };
 
 /// Never null; `pool` outlives what the host loads.

@@ -66,12 +66,10 @@ InProcessPackage::InProcessPackage(const std::shared_ptr<const package::LoadedPa
       batcher_(batcher_limits(options), [this](int instance, std::span<const batching::RequestPtr> batch) {
         run_batch(instance, batch);
       }) {
+  statistics_.memory_bytes = count_arenas(*package);
   for (int i = 0; i < options.instances; ++i) {
     instances_.push_back(make_instance(package));
   }
-  // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
-  statistics_.memory_bytes = options.instances * static_cast<int64_t>(instances_.front().size()) *
-                             exec::executor_bytes(*package, host.threads);
   const package::PlanSet& plans = package->package().plans();
   runs_are_alike_ = batched() ? options.max_delay.count() == 0 : !plans.is_dynamic() && !plans.model;
   answers_are_small_ = runs_are_alike_ && answer_bytes() <= kSmallAnswer;
@@ -89,6 +87,25 @@ uint64_t InProcessPackage::answer_bytes() const {
                                   [](const Dim& dim) { return std::holds_alternative<int64_t>(dim); });
     if (!told) return UINT64_MAX;
     bytes += static_cast<uint64_t>(num_bytes(concrete_shape(port.shape), port.dtype));
+  }
+  return bytes;
+}
+
+int64_t InProcessPackage::count_arenas(const package::LoadedPackage& package) {
+  // Executors of one instance stay bound to their batches; each has at most the memory of the largest.
+  const package::PlanSet& plans = package.package().plans();
+  const bool has_many = batched() && plans.is_dynamic();
+  const auto executors = static_cast<int64_t>(has_many ? std::max<size_t>(plans.variants.size(), 1) : 1);
+  const int64_t bytes = options_.instances * executors * exec::executor_bytes(package, host_.threads);
+  if (!host_.arenas) return bytes;
+  arenas_.emplace(host_.arenas);
+  try {
+    arenas_->take(static_cast<uint64_t>(bytes));
+  } catch (const Error&) {
+    throw Error(ErrorCode::kMemoryBudget,
+                std::to_string(options_.instances) + " instances need " + std::to_string(bytes) +
+                    " bytes, other deployments have " + std::to_string(host_.arenas->used()) + ", and " +
+                    host_.arenas->name() + " is " + std::to_string(host_.arenas->bytes()));
   }
   return bytes;
 }

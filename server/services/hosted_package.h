@@ -27,6 +27,7 @@ public:
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
   void run(services::NamedTensors inputs, const services::RunOptions& options,
            const services::CallContext& context, services::Done<services::RunResult> done) override;
+  std::shared_ptr<void> admit() override { return batcher_.admit(); }
   std::shared_ptr<void> input_room(size_t bytes) override;
   services::InferStatistics statistics() const override;
   bool is_quick() const override;
@@ -45,6 +46,8 @@ private:
   using Instance = std::vector<Variant>;
   struct InferRequest;
 
+  /// Bytes of the executors' memory, of all instances. Throws Error(kMemoryBudget) where they do not fit.
+  int64_t count_arenas(const package::LoadedPackage& package);
   bool batched() const { return options_.max_batch > 1; }
   Instance make_instance(const std::shared_ptr<const package::LoadedPackage>& package) const;
   exec::RunOptions run_options(batching::Clock::time_point deadline,
@@ -71,6 +74,7 @@ private:
   const HostOptions options_;
   std::vector<services::TensorSpec> inputs_;
   std::vector<services::TensorSpec> outputs_;
+  std::optional<MemoryShare> arenas_;  ///< what the instances take, before they do
   std::vector<Instance> instances_;
   size_t row_bytes_ = 0;           ///< of a row of slabs_
   std::optional<RowSlabs> slabs_;  ///< where requests that share runs have one large input

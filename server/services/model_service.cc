@@ -161,16 +161,23 @@ void ModelServiceImpl::remove(const std::string& reference) {
   collector_.collect();
 }
 
-std::string ModelServiceImpl::graph_json(const std::string& reference, services::GraphStage stage) {
+std::string ModelServiceImpl::graph_json(const std::string& reference, services::GraphStage stage,
+                                         const services::CallContext& context) {
   const storage::ModelRow row = require(reference);
+  const bool is_imported = stage == services::GraphStage::kImported;
+  // What it is made of: the model, the stage, and, of this process, all else.
+  const std::string key = row.id.text() + (is_imported ? " imported" : " optimized");
+  if (const auto known = graphs_.find(key)) return *known;
   const Json facts = parse_json(row.facts, 128);
   const Json request = {{"mode", "graph"},
                         {"format", facts.at("format")},
-                        {"stage", stage == services::GraphStage::kImported ? "imported" : "optimized"},
+                        {"stage", is_imported ? "imported" : "optimized"},
                         {"target", options_.target.canonical()},
                         {"opt_level", kGraphLevel},
                         {"max_bytes", options_.max_model_bytes}};
-  return run_import(*blobs_.open(row.blobs.at(0)), request, {});
+  std::string graph = run_import(*blobs_.open(row.blobs.at(0)), request, context.cancelled);
+  graphs_.put(key, graph);
+  return graph;
 }
 
 }  // namespace tensormill::server

@@ -11,6 +11,7 @@
 #include "server/services/blob_collector.h"
 #include "server/services/caller_quota.h"
 #include "server/services/child_runner.h"
+#include "server/services/graph_cache.h"
 #include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -46,7 +47,8 @@ public:
   services::Page<services::ModelInfo> list(const services::PageQuery& page) override;
   services::ModelInfo get(const std::string& reference) override;
   void remove(const std::string& reference) override;
-  std::string graph_json(const std::string& reference, services::GraphStage stage) override;
+  std::string graph_json(const std::string& reference, services::GraphStage stage,
+                         const services::CallContext& context) override;
 
 private:
   services::ImportResult import_held(const services::ImportOptions& options, http::BodySource& bytes,
@@ -65,6 +67,7 @@ private:
   StoreQuota& quota_;
   CallerQuota& callers_;
   ModelServiceOptions options_;
+  GraphCache graphs_;
 };
 
 /// The row behind a name or an id; nothing when there is none.

@@ -79,7 +79,8 @@ services::ImportedPackage PackageServiceImpl::import_package(http::BodySource& b
   const FileDescriptor file = blobs_.env().scratch_file(options_.folder);
   SignedStream stream(file.get());
   ChargedBody charged(bytes, callers_, context.submitter);
-  stream.take(charged);
+  QuotaBody bounded(charged, quota_);
+  stream.take(bounded);
   trusted_.check(stream.block(), stream.digest());
   const auto mapped = MappedFile::map(file.get(), "package archive");
   CollectOnFailure cleanup(collector_);

@@ -12,6 +12,8 @@ namespace tensormill::server {
 services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
                               const services::NamedTensors& inputs, const services::RunOptions& options,
                               const ApartLimits& limits, const std::stop_token& cancelled) {
+  const ChildRunner::Clock::time_point deadline =
+      ChildRunner::Clock::now() + options.timeout.value_or(limits.timeout);
   std::vector<npz::NamedTensor> tensors;
   for (const auto& [name, tensor] : inputs) tensors.push_back({name, tensor});
   const FileDescriptor feed = memory_file("inputs", npz::write_npz(tensors));
@@ -24,7 +26,7 @@ services::RunResult run_apart(ChildRunner& children, const MemberBlobs& members,
        jobs::kRunNice});  // measurements are jobs of their own
   // The start of the process and the transfers are not the run's.
   spec.time_limit = std::chrono::ceil<std::chrono::milliseconds>(limits.timeout) + std::chrono::seconds(5);
-  const Json timing = parse_json(children.run(std::move(spec), cancelled));
+  const Json timing = parse_json(children.run(std::move(spec), cancelled, deadline));
   services::RunResult result;
   result.timing.compute_ms = timing.at("compute_ms").get<double>();
   result.timing.runs_ms = timing.at("runs_ms").get<std::vector<double>>();

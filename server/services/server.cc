@@ -15,7 +15,9 @@
 
 #include "api/services/services.h"
 #include "runtime/base/error.h"
+#include "runtime/base/memory_budget.h"
 #include "runtime/parallel/thread_pool.h"
+#include "server/jobs/child_slots.h"
 #include "server/jobs/worker_pool.h"
 #include "server/services/answers.h"
 #include "server/services/audit_trail.h"
@@ -107,6 +109,17 @@ int run_threads(const config::Settings& settings, const target::Target& host) {
   return settings.run_threads > 0 ? settings.run_threads : std::max(1, host.facts.num_cores);
 }
 
+jobs::ChildSlotsOptions slots_options(const config::Settings& settings, const target::Target& host) {
+  jobs::ChildSlotsOptions options;
+  const bool is_set = settings.children_memory > 0;
+  options.memory = is_set ? settings.children_memory : memory_of_this_machine() / 4 * 3;
+  options.requests =
+      settings.children_at_once > 0 ? settings.children_at_once : std::max(2, host.facts.num_cores);
+  options.waiting = settings.children_queue;
+  options.wait = settings.children_wait;
+  return options;
+}
+
 CompileRunnerOptions compile_options(const config::Settings& settings, const target::Target& host,
                                      std::shared_ptr<const jobs::ChildPolicy> policy) {
   CompileRunnerOptions options;
@@ -118,6 +131,16 @@ CompileRunnerOptions compile_options(const config::Settings& settings, const tar
   options.threads = std::max(1, host.facts.num_cores / settings.job_workers);
   options.policy = std::move(policy);
   return options;
+}
+
+uint64_t memory_in_flight(const config::Settings& settings) {
+  constexpr uint64_t kLeast = uint64_t{512} << 20;
+  if (settings.memory_in_flight > 0) return settings.memory_in_flight;
+  return std::max(memory_of_this_machine() / 4, kLeast);
+}
+
+uint64_t arena_memory(const config::Settings& settings) {
+  return settings.deployments_memory > 0 ? settings.deployments_memory : memory_of_this_machine() / 2;
 }
 
 BenchmarkOptions benchmark_options(const config::Settings& settings) {
@@ -134,6 +157,8 @@ storage::AuditBounds audit_bounds(const config::Settings& settings) {
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
   return {{"limits.json_bytes", settings.max_json_bytes},
           {"limits.image_bytes", settings.max_image_bytes},
+          {"limits.image_pixels", settings.max_image_pixels},
+          {"limits.memory_in_flight", static_cast<int64_t>(memory_in_flight(settings))},
           {"limits.records_bytes", settings.max_records_bytes},
           {"limits.tensor_bytes", settings.max_tensor_bytes},
           {"limits.model_bytes", settings.max_model_bytes},
@@ -148,7 +173,8 @@ std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
 /// In the order of construction: what stands below uses what stands above.
 struct Server::Parts {
   Parts(const config::Settings& settings, storage::Env* given)
-      : own_env(given == nullptr ? make_env(settings) : nullptr),
+      : memory(std::make_shared<MemoryBudget>("limits.memory_in_flight", memory_in_flight(settings))),
+        own_env(given == nullptr ? make_env(settings) : nullptr),
         env(given == nullptr ? *own_env : *given),
         scratch(settings.read_only),
         host(target::host_target()),
@@ -156,11 +182,13 @@ struct Server::Parts {
         catalog(env, root + "/catalog.db"),
         blobs(env, root),
         policy(make_child_policy(settings, registry)),
-        children(root + "/children", policy),
+        slots(slots_options(settings, host)),
+        children(root + "/children", slots, policy),
         pool(run_threads(settings, host)),
         executors(make_in_process_host(
             pool,
-            {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout})),
+            {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout,
+             std::make_shared<MemoryBudget>("deployments.memory", arena_memory(settings))})),
         info(host, limits_of(settings), confinement_info(*policy)),
         targets(host),
         uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
@@ -181,6 +209,7 @@ struct Server::Parts {
                  {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp"}),
         deployments(blobs, catalog, *executors,
                     {.ready_wait = settings.load_wait,
+                     .max_pixels = settings.max_image_pixels,
                      .run_apart =
                          [this, limits = ApartLimits{settings.run_timeout, settings.run_memory, 1}](
                              const MemberBlobs& members, const services::NamedTensors& inputs,
@@ -191,13 +220,15 @@ struct Server::Parts {
         records(catalog, host),
         compile({blobs, catalog, records, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
-        tune({blobs, catalog, records, compile_options(settings, host, policy)}, pool, benchmark_options(settings)),
+        tune({blobs, catalog, records, compile_options(settings, host, policy)}, pool,
+             benchmark_options(settings)),
         metered_tune(tune, registry),
         benchmark(blobs, catalog, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
         queue(catalog),
         answers(catalog),
         audit(catalog, registry, audit_bounds(settings)) {
+    blobs.bound_by([this](uint64_t more) { quota.check(more); });
     // At start nothing runs, so what no row names is what an earlier process did not finish.
     collector.collect();
     if (settings.read_only) add_models(settings.models);
@@ -206,6 +237,7 @@ struct Server::Parts {
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
     options.policy = policy;
+    options.slots = &slots;
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);
@@ -213,7 +245,7 @@ struct Server::Parts {
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file, catalog, unix_ms);
-    collect_metrics(registry, blobs, catalog, deployments, callers);
+    collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots);
     services = {&info,
                 &targets,
                 &health,
@@ -262,6 +294,7 @@ struct Server::Parts {
   }
 
   metrics::Registry registry;
+  std::shared_ptr<MemoryBudget> memory;
   std::unique_ptr<storage::Env> own_env;
   storage::Env& env;
   Scratch scratch;
@@ -270,6 +303,7 @@ struct Server::Parts {
   storage::SqliteCatalog catalog;
   storage::BlobStore blobs;
   std::shared_ptr<const jobs::ChildPolicy> policy;
+  jobs::ChildSlots slots;
   ChildRunner children;
   parallel::ThreadPool pool;
   std::unique_ptr<ExecutorHost> executors;
@@ -312,6 +346,8 @@ Server::Server(const config::Settings& settings, storage::Env* env) {
 Server::~Server() = default;
 
 const services::Services& Server::services() const { return parts_->services; }
+
+std::shared_ptr<MemoryBudget> Server::memory() { return parts_->memory; }
 
 metrics::Registry& Server::metrics() { return parts_->registry; }
 

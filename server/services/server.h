@@ -22,6 +22,10 @@ namespace tensormill::storage {
 class Env;
 }
 
+namespace tensormill {
+class MemoryBudget;
+}
+
 namespace tensormill::server {
 
 /// Store, workers and services; what is in front of them (API and transport) is server/cli's.
@@ -37,6 +41,8 @@ public:
   Server& operator=(const Server&) = delete;
 
   const services::Services& services() const;
+  /// Of all requests in flight, for the API in front of the services.
+  std::shared_ptr<MemoryBudget> memory();
   metrics::Registry& metrics();
   /// Keeps the request in the audit log that /v1/audit shows. Thread-safety: from many threads.
   void audit(const metrics::AnsweredRequest& request);

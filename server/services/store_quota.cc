@@ -20,4 +20,11 @@ void StoreQuota::check(uint64_t more) {
                                         std::to_string(more) + " more do not fit");
 }
 
+size_t QuotaBody::read(std::span<std::byte> buffer) {
+  const size_t count = inner_.read(buffer);
+  taken_ += count;
+  quota_.check(taken_);
+  return count;
+}
+
 }  // namespace tensormill::server

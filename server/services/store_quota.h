@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "api/http/body.h"
 #include "storage/blob/blob_store.h"
 #include "storage/upload/upload_store.h"
 
@@ -27,6 +28,19 @@ private:
   std::mutex mutex_;
   uint64_t used_ = 0;
   std::chrono::steady_clock::time_point counted_{};
+};
+
+/// A body that is written to a file outside of the stores before it is stored. Borrows both.
+class QuotaBody final : public http::BodySource {
+public:
+  QuotaBody(http::BodySource& inner, StoreQuota& quota) : inner_(inner), quota_(quota) {}
+  size_t read(std::span<std::byte> buffer) override;
+  std::optional<uint64_t> length() const override { return inner_.length(); }
+
+private:
+  http::BodySource& inner_;
+  StoreQuota& quota_;
+  uint64_t taken_ = 0;
 };
 
 }  // namespace tensormill::server

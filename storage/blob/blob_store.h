@@ -38,6 +38,8 @@ struct BlobOptions {
   std::optional<Digest> expected = std::nullopt;
   /// write throws Error(kTooLarge) past this many bytes; 0: no limit.
   uint64_t max_bytes = 0;
+  /// Not held to bound_by(): small, and what tells why something larger was refused.
+  bool always = false;
 };
 
 struct BlobInfo {
@@ -126,6 +128,13 @@ public:
   /// One process at a time: the caller holds the store's lock.
   BlobStore(Env& env, std::string root);
 
+  /// Asked with the number of bytes before any are written to the disk, of blobs and, by upload stores, of
+  /// chunks; throws to refuse. From many threads. Set before the store is used.
+  void bound_by(std::function<void(uint64_t)> room) { room_ = std::move(room); }
+  void ask_room(uint64_t bytes) const {
+    if (room_) room_(bytes);
+  }
+
   std::unique_ptr<BlobWriter> writer(BlobOptions options = {});
   /// Stores `bytes` in one go.
   Digest put(std::string_view bytes, BlobOptions options = {});
@@ -167,6 +176,7 @@ private:
 
   Env& env_;
   std::string root_;
+  std::function<void(uint64_t)> room_;
   std::atomic<uint64_t> next_temporary_{0};
   /// Shared: a blob is being committed. Exclusive: unreferenced ones are removed.
   std::shared_mutex committing_;

@@ -42,6 +42,7 @@ void BlobWriter::discard() {
 }
 
 void BlobWriter::put_stored(std::string_view bytes) {
+  if (!options_.always) store_.ask_room(stored_ + bytes.size());
   file_->write(stored_, bytes);
   stored_ += bytes.size();
 }

@@ -194,6 +194,7 @@ Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset
       throw Error(ErrorCode::kTooLarge,
                   "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");
     }
+    blobs_.ask_room(taken + count);
     chunk.write(taken, std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
     taken += count;
   }

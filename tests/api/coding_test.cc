@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/http/tensor_body.h"
 #include "tests/api/fakes.h"
 
 namespace tensormill::testing_api {
@@ -52,6 +53,37 @@ TEST(Coding, BrokenBytesAreRefused) {
       EXPECT_THROW(decoded(bad, coding), Error) << http::coding_name(coding) << " of " << bad.size();
     }
   }
+}
+
+TEST(Coding, EachNameIsItsOwnFormatAlone) {
+  for (const Coding made : kCodings) {
+    for (const Coding named : kCodings) {
+      if (made == named) continue;
+      EXPECT_THROW(decoded(http::encode("hello, hello", made), named), Error)
+          << http::coding_name(made) << " as " << http::coding_name(named);
+    }
+  }
+}
+
+TEST(Coding, WhatUnfoldsToFarMoreThanItIsIsRefused) {
+  // Run-length blocks of 128 KiB: 400 MiB in 13 KB.
+  std::string frame("\x28\xb5\x2f\xfd\x00\x38", 6);
+  for (int i = 0; i < 3200; ++i) {
+    const uint32_t head = 1u << 20 | 1u << 1 | (i == 3199 ? 1u : 0u);
+    for (int k = 0; k < 3; ++k) frame += static_cast<char>(head >> (8 * k) & 0xff);
+    frame += '\0';
+  }
+  const auto body = http::decoded_body(std::make_shared<http::BytesBody>(frame), Coding::kZstd);
+  std::vector<std::byte> piece(1 << 20);
+  uint64_t came = 0;
+  try {
+    while (const size_t count = body->read(piece)) came += count;
+    ADD_FAILURE() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kTooLarge) << error.message();
+  }
+  EXPECT_GE(came, uint64_t{250} << 20);
+  EXPECT_LE(came, uint64_t{256} << 20);
 }
 
 TEST(Coding, AZstdWindowIsBounded) {

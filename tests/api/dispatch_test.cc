@@ -72,6 +72,21 @@ TEST_F(Dispatch, AnswersConfiguredHostsAndHealthOfAnyHost) {
   EXPECT_EQ(get("/healthz", {"Host: 10.1.2.3:8080"}).status, 200);
 }
 
+TEST_F(Dispatch, RefusesCostlyLooksFromForeignPagesWhereNobodyNeedsAKey) {
+  const std::string package = "/v1/packages/" + packages_.package.id.text();
+  for (const std::string& path :
+       {std::string("/v1/models/digits/graph"), package + "/code", package + "/archive"}) {
+    for (const char* field :
+         {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"}) {
+      expect_problem(get(path, {field}), 403, "forbidden");
+      expect_problem(send("HEAD", path, {field}), 403, "forbidden");
+    }
+    for (const char* field : {"Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none", "X-Other: 1"})
+      EXPECT_NE(get(path, {field}).status, 403) << path << " " << field;
+  }
+  EXPECT_EQ(get("/v1/models", {"Sec-Fetch-Site: cross-site"}).status, 200) << "a page cannot read the answer";
+}
+
 TEST_F(Dispatch, RefusesChangesFromForeignPages) {
   const std::string target = "/v1/jobs/" + jobs_.job.id + "/retry";
   for (const char* field : {"Origin: http://evil.example", "Origin: null", "Origin: http://localhost:9999",

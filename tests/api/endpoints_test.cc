@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "api/endpoints/context.h"
+#include "api/http/coding.h"
 #include "runtime/npz/npz.h"
 #include "tests/api/fakes.h"
 #include "tests/api/openapi_checker.h"
@@ -259,12 +260,23 @@ TEST_F(Endpoints, RunsOnFilledInputsAndAnswersJson) {
   EXPECT_EQ(answer.json().at("timing").at("compute_ms"), 2.5);
   EXPECT_EQ(packages_.options.fill_mode, services::FillMode::kOnes);
   EXPECT_EQ(packages_.options.seed, 7u);
-  send("POST", package_ + "/run");
+  const std::string filled = package_ + "/run?fill_mode=random";
+  EXPECT_EQ(send("POST", filled, {"Accept: */*"}).header("Content-Type"), "application/x-npz");
   EXPECT_EQ(packages_.options.fill_mode, services::FillMode::kRandom);
-  EXPECT_EQ(send("POST", package_ + "/run", {"Accept: */*"}).header("Content-Type"), "application/x-npz");
-  EXPECT_EQ(send("POST", package_ + "/run", {"Accept: application/json;q=0.5, application/x-npz"})
-                .header("Content-Type"),
-            "application/x-npz");
+  EXPECT_EQ(
+      send("POST", filled, {"Accept: application/json;q=0.5, application/x-npz"}).header("Content-Type"),
+      "application/x-npz");
+}
+
+TEST_F(Endpoints, NothingIsFilledUnasked) {
+  const std::string nothing = http::encode("", http::Coding::kGzip);
+  for (const std::string& path : {package_ + "/run", std::string("/v1/deployments/digits/infer")}) {
+    expect_problem(send("POST", path), 400, "invalid_request");
+    expect_problem(send("POST", path, {"Content-Encoding: gzip"}, nothing), 400, "invalid_request");
+    expect_problem(send("POST", path, {"Transfer-Encoding: chunked"}), 400, "invalid_request");
+    EXPECT_EQ(send("POST", path + "?fill_mode=zeros").status, 200);
+    EXPECT_EQ(send("POST", path + "?fill_mode=zeros", {"Content-Encoding: gzip"}, nothing).status, 200);
+  }
 }
 
 TEST_F(Endpoints, RefusesWrongRuns) {

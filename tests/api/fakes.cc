@@ -1,5 +1,6 @@
 #include "tests/api/fakes.h"
 
+#include "api/http/tensor_body.h"
 #include "tests/api/openapi_checker.h"
 
 namespace tensormill::testing_api {
@@ -68,7 +69,8 @@ void FakeModels::remove(const std::string& reference) {
   models.clear();
 }
 
-std::string FakeModels::graph_json(const std::string& reference, services::GraphStage stage) {
+std::string FakeModels::graph_json(const std::string& reference, services::GraphStage stage,
+                                   const services::CallContext&) {
   get(reference);
   const std::string name = stage == services::GraphStage::kImported ? "imported" : "optimized";
   return R"({"inputs":[],"name":"g","nodes":[],"outputs":[],"values":{},"stage":")" + name + "\"}";

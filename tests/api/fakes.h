@@ -37,7 +37,8 @@ public:
   services::Page<services::ModelInfo> list(const services::PageQuery& page) override;
   services::ModelInfo get(const std::string& reference) override;
   void remove(const std::string& reference) override;
-  std::string graph_json(const std::string& reference, services::GraphStage stage) override;
+  std::string graph_json(const std::string& reference, services::GraphStage stage,
+                         const services::CallContext& context) override;
 
   std::vector<services::ModelInfo> models;
   services::ImportOptions options;

@@ -5,6 +5,7 @@
 #include "api/http/conditional.h"
 #include "api/http/router.h"
 #include "api/http/target.h"
+#include "api/http/tensor_body.h"
 #include "api/http/time.h"
 #include "runtime/base/error.h"
 

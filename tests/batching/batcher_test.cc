@@ -195,6 +195,32 @@ TEST_F(Batching, AFullQueueRefusesAtOnce) {
   for (auto* each : {&first, &a, &b}) EXPECT_EQ(each->get(), std::nullopt);
 }
 
+TEST_F(Batching, RequestsThatAreBeingMadeCountForTheQueuesLimit) {
+  make({1, 2, 1, microseconds(0)});
+  const auto unavailable = [&] {
+    try {
+      batcher_->admit();
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::kUnavailable;
+    }
+    return false;
+  };
+  auto first = occupy();
+  auto waits = start(numbered(1));
+  wait_for_queue(1);
+  auto place = batcher_->admit();
+  EXPECT_TRUE(unavailable());
+  EXPECT_EQ(outcome(*batcher_, numbered(3)), ErrorCode::kUnavailable) << "the place is somebody's";
+  place.reset();
+  place = batcher_->admit();
+  place.reset();
+  auto second = start(numbered(2));
+  wait_for_queue(2);
+  EXPECT_TRUE(unavailable());
+  open();
+  for (auto* each : {&first, &waits, &second}) EXPECT_EQ(each->get(), std::nullopt);
+}
+
 TEST_F(Batching, ADeadlineEndsTheWaitAndFreesThePlace) {
   make({1, 1, 1, microseconds(0)});
   auto first = occupy();

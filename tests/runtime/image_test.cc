@@ -55,6 +55,44 @@ TEST(Decode, PngKindsComeOutAsEightBits) {
   EXPECT_THAT(deep.pixels, testing::ElementsAre(0, 255));
 }
 
+TEST(Decode, HeadersTellWhatDecodingTakes) {
+  std::vector<uint8_t> pixels(40 * 30 * 3, 100);
+  const std::string files[] = {
+      jpeg_file(40, 30, pixels, TJPF_RGB, TJSAMP_420), jpeg_file(40, 30, pixels, TJPF_GRAY, TJSAMP_GRAY),
+      png_file(PNG_FORMAT_RGB, 40, 30, pixels.data()), png_file(PNG_FORMAT_GRAY, 40, 30, pixels.data()),
+      png_file(PNG_FORMAT_RGBA, 30, 30, pixels.data())};
+  for (const std::string& file : files) {
+    const PictureHead head = read_head(as_bytes(file));
+    const Image image = decode(as_bytes(file));
+    EXPECT_EQ(head.width, image.width);
+    EXPECT_EQ(head.height, image.height);
+    EXPECT_EQ(head.channels, image.channels);
+    EXPECT_EQ(head.bytes, static_cast<int64_t>(image.pixels.size()));
+    EXPECT_THROW(read_head(as_bytes(file), image.width * image.height - 1), RefusedPicture);
+    for (size_t size = 0; size < file.size(); size += 7) {
+      try {
+        read_head(as_bytes(file.substr(0, size)));
+      } catch (const Error& error) {
+        EXPECT_NE(error.code(), ErrorCode::kInternal);
+      }
+    }
+  }
+  EXPECT_THROW(read_head(as_bytes("GIF89a, whatever")), Error);
+}
+
+TEST(Decode, AJpegWhoseScansNeverEndIsRefused) {
+  const std::string file = jpeg_file(16, 16, std::vector<uint8_t>(16 * 16, 9), TJPF_GRAY, TJSAMP_GRAY);
+  const size_t scan = file.find("\xff\xda");
+  ASSERT_NE(scan, std::string::npos);
+  // The same scan again and again, as a progressive file might have it.
+  std::string many = file.substr(0, file.size() - 2);
+  for (int i = 0; i < 20; ++i) many += file.substr(scan, file.size() - 2 - scan);
+  many += "\xff\xd9";
+  EXPECT_NO_THROW(read_head(as_bytes(many)));
+  EXPECT_GE(read_head(as_bytes(many)).bytes, 3 * 16 * 16) << "coefficients are kept until the last scan";
+  EXPECT_THROW(read_head(as_bytes(many), 16 * 16), RefusedPicture);
+}
+
 TEST(Decode, JpegColorAndGray) {
   std::vector<uint8_t> red;
   for (int i = 0; i < 16 * 16; ++i) red.insert(red.end(), {200, 30, 40});

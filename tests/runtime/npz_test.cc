@@ -192,6 +192,30 @@ TEST(Npz, ABombIsRefusedBeforeAnythingIsAllocated) {
             ErrorCode::kTooLarge);
 }
 
+TEST(Npz, NamesAndHeadersHaveABoundTogether) {
+  const std::string dict =
+      "{'descr': '|u1', 'fortran_order': False, 'shape': ()" + std::string(5000, ' ') + "}";
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 20; ++i) members.emplace_back("x" + std::to_string(i) + ".npy", npy(dict, "x"));
+  const std::string archive = deflated_zip(members);
+  Limits limits;
+  EXPECT_EQ(read_npz(as_bytes(archive), limits).size(), 20u);
+  limits.max_header_bytes = 19 * 5060;
+  EXPECT_EQ(code_of([&] { read_npz(as_bytes(archive), limits); }), ErrorCode::kTooLarge);
+  // Stored as a few bytes each, these would be 64 KiB to unfold.
+  const std::string long_dict =
+      "{'descr': '|u1', 'fortran_order': False, 'shape': ()" + std::string(60000, ' ') + "}";
+  EXPECT_EQ(code_of([&] {
+              read_npz(as_bytes(deflated_zip({{"x.npy", npy(long_dict, "x")}})));
+            }),
+            ErrorCode::kInvalidNpz);
+  limits.max_header_bytes = 2000;
+  EXPECT_EQ(code_of([&] {
+              read_npz(as_bytes(deflated_zip({{std::string(3000, 'n') + ".npy", npy(dict, "x")}})), limits);
+            }),
+            ErrorCode::kTooLarge);
+}
+
 TEST(Npz, DuplicateAndForeignNamesAreRefused) {
   const std::string one = npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", "x");
   EXPECT_EQ(code_of([&] {

@@ -82,6 +82,36 @@ TEST_F(Deployments, APutWaitsUntilItServes) {
   EXPECT_EQ(answering_version(), "1");
 }
 
+/// A PNG's beginning, as far as sizes are read from it; there are no pixels.
+std::string png_of(uint32_t width, uint32_t height) {
+  std::string file("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", 16);
+  for (const uint32_t side : {width, height})
+    for (int shift = 24; shift >= 0; shift -= 8) file += static_cast<char>(side >> shift & 0xff);
+  return file + std::string("\x08\x02\0\0\0", 5);
+}
+
+TEST_F(Deployments, APictureIsDecodedOnlyForARequestThatIsTakenInMemoryThatIsThere) {
+  DeploymentServiceImpl& deployments = service();
+  deployments.put("d", spec_of(), {});
+  services::CallContext context;
+  const auto classify = [&](const std::string& file) {
+    result_of<services::ClassifyResult>(
+        [&](const auto& done) { deployments.classify("d", file, 5, context, done); });
+  };
+  EXPECT_ERROR(classify(png_of(7000, 7000)), ErrorCode::kInvalidImage);
+  EXPECT_ERROR(classify(png_of(7100, 7100)), ErrorCode::kInvalidImage);
+  const auto budget = std::make_shared<MemoryBudget>("limits.memory_in_flight", uint64_t{100} << 20);
+  context.memory = std::make_shared<MemoryShare>(budget);
+  EXPECT_ERROR(classify(png_of(7000, 7000)), ErrorCode::kTooLarge);
+  EXPECT_ERROR(classify(png_of(3000, 3000)), ErrorCode::kInvalidImage);
+  MemoryShare others(budget);
+  others.take(uint64_t{90} << 20);
+  EXPECT_ERROR(classify(png_of(3000, 3000)), ErrorCode::kUnavailable);
+  EXPECT_EQ(budget->used(), uint64_t{90} << 20) << "given back when it failed";
+  host_.on_admit = [] { throw Error(ErrorCode::kUnavailable, "the queue is full"); };
+  EXPECT_ERROR(classify("no picture at all"), ErrorCode::kUnavailable);
+}
+
 TEST_F(Deployments, ALongLoadIsAnsweredBeforeItsEndAndHoldsNobodyUp) {
   Gate gate;
   DeploymentServiceImpl& deployments = service(std::chrono::milliseconds(1));

@@ -9,6 +9,7 @@
 #include "runtime/exec/graph_executor.h"
 #include "server/metrics/registry.h"
 #include "server/services/blob_collector.h"
+#include "server/services/graph_cache.h"
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
 #include "server/services/run_package.h"
@@ -151,6 +152,27 @@ TEST(Fill, FollowsFromTheSeedAndFitsTheType) {
   EXPECT_LT(set, 600);
 }
 
+TEST_F(Hosted, InstancesCountAgainstTheMemoryOfAllDeployments) {
+  InProcessOptions options;
+  options.arenas = std::make_shared<MemoryBudget>("deployments.memory", uint64_t{1} << 40);
+  uint64_t each = 0;
+  {
+    const auto one = load(options);
+    each = options.arenas->used();
+    EXPECT_EQ(each, static_cast<uint64_t>(one->statistics().memory_bytes));
+    EXPECT_GT(each, 0U);
+  }
+  EXPECT_EQ(options.arenas->used(), 0U) << "unloaded";
+  options.arenas = std::make_shared<MemoryBudget>("deployments.memory", 10 * each);
+  HostOptions many;
+  many.instances = 64;
+  EXPECT_ERROR(load(options, many), ErrorCode::kMemoryBudget);
+  many.instances = 6;
+  const auto first = load(options, many);
+  EXPECT_ERROR(load(options, many), ErrorCode::kMemoryBudget);
+  EXPECT_EQ(options.arenas->used(), 6 * each);
+}
+
 TEST(Compile, AJobPublishesAPackageWithItsTextsAndLeavesNoProcess) {
   const storage::TemporaryFolder folder;
   {
@@ -158,7 +180,17 @@ TEST(Compile, AJobPublishesAPackageWithItsTextsAndLeavesNoProcess) {
     const std::string package = compile_digits(server);
     EXPECT_EQ(package, digits_package()) << "another store, the same package";
     const services::Services& services = server.services();
-    EXPECT_THAT(services.models->graph_json("digits", services::GraphStage::kOptimized), HasSubstr("fused"));
+    EXPECT_THAT(services.models->graph_json("digits", services::GraphStage::kOptimized, {}),
+                HasSubstr("fused"));
+    // Whose client has gone gets what is known and starts no child.
+    std::stop_source gone;
+    gone.request_stop();
+    services::CallContext context;
+    context.cancelled = gone.get_token();
+    EXPECT_THAT(services.models->graph_json("digits", services::GraphStage::kOptimized, context),
+                HasSubstr("fused"));
+    EXPECT_ERROR(services.models->graph_json("digits", services::GraphStage::kImported, context),
+                 ErrorCode::kCancelled);
     for (const auto stage : {services::CodeStage::kRelay, services::CodeStage::kTe, services::CodeStage::kTir,
                              services::CodeStage::kLl, services::CodeStage::kAsm}) {
       EXPECT_GT(services.packages->code(package, stage)->size(), 100U);
@@ -178,6 +210,21 @@ TEST(Compile, AModelThatIsBrokenLeavesNothing) {
   EXPECT_ERROR(server.services().models->import_model({"m", "onnx", false, std::nullopt}, body, {}),
                ErrorCode::kInvalidModel);
   EXPECT_THAT(server.metrics().text(), HasSubstr("store_objects 0\n"));
+}
+
+TEST(GraphCache, KeepsTheLastUsedOnesWithinItsBound) {
+  GraphCache cache(100);
+  cache.put("a", std::string(25, 'a'));
+  cache.put("b", std::string(25, 'b'));
+  cache.put("large", std::string(26, 'l'));
+  EXPECT_FALSE(cache.find("large")) << "more than a quarter";
+  cache.put("c", std::string(25, 'c'));
+  cache.put("d", std::string(25, 'd'));
+  EXPECT_TRUE(cache.find("a"));
+  cache.put("e", std::string(25, 'e'));
+  EXPECT_FALSE(cache.find("b")) << "the one that was not used for the longest time";
+  EXPECT_EQ(cache.find("a"), std::string(25, 'a'));
+  EXPECT_TRUE(cache.find("e"));
 }
 
 TEST(Collector, TakesWhatWasExpiredOrRemoved) {

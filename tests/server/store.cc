@@ -12,8 +12,13 @@ namespace {
 
 class FakePackage final : public HostedPackage {
 public:
-  FakePackage(std::vector<services::TensorSpec> inputs, std::vector<services::TensorSpec> outputs)
-      : inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+  FakePackage(std::vector<services::TensorSpec> inputs, std::vector<services::TensorSpec> outputs,
+              const std::function<void()>& on_admit)
+      : inputs_(std::move(inputs)), outputs_(std::move(outputs)), on_admit_(on_admit) {}
+  std::shared_ptr<void> admit() override {
+    on_admit_();
+    return nullptr;
+  }
   const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
   void run(services::NamedTensors inputs, const services::RunOptions&, const services::CallContext&,
@@ -28,6 +33,7 @@ public:
 private:
   std::vector<services::TensorSpec> inputs_;
   std::vector<services::TensorSpec> outputs_;
+  const std::function<void()>& on_admit_;
 };
 
 struct DigitsStore {
@@ -86,7 +92,7 @@ std::shared_ptr<HostedPackage> FakeHost::load(std::shared_ptr<const package::Pac
   ++loads;
   on_load();
   return std::make_shared<FakePackage>(specs_of(package->metadata().inputs),
-                                       specs_of(package->metadata().outputs));
+                                       specs_of(package->metadata().outputs), on_admit);
 }
 
 }  // namespace tensormill::server

@@ -49,6 +49,7 @@ public:
   std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
                                       const HostOptions& options) override;
   std::function<void()> on_load = [] {};
+  std::function<void()> on_admit = [] {};
   std::atomic<int> loads{0};
 };
 

@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "api/http/problem.h"
+#include "api/http/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::transport {
