@@ -5,12 +5,13 @@
 #include "api/schema/print.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
+#include "runtime/base/names.h"
 
 namespace tensormill::endpoints {
 
 http::Response put_deployment(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("deployment");
-  if (!schema::is_name(name)) {
+  if (!is_name(name)) {
     throw Error(ErrorCode::kInvalidArgument, "\"" + name + "\" is no name of a deployment");
   }
   const services::DeploymentSpec spec = schema::read_deployment_spec(json_body(request));

@@ -4,6 +4,7 @@
 #include "api/http/target.h"
 #include "api/schema/print.h"
 #include "api/schema/reader.h"
+#include "runtime/base/names.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -18,7 +19,7 @@ std::string format_of(const http::Request& request) {
 std::string name_of(const http::Request& request) {
   const auto name = request.query_value("name");
   if (!name) throw Error(ErrorCode::kInvalidRequest, "query parameter name is missing");
-  if (schema::is_name(*name)) return std::string(*name);
+  if (is_name(*name)) return std::string(*name);
   throw Error(ErrorCode::kInvalidArgument, "name \"" + std::string(*name) +
                                                "\" is not 1 to 128 letters, digits, dots, dashes and "
                                                "underscores that begin with a letter or digit");

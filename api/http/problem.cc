@@ -6,6 +6,7 @@
 #include <array>
 
 #include "api/http/target.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::http {
@@ -74,17 +75,10 @@ bool is_request_id(std::string_view text) {
 }
 
 std::string make_request_id() {
-  constexpr std::string_view kHex = "0123456789abcdef";
   // Not std::random_device: it asks the CPU for its features each time, which a virtual machine makes slow.
   std::array<unsigned char, 16> bytes{};
   TM_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "getrandom");
-  std::string id;
-  id.reserve(2 * bytes.size());
-  for (const unsigned char byte : bytes) {
-    id += kHex[byte >> 4];
-    id += kHex[byte & 15];
-  }
-  return id;
+  return hex_text(bytes);
 }
 
 std::string request_id_for(const Headers& headers) {

@@ -1,6 +1,7 @@
 #include "api/http/target.h"
 
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 
 namespace tensormill::http {
 namespace {
@@ -104,8 +105,7 @@ std::string percent_encode(std::string_view text) {
       encoded += c;
     } else {
       encoded += '%';
-      encoded += kHex[byte >> 4];
-      encoded += kHex[byte & 15];
+      append_hex(encoded, byte, kHex);
     }
   }
   return encoded;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
@@ -21,6 +23,16 @@ void check_channels(const std::vector<double>& values, const std::string& pointe
   }
 }
 
+/// What the brightest and the darkest sample become must be floats that are finite.
+void check_values(const services::Preprocess& given, const std::string& pointer, Problems& problems) {
+  double mean = 0, std = 1;
+  for (const double value : given.mean) mean = std::max(mean, std::abs(value));
+  if (!given.std.empty()) std = *std::min_element(given.std.begin(), given.std.end());
+  const double largest = (255 * std::abs(given.scale.value_or(1)) + mean) / std;
+  if (std > 0 && !(largest <= static_cast<double>(std::numeric_limits<float>::max())))
+    problems.add(pointer, "makes values that float32 does not have of pictures");
+}
+
 services::Preprocess read_preprocess(const Json& value, const std::string& pointer, Problems& problems) {
   ObjectReader reader(value, pointer, problems);
   services::Preprocess result;
@@ -34,6 +46,7 @@ services::Preprocess read_preprocess(const Json& value, const std::string& point
     if (result.std[i] <= 0) problems.add(pointer + "/std/" + std::to_string(i), "is not above 0");
   }
   reader.nullable("scale", result.scale);
+  check_values(result, pointer, problems);
   reader.choice("layout", result.layout, {"NCHW", "NHWC"});
   reader.choice("color", result.color, {"rgb", "bgr", "gray"});
   reader.finish();

@@ -2,6 +2,7 @@
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/names.h"
 #include "runtime/base/shape_buckets.h"
 
 namespace tensormill::schema {

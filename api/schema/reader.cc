@@ -6,10 +6,6 @@
 namespace tensormill::schema {
 namespace {
 
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 std::string expected(std::string_view what, const Json& value) {
   return "is " + std::string(value.is_null() ? "null" : value.type_name()) + ", expected " +
          std::string(what);
@@ -35,6 +31,10 @@ std::optional<std::vector<T>> read_array(const Json& value, const std::string& p
 }  // namespace
 
 void Problems::add(std::string pointer, std::string detail) {
+  if (details_.size() == kMostShown) {
+    ++more_;
+    return;
+  }
   details_.push_back({std::move(pointer), std::move(detail)});
 }
 
@@ -42,7 +42,8 @@ void Problems::throw_if_any() const {
   if (details_.empty()) return;
   const ErrorDetail& first = details_.front();
   std::string message = (first.pointer.empty() ? "the body" : first.pointer) + " " + first.detail;
-  if (details_.size() > 1) message += " (and " + std::to_string(details_.size() - 1) + " more)";
+  const size_t others = details_.size() - 1 + more_;
+  if (others > 0) message += " (and " + std::to_string(others) + " more)";
   throw Error(ErrorCode::kInvalidArgument, message, details_);
 }
 
@@ -206,12 +207,6 @@ void ObjectReader::finish() {
   for (const auto& [key, member] : value_.items()) {
     if (!known_.contains(key)) problems_.add(pointer(key), "is not a known member");
   }
-}
-
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && is_alphanumeric(text[0]) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 }  // namespace tensormill::schema

@@ -33,7 +33,10 @@ public:
   void throw_if_any() const;
 
 private:
+  /// A client reads a few; a body may have half a million.
+  static constexpr size_t kMostShown = 100;
   std::vector<ErrorDetail> details_;
+  size_t more_ = 0;  ///< that are not shown
 };
 
 /// One step of a JSON pointer: `pointer` + "/" + escaped name.
@@ -83,8 +86,5 @@ std::optional<int64_t> read_int(const Json& value, const std::string& pointer, i
 /// A finite number.
 std::optional<double> read_number(const Json& value, const std::string& pointer, Problems& problems);
 std::optional<std::string> read_string(const Json& value, const std::string& pointer, Problems& problems);
-
-/// [A-Za-z0-9][A-Za-z0-9._-]{0,127}: names of models, deployments.
-bool is_name(std::string_view text);
 
 }  // namespace tensormill::schema

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/printer.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 
 namespace tensormill::ir {
 
@@ -13,7 +14,6 @@ namespace {
 constexpr int64_t kPrintInFull = 16;
 
 std::string quoted(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "\"";
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -22,8 +22,7 @@ std::string quoted(std::string_view text) {
       result += c;
     } else if (byte < 0x20 || byte == 0x7f) {
       result += "\\x";
-      result += kHex[byte >> 4];
-      result += kHex[byte & 15];
+      append_hex(result, byte);
     } else {
       result += c;
     }

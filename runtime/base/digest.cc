@@ -5,6 +5,7 @@
 #endif
 
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/sha256.h"
 
 namespace tensormill {
@@ -91,14 +92,6 @@ Digest Digest::of(std::span<const std::byte> bytes) {
   return hasher.finish();
 }
 
-std::string Digest::hex() const {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string text;
-  for (uint8_t byte : bytes_) {
-    text += kHex[byte >> 4];
-    text += kHex[byte & 15];
-  }
-  return text;
-}
+std::string Digest::hex() const { return hex_text(bytes_); }
 
 }  // namespace tensormill

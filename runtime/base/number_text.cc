@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 #include "runtime/base/round_to_odd.h"
 
@@ -162,6 +163,15 @@ std::optional<int64_t> first_misfit(DType dtype, const void* data, int64_t count
   return first([dtype](uint8_t byte) {
     return static_cast<uint8_t>(narrow_integer(dtype, static_cast<int64_t>(byte))) == byte;
   });
+}
+
+void check_elements(DType dtype, const void* data, int64_t count, const std::string& where) {
+  const std::optional<int64_t> misfit = first_misfit(dtype, data, count);
+  if (!misfit) return;
+  const int byte = static_cast<const uint8_t*>(data)[*misfit];
+  throw Error(ErrorCode::kInvalidTensor, where + ": element " + std::to_string(*misfit) + " is byte " +
+                                             std::to_string(byte) + ", no value of " +
+                                             std::string(dtype_long_name(dtype)));
 }
 
 }  // namespace tensormill

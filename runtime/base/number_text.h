@@ -36,4 +36,8 @@ std::string describe_misfit(DType dtype, std::string_view text, NumberFit fit);
 /// bytes have (bool, int4, uint2, float4); nothing where all are, and for any other type.
 std::optional<int64_t> first_misfit(DType dtype, const void* data, int64_t count);
 
+/// Throws Error(kInvalidTensor) with the first misfit of a tensor that goes to an input of `dtype`; `where`
+/// says which. Kernels take for granted that bytes are values.
+void check_elements(DType dtype, const void* data, int64_t count, const std::string& where);
+
 }  // namespace tensormill

@@ -31,7 +31,8 @@ void add_range(std::string_view text, std::string_view word, std::vector<int64_t
   const int64_t step = parse_extent(text, word.substr(colon + 1));
   if (last < first || (last - first) / step >= kMaxBucketExtents)
     bad_bucket(text, "a range has 1 to " + std::to_string(kMaxBucketExtents) + " extents");
-  for (int64_t extent = first; extent <= last; extent += step) extents.push_back(extent);
+  // Not one step past the last: that may be more than 64 bits hold.
+  for (int64_t i = 0; i <= (last - first) / step; ++i) extents.push_back(first + i * step);
 }
 
 }  // namespace

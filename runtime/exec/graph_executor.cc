@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/no_room.h"
+#include "runtime/base/number_text.h"
 #include "runtime/base/text.h"
 #include "runtime/exec/host_step.h"
 #include "runtime/memory/planner.h"
@@ -200,8 +201,11 @@ void GraphExecutor::set_input(std::string_view name, const TensorView& tensor) {
 void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   const Port& port = inputs()[index];
-  if (port.dtype != kString || tensor.dtype != kString || tensor.shape.empty())
+  if (port.dtype != kString || tensor.dtype != kString || tensor.shape.empty()) {
+    if (dtype_fits(port.dtype, tensor.dtype))
+      check_elements(port.dtype, tensor.data, num_elements(tensor.shape), "input \"" + port.name + "\"");
     return set_fitted(index, tensor);
+  }
   try {
     const Tensor fitted = fitted_text(tensor, std::get<int64_t>(port.shape.back()));
     set_fitted(index, {fitted.dtype(), fitted.shape(), fitted.data()});

@@ -95,10 +95,6 @@ struct Preprocess {
   bool bgr = false;   ///< colour order
 };
 
-/// From the JSON text of the object ("crop" is one number); unknown members, wrong types and lengths are
-/// Error(kInvalidArgument). "color" is "rgb", "bgr" or "gray" (the channels follow from the model's input).
-Preprocess preprocess_from_json(std::string_view text);
-
 /// The most that to_tensor() allocates for such a picture, with the result.
 int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape);
 /// The tensor [1,C,H,W] or [1,H,W,C] of `dtype` (f32, or u8 without scale, mean and std) for a model's input

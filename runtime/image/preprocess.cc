@@ -3,68 +3,11 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 #include "runtime/image/image.h"
 
 namespace tensormill::image {
 
 namespace {
-
-[[noreturn]] void fail(const std::string& member, const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument, "preprocess: " + member + ": " + what,
-              {{"/preprocess/" + member, what}});
-}
-
-int64_t side(const Json& value, const std::string& member) {
-  constexpr int64_t kMaxSide = 8192;
-  if (!value.is_number_integer() || value < 1 || value > kMaxSide) {
-    fail(member, "expected an integer from 1 to " + std::to_string(kMaxSide));
-  }
-  return value.get<int64_t>();
-}
-
-std::vector<double> channel_values(const Json& value, const std::string& member, bool positive) {
-  const Json list = value.is_number() ? Json::array({value}) : value;
-  if (!list.is_array() || (list.size() != 1 && list.size() != 3)) fail(member, "expected 1 or 3 numbers");
-  std::vector<double> result;
-  for (const Json& item : list) {
-    if (!item.is_number()) fail(member, "expected 1 or 3 numbers");
-    result.push_back(item.get<double>());
-    if (positive && !(result.back() > 0.0)) fail(member, "expected numbers above 0");
-  }
-  return result;
-}
-
-std::string choice(const Json& value, const std::string& member, const std::vector<std::string>& allowed) {
-  if (!value.is_string() ||
-      std::find(allowed.begin(), allowed.end(), value.get<std::string>()) == allowed.end()) {
-    std::string names;
-    for (const std::string& name : allowed) names += (names.empty() ? "" : " or ") + name;
-    fail(member, "expected " + names);
-  }
-  return value.get<std::string>();
-}
-
-void read_member(const std::string& key, const Json& value, Preprocess& result) {
-  if (key == "resize") {
-    result.resize = side(value, key);
-  } else if (key == "crop") {
-    result.crop_width = result.crop_height = side(value, key);
-  } else if (key == "mean") {
-    result.mean = channel_values(value, key, false);
-  } else if (key == "std") {
-    result.std = channel_values(value, key, true);
-  } else if (key == "scale") {
-    if (!value.is_number()) fail(key, "expected a number");
-    result.scale = value.get<double>();
-  } else if (key == "layout") {
-    result.nhwc = choice(value, key, {"NCHW", "NHWC"}) == "NHWC";
-  } else if (key == "color") {
-    result.bgr = choice(value, key, {"rgb", "bgr", "gray"}) == "bgr";
-  } else {
-    fail(key, "unknown member");
-  }
-}
 
 struct InputSize {
   int64_t channels;
@@ -122,14 +65,6 @@ double value_of(const std::vector<double>& values, int64_t channel, double fallb
 }
 
 }  // namespace
-
-Preprocess preprocess_from_json(std::string_view text) {
-  const Json json = parse_json(text);
-  if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "preprocess: expected an object");
-  Preprocess result;
-  for (const auto& [key, value] : json.items()) read_member(key, value, result);
-  return result;
-}
 
 int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape) {
   const InputSize size = input_size(shape, options.nhwc);

@@ -30,6 +30,10 @@ Dim parse_dim(const std::string& text, const std::string& word) {
     if (extent == -1) return std::string();
     return extent;
   }
+  // What is written as a number is none of a name, however large.
+  const size_t digits = word.find_first_not_of("+-");
+  if (digits != std::string::npos && word.find_first_not_of("0123456789", digits) == std::string::npos)
+    bad_shapes(text, "extent " + word + " is outside the range of 64 bits");
   if (word.empty() || !std::all_of(word.begin(), word.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; })) {
     bad_shapes(text, "dim \"" + word + "\" is neither a number nor a name");

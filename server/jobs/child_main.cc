@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/error_json.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 
@@ -31,16 +32,6 @@ void watch_parent() {
     got = ::read(kLifeLineFd, &byte, 1);
   } while (got > 0 || (got < 0 && errno == EINTR));
   ::_exit(kExitParentGone);
-}
-
-std::string error_json(const Error& error) {
-  Json json = {{"code", std::string(error_code_info(error.code()).name)}, {"message", error.message()}};
-  for (const ErrorDetail& detail : error.details()) {
-    json["details"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
-  }
-  if (!error.extra_json().empty()) json["extra"] = error.extra_json();
-  // Names from a stranger's model may not be UTF-8.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -69,12 +60,12 @@ int run_child(int argc, char** argv, const ChildBody& body) {
     channel.event("result", body(channel, arguments));
     code = kExitOk;
   } catch (const Error& error) {
-    channel.event("error", error_json(error));
+    channel.event("error", error_to_json(error));
     code = kExitUserError;
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::exception& error) {
-    channel.event("error", error_json(Error(ErrorCode::kInternal, error.what())));
+    channel.event("error", error_to_json(Error(ErrorCode::kInternal, error.what())));
     code = kExitInternalError;
   }
   ::_exit(code);

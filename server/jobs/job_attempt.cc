@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/error_json.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::jobs {
@@ -21,15 +22,6 @@ using std::chrono::steady_clock;
 
 std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRow& job) {
   return options.folder + "/" + job.id + "-" + std::to_string(job.attempt) + ".log";
-}
-
-std::string job_error_json(const Error& error) {
-  Json json = {{"code", std::string(error_code_info(error.code()).name)}, {"message", error.message()}};
-  for (const ErrorDetail& detail : error.details()) {
-    json["details"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
-  }
-  if (!error.extra_json().empty()) json["extra"] = error.extra_json();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate,
@@ -67,13 +59,13 @@ void JobAttempt::run(JobRunner& runner) {
   } catch (const JobInterrupted& interruption) {
     interrupted(interruption);
   } catch (const Error& error) {
-    finish({storage::JobState::kFailed, "", job_error_json(error)});
+    finish({storage::JobState::kFailed, "", error_to_json(error)});
   } catch (const std::filesystem::filesystem_error& error) {
     const bool full = error.code() == std::errc::no_space_on_device;
     finish({storage::JobState::kFailed, "",
-            job_error_json(Error(full ? ErrorCode::kDiskFull : ErrorCode::kIo, error.what()))});
+            error_to_json(Error(full ? ErrorCode::kDiskFull : ErrorCode::kIo, error.what()))});
   } catch (const std::exception& error) {
-    finish({storage::JobState::kFailed, "", job_error_json(Error(ErrorCode::kInternal, error.what()))});
+    finish({storage::JobState::kFailed, "", error_to_json(Error(ErrorCode::kInternal, error.what()))});
   }
 }
 
@@ -97,7 +89,7 @@ void JobAttempt::interrupted(const JobInterrupted& interruption) {
       queue_.catalog().release_job(claim_, {"", std::nullopt, 0, false});
       break;
     case Interruption::kCrashed: {
-      const std::string error = job_error_json(*interruption.error());
+      const std::string error = error_to_json(*interruption.error());
       log(error);
       const int doublings = std::min(job_.attempt - 1, 9);
       queue_.catalog().release_job(claim_, {error, store_log(), options_.backoff.count() << doublings, true});

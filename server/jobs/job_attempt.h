@@ -91,7 +91,5 @@ private:
 
 /// Where the log of a running attempt is.
 std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRow& job);
-/// The JSON that jobs keep of an error: {"code", "message", "details"?, "extra"?}.
-std::string job_error_json(const Error& error);
 
 }  // namespace tensormill::jobs

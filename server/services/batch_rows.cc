@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 #include "runtime/base/text.h"
 #include "runtime/package/loops.h"
 #include "server/services/run_package.h"
@@ -26,6 +27,7 @@ void check_row(const package::Port& port, const Tensor& tensor, int64_t max_rows
                                                std::string(dtype_long_name(tensor.dtype())) + ", expected " +
                                                std::string(dtype_long_name(port.dtype)));
   }
+  check_elements(port.dtype, tensor.data(), tensor.num_elements(), quoted(port));
   const Shape& shape = tensor.shape();
   const bool has_rows = port.dtype != kString || shape.size() > 1;
   if (has_rows && !shape.empty() && shape.front() >= 1 && shape.front() <= max_rows &&

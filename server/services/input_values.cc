@@ -1,10 +1,9 @@
 #include "server/services/input_values.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::server {
@@ -38,14 +37,6 @@ void flatten(const std::string& input, const Json& json, size_t depth, Shape& sh
   for (const Json& item : json) flatten(input, item, depth + 1, shape, values);
 }
 
-int64_t whole_number(const std::string& input, const Json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  const bool is_large = value.is_number_unsigned() &&
-                        value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (value.is_number_float() || is_large) refuse(input, "takes whole numbers");
-  return value.get<int64_t>();
-}
-
 Tensor tensor_of(const services::TensorSpec& input, const Json& json) {
   if (input.dtype == kString) refuse(input.name, "is of strings, which are no values to fix");
   Shape shape;
@@ -53,21 +44,13 @@ Tensor tensor_of(const services::TensorSpec& input, const Json& json) {
   flatten(input.name, json, 0, shape, values);
   Tensor tensor(input.dtype, shape);
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    if (!is_float(input.dtype)) {
-      const int64_t number = whole_number(input.name, values[i]);
-      tensor.set_element_int(at, number);
-      if (tensor.element_as_int(at) != number)
-        refuse(input.name, "has " + values[i].dump() + ", which " +
-                               std::string(dtype_long_name(input.dtype)) + " does not hold");
-    } else if (values[i].is_boolean()) {
-      refuse(input.name, "takes numbers");
-    } else {
-      tensor.set_element(at, values[i].get<double>());
-      if (!std::isfinite(tensor.element_as_double(at)))
-        refuse(input.name, "has " + values[i].dump() + ", which " +
-                               std::string(dtype_long_name(input.dtype)) + " does not hold");
-    }
+    // A flag may be an integer of the model.
+    const bool counts = values[i].is_boolean() && !is_float(input.dtype);
+    const std::string text = counts ? (values[i].get<bool>() ? "1" : "0") : values[i].dump();
+    const NumberFit fit = store_number(input.dtype, text,
+                                       static_cast<std::byte*>(tensor.data()) + i * dtype_bytes(input.dtype));
+    if (fit != NumberFit::kFits)
+      refuse(input.name, "element " + std::to_string(i) + " " + describe_misfit(input.dtype, text, fit));
   }
   return tensor;
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/base/error_json.h"
 #include "runtime/package/metadata.h"
 #include "server/services/compile_action.h"
 #include "server/services/forms.h"
@@ -95,18 +96,8 @@ services::JobProgress progress_of(const std::string& text) {
 }
 
 services::JobError error_of(const std::string& text) {
-  const Json json = parse_json(text);
-  services::JobError error;
-  error.code = error_code_from_name(json.at("code").get<std::string>());
-  json.at("message").get_to(error.message);
-  if (json.contains("details")) {
-    for (const Json& detail : json.at("details")) {
-      error.details.push_back(
-          {detail.at("pointer").get<std::string>(), detail.at("detail").get<std::string>()});
-    }
-  }
-  error.extra_json = json.value("extra", "");
-  return error;
+  const Error kept = error_from_json(parse_json(text));
+  return {kept.code(), kept.message(), kept.details(), kept.extra_json()};
 }
 
 services::Job job_of(const storage::JobRow& row) {

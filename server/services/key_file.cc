@@ -16,9 +16,9 @@
 
 #include "api/http/scopes.h"
 #include "api/http/time.h"
-#include "api/schema/reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/names.h"
 
 namespace tensormill::server {
 
@@ -80,7 +80,7 @@ KeyRow row_of(std::stringstream& fields, KeyRow row, const std::string& where) {
   row.scopes = split_scopes(scopes);
   check_scopes(row.scopes, where);
   const auto digest = Digest::parse(hash);
-  if (!digest || !schema::is_name(row.name)) throw Error(ErrorCode::kUsage, where + ": bad name or hash");
+  if (!digest || !is_name(row.name)) throw Error(ErrorCode::kUsage, where + ": bad name or hash");
   row.hash = *digest;
   if (end.empty()) return row;
   const auto ms = http::parse_timestamp(end);
@@ -132,7 +132,7 @@ std::vector<KeyRow> read_keys(const std::string& path) {
 std::string add_key(const std::string& path, const std::string& name, const std::vector<std::string>& scopes,
                     std::optional<services::Timestamp> expires) {
   // What callers without keys are called is none: it would own what they left.
-  if (!schema::is_name(name) || name == services::kLocalCaller)
+  if (!is_name(name) || name == services::kLocalCaller)
     throw Error(ErrorCode::kUsage, "\"" + name + "\" is no name of a key");
   check_scopes(scopes, "key " + name);
   const FileDescriptor lock = lock_folder_of(path);

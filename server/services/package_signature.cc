@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/hex.h"
 
 namespace tensormill::server {
 
@@ -44,16 +45,6 @@ Key read_key(const std::string& path, const char* setting, bool is_private) {
   return key;
 }
 
-std::string hex_of(std::span<const unsigned char> bytes) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += kHex[byte >> 4];
-    text += kHex[byte & 15];
-  }
-  return text;
-}
-
 /// Nothing unless `text` is 2 × N hex digits.
 template <size_t N>
 bool bytes_of(std::string_view text, std::array<unsigned char, N>& bytes) {
@@ -73,7 +64,7 @@ std::string public_hex(const Key& key) {
   size_t size = bytes.size();
   TM_CHECK(::EVP_PKEY_get_raw_public_key(key.get(), bytes.data(), &size) == 1 && size == kKeyBytes,
            "an Ed25519 key of another size");
-  return hex_of(bytes);
+  return hex_text(bytes);
 }
 
 }  // namespace
@@ -94,7 +85,7 @@ std::string PackageSigner::sign(const Digest& archive) const {
   const bool good = ::EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
                     ::EVP_DigestSign(context.get(), bytes.data(), &size, data, text.size()) == 1;
   TM_CHECK(good && size == kSignature, "an archive cannot be signed");
-  std::string block = std::string(kMagic) + public_hex(key_) + "\n" + hex_of(bytes) + "\n";
+  std::string block = std::string(kMagic) + public_hex(key_) + "\n" + hex_text(bytes) + "\n";
   block.resize(kSignatureBytes, '\0');
   return block;
 }

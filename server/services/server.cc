@@ -16,6 +16,7 @@
 #include "api/services/services.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memory_budget.h"
+#include "runtime/base/names.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/child_slots.h"
 #include "server/jobs/worker_pool.h"
@@ -77,13 +78,6 @@ public:
 private:
   std::string path_;
 };
-
-/// [A-Za-z0-9][A-Za-z0-9._-]{0,127}
-bool is_name(const std::string& text) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  return !text.empty() && text.size() <= 128 && kLetters.find(text.front()) != std::string_view::npos &&
-         text.find_first_not_of(std::string(kLetters) + "._-") == std::string::npos;
-}
 
 /// Name and path of each package, in order of name.
 std::map<std::string, std::string> archives_in(const std::string& folder) {

@@ -6,13 +6,9 @@
 #include <cerrno>
 
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 
 namespace tensormill::storage {
-namespace {
-
-constexpr std::string_view kHex = "0123456789abcdef";
-
-}  // namespace
 
 std::string make_uuid7(int64_t unix_ms) {
   std::array<uint8_t, 16> bytes{};
@@ -25,8 +21,7 @@ std::string make_uuid7(int64_t unix_ms) {
   std::string text;
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kHex[bytes[i] >> 4];
-    text += kHex[bytes[i] & 15];
+    append_hex(text, bytes[i]);
   }
   return text;
 }
@@ -36,7 +31,7 @@ bool is_uuid7(std::string_view text) {
   if (text[19] != '8' && text[19] != '9' && text[19] != 'a' && text[19] != 'b') return false;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : kHex.find(text[i]) == std::string_view::npos) return false;
+    if (dash ? text[i] != '-' : kHexDigits.find(text[i]) == std::string_view::npos) return false;
   }
   return true;
 }

@@ -184,12 +184,39 @@ TEST(DeploymentBody, PointsAtEachMistake) {
   EXPECT_EQ(mistakes([] { read_deployment_spec(R"({"package":"latest"})"); }), Pointers{"/package"});
 }
 
-TEST(Names, FollowTheContract) {
-  EXPECT_TRUE(is_name("resnet-50_v1.5"));
-  EXPECT_TRUE(is_name(std::string(128, 'a')));
-  for (const std::string& bad : {std::string(), std::string("-a"), std::string(".a"), std::string("a/b"),
-                                 std::string("a b"), std::string(129, 'a'), std::string("a\n")}) {
-    EXPECT_FALSE(is_name(bad)) << bad;
+TEST(DeploymentBody, RefusesPicturesPastTheRangeOfFloats) {
+  const std::string package = Digest().text();
+  for (const char* preprocess :
+       {R"({"scale":1e300})", R"({"scale":1,"std":[1e-300]})", R"({"mean":[1e39]})"}) {
+    const std::string body = R"({"package":")" + package + R"(","preprocess":)" + preprocess + "}";
+    EXPECT_EQ(mistakes([&] { read_deployment_spec(body); }), Pointers{"/preprocess"}) << preprocess;
+  }
+}
+
+// Numbers at and past the ends of what each member takes; 2^64 and 1e400 are no exceptions of another kind.
+TEST(JobBody, NumbersOutsideTheirRangeAreMistakes) {
+  for (const char* value : {"-1", "1.5", "1e2", "9223372036854775808", "18446744073709551615",
+                            "18446744073709551616", "-9223372036854775809", "true", "\"1\""}) {
+    const auto with = [&](const std::string& member) {
+      return mistakes(
+          [&] { read_job_request(R"({"kind":"compile","model":"m","target":"llvm",)" + member + "}"); });
+    };
+    EXPECT_EQ(with("\"opt_level\":" + std::string(value)), Pointers{"/opt_level"}) << value;
+    if (std::string_view(value) == "-1" || std::string_view(value) == "\"1\"") continue;
+    EXPECT_EQ(with(R"("input_shapes":{"x":[)" + std::string(value) + "]}"), Pointers{"/input_shapes/x/0"})
+        << value;
+  }
+}
+
+TEST(AnyBody, OfManyMistakesAFewAreShown) {
+  std::string body = R"({"kind":"compile","model":"m","target":"llvm")";
+  for (int i = 0; i < 20000; ++i) body += ",\"a" + std::to_string(i) + "\":0";
+  try {
+    read_job_request(body + "}");
+    ADD_FAILURE() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.details().size(), 100u);
+    EXPECT_NE(error.message().find("and 19999 more"), std::string::npos) << error.message();
   }
 }
 

@@ -131,6 +131,37 @@ class CommandLine(unittest.TestCase):
             np.savez(path, **tensors)
             self.refused(3, words, "run", self.package, "-i", path)
 
+    def test_numbers_outside_their_range(self):
+        """At every door of the command line: nothing wraps, nothing becomes a name."""
+        large, model = "99999999999999999999", self.folder / "add.onnx"
+        for dtype, array, values in ((TensorProto.INT8, np.int8, (300, -129, 1.5, "1")), (TensorProto.UINT64, np.uint64, (-1, 1 << 64)),
+                                     (TensorProto.FLOAT, np.float32, (1e39, True)), (TensorProto.FLOAT16, np.float16, (65520,)),
+                                     (TensorProto.INT64, np.int64, (1 << 63, 1e3))):
+            made = made_models.one_node_model("Add", [("x", dtype, [2])], ("y", dtype, [2]), [("c", np.ones(2, array))])
+            model.write_bytes(made.SerializeToString())
+            for value in values:
+                words = ["input_values", '"x"'] if isinstance(value, str) else ["input_values", '"x"', "element 1"]
+                self.refused(2, words, "compile", model, "--input-values", json.dumps({"x": [1, value]}), "-o", self.folder / "not.tar")
+            self.refused(2, large, "compile", model, "--input-shapes", f"x:[{large}]", "-o", self.folder / "not.tar")
+            self.refused(2, "-" + large, "compile", model, "--input-shapes", f"x:[-{large}]", "-o", self.folder / "not.tar")
+        self.compile_is_refused(2, "--opt-level", "--opt-level", large)
+        self.compile_is_refused(2, "-num-cores", "--target", f"llvm -num-cores={large}")
+        self.compile_is_refused(2, "num-cores", "--target", json.dumps({"kind": "llvm", "num-cores": -1}))
+        self.refused(2, "--seed", "run", self.package, "--seed", "18446744073709551616")
+        self.refused(2, "--repeat", "run", self.package, "--repeat", large)
+
+    def test_bytes_that_are_no_values(self):
+        """numpy has no name for int4, and takes any byte for a bool."""
+        for dtype, array, expected in ((TensorProto.BOOL, np.array([0, 1, 2], np.uint8).view(bool), "element 2 is byte 2"),
+                                       (TensorProto.INT4, np.array([7, -8, 8], np.int8), "element 2 is byte 8"),
+                                       (TensorProto.UINT4, np.array([15, 16, 0], np.uint8), "element 1 is byte 16")):
+            model, package, data = self.folder / "cast.onnx", self.folder / "cast.tar", self.folder / "cast.npz"
+            made = made_models.one_node_model("Cast", [("x", dtype, [3])], ("y", TensorProto.FLOAT, [3]), to=TensorProto.FLOAT)
+            model.write_bytes(made.SerializeToString())
+            mill.check_program(self, "compile", model, "-o", package, "--opt-level", 1)
+            np.savez(data, x=array)
+            self.refused(3, ['"x"', expected], "run", package, "-i", data)
+
     def test_what_is_not_there_yet_is_named(self):
         for option, value in [("--mixed-precision", "bf16"), ("--desired-layout-ops", "Conv")]:
             self.compile_is_refused(4, option, option, value)

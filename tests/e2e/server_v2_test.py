@@ -151,6 +151,36 @@ class V2Test(unittest.TestCase):
         self.refused(self.server.request("POST", "/v2/models/digits/infer", b"{}", {"Content-Type": "text/html"}))
         self.assertEqual(self.infer({"inputs": [good]}, raw).status, 200)
 
+    def test_numbers_that_a_type_does_not_have(self):
+        pixels = self.image.ravel().tolist()
+        for value in ("1e39", "-1e39", "true", "null", '"1"', "1e400"):
+            text = json.dumps({"inputs": [self.image_input(data=[*pixels[:-1], "last"])]}).replace('"last"', value)
+            answer = self.server.request("POST", "/v2/models/digits/infer", text, {"Content-Type": "application/json"})
+            self.refused(answer)
+            self.assertIn("783" if value != "1e400" else "/inputs/0/data/783", answer.json()["error"])
+
+    def test_members_in_order_of_name(self):
+        text = json.dumps({"inputs": [self.image_input(data=self.image.tolist())]}, sort_keys=True)
+        answer = self.server.request("POST", "/v2/models/digits/infer", text, {"Content-Type": "application/json"})
+        self.assertEqual(answer.status, 200, answer.body)
+        np.testing.assert_allclose(answer.json()["outputs"][0]["data"], self.logits.ravel(), rtol=1e-6)
+
+    def test_a_few_bytes_that_unfold_to_very_many_elements(self):
+        """A reader whose work grew as the square of these took hours, and did not notice that its client left."""
+        image = b'{"inputs":[{"name":"image","shape":[1,1,28,28],"datatype":"FP32","data":['
+        wide = b'{"inputs":[{"name":"image","shape":[60000000],"datatype":"UINT8","data":['
+        for head, unit in ((b'{"inputs":[', b"{},"), (b"[", b"{},"), (b'{"a":[', b"[],"), (b'{"a":', b'{"a":'), (image, b"1,"),
+                           (image, b"[],"), (wide, b"1,"), (b'{"inputs":[{"data":[', b"1,"), (b'{"a":"', b"aaa"), (b"", b"   ")):
+            packer = zlib.compressobj(1, wbits=31)
+            body = [packer.compress(head)]
+            piece = unit * 100_000
+            body.extend(packer.compress(piece) for _ in range((64 << 20) // len(piece)))
+            body.append(packer.flush())
+            answer = self.server.request("POST", "/v2/models/digits/infer", b"".join(body),
+                                         {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+            self.assertIn(answer.status, (400, 413), (head, unit))
+        self.assertEqual(self.infer({"inputs": [self.image_input(data=self.image.tolist())]}).status, 200)
+
 
 if __name__ == "__main__":
     unittest.main()

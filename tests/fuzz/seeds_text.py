@@ -44,6 +44,58 @@ def json_seeds():
     yield "deeper.json", "[" * 65 + "]" * 65
     yield "escapes.json", r'{"a\u0000\ud83d\ude00":"\n\"\\","b":[1e-300,-0.0,18446744073709551615,null,true]}'
     yield "not_utf8.json", b'"\xff"'
+    yield "half.json", r'["\ud800"]'
+    yield "other_half.json", r'["\udc00"]'
+    yield "zero_byte.json", b"[1]\0"
+    yield "numbers.json", "[123456789,-1.5e+10,0.1,1e-400,-9223372036854775808,18446744073709551616,123456789012345678901234567890e-25]"
+    yield "too_large.json", "[1e400]"
+    yield "long_number.json", "[0." + "1" * 5000 + "]"
+    yield "mark.json", b"\xef\xbb\xbf[1]"
+    yield "words.json", "[NaN,Infinity]"
+    yield "behind.json", "{} x"
+    yield "wide.json", "[" + "{}," * 200 + "{}]"
+
+
+def number_seeds():
+    """The first byte is the type's place in the tables: dtype.def, then narrow.def."""
+    values = {"f32": (0, "0.1"), "f32_large": (0, "1e39"), "f32_word": (0, "inf"), "f64": (1, "1e-400"), "f64_large": (1, "1e400"),
+              "f16": (2, "65519.9"), "f16_large": (2, "65520"), "bf16": (3, "3.4e38"), "i8": (4, "-128"), "i8_large": (4, "300"),
+              "i16": (5, "32768"), "i32_real": (6, "1.5"), "i64": (7, "-9223372036854775808"), "u8": (8, "255"), "u8_large": (8, "256"),
+              "u16": (9, "65536"), "u32": (10, "4294967295"), "u64": (11, "18446744073709551615"), "u64_minus": (11, "-1"),
+              "bool": (12, "true"), "bool_two": (12, "2"), "f8": (13, "464"), "f8_large": (15, "1e9"), "e8m0": (17, "-1"),
+              "f4": (18, "7"), "i4": (19, "-9"), "u4": (20, "15"), "str": (21, "1"), "i2": (22, "-2"), "u2": (23, "4")}
+    for name, (place, text) in values.items():
+        yield f"{name}.bin", bytes([place]) + text.encode()
+
+
+def v2_seeds():
+    def infer(*inputs, **more):
+        return json.dumps({"inputs": list(inputs), **more})
+
+    x = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [[1.5, -2, 3e1]]}
+    yield "plain.bin", infer(x, id="7", parameters={"binary_data_output": True, "timeout": 5, "priority": 1},
+                             outputs=[{"name": "y", "parameters": {"classification": 2}}, {"name": "z"}])
+    yield "sorted.bin", json.dumps({"inputs": [x, {**x, "datatype": "INT8", "data": [1, 2, 3]}]}, sort_keys=True)
+    yield "texts.bin", infer({**x, "shape": [2], "datatype": "BYTES", "data": ["a", "\u20ac"]})
+    yield "texts_first.bin", '{"inputs":[{"data":[["a"],["b"]],"shape":[2,1],"datatype":"BYTES","name":"s"}]}'
+    yield "binary.bin", infer({"name": "x", "shape": [2], "datatype": "INT16", "parameters": {"binary_data_size": 4}}) + "\0abcd"
+    yield "binary_texts.bin", (infer({"name": "x", "shape": [1], "datatype": "BYTES", "parameters": {"binary_data_size": 6}})
+                               + "\0\x02\0\0\0ab")
+    yield "out_of_range.bin", infer({**x, "datatype": "UINT8", "data": [1, 2, 300]})
+    yield "bools.bin", infer({**x, "datatype": "BOOL", "data": [True, 0, 2]})
+    yield "too_many.bin", infer({**x, "data": [1, 2, 3, 4]})
+    yield "too_few.bin", infer({**x, "data": [1]})
+    yield "object.bin", infer({**x, "data": [1, {"a": 1}]})
+    yield "no_array.bin", infer({**x, "data": 1})
+    yield "both.bin", infer({**x, "parameters": {"binary_data_size": 12}})
+    yield "neither.bin", infer({"name": "x", "shape": [1], "datatype": "FP32"})
+    yield "unknown.bin", infer({**x, "datatype": "FP33"})
+    yield "dims.bin", infer({**x, "shape": [-1, 1.5]})
+    yield "bare.bin", '{"inputs":[1]}'
+    yield "list.bin", "[{}]"
+    yield "empty.bin", infer({**x, "shape": [2, 0], "data": [[], []]})
+    yield "sequence.bin", infer(x, parameters={"sequence_id": 4})
+    yield "reserved.bin", infer(x, parameters={"triton_x": 1, "own": {}})
 
 
 def body_seeds():
@@ -146,5 +198,5 @@ def plan_set_seeds():
     yield "same_variants.json", json.dumps(plans, separators=(",", ":"), sort_keys=True)
 
 
-SEEDS = {"http_head": head_seeds, "json": json_seeds, "http_body": body_seeds, "preprocess": preprocess_seeds,
-         "target": target_seeds, "records": record_seeds, "plan": plan_seeds, "plan_set": plan_set_seeds}
+SEEDS = {"http_head": head_seeds, "json": json_seeds, "number": number_seeds, "v2_request": v2_seeds,
+         "http_body": body_seeds, "preprocess": preprocess_seeds, "target": target_seeds, "records": record_seeds, "plan": plan_seeds, "plan_set": plan_set_seeds}

@@ -39,7 +39,7 @@ TEST(SelectBoxes, DropsWhatOverlapsABetterBox) {
 TEST(SelectBoxes, KeepsAtMostSoManyAClass) {
   const Tensor scores = floats({1, 2, 3}, {0.5F, 0.9F, 0.7F, 0.1F, 0.1F, 0.3F});
   EXPECT_EQ(integers_in(select_boxes(three_boxes(), scores,
-                                {.max_per_class = 1, .iou_threshold = 1, .score_threshold = {}})),
+                                     {.max_per_class = 1, .iou_threshold = 1, .score_threshold = {}})),
             (Ints{0, 0, 1, 0, 1, 2}));
   EXPECT_EQ(select_boxes(three_boxes(), scores, {}).shape(), (Shape{0, 3}));
 }
@@ -48,8 +48,8 @@ TEST(SelectBoxes, HostileNumbersAndShapes) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   const Tensor boxes = floats({1, 3, 4}, {nan, nan, nan, nan, -inf, -inf, inf, inf, 0, 0, 1e38F, 1e38F});
   const Tensor scores = floats({1, 1, 3}, {inf, 1, nan});
-  EXPECT_EQ(integers_in(select_boxes(boxes, scores,
-                                {.max_per_class = INT64_MAX, .iou_threshold = 0.5, .score_threshold = {}})),
+  EXPECT_EQ(integers_in(select_boxes(
+                boxes, scores, {.max_per_class = INT64_MAX, .iou_threshold = 0.5, .score_threshold = {}})),
             (Ints{0, 0, 0, 0, 0, 1}));
   EXPECT_THROW(select_boxes(floats({1, 4, 3}, std::vector<float>(12, 0)), scores, {}), Error);
   EXPECT_THROW(select_boxes(boxes, floats({1, 1, 2}, {1, 1}), {}), Error);

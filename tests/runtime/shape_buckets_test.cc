@@ -15,11 +15,15 @@ TEST(ShapeBuckets, ListsAndRanges) {
   EXPECT_EQ(buckets.at("H"), (std::vector<int64_t>{32, 64, 96}));
   EXPECT_EQ(parse_bucket("1,4..8:2,16"), (std::vector<int64_t>{1, 4, 6, 8, 16}));
   EXPECT_TRUE(parse_shape_buckets("").empty());
+  // The step past the last extent is none of 64 bits.
+  EXPECT_EQ(parse_bucket("1..9223372036854775807:9223372036854775000"),
+            (std::vector<int64_t>{1, 9223372036854775001}));
 }
 
 TEST(ShapeBuckets, Mistakes) {
-  for (const char* text : {"N", "=1", "N=", "N=0", "N=2,1", "N=1,1", "N=a", "N=1..8", "N=8..1:1", "N=1..9:0",
-                           "N=1..99999:1", "N=1;N=2", "N=-1"}) {
+  for (const char* text :
+       {"N", "=1", "N=", "N=0", "N=2,1", "N=1,1", "N=a", "N=1..8", "N=8..1:1", "N=1..9:0", "N=1..99999:1",
+        "N=1;N=2", "N=-1", "N=9223372036854775808", "N=1..9223372036854775808:2"}) {
     EXPECT_THROW(parse_shape_buckets(text), Error) << text;
   }
 }

@@ -1,13 +1,18 @@
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
+#include "api/endpoints/v2_reader.h"
 #include "api/http/conditional.h"
 #include "api/http/headers.h"
 #include "api/http/message.h"
 #include "api/http/target.h"
 #include "api/schema/requests.h"
+#include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/image/image.h"
 #include "server/transport/framing.h"
 #include "tests/fuzz/targets.h"
 
@@ -58,6 +63,30 @@ void check_range(const http::Request& request) {
   check_head(answer);
 }
 
+class Slices : public JsonText {
+public:
+  Slices(std::string_view text, size_t size) : text_(text), size_(size) {}
+  std::string_view next() override {
+    piece_ = std::string(text_.substr(0, size_));
+    text_.remove_prefix(piece_.size());
+    return piece_;
+  }
+
+private:
+  std::string_view text_;
+  size_t size_;
+  std::string piece_;
+};
+
+http::TensorBody body_of(std::string_view raw) {
+  http::TensorBody body;
+  body.owner = allocate_aligned(raw.size());
+  body.data = static_cast<std::byte*>(body.owner.get());
+  body.size = raw.size();
+  if (!raw.empty()) std::memcpy(body.data, raw.data(), raw.size());
+  return body;
+}
+
 /// Whether `text` can stand in an answer.
 bool fits_json(const std::string& text) {
   try {
@@ -106,6 +135,59 @@ void fuzz_http_body(std::string_view bytes) {
   attempt([&] { schema::read_target(bytes); });
   attempt([&] { schema::read_job_request(bytes); });
   attempt([&] { schema::read_deployment_spec(bytes); });
+}
+
+/// The request in front of a zero byte, and what is binary behind it.
+void fuzz_v2_request(std::string_view bytes) {
+  const size_t end = std::min(bytes.size(), bytes.find('\0'));
+  const std::string_view json = bytes.substr(0, end);
+  const std::string_view raw = bytes.substr(std::min(bytes.size(), end + 1));
+  constexpr uint64_t kTensorBytes = uint64_t{1} << 20, kElements = uint64_t{1} << 18;
+  std::vector<std::string> seen;
+  for (const size_t size : {json.size() + 1, size_t{1}, size_t{5}}) {
+    std::string outcome;
+    try {
+      Slices slices(json, size);
+      const endpoints::V2Request request = endpoints::read_v2_request(
+          slices, {kTensorBytes, [] { return kElements; }}, [&] { return body_of(raw); });
+      for (const auto& [name, tensor] : request.inputs) {
+        outcome += name + to_string(tensor.shape());
+        outcome.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
+      }
+    } catch (const Error& error) {
+      check_error(error);
+      outcome = error_code_info(error.code()).name;
+    }
+    seen.push_back(outcome);
+  }
+  TM_CHECK(seen[0] == seen[1] && seen[0] == seen[2], "pieces change a request");
+}
+
+void fuzz_preprocess(std::string_view bytes) {
+  const std::string spec =
+      R"({"package":")" + Digest().text() + R"(","preprocess":)" + std::string(bytes) + "}";
+  const auto given = schema::read_deployment_spec(spec).preprocess;
+  if (!given) return;
+  image::Preprocess options;
+  options.resize = given->resize.value_or(0);
+  options.crop_width = options.crop_height = given->crop.value_or(0);
+  options.mean = given->mean;
+  options.std = given->std;
+  options.scale = given->scale.value_or(options.scale);
+  options.nhwc = given->layout == "NHWC";
+  options.bgr = given->color == "bgr";
+  const image::Image picture{4, 3, 3, std::vector<uint8_t>(36, 128)};
+  if (options.resize > 64 || options.crop_width > 64 || options.crop_height > 64) return;
+  attempt([&] {
+    // The scores may be anything that scale, mean and std make of a picture.
+    const Tensor scores = image::to_tensor(picture, options, DType::kFloat32, {1, 3, 8, 8});
+    const TensorView view{scores.dtype(), scores.shape(), scores.data()};
+    for (const bool softmax : {false, true}) {
+      TM_CHECK(image::top_k(view, 5, softmax).size() == 5, "fewer scores than were asked for");
+    }
+  });
+  attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 8, 8, 3}); });
+  attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 1, 8, 8}); });
 }
 
 }  // namespace tensormill::fuzz

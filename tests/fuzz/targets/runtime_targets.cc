@@ -1,12 +1,16 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
 
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_reader.h"
+#include "runtime/base/number_text.h"
 #include "runtime/image/image.h"
 #include "runtime/npz/npz.h"
 #include "runtime/package/choose_plan.h"
@@ -36,6 +40,49 @@ int depth_of(const Json& value) {
   int deepest = 0;
   for (const Json& item : value) deepest = std::max(deepest, depth_of(item));
   return deepest + 1;
+}
+
+uint64_t count_of(const Json& value) {
+  uint64_t count = 1;
+  if (value.is_structured()) {
+    for (const Json& item : value) count += count_of(item);
+  }
+  return count;
+}
+
+class PiecesOf : public JsonText {
+public:
+  PiecesOf(std::string_view text, size_t size) : text_(text), size_(size) {}
+  std::string_view next() override {
+    piece_ = std::string(text_.substr(0, size_));
+    text_.remove_prefix(piece_.size());
+    return piece_;
+  }
+
+private:
+  std::string_view text_;
+  size_t size_;
+  std::string piece_;
+};
+
+Json in_pieces(std::string_view text, size_t size) {
+  PiecesOf pieces(text, size);
+  JsonBuilder builder;
+  JsonReader(pieces, builder).read();
+  return builder.take();
+}
+
+/// A text that is read must be the same to the library of the document, which knows no limits and takes
+/// members twice; a text that it does not take must be refused.
+void check_against_dom(std::string_view bytes) {
+  const Json other = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  try {
+    const Json read = parse_json(bytes);
+    TM_CHECK(!other.is_discarded(), "what is no JSON was read");
+    TM_CHECK(read == other && canonical_json(read) == other.dump(), "another value was read");
+  } catch (const Error&) {
+    return;
+  }
 }
 
 /// Reads every byte, so that a view of what is not there is noticed.
@@ -89,11 +136,48 @@ std::map<std::string, std::shared_ptr<const MappedFile>> with_digests(std::strin
 }  // namespace
 
 void fuzz_json(std::string_view bytes) {
+  check_against_dom(bytes);
   const Json value = parse_json(bytes);
   TM_CHECK(depth_of(value) <= 64, "JSON of depth " + std::to_string(depth_of(value)));
   const std::string text = canonical_json(value);
   TM_CHECK(canonical_json(parse_json(text)) == text, "canonical JSON changed: " + text);
   attempt([&] { parse_json(bytes, 2); });
+  for (const size_t size : {1, 3, 64})
+    TM_CHECK(in_pieces(bytes, size) == value, "JSON changed in pieces of " + std::to_string(size));
+  JsonLimits limits;
+  limits.values = count_of(value);
+  parse_json(bytes, limits);
+  --limits.values;
+  bool refused = false;
+  try {
+    parse_json(bytes, limits);
+  } catch (const Error& error) {
+    refused = error.code() == ErrorCode::kTooLarge;
+  }
+  TM_CHECK(refused, "a limit of values is not kept");
+}
+
+/// The type by the first byte, the number behind it. What is stored is what the text says.
+void fuzz_number(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const DTypeInfo& info = all_dtypes()[static_cast<unsigned char>(bytes.front()) % all_dtypes().size()];
+  bytes.remove_prefix(1);
+  Tensor tensor = Tensor::zeros(info.dtype, {2});
+  const NumberFit fit = store_number(info.dtype, bytes, tensor.data());
+  const auto* element = static_cast<const char*>(tensor.data()) + dtype_bytes(info.dtype);
+  TM_CHECK(std::all_of(element, element + dtype_bytes(info.dtype), [](char byte) { return byte == 0; }),
+           "the element behind changed");
+  if (fit != NumberFit::kFits) {
+    TM_CHECK(bytes_of(tensor) == bytes_of(Tensor::zeros(info.dtype, {2})), "what does not fit was stored");
+    return;
+  }
+  const double exact = std::strtod(std::string(bytes).c_str(), nullptr);
+  const double stored = tensor.element_as_double(0);
+  TM_CHECK(std::isfinite(stored), "a number became infinite: " + std::string(bytes));
+  if (is_float(info.dtype) || info.dtype == DType::kBool) return;
+  const bool unsigned_64 = info.dtype == DType::kUInt64;
+  TM_CHECK(stored == exact || (unsigned_64 && exact >= 0), "an integer changed: " + std::string(bytes));
+  TM_CHECK(!first_misfit(info.dtype, tensor.data(), 1), "a value that the type does not have");
 }
 
 void fuzz_npz(std::string_view bytes) {
@@ -124,22 +208,6 @@ void fuzz_picture(std::string_view bytes) {
   const auto samples = static_cast<size_t>(picture.width * picture.height * picture.channels);
   TM_CHECK(picture.pixels.size() == samples, "a picture has other samples than its size says");
   attempt([&] { image::to_tensor(picture, {}, DType::kFloat32, {1, 3, 8, 8}); });
-}
-
-void fuzz_preprocess(std::string_view bytes) {
-  const image::Preprocess options = image::preprocess_from_json(bytes);
-  const image::Image picture{4, 3, 3, std::vector<uint8_t>(36, 128)};
-  if (options.resize > 64 || options.crop_width > 64 || options.crop_height > 64) return;
-  attempt([&] {
-    // The scores may be anything that scale, mean and std make of a picture.
-    const Tensor scores = image::to_tensor(picture, options, DType::kFloat32, {1, 3, 8, 8});
-    const TensorView view{scores.dtype(), scores.shape(), scores.data()};
-    for (const bool softmax : {false, true}) {
-      TM_CHECK(image::top_k(view, 5, softmax).size() == 5, "fewer scores than were asked for");
-    }
-  });
-  attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 8, 8, 3}); });
-  attempt([&] { image::to_tensor(picture, options, DType::kUInt8, {1, 1, 8, 8}); });
 }
 
 void fuzz_package(std::string_view bytes) {
