@@ -214,14 +214,14 @@ private:
     if (is_utf8(text)) return text;
     broken("a string that is not UTF-8 and ends", pieces_.Tell());
   }
-  /// " at byte 17 (/inputs/0)"
-  std::string place(std::optional<uint64_t> offset = std::nullopt) const {
+  /// " at byte 17 (/inputs/0)". `before`: at an element of the innermost array that has not begun.
+  std::string place(std::optional<uint64_t> offset = std::nullopt, bool before = false) const {
     std::string pointer;
     for (size_t i = 0; i < open_; ++i) {
       const Frame& frame = frames_[i];
-      if (frame.is_object && frame.keys.empty()) break;
-      if (!frame.is_object && frame.count == 0) break;
-      pointer += "/" + (frame.is_object ? escaped(frame.key) : std::to_string(frame.count - 1));
+      const uint64_t begun = frame.count + (before && i + 1 == open_ ? 1 : 0);
+      if (frame.is_object ? frame.keys.empty() : begun == 0) break;
+      pointer += "/" + (frame.is_object ? escaped(frame.key) : std::to_string(begun - 1));
       // The name of a member may be as long as the text.
       constexpr size_t kShown = 200;
       if (pointer.size() > kShown) break;
@@ -233,7 +233,8 @@ private:
     throw Error(ErrorCode::kInvalidJson, "JSON has " + what + place(offset));
   }
   [[noreturn]] void fail(const rapidjson::ParseResult& result) const {
-    const std::string where = place(result.Offset());
+    const bool ended = result.Code() == rapidjson::kParseErrorArrayMissCommaOrSquareBracket;
+    const std::string where = place(result.Offset(), !ended);
     if (result.Code() == rapidjson::kParseErrorNumberTooBig)
       throw Error(ErrorCode::kInvalidJson, "JSON has a number outside the range of doubles" + where);
     std::string why = rapidjson::GetParseError_En(result.Code());

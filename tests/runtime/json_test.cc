@@ -163,11 +163,13 @@ TEST(Json, PiecesChangeNothing) {
 }
 
 TEST(Json, ErrorsSayWhere) {
-  EXPECT_THAT(message_of("[1,\n2,x]"), HasSubstr("at byte 6 (/1)"));
+  EXPECT_THAT(message_of("[1,\n2,x]"), HasSubstr("at byte 6 (/2)"));
   EXPECT_THAT(message_of(R"({"a":[1,{"b~/":tru}]})"), HasSubstr("(/a/1/b~0~1)"));
   EXPECT_THAT(message_of(R"({"a":[{"b":1,"b":2}]})"),
               HasSubstr("the member \"b\" twice at byte 16 (/a/0/b)"));
   EXPECT_THAT(message_of("{\"a\":1e999}"), HasSubstr("a number outside the range of doubles at byte"));
+  EXPECT_THAT(message_of("[1,[2,1e999]]"), HasSubstr("(/1/1)"));
+  EXPECT_THAT(message_of("[1,2 x]"), HasSubstr("at byte 5 (/1)"));
   EXPECT_THAT(message_of("[\"\xff\"]"), HasSubstr("not UTF-8"));
   EXPECT_LT(message_of("{\"" + std::string(1 << 20, 'k') + "\":x}").size(), 2u << 20);
 }
