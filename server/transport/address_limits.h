@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "api/http/client_address.h"
+
 namespace tensormill::transport {
 
 class AddressLimits {
@@ -40,17 +42,10 @@ public:
   std::optional<Place> enter(const boost::asio::ip::address& address);
 
 private:
-  struct Network {
-    boost::asio::ip::address_v6 base;  ///< IPv4 as mapped addresses
-    int bits = 128;
-  };
   void leave(const std::string& key);
-  bool is_unlimited(const boost::asio::ip::address_v6& address) const;
-  static Network parse_network(const std::string& text);
-  static bool has(const Network& network, const boost::asio::ip::address_v6& address);
 
   const int limit_;
-  std::vector<Network> unlimited_;
+  http::AddressSet unlimited_;
   std::mutex mutex_;
   std::map<std::string, int> counts_;
 };

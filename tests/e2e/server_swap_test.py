@@ -82,7 +82,7 @@ class ConnectionsTest(unittest.TestCase):
         return connection
 
     def test_idle_and_stalled_ones(self):
-        server = serving.make_server(self, *PATIENT)
+        server = serving.make_server(self, *PATIENT, "--set", "http.max_connections_per_address=1000")
         server.upload("digits", DIGITS.read_bytes())
         package = server.compile("digits", {"image": [1, 1, 28, 28]})
         self.assertEqual(server.deploy("digits", package).status, 201)
