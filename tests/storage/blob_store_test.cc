@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -103,7 +104,8 @@ TEST_P(BlobStoreTest, BytesAreAskedForBeforeTheyAreWritten) {
     if (bytes > room) throw Error(ErrorCode::kDiskFull, "no room");
   });
   std::string noise(300'000, '\0');
-  for (size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<char>(i * 2654435761u >> 19);
+  std::minstd_rand random(1);
+  for (char& byte : noise) byte = static_cast<char>(random() >> 8);
   for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
     const auto writer = store_->writer({.form = form});
     EXPECT_THROW(
