@@ -1,83 +1,116 @@
 #include "api/http/tensor_body.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <span>
 
+#include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 
 namespace tensormill::http {
 namespace {
 
-/// Taken before the first byte of a body of unknown length has come.
-constexpr uint64_t kUnknown = uint64_t{16} << 10;
-/// Of a body of known length so much is taken before its bytes come, then as much as has come.
+/// Of a body so much is taken before its bytes come, then a quarter more than has come.
 constexpr uint64_t kBelieved = uint64_t{1} << 20;
+/// The room for a body of unknown length at first.
+constexpr size_t kUnknown = size_t{16} << 10;
+/// From here on a room is a mapping of its own, which grows without a copy, and of which only what bytes have
+/// reached is memory.
+constexpr size_t kMapped = size_t{1} << 20;
+
+/// Room that grows, with a tensor's padding behind it.
+class Room {
+public:
+  explicit Room(size_t size) : size_(size) {
+    if (size < kMapped) {
+      memory_ = allocate_aligned(size);
+    } else {
+      map(nullptr, 0);
+    }
+  }
+
+  std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
+  size_t size() const { return size_; }
+  std::shared_ptr<void> owner() const { return memory_; }
+
+  /// Keeps the first `filled` bytes.
+  void grow(size_t size, size_t filled) {
+    const size_t before = size_;
+    size_ = size;
+    if (before >= kMapped) return map(memory_.get(), before + kTensorPadding);
+    const std::shared_ptr<void> smaller = std::move(memory_);
+    if (size < kMapped) {
+      memory_ = allocate_aligned(size);
+    } else {
+      map(nullptr, 0);
+    }
+    std::memcpy(memory_.get(), smaller.get(), filled);
+  }
+
+private:
+  struct Unmap {
+    size_t bytes;
+    void operator()(void* memory) const { ::munmap(memory, bytes); }
+  };
+
+  /// A new mapping, or the one at `old` made larger.
+  void map(void* old, size_t old_bytes) {
+    const size_t bytes = size_ + kTensorPadding;
+    void* memory = old == nullptr
+                       ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                       : ::mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED) {
+      throw Error(ErrorCode::kMemoryBudget, "cannot allocate " + std::to_string(bytes) + " bytes");
+    }
+    // What was there has moved: its owner must not give it back.
+    if (old != nullptr) std::get_deleter<Unmap>(memory_)->bytes = 0;
+    memory_ = std::shared_ptr<void>(memory, Unmap{bytes});
+  }
+
+  std::shared_ptr<void> memory_;
+  size_t size_;
+};
 
 /// A body on its way into memory.
 class Growing {
 public:
-  /// `coming`: how many bytes there will be, where that is known. Pages that no byte has reached are no
-  /// memory.
+  /// `coming`: how many bytes there will be, where that is known.
   Growing(MemoryShare* memory, std::optional<uint64_t> coming)
-      : memory_(memory), is_known_(coming.has_value()) {
+      : memory_(memory), room_(static_cast<size_t>(coming.value_or(kUnknown))) {
     if (memory_ != nullptr && coming) memory_->check(*coming);
-    room_ = static_cast<size_t>(coming.value_or(kUnknown));
-    if (!is_known_) take(room_);
-    body_ = with_room(room_);
   }
 
-  /// Where the next bytes go; not empty unless all that are known to come are there.
-  std::span<std::byte> next() {
-    if (is_known_) {
-      const uint64_t wanted =
-          std::min<uint64_t>(room_, std::max<uint64_t>(2 * uint64_t{body_.size}, kBelieved));
-      if (body_.size == taken_) take(wanted - taken_);
-      return {body_.data + body_.size, static_cast<size_t>(taken_) - body_.size};
+  /// Where the next bytes go, which are taken; not empty unless all that are known to come are there.
+  std::span<std::byte> next(uint64_t end) {
+    if (filled_ == room_.size() && filled_ < end) room_.grow(2 * room_.size(), filled_);
+    if (filled_ == taken_) {
+      const uint64_t more = std::max<uint64_t>(filled_ / 4, kBelieved);
+      take(std::min<uint64_t>(room_.size() - filled_, more));
     }
-    if (body_.size == room_) grow();
-    return {body_.data + body_.size, room_ - body_.size};
+    return {room_.data() + filled_, static_cast<size_t>(taken_ - filled_)};
   }
-  void add(size_t count) { body_.size += count; }
-  size_t size() const { return body_.size; }
+  void add(size_t count) { filled_ += count; }
+  size_t size() const { return filled_; }
 
   TensorBody finish() {
+    if (memory_ != nullptr) memory_->give(taken_ - filled_);
     // What a tensor at the end may read past it is defined.
-    std::memset(body_.data + body_.size, 0, std::min(room_ - body_.size, kTensorPadding));
-    return std::move(body_);
+    std::memset(room_.data() + filled_, 0, std::min(room_.size() - filled_, kTensorPadding));
+    return {room_.owner(), room_.data(), filled_};
   }
 
 private:
-  static TensorBody with_room(size_t room) {
-    TensorBody body;
-    body.owner = allocate_aligned(room);
-    body.data = static_cast<std::byte*>(body.owner.get());
-    return body;
-  }
-
   void take(uint64_t more) {
     if (memory_ != nullptr) memory_->take(more);
     taken_ += more;
   }
 
-  /// Both are there while the bytes are copied.
-  void grow() {
-    const size_t before = room_;
-    take(2 * uint64_t{before});
-    TensorBody larger = with_room(2 * before);
-    std::memcpy(larger.data, body_.data, body_.size);
-    larger.size = body_.size;
-    body_ = std::move(larger);
-    room_ = 2 * before;
-    taken_ -= before;
-    if (memory_ != nullptr) memory_->give(before);
-  }
-
   MemoryShare* const memory_;
-  const bool is_known_;
-  TensorBody body_;
-  size_t room_ = 0;
+  Room room_;
+  size_t filled_ = 0;
   uint64_t taken_ = 0;
 };
 
@@ -87,7 +120,7 @@ TensorBody read_growing(BodySource& source, MemoryShare* memory, std::optional<u
   Growing body(memory, coming);
   const uint64_t end = coming.value_or(most);
   while (body.size() < end) {
-    const std::span<std::byte> room = body.next();
+    const std::span<std::byte> room = body.next(end);
     const size_t count =
         source.read(room.first(static_cast<size_t>(std::min<uint64_t>(room.size(), end - body.size()))));
     if (count == 0) break;

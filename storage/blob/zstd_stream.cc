@@ -25,8 +25,9 @@ void decompress(std::string_view stored, int target, const std::string& name) {
       throw Error(ErrorCode::kCorrupt, name + ": " + ZSTD_getErrorName(expected));
     }
     write_all(target, std::string_view(buffer.data(), output.pos), name);
-    // A full output buffer may hide more that is decoded already.
-    more = input.pos < input.size || output.pos == output.size;
+    // A full output buffer may hide more that is decoded already, but not at the end of a frame: another call
+    // would begin the next one, of which there are no bytes.
+    more = input.pos < input.size || (expected != 0 && output.pos == output.size);
   }
   if (expected != 0) throw Error(ErrorCode::kCorrupt, name + ": the zstd frame is cut off");
   if (::lseek(target, 0, SEEK_SET) != 0) throw_errno(errno, "cannot rewind " + name);

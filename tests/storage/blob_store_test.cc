@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -83,6 +84,42 @@ TEST_P(BlobStoreTest, CompressedBytesHaveTheIdentityOfTheUncompressed) {
   EXPECT_EQ(store_->list()[0].form, BlobForm::kCompressed);
   EXPECT_LT(store_->list()[0].stored_bytes, large.size() / 100);
   EXPECT_TRUE(env_->exists(stored_path(digest) + ".zst"));
+}
+
+TEST_P(BlobStoreTest, CompressedBytesOfEveryLengthComeBack) {
+  // The unpacking buffer has 128 KiB: a blob may end where it does.
+  for (const size_t whole : {size_t{1} << 17, size_t{1} << 18, size_t{1} << 20}) {
+    for (const size_t size : {whole - 1, whole, whole + 1}) {
+      std::string bytes(size, '\0');
+      for (size_t i = 0; i < size; i += 3) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+      const Digest digest = store_->put(bytes, {.form = BlobForm::kCompressed});
+      EXPECT_EQ(store_->open(digest)->text(), bytes) << size;
+    }
+  }
+}
+
+TEST_P(BlobStoreTest, BytesAreAskedForBeforeTheyAreWritten) {
+  uint64_t room = 100'000;
+  store_->bound_by([&](uint64_t bytes) {
+    if (bytes > room) throw Error(ErrorCode::kDiskFull, "no room");
+  });
+  std::string noise(300'000, '\0');
+  std::minstd_rand random(1);
+  for (char& byte : noise) byte = static_cast<char>(random() >> 8);
+  for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
+    const auto writer = store_->writer({.form = form});
+    EXPECT_THROW(
+        {
+          for (size_t at = 0; at < noise.size(); at += 1000)
+            writer->write(std::string_view(noise).substr(at, 1000));
+          writer->commit();
+        },
+        Error);
+  }
+  EXPECT_TRUE(store_->list().empty());
+  EXPECT_NO_THROW(store_->put(std::string(3'000'000, 'x'), {.form = BlobForm::kCompressed}))
+      << "little, at rest";
+  EXPECT_NO_THROW(store_->put(noise, {.always = true}));
 }
 
 TEST_P(BlobStoreTest, EqualBytesAreStoredOnce) {
