@@ -17,7 +17,6 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/base/json.h"
 #include "server/jobs/child_main.h"
 #include "server/jobs/confine.h"
 
@@ -29,7 +28,8 @@ using std::chrono::steady_clock;
 
 /// Above all numbers that the child sees, so that a dup2 never lands on a source.
 constexpr int kSourceFdBase = 512;
-/// How often the parent looks at what a child holds: what it can take meanwhile is a tenth of a second's worth.
+/// How often the parent looks at what a child holds: what it can take meanwhile is a tenth of a second's
+/// worth.
 constexpr milliseconds kMemoryCheck{100};
 constexpr size_t kMaxLineBytes = size_t{4} << 20;
 
@@ -82,19 +82,6 @@ FileDescriptor duplicate_high(int fd) {
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
-Error error_from(const Json& data) {
-  std::vector<ErrorDetail> details;
-  if (data.contains("details")) {
-    for (const Json& detail : data.at("details")) {
-      details.push_back({detail.at("pointer").get<std::string>(), detail.at("detail").get<std::string>()});
-    }
-  }
-  Error error(error_code_from_name(data.at("code").get<std::string>()), data.at("message").get<std::string>(),
-              std::move(details));
-  if (data.contains("extra")) error.set_extra_json(data.at("extra").get<std::string>());
-  return error;
 }
 
 ChildLimits limits_of(const ChildSpec& spec) {
@@ -281,7 +268,7 @@ void ChildProcess::take_line(std::string_view line, const EventSink& on_event) {
     const Json json = parse_json(line);
     type = json.at("type").get<std::string>();
     data = canonical_json(json.at("data"));
-    if (type == "error") reported_ = error_from(json.at("data"));
+    if (type == "error") reported_ = error_from_json(json.at("data"));
     if (type == "confined" && policy_ && policy_->on_confined)
       policy_->on_confined(limits_.kind, confinement_from_text(json.at("data").get<std::string>()));
   } catch (const Error& error) {
@@ -340,7 +327,8 @@ ChildOutcome ChildProcess::classify(int status, double cpu_seconds) const {
     return outcome(ChildEnd::kTimeout, ErrorCode::kDeadlineExceeded,
                    "the child ran longer than " + std::to_string(time_limit_.count()) + " ms");
   }
-  const std::string too_much = "the child needs more than " + std::to_string(limits_.data_bytes) + " bytes of memory";
+  const std::string too_much =
+      "the child needs more than " + std::to_string(limits_.data_bytes) + " bytes of memory";
   if (out_of_memory_) return outcome(ChildEnd::kOutOfMemory, ErrorCode::kMemoryBudget, too_much);
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -377,6 +365,19 @@ ChildOutcome ChildProcess::classify(int status, double cpu_seconds) const {
   }
   return outcome(ChildEnd::kInternalError, ErrorCode::kInternal,
                  "the child ended with code " + std::to_string(code) + " and no result");
+}
+
+Error error_from_json(const Json& data) {
+  std::vector<ErrorDetail> details;
+  if (data.contains("details")) {
+    for (const Json& detail : data.at("details")) {
+      details.push_back({detail.at("pointer").get<std::string>(), detail.at("detail").get<std::string>()});
+    }
+  }
+  Error error(error_code_from_name(data.at("code").get<std::string>()), data.at("message").get<std::string>(),
+              std::move(details));
+  if (data.contains("extra")) error.set_extra_json(data.at("extra").get<std::string>());
+  return error;
 }
 
 void become_subreaper() {

@@ -18,6 +18,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "server/jobs/confine.h"
 #include "server/jobs/limits.h"
 #include "server/jobs/memory_watch.h"
@@ -117,6 +118,10 @@ private:
   std::chrono::steady_clock::duration paused_{0};
   bool reaped_ = false;
 };
+
+/// Of what a child reports ({"code", "message", "details"?, "extra"?}). Throws Json::exception, Error for
+/// another form.
+Error error_from_json(const Json& json);
 
 /// Makes this process the one that inherits its children's orphans. Call once in main of the server.
 void become_subreaper();
