@@ -86,7 +86,7 @@ services::DeploymentSpec read_deployment_spec(std::string_view text) {
   body.optional("max_delay_us", spec.max_delay_us, 0, 10'000'000);
   body.optional("max_queue", spec.max_queue, 1, 65536);
   body.optional("warmup", spec.warmup);
-  body.choice("isolation", spec.isolation, {"none"});
+  body.choice("isolation", spec.isolation, {"none", "process"});
   read_labels(body, spec);
   if (const Json* value = body.find("preprocess"); value != nullptr && !value->is_null()) {
     spec.preprocess = read_preprocess(*value, "/preprocess", problems);

@@ -3,10 +3,12 @@
 /// and confines itself before it looks at them. Thread-safety: called once, from main.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "runtime/package/package_reader.h"
 #include "server/jobs/child_main.h"
 
 namespace tensormill::cli {
@@ -24,6 +26,13 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
 /// {"fill_mode","seed","repeat","number","profile","threads","memory_budget"} -> the timing. Descriptors:
 /// metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.
 std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+
+/// {"instances","max_queue","warmup","max_batch","max_delay_us","threads","memory","run_timeout_ms"} -> {}
+/// once the pipe of requests ends. Descriptors: the members as for a run, the pipe of requests, the pipe of
+/// answers (server/services/executor_wire.h). Event "ready" {"inputs","outputs","memory_bytes"}.
+std::string child_execute(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+/// The package whose members are the first inherited descriptors.
+std::shared_ptr<const package::Package> open_package_members();
 
 /// The child that `command` names; null when it is no child's name.
 jobs::ChildBody find_child(std::string_view command);

@@ -24,7 +24,9 @@ services::RunOptions run_options_from(const Json& request) {
   return options;
 }
 
-std::shared_ptr<const package::Package> open_package() {
+}  // namespace
+
+std::shared_ptr<const package::Package> open_package_members() {
   std::map<std::string, std::shared_ptr<const MappedFile>> members;
   int fd = jobs::kFirstInheritedFd;
   for (const std::string_view name : package::kMembers) {
@@ -33,8 +35,6 @@ std::shared_ptr<const package::Package> open_package() {
   return package::Package::open_members(members);
 }
 
-}  // namespace
-
 std::string child_run(jobs::ChildChannel&, std::span<const std::string> arguments) {
   constexpr int kFeedFd = jobs::kFirstInheritedFd + 4;
   constexpr int kAnswerFd = kFeedFd + 1;
@@ -42,8 +42,9 @@ std::string child_run(jobs::ChildChannel&, std::span<const std::string> argument
   const Json request = parse_json(arguments[0]);
   const int threads = request.at("threads").get<int>();
   parallel::ThreadPool pool(threads);
-  exec::GraphExecutor executor(package::LoadedPackage::load(open_package(), interpret::make_interpreter),
-                               {threads, request.at("memory_budget").get<int64_t>()});
+  exec::GraphExecutor executor(
+      package::LoadedPackage::load(open_package_members(), interpret::make_interpreter),
+      {threads, request.at("memory_budget").get<int64_t>()});
   services::NamedTensors inputs;
   const auto feed = MappedFile::map(kFeedFd, "inputs");
   for (npz::NamedTensor& tensor : npz::read_npz(feed->bytes())) {

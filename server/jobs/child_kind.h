@@ -7,11 +7,10 @@ namespace tensormill::jobs {
 
 /// Bits: what a kind needs beyond computing on its descriptors (child_kinds.def).
 enum ChildNeed : unsigned {
-  kMakesFiles = 1,    ///< makes and opens files in its folder
-  kLinks = 2,         ///< opens its own descriptors by name, makes memory files and pipes
-  kRunsCode = 4,      ///< makes memory executable
-  kResizes = 8,       ///< changes the length of files that it was given
-  kSharesMemory = 16  ///< maps what it was given so that others see its writes
+  kMakesFiles = 1,  ///< makes and opens files in its folder
+  kLinks = 2,       ///< opens its own descriptors by name, makes memory files and pipes
+  kRunsCode = 4,    ///< makes memory executable
+  kResizes = 8      ///< changes the length of files that it was given
 };
 
 enum class ChildKind {

@@ -18,6 +18,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "server/jobs/confine.h"
 #include "server/jobs/limits.h"
 #include "server/jobs/memory_watch.h"

@@ -11,8 +11,8 @@ namespace tensormill::server {
 
 namespace {
 
-/// Loads that ended with the death of the process, after which a version is not tried again.
-constexpr int kMaxFatalLoads = 2;
+/// Loads in which the process crashed, after which a version is not tried again.
+constexpr int kMaxCrashedLoads = 2;
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
   throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
@@ -43,11 +43,11 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Set when loading a version has ended the process too often to be tried again.
-std::optional<Error> fatal_loads(int attempts) {
-  if (attempts < kMaxFatalLoads) return std::nullopt;
+/// Set when loading a version has crashed the process too often to be tried again.
+std::optional<Error> too_many_crashes(int crashes) {
+  if (crashes < kMaxCrashedLoads) return std::nullopt;
   return Error(ErrorCode::kInvalidPackage,
-               "load: the process died " + std::to_string(attempts) + " times while it was loaded");
+               "load: the process crashed " + std::to_string(crashes) + " times while it was loaded");
 }
 
 /// A warm-up that runs out of time is the package's fault here, not the request's.
@@ -72,8 +72,8 @@ std::vector<std::string> DeploymentServiceImpl::read_labels(const services::Depl
 }
 
 void DeploymentServiceImpl::check(const services::DeploymentSpec& spec) {
-  if (spec.isolation != "none") {
-    refuse(ErrorCode::kNotSupported, "/isolation", "\"" + spec.isolation + "\" is not implemented yet");
+  if (spec.isolation != "none" && (spec.isolation != "process" || !options_.load_isolated)) {
+    refuse(ErrorCode::kNotSupported, "/isolation", "\"" + spec.isolation + "\" is not known here");
   }
   const auto digest = Digest::parse(spec.package);
   if (!digest || !catalog_.find_package(*digest)) {
@@ -96,6 +96,11 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
            "is " + std::to_string(spec.max_batch) + ", each run of the package is interpreted by itself");
   HostOptions options{spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
                       std::chrono::microseconds(spec.max_delay_us)};
+  options.stop = stop_.get_token();
+  if (spec.isolation == "process") {
+    version->package = options_.load_isolated(members, options);
+    return version;
+  }
   if (package->plans().model && options_.run_apart)
     options.run_apart = [run = options_.run_apart, members](const services::NamedTensors& inputs,
                                                             const services::RunOptions& run_options,
@@ -110,6 +115,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
 DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::try_load(const services::DeploymentSpec& spec,
                                                                   std::optional<Error>& error) {
   try {
+    const CrashMark::Loading loading(options_.crash_mark);
     return load(spec);
   } catch (const Error& thrown) {
     error = as_load_failure(thrown);
@@ -150,7 +156,11 @@ void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& 
       ticket.error = thrown;
     };
     try {
-      settle(name, *before, version, std::move(loaded), error, ticket.acknowledged);
+      if (!loaded && stop_.stop_requested() && ticket.acknowledged) {
+        put_off(name, *before, version);
+      } else {
+        settle(name, *before, version, std::move(loaded), error, ticket.acknowledged);
+      }
     } catch (const Error& thrown) {
       give_up(thrown);
     } catch (const std::exception& thrown) {
@@ -160,6 +170,15 @@ void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& 
   const auto known = tickets_.find(name);
   if (known != tickets_.end() && known->second.get() == &ticket) tickets_.erase(known);
   ended_.notify_all();
+}
+
+void DeploymentServiceImpl::put_off(const std::string& name, const Entry& before, const VersionPtr& version) {
+  auto wanted = std::make_shared<Version>(*version);
+  wanted->load_begun = false;
+  Entry entry = before;
+  entry.loading = std::move(wanted);
+  store(name, entry);
+  set(name, std::make_shared<const Entry>(std::move(entry)));
 }
 
 /// The entry after a load, stored and visible.
@@ -199,13 +218,19 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
 
 void DeploymentServiceImpl::adopt() {
   const std::lock_guard change(changes_);
-  const auto adopted = [](const DesiredVersion& wanted) {
+  const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
+  const auto adopted = [&](const DesiredVersion& wanted) {
     auto version = std::make_shared<Version>();
     version->spec = wanted.spec;
-    version->load_attempts = wanted.load_attempts;
-    version->reason = wanted.failure;
+    // Another program may do what the one before could not.
+    const bool same_build = wanted.build == options_.build;
+    const bool forgiven = !same_build && wanted.crashed_loads >= kMaxCrashedLoads;
+    version->crashed_loads = same_build ? wanted.crashed_loads : 0;
+    if (same_build && crashed && wanted.load_begun) ++version->crashed_loads;
     if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
-    if (!wanted.failure.empty()) version->state = services::DeploymentState::kFailed;
+    if (wanted.failure.empty() || forgiven) return version;
+    version->reason = wanted.failure;
+    version->state = services::DeploymentState::kFailed;
     return version;
   };
   for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
@@ -221,8 +246,11 @@ void DeploymentServiceImpl::adopt() {
       tickets_[row.name] = std::make_shared<Ticket>();
       tickets_[row.name]->acknowledged = true;
     }
+    if (crashed) store(row.name, entry);
     set(row.name, std::make_shared<const Entry>(std::move(entry)));
   }
+  // Before that a crash would be counted once more, after it never again.
+  if (crashed) options_.crash_mark->clear();
 }
 
 void DeploymentServiceImpl::restore() {
@@ -237,8 +265,13 @@ void DeploymentServiceImpl::restore() {
       if (entry->loading) loading.emplace_back(name, entry->loading);
     }
   }
-  for (const auto& [name, number] : versions) restore_version(name, number);
-  for (const auto& [name, version] : loading) restore_loading(name, version);
+  for (const auto& [name, number] : versions) {
+    if (!stop_.stop_requested()) restore_version(name, number);
+  }
+  for (const auto& [name, version] : loading) {
+    if (!stop_.stop_requested()) restore_loading(name, version);
+  }
+  if (stop_.stop_requested()) return;
   for (const auto& [name, number] : versions) replace_failed_default(name);
 }
 
@@ -331,15 +364,17 @@ void DeploymentServiceImpl::restore_version(const std::string& name, int number)
   if (!entry || entry->versions.count(number) == 0) return;
   Version pending = *entry->versions.at(number);
   expected = entry->versions.at(number);
-  std::optional<Error> error = fatal_loads(pending.load_attempts);
+  std::optional<Error> error = too_many_crashes(pending.crashed_loads);
   VersionPtr loaded;
   if (!error) {
-    ++pending.load_attempts;
+    pending.load_begun = true;
     if (!replace(std::make_shared<const Version>(pending))) return;
     loaded = try_load(pending.spec, error);
-    pending.load_attempts = 0;
+    pending.load_begun = false;
   }
-  if (error) {
+  if (error && stop_.stop_requested()) {
+    loaded = std::make_shared<const Version>(pending);
+  } else if (error) {
     pending.state = services::DeploymentState::kFailed;
     pending.reason = error->message();
     loaded = std::make_shared<const Version>(pending);
@@ -350,14 +385,14 @@ void DeploymentServiceImpl::restore_version(const std::string& name, int number)
 /// A version whose load the process did not live to see the end of.
 void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr version) {
   std::shared_ptr<Ticket> ticket;
-  std::optional<Error> error = fatal_loads(version->load_attempts);
+  std::optional<Error> error = too_many_crashes(version->crashed_loads);
   {
     const std::lock_guard change(changes_);
     const EntryPtr before = find(name);
     if (!before || before->loading != version) return;
     ticket = tickets_.at(name);
     auto pending = std::make_shared<Version>(*version);
-    if (!error) ++pending->load_attempts;
+    if (!error) pending->load_begun = true;
     Entry entry = *before;
     entry.loading = pending;
     store(name, entry);

@@ -12,14 +12,18 @@ namespace {
 
 Json version_to_json(const DesiredVersion& version) {
   Json json = {{"spec", spec_to_json(version.spec)},
-               {"load_attempts", version.load_attempts},
+               {"crashed_loads", version.crashed_loads},
+               {"load_begun", version.load_begun},
+               {"build", version.build},
                {"failure", version.failure}};
   if (version.unloaded) json["unloaded"] = true;
   return json;
 }
 
 DesiredVersion version_from_json(const Json& json) {
-  return {spec_from_json(json.at("spec")), json.at("load_attempts").get<int>(),
+  // Rows of earlier versions know loads that did not come to an end, whatever ended them: no crash is known.
+  return {spec_from_json(json.at("spec")),       json.value("crashed_loads", 0),
+          json.value("load_begun", false),       json.value("build", ""),
           json.at("failure").get<std::string>(), json.value("unloaded", false)};
 }
 

@@ -12,9 +12,11 @@ namespace tensormill::server {
 
 struct DesiredVersion {
   services::DeploymentSpec spec;
-  int load_attempts = 0;  ///< loads that began and did not come to an end
-  std::string failure;    ///< why it does not serve; "": it shall
-  bool unloaded = false;  ///< somebody took it out of memory
+  int crashed_loads = 0;     ///< one after the other, in which the process crashed
+  bool load_begun = false;   ///< and its end is not known
+  std::string build = {};    ///< of the program that says so
+  std::string failure = {};  ///< why it does not serve; "": it shall
+  bool unloaded = false;     ///< somebody took it out of memory
 };
 
 struct DesiredDeployment {

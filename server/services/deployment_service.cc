@@ -75,8 +75,9 @@ void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
     row.packages.push_back(Digest::parse(version.spec.package).value());
     if (version.spec.labels_blob) row.blobs.push_back(Digest::parse(*version.spec.labels_blob).value());
     const bool failed = version.state == services::DeploymentState::kFailed;
-    return {version.spec, version.load_attempts, failed ? version.reason : "",
-            version.state == services::DeploymentState::kUnloaded};
+    return {
+        version.spec,   version.crashed_loads,        version.load_begun,
+        options_.build, failed ? version.reason : "", version.state == services::DeploymentState::kUnloaded};
   };
   if (entry.loading) desired.loading = add(*entry.loading);
   for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
@@ -121,7 +122,7 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     }
     const auto version = std::make_shared<Version>();
     version->spec = spec;
-    version->load_attempts = 1;
+    version->load_begun = true;
     Entry entry = before ? *before : Entry{now(), {}, 0, nullptr};
     entry.loading = version;
     // The labels may be an upload's: they must not go before the row names them.

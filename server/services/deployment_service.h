@@ -13,12 +13,14 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "api/services/deployment_service.h"
 #include "runtime/base/error.h"
+#include "server/services/crash_mark.h"
 #include "server/services/deployment_rows.h"
 #include "server/services/executor_host.h"
 #include "server/services/package_archive.h"
@@ -32,11 +34,18 @@ using RunMembersApart =
     std::function<services::RunResult(const MemberBlobs& members, const services::NamedTensors& inputs,
                                       const services::RunOptions& options, const std::stop_token& cancelled)>;
 
+/// Loads the package of these members into a process of its own; throws as ExecutorHost::load.
+using LoadIsolated =
+    std::function<std::shared_ptr<HostedPackage>(const MemberBlobs& members, const HostOptions& options)>;
+
 struct DeploymentOptions {
   std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
   int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
   int64_t max_pixels = 50'000'000;               ///< of a picture to classify
   RunMembersApart run_apart = {};                ///< for shapes that no plan of a package takes, if any
+  LoadIsolated load_isolated = {};               ///< for `isolation: process`; none: that is refused
+  CrashMark* crash_mark = nullptr;               ///< none: no load is known to have crashed the process
+  std::string build = {};                        ///< of this program; another one's crashes are forgotten
 };
 
 class DeploymentServiceImpl final : public services::DeploymentService {
@@ -51,10 +60,12 @@ public:
 
   /// Shows all that the catalog holds as loading. Before any other call.
   void adopt();
-  /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or that was being
-  /// loaded when the process died twice, is failed and says why; the newest ready version becomes the default
-  /// in its place and says so.
+  /// Loads what adopt() showed, one after the other. A version that cannot be loaded, or whose load crashed
+  /// the process twice, is failed and says why; the newest ready version becomes the default in its place and
+  /// says so. After stop_loading() it ends early.
   void restore();
+  /// Loads under way end soon, and those versions are loaded by the next process.
+  void stop_loading() { stop_.request_stop(); }
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
@@ -82,7 +93,8 @@ private:
     services::DeploymentSpec spec;
     services::DeploymentState state = services::DeploymentState::kLoading;
     std::string reason;
-    int load_attempts = 0;  ///< loads that did not come to an end; durable before a load begins
+    int crashed_loads = 0;    ///< one after the other, in which the process crashed
+    bool load_begun = false;  ///< durable before a load begins
     std::vector<std::string> labels;
     std::shared_ptr<HostedPackage> package;  ///< set when ready
   };
@@ -124,12 +136,15 @@ private:
   void restore_version(const std::string& name, int number);
   void replace_failed_default(const std::string& name);
   void restore_loading(const std::string& name, VersionPtr version);
+  /// A load that was ended by stop_loading(): as before it began.
+  void put_off(const std::string& name, const Entry& before, const VersionPtr& version);
   static services::Deployment describe(const std::string& name, const Entry& entry);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
   ExecutorHost& host_;
   const DeploymentOptions options_;
+  std::stop_source stop_;
   std::mutex changes_;  ///< guards changes of what is deployed and the tickets; never held while loading
   std::condition_variable_any ended_;  ///< a load has, with changes_
   std::map<std::string, std::shared_ptr<Ticket>> tickets_;

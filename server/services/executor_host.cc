@@ -9,8 +9,9 @@ namespace tensormill::server {
 namespace {
 
 template <typename Function>
-auto in_stage(const char* stage, const Function& function) {
+auto in_stage(const char* stage, const std::stop_token& stop, const Function& function) {
   try {
+    if (stop.stop_requested()) throw Error(ErrorCode::kCancelled, "the server stops");
     return function();
   } catch (Error& error) {
     error.add_context(stage);
@@ -25,11 +26,13 @@ public:
 
   std::shared_ptr<HostedPackage> load(std::shared_ptr<const package::Package> package,
                                       const HostOptions& options) override {
-    const auto loaded = in_stage("load", [&] { return package::LoadedPackage::load(std::move(package)); });
+    const std::stop_token& stop = options.stop;
+    const auto loaded = in_stage(
+        "load", stop, [&] { return package::LoadedPackage::load(std::move(package), options_.interpreter); });
     const auto hosted = in_stage(
-        "bind", [&] { return std::make_shared<InProcessPackage>(loaded, pool_, options_, options); });
-    if (options.max_batch > 1) in_stage("batch", [&] { hosted->check_batching(); });
-    if (options.warmup) in_stage("warm-up", [&] { hosted->warm_up(); });
+        "bind", stop, [&] { return std::make_shared<InProcessPackage>(loaded, pool_, options_, options); });
+    if (options.max_batch > 1) in_stage("batch", stop, [&] { hosted->check_batching(stop); });
+    if (options.warmup) in_stage("warm-up", stop, [&] { hosted->warm_up(stop); });
     return hosted;
   }
 
@@ -39,6 +42,17 @@ private:
 };
 
 }  // namespace
+
+void take_arenas(MemoryShare& share, const MemoryBudget& budget, int instances, int64_t bytes) {
+  try {
+    share.take(static_cast<uint64_t>(bytes));
+  } catch (const Error&) {
+    throw Error(ErrorCode::kMemoryBudget, std::to_string(instances) + " instances need " +
+                                              std::to_string(bytes) + " bytes, other deployments have " +
+                                              std::to_string(budget.used()) + ", and " + budget.name() +
+                                              " is " + std::to_string(budget.bytes()));
+  }
+}
 
 std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool,
                                                    const InProcessOptions& options) {

@@ -26,7 +26,8 @@ struct HostOptions {
   bool warmup = true;
   int max_batch = 1;  ///< above 1: requests of 1..max_batch rows share runs
   std::chrono::microseconds max_delay{0};
-  RunApart run_apart = {};  ///< for what no plan of the package takes; none: that is refused
+  RunApart run_apart = {};    ///< for what no plan of the package takes; none: that is refused
+  std::stop_token stop = {};  ///< ends the load early, with Error(kCancelled)
 };
 
 /// A package that is ready to run; unloaded at the end of its life.
@@ -66,7 +67,11 @@ struct InProcessOptions {
   int64_t memory_budget = int64_t{8} << 30;  ///< of one executor
   std::chrono::milliseconds run_timeout{30'000};
   std::shared_ptr<MemoryBudget> arenas = {};  ///< of all executors of all packages; null: no bound
+  package::MakeInterpreter interpreter = {};  ///< for what no plan of a package takes; none: that is refused
 };
+
+/// What a package's instances need of the memory of all executors. Throws Error(kMemoryBudget).
+void take_arenas(MemoryShare& share, const MemoryBudget& budget, int instances, int64_t bytes);
 
 /// Never null; `pool` outlives what the host loads.
 std::unique_ptr<ExecutorHost> make_in_process_host(parallel::ThreadPool& pool,

@@ -99,14 +99,7 @@ int64_t InProcessPackage::count_arenas(const package::LoadedPackage& package) {
   const int64_t bytes = options_.instances * executors * exec::executor_bytes(package, host_.threads);
   if (!host_.arenas) return bytes;
   arenas_.emplace(host_.arenas);
-  try {
-    arenas_->take(static_cast<uint64_t>(bytes));
-  } catch (const Error&) {
-    throw Error(ErrorCode::kMemoryBudget,
-                std::to_string(options_.instances) + " instances need " + std::to_string(bytes) +
-                    " bytes, other deployments have " + std::to_string(host_.arenas->used()) + ", and " +
-                    host_.arenas->name() + " is " + std::to_string(host_.arenas->bytes()));
-  }
+  take_arenas(*arenas_, *host_.arenas, options_.instances, bytes);
   return bytes;
 }
 
@@ -173,22 +166,24 @@ exec::RunOptions InProcessPackage::run_options(Clock::time_point deadline,
   return options;
 }
 
-void InProcessPackage::check_batching() {
+void InProcessPackage::check_batching(const std::stop_token& stop) {
   const int64_t rows = instances_.front().back().rows;
   if (options_.max_batch > rows) {
     const std::string detail =
         "is " + std::to_string(options_.max_batch) + ", the package takes batches of " + std::to_string(rows);
     throw Error(ErrorCode::kInvalidArgument, "max_batch: " + detail, {{"/max_batch", detail}});
   }
-  const parallel::CancelToken never;
+  parallel::CancelToken cancel;
+  const std::stop_callback on_stop(stop, [&cancel] { cancel.cancel(); });
   check_rows_are_independent(*instances_.front().back().executor, pool_,
-                             run_options(Clock::now() + host_.run_timeout, never));
+                             run_options(Clock::now() + host_.run_timeout, cancel));
 }
 
-void InProcessPackage::warm_up() {
+void InProcessPackage::warm_up(const std::stop_token& stop) {
   // Each run is its child's.
   if (package::is_model_step(instances_.front().front().executor->package().plan())) return;
-  const parallel::CancelToken never;
+  parallel::CancelToken cancel;
+  const std::stop_callback on_stop(stop, [&cancel] { cancel.cancel(); });
   for (Instance& instance : instances_) {
     for (Variant& variant : instance) {
       try {
@@ -197,7 +192,7 @@ void InProcessPackage::warm_up() {
           const std::span<std::byte> bytes = variant.executor->input_bytes(i);
           std::fill(bytes.begin(), bytes.end(), std::byte{0});
         }
-        variant.executor->run(pool_, run_options(Clock::now() + host_.run_timeout, never));
+        variant.executor->run(pool_, run_options(Clock::now() + host_.run_timeout, cancel));
       } catch (const OtherGraph&) {
         // Runs at these extents are their children's.
         continue;

@@ -33,9 +33,9 @@ public:
   bool is_quick() const override;
 
   /// Throws Error(kInvalidArgument) unless requests may share runs. Before the first run().
-  void check_batching();
+  void check_batching(const std::stop_token& stop);
   /// The first run pays for page faults and lazily made mappings. Data that the model refuses is no failure.
-  void warm_up();
+  void warm_up(const std::stop_token& stop);
 
 private:
   /// What a run can be compiled for; ascending by rows.

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "api/services/services.h"
+#include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memory_budget.h"
 #include "runtime/base/names.h"
@@ -28,9 +29,11 @@
 #include "server/services/child_policy.h"
 #include "server/services/collect_metrics.h"
 #include "server/services/compile_runner.h"
+#include "server/services/crash_mark.h"
 #include "server/services/deployment_rows.h"
 #include "server/services/deployment_service.h"
 #include "server/services/info_service.h"
+#include "server/services/isolated_package.h"
 #include "server/services/job_service.h"
 #include "server/services/key_store.h"
 #include "server/services/metered.h"
@@ -137,6 +140,18 @@ uint64_t arena_memory(const config::Settings& settings) {
   return settings.deployments_memory > 0 ? settings.deployments_memory : memory_of_this_machine() / 2;
 }
 
+IsolationOptions isolation_options(const config::Settings& settings, const target::Target& host,
+                                   std::shared_ptr<const jobs::ChildPolicy> policy,
+                                   std::shared_ptr<MemoryBudget> arenas) {
+  IsolationOptions options;
+  options.threads = run_threads(settings, host);
+  options.memory = settings.run_memory;
+  options.run_timeout = settings.run_timeout;
+  options.policy = std::move(policy);
+  options.arenas = std::move(arenas);
+  return options;
+}
+
 BenchmarkOptions benchmark_options(const config::Settings& settings) {
   return {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)};
 }
@@ -178,11 +193,12 @@ struct Server::Parts {
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
         children(root + "/children", slots, policy),
+        crash_mark(root + "/loading.crash"),
         pool(run_threads(settings, host)),
+        arenas(std::make_shared<MemoryBudget>("deployments.memory", arena_memory(settings))),
         executors(make_in_process_host(
-            pool,
-            {run_threads(settings, host), static_cast<int64_t>(settings.run_memory), settings.run_timeout,
-             std::make_shared<MemoryBudget>("deployments.memory", arena_memory(settings))})),
+            pool, {run_threads(settings, host), static_cast<int64_t>(settings.run_memory),
+                   settings.run_timeout, arenas})),
         info(host, limits_of(settings), confinement_info(*policy)),
         targets(host),
         uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
@@ -208,7 +224,14 @@ struct Server::Parts {
                              const MemberBlobs& members, const services::NamedTensors& inputs,
                              const services::RunOptions& options, const std::stop_token& cancelled) {
                            return run_apart(children, members, inputs, options, limits, cancelled);
-                         }}),
+                         },
+                     .load_isolated =
+                         [isolation = isolation_options(settings, host, policy, arenas)](
+                             const MemberBlobs& members, const HostOptions& options) {
+                           return server::load_isolated(members, options, isolation);
+                         },
+                     .crash_mark = &crash_mark,
+                     .build = driver::compiler_build()}),
         metered_deployments(deployments, registry),
         records(catalog, host),
         compile({blobs, catalog, records, compile_options(settings, host, policy)}),
@@ -299,7 +322,9 @@ struct Server::Parts {
   std::shared_ptr<const jobs::ChildPolicy> policy;
   jobs::ChildSlots slots;
   ChildRunner children;
+  CrashMark crash_mark;
   parallel::ThreadPool pool;
+  std::shared_ptr<MemoryBudget> arenas;
   std::unique_ptr<ExecutorHost> executors;
   InfoServiceImpl info;
   TargetServiceImpl targets;
@@ -347,7 +372,10 @@ metrics::Registry& Server::metrics() { return parts_->registry; }
 
 void Server::audit(const metrics::AnsweredRequest& request) { parts_->audit.answered(request); }
 
-void Server::set_draining() { parts_->health.set_draining(); }
+void Server::set_draining() {
+  parts_->health.set_draining();
+  parts_->deployments.stop_loading();
+}
 
 void Server::stop() { parts_->workers->stop(); }
 

@@ -1,0 +1,35 @@
+/// A package in a confined process of its own (`isolation: process`): what its code does, a crash among it,
+/// is that process's. The process batches and runs as the server would (executor_child.h); tensors go through
+/// pipes. A process that ends is replaced, at once the first time, later with growing delays; requests that
+/// it had are answered with Error(kJobFailed), those that come meanwhile wait for the next one.
+/// Thread-safety: all methods from many threads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/memory_budget.h"
+#include "server/jobs/confine.h"
+#include "server/services/executor_host.h"
+#include "server/services/package_archive.h"
+
+namespace tensormill::server {
+
+struct IsolationOptions {
+  int threads = 1;                      ///< of a run; the instances share them
+  uint64_t memory = uint64_t{8} << 30;  ///< of one executor
+  std::chrono::milliseconds run_timeout{30'000};
+  uint64_t max_answer_bytes = uint64_t{16} << 30;  ///< of the tensors of one answer
+  std::shared_ptr<const jobs::ChildPolicy> policy = {};
+  std::shared_ptr<MemoryBudget> arenas = {};  ///< of all executors of all packages; null: no bound
+  std::string program = "/proc/self/exe";     ///< has the subcommand child-execute
+};
+
+/// Returns once the process can run the package. Throws what the process says of its load, as
+/// ExecutorHost::load does; Error(kInvalidPackage) when it ends instead.
+std::shared_ptr<HostedPackage> load_isolated(const MemberBlobs& members, const HostOptions& options,
+                                             const IsolationOptions& isolation);
+
+}  // namespace tensormill::server

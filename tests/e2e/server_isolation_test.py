@@ -1,0 +1,231 @@
+"""`isolation: process`: a package in a confined process of its own. The answers are those of the server's own process, bit
+for bit; a process that dies or hangs costs the requests that it had, and no other. And loads that take long, which no number
+of kills of the server makes a failure, while a crash does."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import mill
+import serving
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+SIDE = 256
+
+
+def long_runs(rounds):
+    """A product of matrices, `rounds` times in a loop: a run takes about a millisecond a round."""
+    weight = np.eye(SIDE, dtype=np.float32)
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["v", "w"], ["next"]), helper.make_node("Identity", ["go"], ["still"])], "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("v", TensorProto.FLOAT, [SIDE, SIDE])],
+        [helper.make_tensor_value_info("still", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("next", TensorProto.FLOAT, [SIDE, SIDE])])
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["n", "yes", "x"], ["y"], body=body)], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [SIDE, SIDE])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [SIDE, SIDE])],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.array(rounds, np.int64), "n"),
+         numpy_helper.from_array(np.array(True), "yes")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def executors(server):
+    """Pids of the processes that run packages of this server."""
+    found = []
+    for pid in server.children():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it ended meanwhile
+        if len(words) > 1 and words[1] == b"child-execute":
+            found.append(pid)
+    return found
+
+
+def cpu_ticks(pid):
+    """What the process has computed so far, in hundredths of a second."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+
+
+def status_of(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+class Isolation(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.make_server(cls, "--set", "run.timeout=20s")
+        cls.server.upload("digits", DIGITS.read_bytes())
+        cls.package = cls.server.compile("digits", {"image": [4, 1, 28, 28]})
+        cls.server.upload("long", long_runs(2000))
+        cls.long = cls.server.compile("long")
+        cls.images = np.random.default_rng(7).random((16, 1, 28, 28), dtype=np.float32)
+
+    def deploy(self, name, package, **more):
+        answer = self.server.deploy(name, package, **more)
+        self.assertEqual(answer.status, 201, answer.body)
+        self.addCleanup(self.server.request, "DELETE", f"/v1/deployments/{name}")
+
+    def logits(self, name, images):
+        answer = self.server.infer(name, {"image": images})
+        self.assertEqual(answer.status, 200, answer.body)
+        return serving.from_npz(answer.body)["logits"]
+
+    def test_answers_are_the_same_bits(self):
+        for more in ({}, {"max_batch": 4, "max_delay_us": 2000}, {"instances": 2, "max_batch": 4}):
+            self.deploy("here", self.package, **more)
+            self.deploy("apart", self.package, isolation="process", **more)
+            rows = 1 if "max_batch" in more else 4
+            self.assertEqual(len(executors(self.server)), 1)
+            for first in range(0, 16, 4):
+                images = self.images[first:first + 4]
+                parts = [images[i:i + rows] for i in range(0, 4, rows)]
+                here = [self.logits("here", part) for part in parts]
+                answers = [None] * len(parts)
+
+                def client(i, parts=parts, answers=answers):
+                    answers[i] = self.logits("apart", parts[i])
+
+                threads = [threading.Thread(target=client, args=(i,)) for i in range(len(parts))]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                for one, other in zip(here, answers):
+                    self.assertEqual(one.tobytes(), other.tobytes())
+            stats = self.server.request("GET", "/v2/models/apart/stats").json()["model_stats"][0]
+            self.assertEqual(stats["inference_stats"]["success"]["count"], 16 // rows)
+            if rows == 1:
+                self.assertEqual(stats["inference_count"], 16)
+                self.assertEqual(stats["inference_count"],
+                                 sum(b["batch_size"] * b["compute_infer"]["count"] for b in stats["batch_stats"]))
+            self.assertEqual(self.server.request("GET", "/v2/models/apart").json()["inputs"],
+                             self.server.request("GET", "/v2/models/here").json()["inputs"])
+            for name in ("here", "apart"):
+                self.assertEqual(self.server.request("DELETE", f"/v1/deployments/{name}").status, 204)
+            serving.wait_for(lambda: not executors(self.server), "the end of the process of a deployment that has gone")
+
+    def test_errors_are_the_same(self):
+        self.deploy("here", self.package)
+        self.deploy("apart", self.package, isolation="process")
+        for inputs in ({"image": np.zeros((4, 1, 28, 27), np.float32)}, {"nothing": self.images[:4]}):
+            here, apart = (self.server.infer(name, inputs) for name in ("here", "apart"))
+            self.assertEqual((here.status, here.json()["code"], here.json()["detail"]),
+                             (apart.status, apart.json()["code"], apart.json()["detail"]))
+        refused = self.server.deploy("no", self.package, isolation="process", max_batch=64)
+        self.assertEqual((refused.status, refused.json()["code"]), (422, "invalid_argument"), refused.body)
+        self.assertEqual(self.server.deploy("no", self.package, isolation="vm").status, 422)
+
+    def test_the_process_is_confined(self):
+        self.deploy("apart", self.package, isolation="process")
+        walls = self.server.request("GET", "/v1/info").json()["confinement"]
+        status = status_of(executors(self.server)[0])
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        self.assertEqual(status["Seccomp"], "2" if walls["seccomp"] else "0")
+        self.assertEqual(int(status["Uid"].split()[0]), walls["user"] or os.geteuid())
+
+    def test_a_killed_process_is_replaced(self):
+        self.deploy("apart", self.package, isolation="process")
+        expected = self.logits("apart", self.images[:4])
+        for _ in range(2):
+            before = executors(self.server)
+            os.kill(before[0], signal.SIGKILL)
+            serving.wait_for(lambda gone=before: executors(self.server) not in ([], gone), "another process")
+            np.testing.assert_array_equal(self.logits("apart", self.images[:4]), expected)
+
+    def test_a_request_whose_process_dies_is_told_and_the_next_is_served(self):
+        self.deploy("slow", self.long, isolation="process", warmup=False)
+        x = np.ones((SIDE, SIDE), np.float32)
+        answers = []
+        client = threading.Thread(target=lambda: answers.append(self.server.infer("slow", {"x": x})))
+        client.start()
+        pid = executors(self.server)[0]
+
+        serving.wait_for(lambda: cpu_ticks(pid) > 30, "the run of the request")
+        os.kill(pid, signal.SIGKILL)
+        client.join()
+        self.assertEqual((answers[0].status, answers[0].json()["code"]), (500, "job_failed"), answers[0].body)
+        self.assertIn("replaced", answers[0].json()["detail"])
+        served = self.server.infer("slow", {"x": x})
+        self.assertEqual(served.status, 200, served.body)
+        np.testing.assert_array_equal(serving.from_npz(served.body)["y"], x)
+
+    def test_a_process_that_hangs_is_replaced(self):
+        self.deploy("apart", self.package, isolation="process")
+        expected = self.logits("apart", self.images[:4])
+        before = executors(self.server)
+        os.kill(before[0], signal.SIGSTOP)
+        late = self.server.request("POST", "/v1/deployments/apart/infer?timeout_ms=100", serving.npz({"image": self.images[:4]}),
+                                   {"Content-Type": "application/x-npz"})
+        self.assertEqual((late.status, late.json()["code"]), (504, "deadline_exceeded"), late.body)
+        serving.wait_for(lambda: executors(self.server) not in ([], before), "another process")
+        np.testing.assert_array_equal(self.logits("apart", self.images[:4]), expected)
+
+    def test_it_is_there_again_after_a_restart(self):
+        self.deploy("apart", self.package, isolation="process")
+        expected = self.logits("apart", self.images[:4])
+        self.assertEqual(self.server.stop(), 0)
+        self.server.start()
+        np.testing.assert_array_equal(self.logits("apart", self.images[:4]), expected)
+
+
+class SlowLoads(unittest.TestCase):
+    def start(self, server):
+        """The process, when it listens; its deployments may be loading."""
+        command = [str(mill.PROGRAM), "serve", "--listen", "127.0.0.1:0", "--data", str(server.folder / "data")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if line.startswith("listening on http://"):
+                server.port = int(line.rsplit(":", 1)[1])
+                return process
+        raise AssertionError("the server does not listen")
+
+    def state(self, server):
+        return server.request("GET", "/v1/deployments/slow").json()["versions"]["1"]["state"]
+
+    def ended(self, server, how):
+        """Ends a server that is loading; the seconds that it took."""
+        process = self.start(server)
+        serving.wait_for(lambda: cpu_ticks(process.pid) > 60, "the run that warms up")
+        self.assertEqual(self.state(server), "loading")
+        begun = time.monotonic()
+        process.send_signal(how)
+        code = process.wait(serving.DEADLINE)
+        self.assertEqual(code, 0 if how == signal.SIGTERM else -how)
+        return time.monotonic() - begun
+
+    def test_kills_are_no_crashes_and_crashes_are(self):
+        server = serving.make_server(self)
+        server.upload("long", long_runs(2500))
+        package = server.compile("long")
+        self.assertEqual(server.deploy("slow", package).status, 201)
+        server.stop()
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+            self.ended(server, how)
+        server.start()
+        self.assertEqual(self.state(server), "ready")
+        server.stop()
+        for _ in range(2):
+            self.ended(server, signal.SIGSEGV)
+        server.start()
+        found = server.request("GET", "/v1/deployments/slow").json()["versions"]["1"]
+        self.assertEqual((found["state"], found["reason"]), ("failed", "load: the process crashed 2 times while it was loaded"))
+
+
+if __name__ == "__main__":
+    unittest.main()
