@@ -15,7 +15,8 @@ namespace tensormill::passes {
 namespace {
 
 /// Costs in cycles, as measured on AVX-512 cores (bench/README.md, Winograd).
-constexpr double kMostProducts = 1.7;  ///< vector fma a cycle in register tiles, of a core that starts two
+constexpr double kMostVectorProducts =
+    1.7;  ///< vector fma a cycle in register tiles, of a core that starts two
 constexpr double kProductLatency = 4;
 /// Bᵀ d B and Aᵀ M A of one tile and one block of channels.
 constexpr double kInputTransform4 = 200, kOutputTransform4 = 140;
@@ -74,7 +75,7 @@ Layer layer_of(const ir::Graph& graph, ir::NodeId id) {
 }
 
 double products_per_cycle(const target::CpuFacts& facts) {
-  return std::min<double>(facts.products_per_cycle, kMostProducts);
+  return std::min<double>(facts.products_per_cycle, kMostVectorProducts);
 }
 
 /// Arithmetic, or the weights' way from beyond L2 where that takes longer.

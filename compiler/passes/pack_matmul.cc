@@ -18,12 +18,12 @@ namespace tensormill::passes {
 
 namespace {
 
-bool attr_set(const ir::Node& node, const std::string& name) {
+bool has_flag(const ir::Node& node, const std::string& name) {
   return node.attrs.has(name) && node.attrs.int_of(name) != 0;
 }
 
 constexpr int64_t kShortestPart = 256;  // of the depth
-constexpr int64_t kMostParts = 4;
+constexpr int64_t kMostColumnParts = 4;
 
 /// Rows [first, first + count) of [K, N] (or of [N, K] transposed) as [ceil(N / block), count, block], zeros
 /// past N.
@@ -66,7 +66,7 @@ private:
     const ir::Value& matrix = graph_.value(node.inputs[1]);
     return block_ > 1 && matrix.constant && matrix.type.dtype == DType::kFloat32 &&
            matrix.type.shape.size() == 2 && matrix.constant->num_elements() > 0 && !x.constant &&
-           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !attr_set(node, "transpose_a")));
+           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !has_flag(node, "transpose_a")));
   }
 
   ir::ValueId packed(ir::ValueId matrix, bool transposed, int64_t first, int64_t count) {
@@ -86,7 +86,7 @@ private:
   int64_t parts(const Shape& x) const {
     const int64_t depth = x.back();
     const int64_t rows = num_elements(x) / std::max<int64_t>(depth, 1);
-    for (int64_t count = 1; count <= kMostParts && depth / count >= kShortestPart; ++count) {
+    for (int64_t count = 1; count <= kMostColumnParts && depth / count >= kShortestPart; ++count) {
       if (depth % count == 0 && rows * (depth / count) * 4 <= l2_bytes_ / 4) return count;
     }
     return 1;
@@ -111,7 +111,7 @@ private:
   }
 
   void replace(const ir::Node& node) {
-    const bool transposed = attr_set(node, "transpose_b");
+    const bool transposed = has_flag(node, "transpose_b");
     const int64_t columns = graph_.value(node.inputs[1]).type.shape[transposed ? 0 : 1];
     const ir::Node* add = bias_add(node, columns);
     std::vector<ir::ValueId> bias_row;

@@ -9,10 +9,10 @@ namespace {
 using Buffers = std::unordered_map<const TensorNode*, std::vector<Buffer>>;
 
 /// Reads of tensors as loads of their buffers.
-class ReadRewriter : public Rewriter {
+class BufferReads : public Rewriter {
 public:
   using Rewriter::rewrite;
-  explicit ReadRewriter(const Buffers& buffers) : buffers_(buffers) {}
+  explicit BufferReads(const Buffers& buffers) : buffers_(buffers) {}
 
   Expr rewrite(const Expr& expr) override {
     if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
@@ -38,7 +38,7 @@ Stmt nest(const std::vector<Axis>& axes, Stmt body) {
 
 /// All values are taken before the first is stored: the parts of a tuple depend on each other's old values.
 Stmt reduction_step(const Reduction& reduction, const std::vector<Buffer>& outputs,
-                    const std::vector<Expr>& at, ReadRewriter& reads) {
+                    const std::vector<Expr>& at, BufferReads& reads) {
   std::vector<Stmt> stores;
   std::vector<Var> next;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -54,7 +54,7 @@ Stmt reduction_step(const Reduction& reduction, const std::vector<Buffer>& outpu
   return nest(reduction.axes, body);
 }
 
-Stmt stage_body(const TensorNode& stage, const std::vector<Buffer>& outputs, ReadRewriter& reads) {
+Stmt stage_body(const TensorNode& stage, const std::vector<Buffer>& outputs, BufferReads& reads) {
   std::vector<Expr> at;
   for (const Axis& axis : stage.axes) at.emplace_back(axis.var);
   std::vector<Stmt> steps;
@@ -121,7 +121,7 @@ std::vector<tensormill::Tensor> evaluate(const Program& program,
   for (const Tensor& input : program.inputs) add(input, false);
   const std::vector<Tensor> stages = stages_of(program);
   for (const Tensor& stage : stages) add(stage, true);
-  ReadRewriter reads(buffers);
+  BufferReads reads(buffers);
   std::vector<Stmt> bodies;
   for (const Tensor& stage : stages) bodies.push_back(stage_body(*stage, buffers.at(stage.get()), reads));
   function.body = make_seq(std::move(bodies));

@@ -7,7 +7,7 @@
 namespace tensormill::te {
 namespace {
 
-__int128 floor_div(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+__int128 floor_quotient(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
 /// Largest common divisor of the coefficients and `divisor`.
 int64_t common_divisor(const Linear& linear, int64_t divisor) {
@@ -64,8 +64,8 @@ Expr Simplifier::floordiv_of(const Linear& dividend, int64_t divisor, const Expr
   const Prover prover(context_);
   if (!prover.is_exact(rest)) return fallback;
   const Range range = prover.linear_range(rest);
-  if (floor_div(range.low, divisor) == floor_div(range.high, divisor)) {
-    quotient.add_constant(static_cast<int64_t>(floor_div(range.low, divisor)));
+  if (floor_quotient(range.low, divisor) == floor_quotient(range.high, divisor)) {
+    quotient.add_constant(static_cast<int64_t>(floor_quotient(range.low, divisor)));
     return from_linear(std::move(quotient));
   }
   const int64_t common = common_divisor(rest, divisor);
@@ -111,8 +111,8 @@ Expr Simplifier::floormod_of(const Linear& dividend, int64_t divisor, const Expr
   const Prover prover(context_);
   if (!prover.is_exact(rest)) return fallback;
   const Range range = prover.linear_range(rest);
-  if (floor_div(range.low, divisor) == floor_div(range.high, divisor)) {
-    rest.add_constant(static_cast<int64_t>(-floor_div(range.low, divisor) * divisor));
+  if (floor_quotient(range.low, divisor) == floor_quotient(range.high, divisor)) {
+    rest.add_constant(static_cast<int64_t>(-floor_quotient(range.low, divisor) * divisor));
     return from_linear(std::move(rest));
   }
   // floormod(g*x + k, g*d) = g * floormod(x + floor(k / g), d) + floormod(k, g)

@@ -11,7 +11,7 @@ namespace tensormill::package {
 
 namespace {
 
-constexpr size_t kBlock = 512;
+constexpr size_t kTarBlock = 512;
 
 [[noreturn]] void fail(size_t offset, const std::string& what) {
   throw Error(ErrorCode::kInvalidPackage, "tar header at byte " + std::to_string(offset) + ": " + what);
@@ -35,7 +35,7 @@ std::string_view text(std::string_view field) { return field.substr(0, field.fin
 
 uint64_t checksum(std::string_view header) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < kBlock; ++i) {
+  for (size_t i = 0; i < kTarBlock; ++i) {
     // The checksum field itself counts as spaces.
     sum += i >= 148 && i < 156 ? uint64_t{' '} : static_cast<uint8_t>(header[i]);
   }
@@ -60,14 +60,14 @@ std::vector<TarMember> read_tar(std::span<const std::byte> archive, size_t max_m
   std::set<std::string> names;
   size_t at = 0;
   while (true) {
-    if (bytes.size() - at < kBlock) fail(at, "archive is cut off");
-    const std::string_view header = bytes.substr(at, kBlock);
+    if (bytes.size() - at < kTarBlock) fail(at, "archive is cut off");
+    const std::string_view header = bytes.substr(at, kTarBlock);
     if (all_zero(header)) break;
     if (octal(header.substr(148, 8), at) != checksum(header)) fail(at, "checksum is wrong");
     if (header.substr(257, 5) != "ustar") fail(at, "not USTAR");
     const bool is_alignment = header[156] == 'x';
     if (header[156] != '0' && header[156] != '\0' && !is_alignment) fail(at, "not a regular file");
-    TarMember member{std::string(text(header.substr(0, 100))), at + kBlock, 0};
+    TarMember member{std::string(text(header.substr(0, 100))), at + kTarBlock, 0};
     if (member.name.empty() || member.name.find('/') != std::string::npos ||
         !all_zero(header.substr(345, 155))) {
       fail(at, "name \"" + member.name + "\" is not allowed");
@@ -82,12 +82,12 @@ std::vector<TarMember> read_tar(std::span<const std::byte> archive, size_t max_m
     }
     member.size = size;
     if (is_alignment) check_alignment_record(bytes.substr(member.offset, member.size), at);
-    at = member.offset + (size + kBlock - 1) / kBlock * kBlock;
+    at = member.offset + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     if (at > bytes.size()) fail(member.offset, "archive is cut off");
     if (!is_alignment) members.push_back(std::move(member));
   }
   if (!all_zero(bytes.substr(at))) fail(at, "bytes after the end of the archive");
-  if (bytes.size() - at < 2 * kBlock) fail(at, "end of the archive is cut off");
+  if (bytes.size() - at < 2 * kTarBlock) fail(at, "end of the archive is cut off");
   return members;
 }
 

@@ -184,7 +184,7 @@ void convert_grid_sample(NodeContext& context) {
 namespace {
 
 /// An operand that may be left out has the shape.
-void check_operand(NodeContext& context, size_t index, const char* name, const Shape& expected) {
+void check_grid_operand(NodeContext& context, size_t index, const char* name, const Shape& expected) {
   if (!context.has_input(index)) return;
   const Shape& shape = context.type(context.input(index)).shape;
   if (shape != expected)
@@ -248,9 +248,9 @@ Deformed read_deformed(NodeContext& context) {
   Shape masks = d.out, moves = d.out;
   masks[1] = context.product(d.taps, d.parts);
   moves[1] = context.product(masks[1], static_cast<int64_t>(rank));
-  check_operand(context, 2, "offset", moves);
-  check_operand(context, 3, "B", {d.weights[0]});
-  check_operand(context, 4, "mask", masks);
+  check_grid_operand(context, 2, "offset", moves);
+  check_grid_operand(context, 3, "B", {d.weights[0]});
+  check_grid_operand(context, 4, "mask", masks);
   return d;
 }
 

@@ -23,7 +23,7 @@ Tensor int64_tensor(const std::vector<int64_t>& values) {
 }
 
 /// Axes of Squeeze and Unsqueeze: an attribute, from opset 13 on an operand.
-std::optional<std::vector<int64_t>> axes_of(const NodeContext& context) {
+std::optional<std::vector<int64_t>> operand_axes(const NodeContext& context) {
   if (context.has_input(1)) return context.known_ints(1, "axes");
   if (context.has_attr("axes")) return context.ints_attr("axes", {});
   return std::nullopt;
@@ -334,7 +334,7 @@ void convert_squeeze(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return squeeze_as_run(context);
   ir::ValueId x = context.input(0);
   const int64_t rank = context.rank(x);
-  std::optional<std::vector<int64_t>> axes = axes_of(context);
+  std::optional<std::vector<int64_t>> axes = operand_axes(context);
   for (const int64_t axis : axes.value_or(std::vector<int64_t>{}))
     x = with_extent(context, x, context.normalize_axis(axis, rank), 1);
   const Shape shape = context.type(x).shape;
@@ -355,7 +355,7 @@ void convert_squeeze(NodeContext& context) {
 void convert_unsqueeze(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return unsqueeze_as_run(context);
   const Shape& shape = context.type(context.input(0)).shape;
-  std::optional<std::vector<int64_t>> axes = axes_of(context);
+  std::optional<std::vector<int64_t>> axes = operand_axes(context);
   if (!axes) context.invalid("axes are missing");
   const int64_t rank = static_cast<int64_t>(shape.size() + axes->size());
   std::vector<bool> added(static_cast<size_t>(rank), false);
