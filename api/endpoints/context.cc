@@ -89,8 +89,13 @@ std::string json_body(http::Request& request) {
 }
 
 services::CallContext call_context(const http::Request& request) {
-  return {request.request_id, request.caller,   request.cancelled,
-          request.later,      request.is_admin, request.memory};
+  return {request.request_id,
+          request.caller,
+          request.cancelled,
+          request.later,
+          request.is_admin,
+          request.memory,
+          idempotency_key(request).value_or("")};
 }
 
 std::optional<std::string> idempotency_key(const http::Request& request) {

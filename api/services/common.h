@@ -39,6 +39,8 @@ struct CallContext {
   bool is_admin = true;  ///< may do to others' jobs what their submitters may
   /// What the call's request has of the memory of all that are in flight; null where nobody counts.
   std::shared_ptr<MemoryShare> memory = {};
+  /// Under which the caller may send the same request again; "" for none.
+  std::string idempotency_key;
 };
 
 /// What became of a call that ended on another thread: a value, or what it threw.

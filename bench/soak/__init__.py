@@ -1,19 +1,21 @@
-"""Load on servers of its own, for long: soak [mixed|kills|cycles|faults] [--seconds N] [--rounds N] [--cycles N].
+"""Load on servers of its own, for long: soak [mixed|kills|cycles|faults|store] [--seconds N] [--rounds N] [--cycles N] [--packages N].
 
 Prints a table of figures and bars, and stops with 1 when a bar is missed or anything was wrong."""
 
 import argparse
 import time
 
-from soak import cycles, faults, kills, mixed
+from soak import cycles, faults, kills, mixed, store
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles", "faults"), help="one of the four; all without it")
+    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles", "faults", "store"),
+                        help="one of the five; all without it")
     parser.add_argument("--seconds", type=float, default=600, help="of mixed load")
     parser.add_argument("--rounds", type=int, default=200, help="kill -9")
     parser.add_argument("--cycles", type=int, default=1000, help="of load, infer and unload")
+    parser.add_argument("--packages", type=int, default=10_000, help="of the large store, ten blobs each")
     return parser.parse_args(argv)
 
 
@@ -48,10 +50,24 @@ def fault_rows(_):
     return [("a failing disk at every change of every operation: wrong", f"{len(wrong)}", "0", not wrong)], wrong
 
 
+def store_rows(packages):
+    done = store.run(packages)
+    print(f"  start: {done.start_s:.1f} s")
+    for name, (median, p99) in done.ms.items():
+        print(f"  {name}: median {median:.2f} ms, p99 {p99:.2f} ms")
+    print(f"  p99 of an inference: {', '.join(f'{ms:.2f} ms {name}' for name, ms in done.infer_ms.items())}")
+    bars = [("metrics scrape", store.SCRAPE_BAR_MS)] + [(name, store.LIST_BAR_MS) for name in done.ms if "packages" in name]
+    rows = [(f"{packages} packages: {name}", f"{done.ms[name][0]:.2f} ms", f"{bar:g} ms", done.ms[name][0] <= bar)
+            for name, bar in bars]
+    rows.append((f"{packages} packages: inference p99 during collections ÷ alone", f"{done.ratio:.2f}", f"{store.RATIO_BAR:g}",
+                 done.ratio <= store.RATIO_BAR))
+    return rows, done.wrong
+
+
 def main(argv):
     options, rows, problems = parse(argv), [], []
     parts = {"mixed": (mixed_rows, options.seconds), "kills": (kill_rows, options.rounds),
-             "cycles": (cycle_rows, options.cycles), "faults": (fault_rows, 0)}
+             "cycles": (cycle_rows, options.cycles), "faults": (fault_rows, 0), "store": (store_rows, options.packages)}
     for name, (part, much) in parts.items():
         if options.part not in (None, name):
             continue

@@ -17,6 +17,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+/// What must wake the wait for a child earlier kills it: a cancel, a shutdown, a lost lease.
+constexpr milliseconds kLongestWait{10'000};
+
 }  // namespace
 
 std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRow& job) {
@@ -32,7 +35,7 @@ std::string job_error_json(const Error& error) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate,
+JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
                        const WorkerPoolOptions& options, storage::JobRow job, std::stop_token stop)
     : queue_(queue),
       blobs_(blobs),
@@ -46,10 +49,13 @@ JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& 
       log_path_(live_log_path(options_, job_)),
       last_commit_(steady_clock::now()) {
   queue_.set_kill(job_.id, [this] { kill(); });
+  kept_.emplace(
+      keeper, claim_, [this] { lose(); }, [this] { kill(); });
 }
 
 JobAttempt::~JobAttempt() {
   queue_.clear_kill(job_.id);
+  kept_.reset();
   std::error_code ignored;  // what stays is removed at the next start
   std::filesystem::remove_all(folder_, ignored);
   std::filesystem::remove(log_path_, ignored);
@@ -130,9 +136,7 @@ void JobAttempt::event(std::string_view type, std::string_view json) {
 }
 
 void JobAttempt::commit_if_due() {
-  const auto since = steady_clock::now() - last_commit_;
-  const bool due = !events_.empty() && since >= options_.commit_every;
-  if (due || since >= options_.lease / 3) commit();
+  if (!events_.empty() && steady_clock::now() - last_commit_ >= options_.commit_every) commit();
 }
 
 void JobAttempt::commit() {
@@ -147,21 +151,28 @@ void JobAttempt::commit() {
   queue_.changed();
 }
 
-void JobAttempt::keep_alive() {
-  commit_if_due();
-  bool killed = false;
+void JobAttempt::check_stop() {
+  bool lost = false, killed = false;
   {
     const std::lock_guard lock(child_mutex_);
+    lost = lost_;
     killed = killed_;
   }
+  if (lost) throw JobInterrupted(Interruption::kLeaseLost);
   if (killed) throw JobInterrupted(Interruption::kCancelled);
   if (stop_.stop_requested()) throw JobInterrupted(Interruption::kShutdown);
+}
+
+void JobAttempt::keep_alive() {
+  check_stop();
+  commit_if_due();
+  check_stop();
 }
 
 void JobAttempt::set_child(ChildProcess* child) {
   const std::lock_guard lock(child_mutex_);
   child_ = child;
-  if (child_ != nullptr && killed_) child_->cancel();
+  if (child_ != nullptr && (killed_ || lost_)) child_->cancel();
 }
 
 void JobAttempt::kill() {
@@ -172,6 +183,12 @@ void JobAttempt::kill() {
 
 std::unique_ptr<MeasureGate::Quiet> JobAttempt::quiet() {
   return std::make_unique<MeasureGate::Quiet>(gate_);
+}
+
+void JobAttempt::lose() {
+  const std::lock_guard lock(child_mutex_);
+  lost_ = true;
+  if (child_ != nullptr) child_->cancel();
 }
 
 ChildSlots::SlotPtr JobAttempt::wait_for_slot(uint64_t memory) {
@@ -226,9 +243,8 @@ ChildOutcome JobAttempt::supervise(ChildProcess& child, const TakeEvent& take) {
       event(type, json);
     }
   };
-  const milliseconds heartbeat = std::max<milliseconds>(options_.lease / 3, milliseconds(1));
   while (true) {
-    const milliseconds wait = events_.empty() ? heartbeat : std::min(heartbeat, options_.commit_every);
+    const milliseconds wait = events_.empty() ? kLongestWait : options_.commit_every;
     std::optional<ChildOutcome> outcome = child.poll(wait, on_event);
     if (outcome) return *outcome;
     commit_if_due();

@@ -1,5 +1,5 @@
 /// One attempt at a job on a worker thread: the JobContext that runners see, and how it ends in the catalog.
-/// Thread-safety: one thread, but for the kill hook that it gives to the queue.
+/// Thread-safety: one thread, but for the hooks that it gives to the queue and to the keeper of its lease.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
+#include "server/jobs/lease_keeper.h"
 #include "server/jobs/worker_pool.h"
 
 namespace tensormill::jobs {
@@ -34,8 +35,8 @@ private:
 
 class JobAttempt final : public JobContext {
 public:
-  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, const WorkerPoolOptions& options,
-             storage::JobRow job, std::stop_token stop);
+  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
+             const WorkerPoolOptions& options, storage::JobRow job, std::stop_token stop);
   /// Removes the folder and the live log.
   ~JobAttempt() override;
   JobAttempt(const JobAttempt&) = delete;
@@ -66,7 +67,11 @@ private:
   void commit();
   ChildOutcome supervise(ChildProcess& child, const TakeEvent& take);
   void set_child(ChildProcess* child);
+  /// From any thread: the child ends now, and the attempt with its next word to the context.
   void kill();
+  void lose();
+  /// Throws when the attempt must stop.
+  void check_stop();
 
   JobQueue& queue_;
   storage::BlobStore& blobs_;
@@ -86,7 +91,9 @@ private:
   std::mutex child_mutex_;
   ChildProcess* child_ = nullptr;
   bool killed_ = false;
+  bool lost_ = false;
   bool succeeded_ = false;
+  std::optional<LeaseKeeper::Kept> kept_;  ///< last: its hooks use what stands above
 };
 
 /// Where the log of a running attempt is.

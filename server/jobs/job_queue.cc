@@ -25,8 +25,9 @@ storage::Submitted JobQueue::submit(const storage::JobSubmission& submission) {
   return submitted;
 }
 
-storage::CancelOutcome JobQueue::cancel(const std::string& id, const storage::Submitter& by) {
-  storage::CancelOutcome outcome = catalog_.cancel_job(id, by);
+storage::CancelOutcome JobQueue::cancel(const std::string& id, const storage::Submitter& by,
+                                        const std::string& repeat_key) {
+  storage::CancelOutcome outcome = catalog_.cancel_job(id, by, repeat_key);
   if (outcome.job.state == storage::JobState::kRunning && outcome.job.cancel_requested) {
     const std::lock_guard lock(kills_mutex_);
     const auto kill = kills_.find(id);
@@ -36,8 +37,9 @@ storage::CancelOutcome JobQueue::cancel(const std::string& id, const storage::Su
   return outcome;
 }
 
-JobRow JobQueue::retry(const std::string& id, const storage::Submitter& submitter) {
-  JobRow job = catalog_.retry_job(id, submitter);
+JobRow JobQueue::retry(const std::string& id, const storage::Submitter& submitter,
+                       const std::string& repeat_key) {
+  JobRow job = catalog_.retry_job(id, submitter, repeat_key);
   changed();
   return job;
 }

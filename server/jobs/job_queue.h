@@ -28,8 +28,10 @@ public:
 
   storage::Submitted submit(const storage::JobSubmission& submission);
   /// As Catalog::cancel_job; a running child is killed at once.
-  storage::CancelOutcome cancel(const std::string& id, const storage::Submitter& by = {});
-  storage::JobRow retry(const std::string& id, const storage::Submitter& submitter);
+  storage::CancelOutcome cancel(const std::string& id, const storage::Submitter& by = {},
+                                const std::string& repeat_key = "");
+  storage::JobRow retry(const std::string& id, const storage::Submitter& submitter,
+                        const std::string& repeat_key = "");
   /// Throws Error(kNotFound), as do the two below.
   storage::JobRow get(const std::string& id);
   /// Returns when the job is final, after `timeout`, or when `stop` is requested, with the job as it is then.

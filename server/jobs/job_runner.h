@@ -35,7 +35,8 @@ public:
   virtual void progress(std::string_view json) = 0;
   /// Stores an event of another type ("log", "trial" …).
   virtual void event(std::string_view type, std::string_view json) = 0;
-  /// Renews the lease, and throws when the work must stop: call it in long stretches between children.
+  /// Throws when the work must stop: call it in long stretches between children. The lease is renewed without
+  /// it.
   virtual void keep_alive() = 0;
   /// Appends a line to the job's log.
   virtual void log(std::string_view line) = 0;

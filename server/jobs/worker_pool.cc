@@ -30,7 +30,11 @@ constexpr milliseconds kStoreRetry{1'000};
 
 WorkerPool::WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
                        WorkerPoolOptions options)
-    : queue_(queue), blobs_(blobs), runners_(std::move(runners)), options_(std::move(options)) {
+    : queue_(queue),
+      blobs_(blobs),
+      runners_(std::move(runners)),
+      options_(std::move(options)),
+      keeper_(queue_, options_.lease, options_.clock != nullptr ? *options_.clock : steady_) {
   for (const JobRunner* runner : runners_)
     (runner->measures() ? measuring_ : kinds_).push_back(runner->kind());
   if (options_.owner.empty()) options_.owner = std::to_string(::getpid()) + "-" + storage::make_uuid7(0);
@@ -97,7 +101,7 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
   TM_CHECK(runner != runners_.end(), "a job of kind " + job.kind + " was claimed");
   bool succeeded = false;
   {
-    JobAttempt attempt(queue_, blobs_, gate_, options_, job, stop);
+    JobAttempt attempt(queue_, blobs_, gate_, keeper_, options_, job, stop);
     try {
       attempt.run(**runner);
     } catch (const JobInterrupted&) {
@@ -106,7 +110,7 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
     succeeded = attempt.succeeded();
   }
   // What it stored and did not publish; the log of the attempt before.
-  if (!succeeded) blobs_.collect([this] { return queue_.catalog().referenced_blobs(); });
+  if (!succeeded && options_.collect) options_.collect();
 }
 
 JobLog WorkerPool::open_log(const storage::JobRow& job) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -15,6 +16,7 @@
 #include "server/jobs/child_slots.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
+#include "server/jobs/lease_keeper.h"
 #include "storage/blob/blob_store.h"
 
 namespace tensormill::jobs {
@@ -29,6 +31,10 @@ struct WorkerPoolOptions {
   uint64_t max_log_bytes = uint64_t{8} << 20;
   std::shared_ptr<const ChildPolicy> policy = {};  ///< of all children
   ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: they are not counted
+  /// By which leases are renewed; null: the machine's.
+  Clock* clock = nullptr;
+  /// Removes what an attempt stored and did not publish; null: nobody does.
+  std::function<void()> collect = nullptr;
 };
 
 /// A log that may be read while it grows, and after its job has ended: what is there stays as it is.
@@ -66,6 +72,8 @@ private:
   std::vector<std::string> measuring_;  ///< kinds: one thread for all of them
   MeasureGate gate_;
   WorkerPoolOptions options_;
+  SteadyClock steady_;
+  LeaseKeeper keeper_;
   std::mutex orphans_mutex_;
   std::chrono::steady_clock::time_point next_orphans_;
   std::vector<std::jthread> threads_;

@@ -1,50 +1,37 @@
 #include "server/services/blob_collector.h"
 
-#include <algorithm>
-
 #include "runtime/base/error.h"
+#include "storage/upload/store_roots.h"
 
 namespace tensormill::server {
 
-BlobCollector::BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog, CollectorOptions options)
-    : blobs_(blobs),
-      catalog_(catalog),
-      options_(options),
-      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+BlobCollector::BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog,
+                             storage::UploadStore& uploads, CollectorOptions options)
+    : blobs_(blobs), catalog_(catalog), uploads_(uploads), options_(options) {
+  blobs_.keep_roots([&catalog, &uploads] { return storage::store_roots(catalog, uploads); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+void BlobCollector::set_pending(bool pending) {
+  const std::lock_guard lock(mutex_);
+  pending_ = pending;
+  changed_.notify_all();
+}
 
 storage::Collected BlobCollector::collect() {
-  {
-    const std::lock_guard lock(mutex_);
-    pending_ = true;
-  }
+  // One at a time: each tells all that it removed, and the last one what is left for later.
+  const std::lock_guard turn(collecting_);
   try {
-    const storage::Collected done = blobs_.collect([this] { return roots(); });
-    if (done.held == 0) {
-      const std::lock_guard lock(mutex_);
-      pending_ = false;
-    } else {
-      changed_.notify_all();
-    }
+    const storage::Collected done = blobs_.collect();
+    set_pending(done.held != 0);
     return done;
   } catch (const Error&) {
-    changed_.notify_all();
+    set_pending(true);
     throw;
   }
 }
 
-storage::Collected BlobCollector::preview() {
-  return blobs_.collect([this] { return roots(); }, true);
-}
-
-std::vector<Digest> BlobCollector::roots() {
-  std::vector<Digest> kept = catalog_.referenced_blobs();
-  if (options_.uploads == nullptr) return kept;
-  const std::vector<Digest> uploaded = options_.uploads->roots();
-  kept.insert(kept.end(), uploaded.begin(), uploaded.end());
-  std::sort(kept.begin(), kept.end());
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-  return kept;
-}
+storage::Collected BlobCollector::preview() { return blobs_.collect(true); }
 
 uint64_t BlobCollector::expire_packages() {
   return static_cast<uint64_t>(catalog_.expire_packages(options_.package_expiry.count()));
@@ -59,7 +46,7 @@ void BlobCollector::work(const std::stop_token& stop) {
         next_expiry += options_.expire_every;
         wanted = expire_packages() > 0;
         wanted = catalog_.expire_jobs(options_.job_retention.count()) > 0 || wanted;
-        if (options_.uploads != nullptr) wanted = options_.uploads->expire() > 0 || wanted;
+        wanted = uploads_.expire() > 0 || wanted;
         catalog_.expire_tuning_records(options_.record_expiry.count(), options_.records_kept);
       }
       {

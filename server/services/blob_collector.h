@@ -25,13 +25,13 @@ struct CollectorOptions {
   /// so many of the best of each kernel, which later searches and compiles use.
   std::chrono::milliseconds record_expiry{std::chrono::hours(24 * 30)};
   int64_t records_kept = 64;
-  /// Finished uploads keep their blobs, and uploads that are too old go; may be null.
-  storage::UploadStore* uploads = nullptr;
 };
 
 class BlobCollector {
 public:
-  BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog, CollectorOptions options = {});
+  /// Tells the blob store what must stay (storage::store_roots).
+  BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog, storage::UploadStore& uploads,
+                CollectorOptions options = {});
   BlobCollector(const BlobCollector&) = delete;
   BlobCollector& operator=(const BlobCollector&) = delete;
 
@@ -39,17 +39,19 @@ public:
   storage::Collected collect();
   /// What collect() would do.
   storage::Collected preview();
-  /// Every blob that a row or an upload names, sorted.
-  std::vector<Digest> roots();
   /// Removes packages that nobody used for package_expiry; returns how many.
   uint64_t expire_packages();
 
 private:
   void work(const std::stop_token& stop);
+  /// Whether something is left for a later look.
+  void set_pending(bool pending);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
+  storage::UploadStore& uploads_;
   const CollectorOptions options_;
+  std::mutex collecting_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool pending_ = false;

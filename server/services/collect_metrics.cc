@@ -79,11 +79,9 @@ void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, sto
     target.set("memory_in_flight_refusals", {}, static_cast<double>(memory->refusals()));
     target.set("job_queue_depth", {}, static_cast<double>(catalog.count_jobs(storage::JobState::kQueued)));
     target.set("job_heartbeat_age_seconds", {}, heartbeat_age_seconds(catalog));
-    uint64_t bytes = 0;
-    const std::vector<storage::BlobInfo> stored = blobs.list();
-    for (const storage::BlobInfo& blob : stored) bytes += blob.stored_bytes;
-    target.set("store_bytes", {}, static_cast<double>(bytes));
-    target.set("store_objects", {}, static_cast<double>(stored.size()));
+    const storage::BlobUsage stored = blobs.usage();
+    target.set("store_bytes", {}, static_cast<double>(stored.stored_bytes));
+    target.set("store_objects", {}, static_cast<double>(stored.blobs));
     target.set("process_resident_memory_bytes", {}, resident_bytes());
     collect_deployments(target, deployments);
     collect_callers(target, callers);

@@ -175,6 +175,8 @@ storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& c
                            blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
   }
   row.facts = package_facts(metadata);
+  row.model = metadata.model_digest;
+  row.target = metadata.target;
   return row;
 }
 

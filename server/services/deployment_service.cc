@@ -85,6 +85,18 @@ void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
   catalog_.put_deployment(row);
 }
 
+/// The package may have gone since it was looked for: the row says whether it is there, in one transaction.
+void DeploymentServiceImpl::store_new(const std::string& name, const Entry& entry,
+                                      const services::DeploymentSpec& spec) {
+  try {
+    store(name, entry);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    const std::string detail = "there is no package \"" + spec.package + "\"";
+    throw Error(ErrorCode::kInvalidArgument, "package: " + detail, {{"/package", detail}});
+  }
+}
+
 services::PutResult DeploymentServiceImpl::put(const std::string& name, const services::DeploymentSpec& spec,
                                                const services::CallContext& context) {
   std::unique_lock change(changes_);
@@ -112,7 +124,10 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     version->load_attempts = 1;
     Entry entry = before ? *before : Entry{now(), {}, 0, nullptr};
     entry.loading = version;
-    store(name, entry);
+    // The labels may be an upload's: they must not go before the row names them.
+    const storage::BlobHold hold(blobs_);
+    if (spec.labels_blob) blobs_.keep(Digest::parse(*spec.labels_blob).value());
+    store_new(name, entry, spec);
     set(name, std::make_shared<const Entry>(std::move(entry)));
     ticket = std::make_shared<Ticket>();
     tickets_[name] = ticket;

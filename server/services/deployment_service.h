@@ -109,6 +109,7 @@ private:
   VersionPtr require_ready(const std::string& name, const std::string& version);
   void set(const std::string& name, EntryPtr entry);
   void store(const std::string& name, const Entry& entry);
+  void store_new(const std::string& name, const Entry& entry, const services::DeploymentSpec& spec);
 
   void check(const services::DeploymentSpec& spec);
   std::vector<std::string> read_labels(const services::DeploymentSpec& spec);

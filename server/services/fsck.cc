@@ -3,17 +3,14 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "storage/upload/store_roots.h"
 
 namespace tensormill::server {
 
 FsckReport check_store(storage::BlobStore& blobs, storage::Catalog& catalog, storage::UploadStore& uploads) {
   FsckReport report;
   report.problems = catalog.check();
-  std::vector<Digest> named = catalog.referenced_blobs();
-  const std::vector<Digest> uploaded = uploads.roots();
-  named.insert(named.end(), uploaded.begin(), uploaded.end());
-  std::sort(named.begin(), named.end());
-  named.erase(std::unique(named.begin(), named.end()), named.end());
+  const std::vector<Digest> named = storage::store_roots(catalog, uploads);
   std::vector<Digest> stored;
   for (const storage::BlobInfo& blob : blobs.list()) {
     ++report.blobs;

@@ -176,6 +176,19 @@ storage::ModelRow JobServiceImpl::model_of(const services::CompileRequest& reque
   return *model;
 }
 
+/// What the job works on may have gone since it was looked for: the catalog looks again, in the transaction
+/// that makes the job.
+storage::Submitted JobServiceImpl::submit_whole(const storage::JobSubmission& submission) {
+  try {
+    return queue_.submit(submission);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    const char* pointer = submission.needs_package ? "/package" : "/model";
+    if (submission.needs_set && !catalog_.find_tuning_set(*submission.needs_set)) pointer = "/prior_records";
+    refuse(ErrorCode::kInvalidArgument, pointer, error.message());
+  }
+}
+
 services::Submission JobServiceImpl::submit(storage::JobSubmission submission, const Json& form,
                                             const services::SubmitOptions& options,
                                             const services::CallContext& context) {
@@ -189,7 +202,7 @@ services::Submission JobServiceImpl::submit(storage::JobSubmission submission, c
     submission.idempotency_key = (is_local ? "" : context.submitter + "/") + *options.idempotency_key;
   }
   submission.request_hash = Digest::of(submission.resolved + (submission.force ? "!" : "")).text();
-  const storage::Submitted submitted = queue_.submit(submission);
+  const storage::Submitted submitted = submit_whole(submission);
   const bool cached = submitted.outcome == storage::SubmitOutcome::kCached;
   if (cached) registry_.count("action_cache_hits_total", {});
   if (submitted.outcome == storage::SubmitOutcome::kCreated) registry_.count("action_cache_misses_total", {});
@@ -204,6 +217,7 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   storage::JobSubmission submission;
   submission.kind = "compile";
   submission.subject = model.id.text();
+  submission.needs_model = model.id;
   submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
@@ -229,10 +243,12 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   storage::JobSubmission submission;
   submission.kind = "tune";
   submission.subject = model.id.text();
+  submission.needs_model = model.id;
   submission.request = Json{{"model", compile.model}, {"target", compile.target}}.dump();
   submission.max_attempts = kMaxTuneAttempts;
   submission.force = compile.force;
   submission.reuse_result = false;
+  if (request.prior_records) submission.needs_set = Digest::parse(*request.prior_records);
   return submit(std::move(submission),
                 {{"kind", "tune"},
                  {"compile", form},
@@ -264,6 +280,7 @@ services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkR
   storage::JobSubmission submission;
   submission.kind = "benchmark";
   submission.subject = parse_json(package->facts).value("model", "");
+  submission.needs_package = package->id;
   submission.request = Json{{"package", request.package}}.dump();
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
@@ -315,13 +332,13 @@ storage::Submitter JobServiceImpl::submitter_of(const services::CallContext& con
 }
 
 services::CancelResult JobServiceImpl::cancel(const std::string& id, const services::CallContext& context) {
-  const storage::CancelOutcome outcome = queue_.cancel(id, submitter_of(context));
+  const storage::CancelOutcome outcome = queue_.cancel(id, submitter_of(context), context.idempotency_key);
   const bool stopped = !outcome.withdrawn_only && storage::is_final(outcome.job.state);
   return {job_of(outcome.job), stopped};
 }
 
 services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext& context) {
-  return job_of(queue_.retry(id, submitter_of(context)));
+  return job_of(queue_.retry(id, submitter_of(context), context.idempotency_key));
 }
 
 services::JobEvents JobServiceImpl::events(const std::string& id, int64_t after,

@@ -66,6 +66,7 @@ private:
   storage::ModelRow model_of(const services::CompileRequest& request);
   services::Submission submit(storage::JobSubmission submission, const Json& form,
                               const services::SubmitOptions& options, const services::CallContext& context);
+  storage::Submitted submit_whole(const storage::JobSubmission& submission);
   bool is_whole(const storage::JobRow& job);
 
   jobs::JobQueue& queue_;

@@ -63,6 +63,8 @@ storage::PackageRow PackageServiceImpl::store_archive(std::span<const std::byte>
   row.archive = again.digest();
   row.archive_bytes = again.size();
   row.facts = package_facts(opened->metadata());
+  row.model = opened->metadata().model_digest;
+  row.target = opened->metadata().target;
   return row;
 }
 

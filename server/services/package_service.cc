@@ -41,13 +41,6 @@ private:
   std::string block_;
 };
 
-/// A page that is filtered here: the catalog does not read facts.
-bool matches(const storage::PackageRow& row, const std::string& model, const std::string& target) {
-  if (model.empty() && target.empty()) return true;
-  const Json facts = parse_json(row.facts);
-  return (model.empty() || facts.at("model") == model) && (target.empty() || facts.at("target") == target);
-}
-
 }  // namespace
 
 storage::PackageRow require_package(storage::Catalog& catalog, const std::string& id) {
@@ -84,16 +77,10 @@ services::Page<services::PackageInfo> PackageServiceImpl::list(const services::P
   }
   services::Page<services::PackageInfo> page;
   const auto deployments = catalog_.list_deployments();
-  int64_t cursor = cursor_from_text(query.page.cursor);
-  do {
-    const auto wanted = query.page.limit - static_cast<int>(page.items.size());
-    const auto rows = catalog_.list_packages({cursor, wanted});
-    for (const storage::PackageRow& row : rows.items) {
-      if (matches(row, model, query.target)) page.items.push_back(info_of(row, deployments));
-    }
-    cursor = rows.next;
-  } while (cursor != 0 && static_cast<int>(page.items.size()) < query.page.limit);
-  page.next_cursor = cursor_text(cursor);
+  const auto rows =
+      catalog_.list_packages({model, query.target}, {cursor_from_text(query.page.cursor), query.page.limit});
+  for (const storage::PackageRow& row : rows.items) page.items.push_back(info_of(row, deployments));
+  page.next_cursor = cursor_text(rows.next);
   return page;
 }
 

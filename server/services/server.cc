@@ -192,11 +192,10 @@ struct Server::Parts {
         info(host, limits_of(settings), confinement_info(*policy)),
         targets(host),
         uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
-        collector(blobs, catalog,
+        collector(blobs, catalog, uploads,
                   {.package_expiry = settings.package_expiry,
                    .job_retention = settings.job_retention,
-                   .record_expiry = settings.record_expiry,
-                   .uploads = &uploads}),
+                   .record_expiry = settings.record_expiry}),
         quota(blobs, uploads, static_cast<uint64_t>(settings.store_quota)),
         callers(catalog, uploads,
                 {settings.max_jobs_per_key, static_cast<uint64_t>(settings.max_bytes_per_key)}),
@@ -238,6 +237,7 @@ struct Server::Parts {
     options.folder = root + "/jobs";
     options.policy = policy;
     options.slots = &slots;
+    options.collect = [this] { collector.collect(); };
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);

@@ -1,10 +1,8 @@
-/// How much the store may hold. What is stored is counted at most once a second, so that a check costs
-/// nothing: the bound can be passed by what arrives in one. Thread-safety: all methods from many threads.
+/// How much the store may hold, with what is being written to it at the moment.
+/// Thread-safety: all methods from many threads.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <mutex>
 
 #include "api/http/body.h"
 #include "storage/blob/blob_store.h"
@@ -25,9 +23,6 @@ private:
   storage::BlobStore& blobs_;
   storage::UploadStore& uploads_;
   const uint64_t bytes_;
-  std::mutex mutex_;
-  uint64_t used_ = 0;
-  std::chrono::steady_clock::time_point counted_{};
 };
 
 /// A body that is written to a file outside of the stores before it is stored. Borrows both.

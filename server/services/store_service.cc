@@ -45,7 +45,7 @@ size_t BlobBody::read(std::span<std::byte> buffer) {
 services::UploadInfo StoreServiceImpl::begin_upload(const services::CallContext& context) {
   quota_.check(1);
   if (callers_.room(context.submitter) == 0) callers_.refuse(context.submitter, 1);
-  return info_of(uploads_.begin(context.submitter));
+  return info_of(uploads_.begin(context.submitter, context.idempotency_key));
 }
 
 services::UploadInfo StoreServiceImpl::get_upload(const std::string& id) {
@@ -89,15 +89,13 @@ std::shared_ptr<http::Content> StoreServiceImpl::blob(const std::string& id) {
 
 services::StorageInfo StoreServiceImpl::storage() {
   services::StorageInfo info;
-  for (const storage::BlobInfo& blob : blobs_.list()) {
-    ++info.blobs;
-    info.blob_bytes += blob.stored_bytes;
-  }
-  info.referenced_blobs = collector_.roots().size();
-  for (const storage::Upload& upload : uploads_.list()) {
-    ++info.uploads;
-    info.upload_bytes += upload.size;
-  }
+  const storage::BlobUsage stored = blobs_.usage();
+  info.blobs = stored.blobs;
+  info.blob_bytes = stored.stored_bytes;
+  info.referenced_blobs = blobs_.roots().size();
+  const storage::UploadUsage uploads = uploads_.usage();
+  info.uploads = uploads.uploads;
+  info.upload_bytes = uploads.bytes;
   info.quota_bytes = quota_.bytes();
   info.free_bytes = std::filesystem::space(root_).available;
   info.rows = {{"deployments", catalog_.list_deployments().size()},
@@ -118,7 +116,7 @@ services::GcReport StoreServiceImpl::collect(bool dry_run) {
   const storage::Collected done = dry_run ? collector_.preview() : collector_.collect();
   report.blobs = done.blobs;
   report.bytes = done.stored_bytes;
-  report.held = {{"referenced", collector_.roots().size()}, {"being_published", done.held}};
+  report.held = {{"referenced", blobs_.roots().size()}, {"being_published", done.held}};
   if (!dry_run) give_back_free_memory();
   return report;
 }

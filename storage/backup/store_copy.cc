@@ -11,6 +11,8 @@
 #include "storage/blob/blob_store.h"
 #include "storage/blob/zstd_stream.h"
 #include "storage/catalog/sqlite_catalog.h"
+#include "storage/upload/store_roots.h"
+#include "storage/upload/upload_store.h"
 
 namespace tensormill::storage {
 namespace {
@@ -98,7 +100,14 @@ std::vector<Digest> settle_catalog(Env& env, const std::string& path) {
 class Copier {
 public:
   Copier(Env& env, std::string from, std::string to)
-      : env_(env), from_(std::move(from)), to_(std::move(to)), target_(env, to_) {}
+      : env_(env),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        target_(env, to_),
+        uploads_(env, to_, target_, {}, [] { return int64_t{0}; }) {
+    // Somebody may have uploaded to the copy while it was served.
+    target_.keep_roots([this] { return store_roots(named_, uploads_); });
+  }
 
   StoreCopy run() {
     for (int attempt = 1; !take(); ++attempt) {
@@ -112,7 +121,7 @@ public:
     env_.sync_folder(to_ + "/blobs/sha256");
     env_.rename(incoming(), to_ + "/catalog.db");
     env_.sync_folder(to_);
-    target_.keep_only(named_);
+    target_.collect();
     result_.blobs = named_.size();
     return result_;
   }
@@ -172,6 +181,7 @@ private:
   const std::string from_;
   const std::string to_;
   BlobStore target_;
+  UploadStore uploads_;
   std::vector<Digest> named_;
   StoreCopy result_;
 };

@@ -1,7 +1,6 @@
 #include "storage/blob/blob_store.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -19,7 +18,51 @@ BlobStore::BlobStore(Env& env, std::string root) : env_(env), root_(std::move(ro
   // Nothing in tmp is ever promised, so its name needs no sync.
   remove_tree(env_, root_ + "/tmp");
   env_.make_folder(root_ + "/tmp");
+  read_folders();
 }
+
+class BlobStore::Commit {
+public:
+  Commit(BlobStore& store, const Digest& digest) : store_(store), digest_(digest) {
+    std::unique_lock lock(store.mutex_);
+    store.removed_.wait(lock, [&] { return !store.removing_.contains(digest); });
+    store.committing_.insert(digest);
+    if (!store.holds_.empty()) store.commits_[digest] = ++store.clock_;
+  }
+  ~Commit() {
+    const std::lock_guard lock(store_.mutex_);
+    store_.committing_.erase(store_.committing_.find(digest_));
+  }
+  Commit(const Commit&) = delete;
+  Commit& operator=(const Commit&) = delete;
+
+private:
+  BlobStore& store_;
+  const Digest digest_;
+};
+
+/// Made with the store's mutex held.
+class BlobStore::Removal {
+public:
+  Removal(BlobStore& store, std::vector<Digest> blobs) : store_(store), blobs_(std::move(blobs)) {
+    for (const Digest& digest : blobs_) store.verified_.erase(digest);
+    store.removing_.insert(blobs_.begin(), blobs_.end());
+  }
+  ~Removal() {
+    {
+      const std::lock_guard lock(store_.mutex_);
+      for (const Digest& digest : blobs_) store_.removing_.erase(digest);
+    }
+    store_.removed_.notify_all();
+  }
+  Removal(const Removal&) = delete;
+  Removal& operator=(const Removal&) = delete;
+  const std::vector<Digest>& blobs() const { return blobs_; }
+
+private:
+  BlobStore& store_;
+  const std::vector<Digest> blobs_;
+};
 
 std::string BlobStore::shard_folder(const Digest& digest) const {
   return root_ + "/blobs/sha256/" + digest.hex().substr(0, 2);
@@ -50,6 +93,11 @@ std::optional<BlobForm> BlobStore::find(const Digest& digest) {
 
 bool BlobStore::exists(const Digest& digest) { return find(digest).has_value(); }
 
+bool BlobStore::keep(const Digest& digest) {
+  const Commit commit(*this, digest);
+  return exists(digest);
+}
+
 void BlobStore::make_shard(const Digest& digest) {
   const std::string folder = shard_folder(digest);
   const std::lock_guard lock(mutex_);
@@ -75,11 +123,12 @@ bool BlobStore::already_stored(const Digest& digest, BlobForm wanted) {
   return true;
 }
 
-void BlobStore::publish(const std::string& temporary, const Digest& digest, BlobForm form) {
-  make_shard(digest);
-  env_.rename(temporary, path_of(digest, form));
-  if (form == BlobForm::kPlain) env_.remove_file(path_of(digest, BlobForm::kCompressed));
-  env_.sync_folder(shard_folder(digest));
+void BlobStore::publish(const std::string& temporary, const BlobInfo& blob) {
+  make_shard(blob.digest);
+  env_.rename(temporary, path_of(blob.digest, blob.form));
+  index_.put(blob);
+  if (blob.form == BlobForm::kPlain) env_.remove_file(path_of(blob.digest, BlobForm::kCompressed));
+  env_.sync_folder(shard_folder(blob.digest));
 }
 
 std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form, bool check) {
@@ -131,39 +180,32 @@ void BlobStore::verify(const Digest& digest) {
   open(digest);
 }
 
+std::vector<Digest> BlobStore::remove_files(const std::vector<Digest>& blobs) {
+  std::vector<Digest> gone;
+  for (const Digest& digest : blobs) {
+    const bool plain = env_.remove_file(path_of(digest, BlobForm::kPlain));
+    const bool compressed = env_.remove_file(path_of(digest, BlobForm::kCompressed));
+    index_.erase(digest);
+    if (plain || compressed) gone.push_back(digest);
+  }
+  if (!gone.empty()) env_.sync_folder(shard_folder(gone.front()));
+  return gone;
+}
+
 bool BlobStore::remove(const Digest& digest) {
+  std::optional<Removal> removal;
   {
-    const std::lock_guard lock(mutex_);
-    verified_.erase(digest);
+    std::unique_lock lock(mutex_);
+    removed_.wait(lock, [&] { return !removing_.contains(digest); });
+    removal.emplace(*this, std::vector<Digest>{digest});
   }
-  const bool plain = env_.remove_file(path_of(digest, BlobForm::kPlain));
-  const bool compressed = env_.remove_file(path_of(digest, BlobForm::kCompressed));
-  if (plain || compressed) env_.sync_folder(shard_folder(digest));
-  return plain || compressed;
+  return !remove_files(removal->blobs()).empty();
 }
 
-uint64_t BlobStore::keep_only(const std::vector<Digest>& kept) {
-  uint64_t removed = 0;
-  for (const BlobInfo& blob : list()) {
-    if (std::binary_search(kept.begin(), kept.end(), blob.digest)) continue;
-    if (remove(blob.digest)) ++removed;
-  }
-  return removed;
-}
-
-void BlobStore::note_commit(const Digest& digest) {
-  const std::lock_guard lock(mutex_);
-  if (!holds_.empty()) commits_[digest] = ++clock_;
-}
-
-std::set<Digest> BlobStore::held() {
-  const std::lock_guard lock(mutex_);
-  std::set<Digest> digests;
-  if (holds_.empty()) return digests;
-  for (const auto& [digest, commit] : commits_) {
-    if (commit > *holds_.begin()) digests.insert(digest);
-  }
-  return digests;
+bool BlobStore::is_held(const Digest& digest, uint64_t oldest) const {
+  if (committing_.contains(digest)) return true;
+  const auto commit = commits_.find(digest);
+  return commit != commits_.end() && commit->second > oldest;
 }
 
 BlobHold::BlobHold(BlobStore& store) : store_(&store) {
@@ -179,27 +221,58 @@ BlobHold::~BlobHold() {
   if (store_->holds_.empty()) store_->commits_.clear();
 }
 
-Collected BlobStore::collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run) {
-  const std::unique_lock lock(committing_);
-  // Held blobs first: a hold that ends after this has a row by then, which `referenced` may be too early to
-  // see.
-  const std::set<Digest> held_blobs = held();
-  const std::vector<Digest> kept = referenced();
+void BlobStore::keep_roots(Roots roots) {
+  TM_CHECK(!roots_, "a store's roots are named once");
+  roots_ = std::move(roots);
+}
+
+std::vector<Digest> BlobStore::roots() const {
+  TM_CHECK(roots_ != nullptr, "nobody has said what a collection must keep");
+  return roots_();
+}
+
+Collected BlobStore::collect(bool dry_run) {
+  // With a hold of its own every commit from here on is noted. A hold that ends after this has a row by then,
+  // which may be too late for the roots: what such holds keep now is kept to the end.
+  const BlobHold own(*this);
+  uint64_t oldest = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    oldest = *holds_.begin();
+  }
+  const std::vector<Digest> kept = roots();
+  std::vector<BlobInfo> stray;
+  for (const BlobInfo& blob : index_.list()) {
+    if (!std::binary_search(kept.begin(), kept.end(), blob.digest)) stray.push_back(blob);
+  }
   Collected done;
-  for (const BlobInfo& blob : list()) {
-    if (std::binary_search(kept.begin(), kept.end(), blob.digest)) continue;
-    if (held_blobs.contains(blob.digest)) {
-      ++done.held;
-      continue;
+  // A shard at a time: one sync for all that goes in it.
+  for (auto begin = stray.begin(); begin != stray.end();) {
+    const std::string shard = shard_folder(begin->digest);
+    const auto end = std::find_if(begin, stray.end(),
+                                  [&](const BlobInfo& blob) { return shard_folder(blob.digest) != shard; });
+    std::optional<Removal> removal;
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<Digest> garbage;
+      for (const BlobInfo& blob : std::span(begin, end)) {
+        if (is_held(blob.digest, oldest) || removing_.contains(blob.digest)) {
+          ++done.held;
+          continue;
+        }
+        garbage.push_back(blob.digest);
+        ++done.blobs;
+        done.stored_bytes += blob.stored_bytes;
+      }
+      if (!dry_run) removal.emplace(*this, std::move(garbage));
     }
-    if (!dry_run) remove(blob.digest);
-    ++done.blobs;
-    done.stored_bytes += blob.stored_bytes;
+    if (removal) remove_files(removal->blobs());
+    begin = end;
   }
   return done;
 }
 
-std::optional<uint64_t> BlobStore::stored_bytes(const std::string& path) {
+std::optional<uint64_t> BlobStore::file_bytes(const std::string& path) {
   try {
     return env_.file_size(path);
   } catch (const Error& error) {
@@ -208,27 +281,25 @@ std::optional<uint64_t> BlobStore::stored_bytes(const std::string& path) {
   }
 }
 
-std::vector<BlobInfo> BlobStore::list() {
-  std::map<Digest, BlobInfo> found;
+void BlobStore::read_folders() {
   const std::string base = root_ + "/blobs/sha256";
   for (const FolderEntry& shard : env_.list(base)) {
     if (!shard.is_folder) continue;
+    // Sorted: of two forms of a blob the plain one comes first, and counts.
+    std::optional<Digest> before;
     for (const FolderEntry& entry : env_.list(base + "/" + shard.name)) {
       std::string hex = entry.name;
       const bool compressed = hex.ends_with(kCompressedSuffix);
       if (compressed) hex.resize(hex.size() - kCompressedSuffix.size());
       const std::optional<Digest> digest = Digest::parse("sha256:" + hex);
-      if (!digest || hex.substr(0, 2) != shard.name) continue;
+      if (!digest || hex.substr(0, 2) != shard.name || digest == before) continue;
       const BlobForm form = compressed ? BlobForm::kCompressed : BlobForm::kPlain;
-      if (form == BlobForm::kCompressed && found.contains(*digest)) continue;
-      // A name of the folder's listing may be gone by now: blobs come and go meanwhile.
-      const std::optional<uint64_t> bytes = stored_bytes(path_of(*digest, form));
-      if (bytes) found.insert_or_assign(*digest, BlobInfo{*digest, form, *bytes});
+      const std::optional<uint64_t> bytes = file_bytes(path_of(*digest, form));
+      if (!bytes) continue;
+      index_.put({*digest, form, *bytes});
+      before = digest;
     }
   }
-  std::vector<BlobInfo> blobs;
-  for (auto& [digest, info] : found) blobs.push_back(info);
-  return blobs;
 }
 
 }  // namespace tensormill::storage

@@ -2,11 +2,13 @@
 /// Promise: once BlobWriter::commit or put has returned, the blob survives kill -9 and a power cut. Equal
 /// bytes are stored once. Bytes are verified at the first open by this process; damage is Error(kCorrupt),
 /// never wrong bytes. Whoever commits blobs that a row will name later has a BlobHold meanwhile: collect()
-/// leaves them alone. Thread-safety: BlobStore may be used by many threads; a BlobWriter and a BlobHold
-/// belong to one; a Blob is immutable.
+/// leaves them alone. What is stored is also known in memory, so that sums and lists touch no disk: the
+/// folders are read once, when the store is opened. Thread-safety: BlobStore may be used by many threads; a
+/// BlobWriter and a BlobHold belong to one; a Blob is immutable.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,14 +24,10 @@
 
 #include "runtime/base/digest.h"
 #include "runtime/base/file.h"
+#include "storage/blob/blob_index.h"
 #include "storage/env/env.h"
 
 namespace tensormill::storage {
-
-enum class BlobForm {
-  kPlain,       ///< stored as it is: code and weights, which are mapped
-  kCompressed,  ///< zstd at rest: models, logs, dumps, records
-};
 
 struct BlobOptions {
   BlobForm form = BlobForm::kPlain;
@@ -40,12 +37,6 @@ struct BlobOptions {
   uint64_t max_bytes = 0;
   /// Not held to bound_by(): small, and what tells why something larger was refused.
   bool always = false;
-};
-
-struct BlobInfo {
-  Digest digest;
-  BlobForm form = BlobForm::kPlain;
-  uint64_t stored_bytes = 0;
 };
 
 /// Verified bytes of one blob; they stay readable when the blob is removed.
@@ -128,8 +119,9 @@ public:
   /// One process at a time: the caller holds the store's lock.
   BlobStore(Env& env, std::string root);
 
-  /// Asked with the number of bytes before any are written to the disk, of blobs and, by upload stores, of
-  /// chunks; throws to refuse. From many threads. Set before the store is used.
+  /// Asked with the number of further bytes before they are written to the disk, of blobs and, by upload
+  /// stores, of chunks; those before them count as stored (stored_bytes) already. Throws to refuse. From many
+  /// threads. Set before the store is used.
   void bound_by(std::function<void(uint64_t)> room) { room_ = std::move(room); }
   void ask_room(uint64_t bytes) const {
     if (room_) room_(bytes);
@@ -141,17 +133,27 @@ public:
   /// Throws Error(kNotFound) or Error(kCorrupt).
   std::shared_ptr<const Blob> open(const Digest& digest);
   bool exists(const Digest& digest);
+  /// As a commit of the same bytes: while a hold lives that began before, the blob stays. False when it is
+  /// not there.
+  bool keep(const Digest& digest);
   /// False when it was not there. Durable when it returns.
   bool remove(const Digest& digest);
-  /// Removes every blob that is not in `kept` (sorted) and returns how many went. At start, with the
-  /// catalog's referenced blobs: what an earlier process stored and never published goes. Nothing may be
-  /// written meanwhile.
-  uint64_t keep_only(const std::vector<Digest>& kept);
-  /// Removes every blob that `referenced` (sorted; asked when nothing can be committed) does not have and
-  /// that no hold keeps. `dry_run`: only counts.
-  Collected collect(const std::function<std::vector<Digest>()>& referenced, bool dry_run = false);
+  /// Every blob that must stay, sorted, each once.
+  using Roots = std::function<std::vector<Digest>()>;
+  /// Says, once and for all collections, what must stay. `roots` is asked by collect() on its thread.
+  void keep_roots(Roots roots);
+  /// Asks the function that keep_roots was given.
+  std::vector<Digest> roots() const;
+  /// Removes every blob that is no root and that no hold keeps, while others read and commit: only a commit
+  /// of a blob that is being removed waits for that. `dry_run`: only counts. InternalError before keep_roots:
+  /// nothing else says what is garbage.
+  Collected collect(bool dry_run = false);
   /// All blobs, sorted by digest.
-  std::vector<BlobInfo> list();
+  std::vector<BlobInfo> list() const { return index_.list(); }
+  /// Sums of what is stored; costs nothing.
+  BlobUsage usage() const { return index_.usage(); }
+  /// Bytes on disk: of the blobs, and of what is being written now. Costs nothing.
+  uint64_t stored_bytes() const { return usage().stored_bytes + writing_bytes_; }
   /// Hashes the stored bytes again, whatever was verified before: Error(kNotFound) or Error(kCorrupt).
   void verify(const Digest& digest);
 
@@ -160,32 +162,43 @@ public:
 private:
   friend class BlobWriter;
   friend class BlobHold;
-  /// With committing_ shared: the blob is in use from now on.
-  void note_commit(const Digest& digest);
-  std::set<Digest> held();
+  /// A commit under way: its blob is in use, and is not removed before this has gone.
+  class Commit;
+  /// Blobs that are being removed: nobody commits them meanwhile.
+  class Removal;
   std::string shard_folder(const Digest& digest) const;
   std::string path_of(const Digest& digest, BlobForm form) const;
   std::optional<BlobForm> find(const Digest& digest);
+  /// Fills the index from the folders.
+  void read_folders();
   /// Size of a file; nothing when it is gone.
-  std::optional<uint64_t> stored_bytes(const std::string& path);
+  std::optional<uint64_t> file_bytes(const std::string& path);
   void make_shard(const Digest& digest);
   /// True when a sound blob in a form that serves `wanted` is there and durable.
   bool already_stored(const Digest& digest, BlobForm wanted);
-  void publish(const std::string& temporary, const Digest& digest, BlobForm form);
+  void publish(const std::string& temporary, const BlobInfo& blob);
   std::shared_ptr<const Blob> load(const Digest& digest, BlobForm form, bool check);
+  /// Of the blobs of one shard; returns those that were there. Durable when it returns.
+  std::vector<Digest> remove_files(const std::vector<Digest>& blobs);
+  /// With mutex_: whether a hold that began at `oldest` or later, or a commit under way, keeps it.
+  bool is_held(const Digest& digest, uint64_t oldest) const;
 
   Env& env_;
   std::string root_;
   std::function<void(uint64_t)> room_;
+  Roots roots_;
+  BlobIndex index_;
+  std::atomic<uint64_t> writing_bytes_{0};
   std::atomic<uint64_t> next_temporary_{0};
-  /// Shared: a blob is being committed. Exclusive: unreferenced ones are removed.
-  std::shared_mutex committing_;
   std::mutex mutex_;
+  std::condition_variable removed_;  ///< something left removing_
   std::set<Digest> verified_;
   std::set<std::string> durable_shards_;
   uint64_t clock_ = 0;                  ///< counts commits and holds
   std::map<Digest, uint64_t> commits_;  ///< latest commit of each blob that a hold may keep
   std::multiset<uint64_t> holds_;       ///< when each began
+  std::multiset<Digest> committing_;
+  std::set<Digest> removing_;
 };
 
 }  // namespace tensormill::storage

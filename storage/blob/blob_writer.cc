@@ -34,6 +34,7 @@ BlobWriter::~BlobWriter() { discard(); }
 void BlobWriter::discard() {
   if (!file_) return;
   file_.reset();
+  store_.writing_bytes_ -= stored_;
   try {
     store_.env_.remove_file(path_);
   } catch (const Error&) {
@@ -42,9 +43,10 @@ void BlobWriter::discard() {
 }
 
 void BlobWriter::put_stored(std::string_view bytes) {
-  if (!options_.always) store_.ask_room(stored_ + bytes.size());
+  if (!options_.always) store_.ask_room(bytes.size());
   file_->write(stored_, bytes);
   stored_ += bytes.size();
+  store_.writing_bytes_ += bytes.size();
 }
 
 void BlobWriter::compress(std::string_view bytes, bool last) {
@@ -76,25 +78,25 @@ void BlobWriter::write(std::string_view bytes) {
 Digest BlobWriter::commit() {
   TM_CHECK(file_ != nullptr, "the blob writer is spent");
   const Digest digest = hasher_.finish();
-  const std::shared_lock lock(store_.committing_);
+  const BlobStore::Commit commit(store_, digest);
   try {
     if (options_.expected && *options_.expected != digest) {
       throw Error(ErrorCode::kDigestMismatch,
                   "the bytes have digest " + digest.text() + ", expected " + options_.expected->text());
     }
-    store_.note_commit(digest);
     if (store_.already_stored(digest, options_.form)) {
       discard();
       return digest;
     }
     if (compressor_) compress({}, true);
     file_->sync();
-    store_.publish(path_, digest, options_.form);
+    store_.publish(path_, {digest, options_.form, stored_});
   } catch (const std::exception&) {
     discard();
     throw;
   }
   file_.reset();
+  store_.writing_bytes_ -= stored_;
   return digest;
 }
 

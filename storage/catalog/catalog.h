@@ -47,6 +47,11 @@ struct JobSubmission {
   /// Asked, within the transaction, whether a succeeded job's result is still whole; null: it is when its
   /// package row is there. Must not call the catalog.
   std::function<bool(const JobRow&)> still_whole = nullptr;
+  /// What the job works on. It must be there when the job is made, else Error(kNotFound) naming it, and a
+  /// model or a package cannot be removed while the job is live.
+  std::optional<Digest> needs_model = std::nullopt;
+  std::optional<Digest> needs_package = std::nullopt;
+  std::optional<Digest> needs_set = std::nullopt;  ///< of tuning records; it may be removed later
 };
 
 enum class SubmitOutcome {
@@ -126,17 +131,21 @@ public:
 
   virtual bool put_package(const PackageRow& package) = 0;
   virtual std::optional<PackageRow> find_package(const Digest& id) = 0;
-  virtual Page<PackageRow> list_packages(const PageRequest& page) = 0;
+  /// Newest first.
+  virtual Page<PackageRow> list_packages(const PackageFilter& filter, const PageRequest& page) = 0;
   /// False when absent.
   virtual bool touch_package(const Digest& id) = 0;
   virtual bool pin_package(const Digest& id, bool pinned) = 0;
-  /// False when absent. Throws Error(kInUse) while it is pinned, named or used by a deployment.
+  /// False when absent. Throws Error(kInUse) while it is pinned, named, used by a deployment or what a live
+  /// job needs.
   virtual bool remove_package(const Digest& id) = 0;
 
-  /// Removes the packages that were not used for `unused_ms` and are neither pinned, named nor used by a
-  /// deployment; returns how many.
+  /// Removes the packages that were not used for `unused_ms` and that remove_package would not refuse;
+  /// returns how many.
   virtual int64_t expire_packages(int64_t unused_ms) = 0;
 
+  /// Throws Error(kNotFound), and changes nothing, when a package that the deployment did not use before is
+  /// not there.
   virtual void put_deployment(const DeploymentRow& deployment) = 0;
   virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
   /// Sorted by name.
@@ -153,12 +162,17 @@ public:
   /// Withdraws one submission of `by`, who submitted the job; an admin who did not withdraws all. The last
   /// one cancels a queued job at once and asks a running one to stop. A cancelled job, and one from which
   /// `by` has withdrawn already, is returned as it is; throws Error(kForbidden) for others' jobs,
-  /// Error(kConflict) for one that ended otherwise, Error(kNotFound).
-  virtual CancelOutcome cancel_job(const std::string& id, const Submitter& by = {}) = 0;
+  /// Error(kConflict) for one that ended otherwise, Error(kNotFound). With an idempotency key it is done
+  /// once: the key is noted in the same transaction, and a call that finds it (put_answer was not reached, or
+  /// failed) only tells what the job is now. Throws Error(kInvalidArgument) for a key of another request.
+  virtual CancelOutcome cancel_job(const std::string& id, const Submitter& by = {},
+                                   const std::string& repeat_key = "") = 0;
   /// A failed or cancelled job becomes queued again with at least one more attempt. Throws Error(kForbidden)
   /// unless it was submitted by this submitter or the submitter is an admin, Error(kConflict) in other states
   /// or when a live job does the same work, Error(kNotFound), Error(kQuotaExceeded).
-  virtual JobRow retry_job(const std::string& id, const Submitter& submitter) = 0;
+  /// With a key as cancel_job.
+  virtual JobRow retry_job(const std::string& id, const Submitter& submitter,
+                           const std::string& repeat_key = "") = 0;
 
   /// The first queued job of these kinds whose time has come, now running, leased to `owner` for `lease_ms`.
   virtual std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,

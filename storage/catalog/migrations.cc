@@ -198,8 +198,32 @@ CREATE TABLE job_submitters(
 INSERT INTO job_submitters SELECT id, submitter, submitters FROM jobs;
 )sql";
 
-constexpr std::array<std::string_view, 5> kMigrations = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                                         kKeysAndAudit};
+/// What lists are filtered by, an index for each way in which rows are looked for, and the package that a job
+/// needs, which must not go while the job is live.
+constexpr std::string_view kIndices = R"sql(
+ALTER TABLE packages ADD COLUMN model TEXT NOT NULL DEFAULT '';
+ALTER TABLE packages ADD COLUMN target TEXT NOT NULL DEFAULT '';
+UPDATE packages SET model = COALESCE(json_extract(facts, '$.model'), ''),
+  target = COALESCE(json_extract(facts, '$.target'), '') WHERE json_valid(facts);
+CREATE INDEX packages_by_model ON packages(model, seq);
+CREATE INDEX packages_by_target ON packages(target, seq);
+CREATE INDEX packages_by_owner ON packages(owner, archive_bytes);
+CREATE INDEX models_by_owner ON models(owner, bytes);
+CREATE INDEX model_blobs_by_digest ON model_blobs(digest);
+CREATE INDEX package_members_by_digest ON package_members(digest);
+CREATE INDEX deployment_blobs_by_digest ON deployment_blobs(digest);
+ALTER TABLE jobs ADD COLUMN needs TEXT;
+CREATE INDEX jobs_by_needs ON jobs(needs) WHERE needs IS NOT NULL;
+CREATE INDEX jobs_by_log ON jobs(log) WHERE log IS NOT NULL;
+CREATE INDEX jobs_by_package ON jobs(package) WHERE package IS NOT NULL;
+CREATE INDEX jobs_listed_by_state ON jobs(state, seq);
+CREATE INDEX jobs_listed_by_kind ON jobs(kind, seq);
+DROP INDEX jobs_by_subject;
+CREATE INDEX jobs_listed_by_subject ON jobs(subject, seq);
+)sql";
+
+constexpr std::array<std::string_view, 6> kMigrations = {kVersion1, kVersion2,     kVersion3,
+                                                         kVersion4, kKeysAndAudit, kIndices};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

@@ -101,6 +101,14 @@ struct PackageRow {
   bool pinned = false;
   std::string owner =
       {};  ///< the caller it is counted for, with archive_bytes; of a job's the job's submitter
+  std::string model = {};   ///< opaque; lists are filtered by it
+  std::string target = {};  ///< opaque; lists are filtered by it
+};
+
+/// "" lets everything through.
+struct PackageFilter {
+  std::string model = {};
+  std::string target = {};
 };
 
 struct DeploymentRow {

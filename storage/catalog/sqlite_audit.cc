@@ -3,6 +3,7 @@
 
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 
@@ -39,9 +40,9 @@ void SqliteCatalog::put_audit(const std::vector<AuditRow>& rows, const AuditBoun
 }
 
 Page<AuditRow> SqliteCatalog::list_audit(const AuditFilter& filter, const PageRequest& page) {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   const int64_t any_caller = filter.caller ? 0 : 1;
-  const auto row = db_->query(
+  const auto row = db->query(
       "SELECT seq, ts_ms, request_id, caller, peer, client, method, target, status FROM audit "
       "WHERE (? = 0 OR seq < ?) AND (? = 1 OR caller = ?) AND (? = '' OR method = ?) AND "
       "(? = 0 OR status = ?) AND (? = 0 OR ts_ms >= ?) AND (? = 0 OR ts_ms < ?) ORDER BY seq DESC LIMIT ?",

@@ -1,12 +1,13 @@
 // What callers have, and what their requests with idempotency keys were answered.
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 
 std::vector<CallerUse> SqliteCatalog::list_uses() {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(
       "SELECT caller, SUM(jobs), SUM(bytes) FROM ("
       "SELECT submitter AS caller, 1 AS jobs, 0 AS bytes FROM jobs WHERE state IN ('queued', 'running') "
       "UNION ALL SELECT owner, 0, bytes FROM models "
@@ -33,9 +34,10 @@ void SqliteCatalog::put_answer(const AnswerRow& answer, int64_t keep_ms) {
 
 std::optional<AnswerRow> SqliteCatalog::find_answer(const std::string& caller, const std::string& key,
                                                     int64_t keep_ms) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(
-      "SELECT request_hash, answer FROM answers WHERE caller = ? AND key = ? AND created_ms > now_ms() - ?",
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(
+      "SELECT request_hash, answer FROM answers WHERE caller = ? AND key = ? AND created_ms > now_ms() - ? "
+      "AND answer <> ''",
       caller, key, keep_ms);
   if (!row->step()) return std::nullopt;
   return AnswerRow{caller, key, row->text(0), row->text(1)};

@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "storage/catalog/migrations.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 namespace {
@@ -23,8 +24,10 @@ constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms, o
 SqliteCatalog::SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOptions options)
     : lock_(env.lock(path + ".lock")) {
   if (!options.now_ms) options.now_ms = system_now_ms;
-  db_ = std::make_unique<SqliteDb>(env, path, std::move(options.now_ms), options.checkpoint_pages);
+  const auto index = std::make_shared<SqliteWalIndex>();
+  db_ = std::make_unique<SqliteDb>(env, path, options.now_ms, options.checkpoint_pages, index);
   migrate(*db_);
+  readers_ = std::make_unique<SqliteReaders>(env, path, std::move(options.now_ms), index);
 }
 
 SqliteCatalog::~SqliteCatalog() = default;
@@ -42,10 +45,10 @@ bool SqliteCatalog::insert_model(const ModelRow& model) {
   return true;
 }
 
-ModelRow SqliteCatalog::read_model(const Statement& row) {
+ModelRow SqliteCatalog::read_model(SqliteDb& db, const Statement& row) {
   ModelRow model{row.digest(1),  {},          row.text(2),
                  row.integer(3), row.text(4), static_cast<uint64_t>(row.integer(5))};
-  const auto blobs = db_->query("SELECT digest FROM model_blobs WHERE model = ? ORDER BY position", model.id);
+  const auto blobs = db.query("SELECT digest FROM model_blobs WHERE model = ? ORDER BY position", model.id);
   while (blobs->step()) model.blobs.push_back(blobs->digest(0));
   return model;
 }
@@ -60,16 +63,16 @@ bool SqliteCatalog::put_model(const ModelRow& model, const std::optional<NameCha
 }
 
 std::optional<ModelRow> SqliteCatalog::find_model(const Digest& id) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(std::string(kModelColumns) + "WHERE id = ?", id);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(std::string(kModelColumns) + "WHERE id = ?", id);
   if (!row->step()) return std::nullopt;
-  return read_model(*row);
+  return read_model(*db, *row);
 }
 
 Page<ModelRow> SqliteCatalog::list_models(const PageRequest& page) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(std::string(kModelColumns) + "WHERE ? = 0 OR seq < ? ORDER BY seq DESC LIMIT ?",
-                              page.cursor, page.cursor, static_cast<int64_t>(page.limit) + 1);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(std::string(kModelColumns) + "WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+                             before(page), static_cast<int64_t>(page.limit) + 1);
   Page<ModelRow> result;
   int64_t last = 0;
   while (row->step()) {
@@ -77,7 +80,7 @@ Page<ModelRow> SqliteCatalog::list_models(const PageRequest& page) {
       result.next = last;
       break;
     }
-    result.items.push_back(read_model(*row));
+    result.items.push_back(read_model(*db, *row));
     last = row->integer(0);
   }
   return result;
@@ -120,24 +123,24 @@ void SqliteCatalog::set_name(const NameChange& name, const Digest& id) {
 }
 
 std::optional<Digest> SqliteCatalog::find_name(const std::string& kind, const std::string& name) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT id FROM names WHERE kind = ? AND name = ?", kind, name);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT id FROM names WHERE kind = ? AND name = ?", kind, name);
   if (!row->step()) return std::nullopt;
   return row->digest(0);
 }
 
 std::vector<NameRow> SqliteCatalog::list_names(const std::string& kind) {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   const auto row =
-      db_->query("SELECT kind, name, id, updated_ms FROM names WHERE kind = ? ORDER BY name", kind);
+      db->query("SELECT kind, name, id, updated_ms FROM names WHERE kind = ? ORDER BY name", kind);
   std::vector<NameRow> names;
   while (row->step()) names.push_back({row->text(0), row->text(1), row->digest(2), row->integer(3)});
   return names;
 }
 
 std::vector<std::string> SqliteCatalog::names_of(const std::string& kind, const Digest& id) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT name FROM names WHERE kind = ? AND id = ? ORDER BY name", kind, id);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT name FROM names WHERE kind = ? AND id = ? ORDER BY name", kind, id);
   std::vector<std::string> names;
   while (row->step()) names.push_back(row->text(0));
   return names;
@@ -149,8 +152,8 @@ bool SqliteCatalog::remove_name(const std::string& kind, const std::string& name
 }
 
 std::vector<Digest> SqliteCatalog::referenced_blobs() {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(
       "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM packages "
       "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL ORDER BY "
       "1");
@@ -160,13 +163,13 @@ std::vector<Digest> SqliteCatalog::referenced_blobs() {
 }
 
 std::vector<std::string> SqliteCatalog::check() {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   std::vector<std::string> problems;
-  const auto row = db_->query("PRAGMA integrity_check");
+  const auto row = db->query("PRAGMA integrity_check");
   while (row->step()) {
     if (row->text(0) != "ok") problems.push_back("catalog: " + row->text(0));
   }
-  const auto broken = db_->query("PRAGMA foreign_key_check");
+  const auto broken = db->query("PRAGMA foreign_key_check");
   while (broken->step()) problems.push_back("catalog: a row of " + broken->text(0) + " belongs to nothing");
   return problems;
 }

@@ -1,5 +1,6 @@
 /// The catalog in an SQLite file. One process at a time: the file is locked for the life of the object.
-/// Thread-safety: as Catalog; one connection behind one mutex.
+/// Thread-safety: as Catalog; one connection that writes behind one mutex, and a few that read beside it: a
+/// read sees what was committed when it began and waits for no commit.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 namespace tensormill::storage {
 
 class SqliteDb;
+class SqliteReaders;
 class Statement;
 
 struct SqliteCatalogOptions {
@@ -44,7 +46,7 @@ public:
 
   bool put_package(const PackageRow& package) override;
   std::optional<PackageRow> find_package(const Digest& id) override;
-  Page<PackageRow> list_packages(const PageRequest& page) override;
+  Page<PackageRow> list_packages(const PackageFilter& filter, const PageRequest& page) override;
   bool touch_package(const Digest& id) override;
   bool pin_package(const Digest& id, bool pinned) override;
   bool remove_package(const Digest& id) override;
@@ -59,8 +61,10 @@ public:
   std::optional<JobRow> find_job(const std::string& id) override;
   Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
   int64_t count_jobs(JobState state) override;
-  CancelOutcome cancel_job(const std::string& id, const Submitter& by = {}) override;
-  JobRow retry_job(const std::string& id, const Submitter& submitter) override;
+  CancelOutcome cancel_job(const std::string& id, const Submitter& by = {},
+                           const std::string& repeat_key = "") override;
+  JobRow retry_job(const std::string& id, const Submitter& submitter,
+                   const std::string& repeat_key = "") override;
 
   std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
                                   int64_t lease_ms) override;
@@ -99,14 +103,19 @@ public:
   std::vector<std::string> check() override;
 
 private:
+  // With any connection.
+  static ModelRow read_model(SqliteDb& db, const Statement& row);
+  static PackageRow read_package(SqliteDb& db, const Statement& row);
+  static DeploymentRow read_deployment(SqliteDb& db, const Statement& row);
+  static std::optional<JobRow> read_job(SqliteDb& db, const std::string& id);
+
   // All below: with the mutex held, inside the caller's transaction.
   bool insert_model(const ModelRow& model);
-  ModelRow read_model(const Statement& row);
   void point_name(const NameChange& name, const Digest& id);
   bool insert_package(const PackageRow& package);
-  PackageRow read_package(const Statement& row);
-  DeploymentRow read_deployment(const Statement& row);
-  std::optional<JobRow> read_job(const std::string& id);
+  void require_row(std::string_view table, std::string_view what, const std::optional<Digest>& id);
+  /// Whether the key was noted for this; notes it otherwise.
+  bool is_repeat(const std::string& caller, const std::string& key, const std::string& what);
   JobRow require_job(const std::string& id);
   std::optional<Submitted> repeat_of(const JobSubmission& submission);
   std::optional<Submitted> reuse_of(const JobSubmission& submission);
@@ -121,6 +130,7 @@ private:
   std::unique_ptr<EnvLock> lock_;
   std::mutex mutex_;
   std::unique_ptr<SqliteDb> db_;
+  std::unique_ptr<SqliteReaders> readers_;  ///< after the writer, so that they close before it
 };
 
 }  // namespace tensormill::storage

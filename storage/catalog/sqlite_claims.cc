@@ -5,6 +5,7 @@
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
 #include "storage/catalog/sqlite_job_row.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 namespace {
@@ -70,10 +71,10 @@ std::optional<JobRow> SqliteCatalog::claim_job(const std::vector<std::string>& k
 }
 
 std::optional<int64_t> SqliteCatalog::next_claim_in(const std::vector<std::string>& kinds) {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   Statement row(
-      *db_, "SELECT MIN(MAX(not_before_ms - now_ms(), 0)) FROM jobs WHERE state = 'queued' AND kind IN (" +
-                marks(kinds.size()) + ")");
+      *db, "SELECT MIN(MAX(not_before_ms - now_ms(), 0)) FROM jobs WHERE state = 'queued' AND kind IN (" +
+               marks(kinds.size()) + ")");
   for (const std::string& kind : kinds) row.bind(kind);
   if (!row.step() || row.is_null(0)) return std::nullopt;
   return row.integer(0);
@@ -182,10 +183,10 @@ std::vector<JobRow> SqliteCatalog::requeue_orphans(Orphans which, int64_t backof
 }
 
 std::vector<JobEventRow> SqliteCatalog::job_events(const std::string& id, int64_t after, int limit) {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   const auto row =
-      db_->query("SELECT seq, type, data FROM job_events WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?", id,
-                 after, static_cast<int64_t>(limit));
+      db->query("SELECT seq, type, data FROM job_events WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?", id,
+                after, static_cast<int64_t>(limit));
   std::vector<JobEventRow> events;
   while (row->step()) events.push_back({row->integer(0), row->text(1), row->text(2)});
   return events;

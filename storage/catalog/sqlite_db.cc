@@ -16,22 +16,40 @@ void sql_now_ms(sqlite3_context* context, int, sqlite3_value**) {
 
 }  // namespace
 
-SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms, int checkpoint_pages)
-    : vfs_(env), now_ms_(std::move(now_ms)) {
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+void SqliteDb::open(const std::string& path, int flags) {
+  flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int rc = sqlite3_open_v2(path.c_str(), &connection_, flags, vfs_.name().c_str());
+  if (rc != SQLITE_OK) fail(rc, "cannot open " + path);
+  sqlite3_create_function(connection_, "now_ms", 0, SQLITE_UTF8, &now_ms_, sql_now_ms, nullptr, nullptr);
+  execute("PRAGMA temp_store = MEMORY");
+  // KiB of pages; the rest is in the system's cache. By default they grow to 2 MiB over a server's days.
+  execute("PRAGMA cache_size = -512");
+}
+
+SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms, int checkpoint_pages,
+                   std::shared_ptr<SqliteWalIndex> index)
+    : vfs_(env, index ? std::move(index) : std::make_shared<SqliteWalIndex>()), now_ms_(std::move(now_ms)) {
   try {
-    if (rc != SQLITE_OK) fail(rc, "cannot open " + path);
-    sqlite3_create_function(connection_, "now_ms", 0, SQLITE_UTF8, &now_ms_, sql_now_ms, nullptr, nullptr);
-    // Exclusive before the first use of the log: then SQLite keeps the log's index on the heap.
-    execute("PRAGMA locking_mode = EXCLUSIVE");
-    execute("PRAGMA temp_store = MEMORY");
-    // KiB of pages; the rest is in the system's cache. By default they grow to 2 MiB over a server's days.
-    execute("PRAGMA cache_size = -512");
+    open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     execute("PRAGMA journal_mode = WAL");
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
     execute("PRAGMA wal_autocheckpoint = " + std::to_string(checkpoint_pages));
+  } catch (const std::exception&) {
+    sqlite3_close_v2(std::exchange(connection_, nullptr));
+    throw;
+  }
+}
+
+SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms,
+                   std::shared_ptr<SqliteWalIndex> index)
+    : vfs_(env, std::move(index)), now_ms_(std::move(now_ms)) {
+  try {
+    // Readers write to the log's index, where they say what they read.
+    open(path, SQLITE_OPEN_READWRITE);
+    execute("PRAGMA query_only = ON");
+    // The writer folds the log when it closes.
+    sqlite3_db_config(connection_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   } catch (const std::exception&) {
     sqlite3_close_v2(std::exchange(connection_, nullptr));
     throw;

@@ -1,16 +1,19 @@
 /// A connection to an SQLite database, its statements and transactions, as RAII values that throw.
 /// Errors: Error(kDiskFull), Error(kIo), Error(kCorrupt) as the Env reports them; misuse is InternalError.
-/// Thread-safety: one thread at a time; the owner locks.
+/// Connections of one process to one database share a SqliteWalIndex; a reading one sees what was committed
+/// when its statement began, and waits for no writer. Thread-safety: one thread at a time; the owner locks.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/digest.h"
+#include "storage/catalog/rows.h"
 #include "storage/catalog/sqlite_vfs.h"
 
 struct sqlite3;
@@ -55,9 +58,14 @@ private:
 
 class SqliteDb {
 public:
-  /// Opens or creates `path` through `env`: write-ahead log, synchronous FULL, exclusive. `now_ms` is the
-  /// clock that SQL sees as now_ms().
-  SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms, int checkpoint_pages);
+  /// Opens or creates `path` through `env` for reading and writing: write-ahead log, synchronous FULL.
+  /// `now_ms` is the clock that SQL sees as now_ms(). `index`: null, or what reading connections share with
+  /// this one.
+  SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms, int checkpoint_pages,
+           std::shared_ptr<SqliteWalIndex> index = nullptr);
+  /// Opens `path`, which a writing connection with `index` has open, for reading.
+  SqliteDb(Env& env, const std::string& path, std::function<int64_t()> now_ms,
+           std::shared_ptr<SqliteWalIndex> index);
   ~SqliteDb();
   SqliteDb(const SqliteDb&) = delete;
   SqliteDb& operator=(const SqliteDb&) = delete;
@@ -85,10 +93,17 @@ public:
 
 private:
   friend class Statement;
+  void open(const std::string& path, int flags);
+
   SqliteVfs vfs_;
   std::function<int64_t()> now_ms_;
   sqlite3* connection_ = nullptr;
 };
+
+/// The sequence that the rows of a page, newest first, are below.
+inline int64_t before(const PageRequest& page) {
+  return page.cursor == 0 ? std::numeric_limits<int64_t>::max() : page.cursor;
+}
 
 /// Rolls back unless committed.
 class Transaction {

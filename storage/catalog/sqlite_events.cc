@@ -1,12 +1,13 @@
 #include "runtime/base/error.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 
 std::vector<PlacedEventRow> SqliteCatalog::all_job_events(int64_t after, int limit) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(
       "SELECT position, job, seq, type, data FROM job_events WHERE position > ? ORDER BY position LIMIT ?",
       after, static_cast<int64_t>(limit));
   std::vector<PlacedEventRow> events;
@@ -16,8 +17,8 @@ std::vector<PlacedEventRow> SqliteCatalog::all_job_events(int64_t after, int lim
 }
 
 int64_t SqliteCatalog::last_event_position() {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT value FROM counters WHERE name = 'job_events'");
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT value FROM counters WHERE name = 'job_events'");
   return row->step() ? row->integer(0) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
 #include "storage/catalog/sqlite_job_row.h"
+#include "storage/catalog/sqlite_readers.h"
 #include "storage/catalog/uuid7.h"
 
 namespace tensormill::storage {
@@ -48,14 +49,14 @@ JobRow job_from(const Statement& row) {
   return job;
 }
 
-std::optional<JobRow> SqliteCatalog::read_job(const std::string& id) {
-  const auto row = db_->query(select_jobs("WHERE id = ?"), id);
+std::optional<JobRow> SqliteCatalog::read_job(SqliteDb& db, const std::string& id) {
+  const auto row = db.query(select_jobs("WHERE id = ?"), id);
   if (!row->step()) return std::nullopt;
   return job_from(*row);
 }
 
 JobRow SqliteCatalog::require_job(const std::string& id) {
-  std::optional<JobRow> job = read_job(id);
+  std::optional<JobRow> job = read_job(*db_, id);
   if (!job) throw Error(ErrorCode::kNotFound, "no job " + id);
   return *job;
 }
@@ -70,7 +71,7 @@ std::optional<Submitted> SqliteCatalog::repeat_of(const JobSubmission& submissio
     throw Error(ErrorCode::kInvalidArgument,
                 "idempotency key " + submission.idempotency_key + " was used with another request body");
   }
-  std::optional<JobRow> job = read_job(row->text(1));
+  std::optional<JobRow> job = read_job(*db_, row->text(1));
   if (!job) return std::nullopt;
   return Submitted{*job, SubmitOutcome::kRepeated};
 }
@@ -97,6 +98,14 @@ std::optional<Submitted> SqliteCatalog::reuse_of(const JobSubmission& submission
   return Submitted{job, SubmitOutcome::kCached};
 }
 
+void SqliteCatalog::require_row(std::string_view table, std::string_view what,
+                                const std::optional<Digest>& id) {
+  if (!id) return;
+  const auto row = db_->query("SELECT 1 FROM " + std::string(table) + " WHERE id = ?", *id);
+  if (!row->step())
+    throw Error(ErrorCode::kNotFound, "there is no " + std::string(what) + " \"" + id->text() + "\"");
+}
+
 void SqliteCatalog::check_bound(const Submitter& submitter) {
   if (submitter.max_live == 0) return;
   const auto count = db_->query(
@@ -119,6 +128,9 @@ std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
     }
   }
   check_bound(submission.submitter);
+  require_row("models", "model", submission.needs_model);
+  require_row("packages", "package", submission.needs_package);
+  require_row("tuning_sets", "set of tuning records", submission.needs_set);
   const std::string id = make_uuid7(db_->now_ms());
   const std::optional<std::string> live_key =
       submission.force ? std::nullopt : std::optional(submission.action_key);
@@ -126,12 +138,12 @@ std::string SqliteCatalog::insert_job(const JobSubmission& submission) {
       "INSERT INTO jobs(id, kind, subject, action_key, live_key, state, request, resolved, progress, result, "
       "error, "
       "attempt, max_attempts, priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, "
-      "created_ms, started_ms, finished_ms, submitter) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', '', '', "
-      "0, "
-      "?, ?, 1, 0, '', 0, 0, now_ms(), 0, 0, ?)",
+      "created_ms, started_ms, finished_ms, submitter, needs) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', "
+      "'', "
+      "'', 0, ?, ?, 1, 0, '', 0, 0, now_ms(), 0, 0, ?, ?)",
       id, submission.kind, submission.subject, submission.action_key, live_key, submission.request,
       submission.resolved, static_cast<int64_t>(submission.max_attempts),
-      static_cast<int64_t>(submission.priority), submission.submitter.name);
+      static_cast<int64_t>(submission.priority), submission.submitter.name, submission.needs_package);
   add_submitter(id, submission.submitter.name);
   add_state_events(id, JobState::kQueued, 0);
   return id;
@@ -157,18 +169,23 @@ Submitted SqliteCatalog::submit_job(const JobSubmission& submission) {
 }
 
 std::optional<JobRow> SqliteCatalog::find_job(const std::string& id) {
-  const std::lock_guard lock(mutex_);
-  return read_job(id);
+  const SqliteReaders::Turn db(*readers_);
+  return read_job(*db, id);
 }
 
 Page<JobRow> SqliteCatalog::list_jobs(const JobFilter& filter, const PageRequest& page) {
-  const std::lock_guard lock(mutex_);
+  const SqliteReaders::Turn db(*readers_);
   const std::string state = filter.state ? std::string(job_state_name(*filter.state)) : std::string();
-  const auto row = db_->query(
-      select_jobs("WHERE (? = 0 OR seq < ?) AND (? = '' OR state = ?) AND (? = '' OR kind = ?) AND "
-                  "(? = '' OR subject = ?) ORDER BY seq DESC LIMIT ?"),
-      page.cursor, page.cursor, state, state, filter.kind, filter.kind, filter.subject, filter.subject,
-      static_cast<int64_t>(page.limit) + 1);
+  // Only the conditions that there are, so that each has its index.
+  std::string conditions = "WHERE seq < ? ";
+  if (!state.empty()) conditions += "AND state = ? ";
+  if (!filter.kind.empty()) conditions += "AND kind = ? ";
+  if (!filter.subject.empty()) conditions += "AND subject = ? ";
+  const auto row = db->query(select_jobs(conditions + "ORDER BY seq DESC LIMIT ?"), before(page));
+  for (const std::string& value : {state, filter.kind, filter.subject}) {
+    if (!value.empty()) row->bind(value);
+  }
+  row->bind(static_cast<int64_t>(page.limit) + 1);
   Page<JobRow> result;
   while (row->step()) {
     if (result.items.size() == static_cast<size_t>(page.limit)) {
@@ -181,8 +198,8 @@ Page<JobRow> SqliteCatalog::list_jobs(const JobFilter& filter, const PageRequest
 }
 
 int64_t SqliteCatalog::count_jobs(JobState state) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT COUNT(*) FROM jobs WHERE state = ?", job_state_name(state));
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT COUNT(*) FROM jobs WHERE state = ?", job_state_name(state));
   row->step();
   return row->integer(0);
 }

@@ -2,6 +2,7 @@
 #include "runtime/base/error.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 
@@ -17,9 +18,8 @@ void SqliteCatalog::put_key(const ApiKeyRow& key) {
 }
 
 std::vector<ApiKeyRow> SqliteCatalog::list_keys() {
-  const std::lock_guard lock(mutex_);
-  const auto row =
-      db_->query("SELECT name, scopes, hash, created_ms, expires_ms FROM api_keys ORDER BY name");
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT name, scopes, hash, created_ms, expires_ms FROM api_keys ORDER BY name");
   std::vector<ApiKeyRow> keys;
   while (row->step())
     keys.push_back({row->text(0), row->text(1), row->digest(2), row->integer(3), row->integer(4)});

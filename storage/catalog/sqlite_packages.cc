@@ -4,12 +4,14 @@
 #include "runtime/base/error.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 namespace {
 
 constexpr std::string_view kPackageColumns =
-    "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner FROM packages ";
+    "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner, model, "
+    "target FROM packages ";
 constexpr std::string_view kDeploymentColumns =
     "SELECT name, desired, versions, updated_ms FROM deployments ";
 
@@ -17,10 +19,11 @@ constexpr std::string_view kDeploymentColumns =
 
 bool SqliteCatalog::insert_package(const PackageRow& package) {
   const int64_t added = db_->run(
-      "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner) "
-      "VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?, ?) ON CONFLICT(id) DO NOTHING",
+      "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner, "
+      "model, "
+      "target) VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
       package.id, package.archive, static_cast<int64_t>(package.archive_bytes), package.facts,
-      static_cast<int64_t>(package.pinned), package.owner);
+      static_cast<int64_t>(package.pinned), package.owner, package.model, package.target);
   if (added == 0) {
     db_->run("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
     return false;
@@ -34,13 +37,14 @@ bool SqliteCatalog::insert_package(const PackageRow& package) {
   return true;
 }
 
-PackageRow SqliteCatalog::read_package(const Statement& row) {
+PackageRow SqliteCatalog::read_package(SqliteDb& db, const Statement& row) {
   PackageRow package{row.digest(1),  {},
                      row.digest(2),  static_cast<uint64_t>(row.integer(3)),
                      row.text(4),    row.integer(5),
                      row.integer(6), row.integer(7) != 0,
-                     row.text(8)};
-  const auto member = db_->query(
+                     row.text(8),    row.text(9),
+                     row.text(10)};
+  const auto member = db.query(
       "SELECT name, digest, size FROM package_members WHERE package = ? ORDER BY position", package.id);
   while (member->step()) {
     package.members.push_back(
@@ -58,17 +62,23 @@ bool SqliteCatalog::put_package(const PackageRow& package) {
 }
 
 std::optional<PackageRow> SqliteCatalog::find_package(const Digest& id) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(std::string(kPackageColumns) + "WHERE id = ?", id);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(std::string(kPackageColumns) + "WHERE id = ?", id);
   if (!row->step()) return std::nullopt;
-  return read_package(*row);
+  return read_package(*db, *row);
 }
 
-Page<PackageRow> SqliteCatalog::list_packages(const PageRequest& page) {
-  const std::lock_guard lock(mutex_);
+Page<PackageRow> SqliteCatalog::list_packages(const PackageFilter& filter, const PageRequest& page) {
+  const SqliteReaders::Turn db(*readers_);
+  // Only the conditions that there are, so that each has its index.
+  std::string conditions = "WHERE seq < ? ";
+  if (!filter.model.empty()) conditions += "AND model = ? ";
+  if (!filter.target.empty()) conditions += "AND target = ? ";
   const auto row =
-      db_->query(std::string(kPackageColumns) + "WHERE ? = 0 OR seq < ? ORDER BY seq DESC LIMIT ?",
-                 page.cursor, page.cursor, static_cast<int64_t>(page.limit) + 1);
+      db->query(std::string(kPackageColumns) + conditions + "ORDER BY seq DESC LIMIT ?", before(page));
+  if (!filter.model.empty()) row->bind(filter.model);
+  if (!filter.target.empty()) row->bind(filter.target);
+  row->bind(static_cast<int64_t>(page.limit) + 1);
   Page<PackageRow> result;
   int64_t last = 0;
   while (row->step()) {
@@ -76,7 +86,7 @@ Page<PackageRow> SqliteCatalog::list_packages(const PageRequest& page) {
       result.next = last;
       break;
     }
-    result.items.push_back(read_package(*row));
+    result.items.push_back(read_package(*db, *row));
     last = row->integer(0);
   }
   return result;
@@ -102,6 +112,8 @@ bool SqliteCatalog::remove_package(const Digest& id) {
   if (use->step()) throw Error(ErrorCode::kInUse, id.text() + " is used by deployment " + use->text(0));
   const auto pinned = db_->query("SELECT id FROM packages WHERE id = ? AND pinned <> 0", id);
   if (pinned->step()) throw Error(ErrorCode::kInUse, id.text() + " is pinned");
+  const auto job = db_->query("SELECT id FROM jobs WHERE needs = ? AND state IN ('queued', 'running')", id);
+  if (job->step()) throw Error(ErrorCode::kInUse, id.text() + " is used by job " + job->text(0));
   const bool removed = db_->run("DELETE FROM packages WHERE id = ?", id) != 0;
   transaction.commit();
   return removed;
@@ -111,7 +123,8 @@ int64_t SqliteCatalog::expire_packages(int64_t unused_ms) {
   const std::lock_guard lock(mutex_);
   return db_->run(
       "DELETE FROM packages WHERE pinned = 0 AND last_used_ms < now_ms() - ? AND id NOT IN (SELECT id FROM "
-      "names) AND id NOT IN (SELECT package FROM deployment_packages)",
+      "names) AND id NOT IN (SELECT package FROM deployment_packages) AND id NOT IN (SELECT needs FROM jobs "
+      "WHERE needs IS NOT NULL AND state IN ('queued', 'running'))",
       unused_ms);
 }
 
@@ -123,6 +136,12 @@ void SqliteCatalog::put_deployment(const DeploymentRow& deployment) {
       "ON CONFLICT(name) DO UPDATE SET desired = excluded.desired, versions = excluded.versions, "
       "updated_ms = excluded.updated_ms",
       deployment.name, deployment.desired, deployment.versions);
+  for (const Digest& package : deployment.packages) {
+    // What it used before cannot have been removed, but for catalogs of a version that did not look here.
+    const auto used = db_->query("SELECT 1 FROM deployment_packages WHERE deployment = ? AND package = ?",
+                                 deployment.name, package);
+    if (!used->step()) require_row("packages", "package", package);
+  }
   db_->run("DELETE FROM deployment_packages WHERE deployment = ?", deployment.name);
   for (const Digest& package : deployment.packages) {
     db_->run("INSERT INTO deployment_packages(deployment, package) VALUES(?, ?) ON CONFLICT DO NOTHING",
@@ -136,29 +155,29 @@ void SqliteCatalog::put_deployment(const DeploymentRow& deployment) {
   transaction.commit();
 }
 
-DeploymentRow SqliteCatalog::read_deployment(const Statement& row) {
+DeploymentRow SqliteCatalog::read_deployment(SqliteDb& db, const Statement& row) {
   DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3), {}};
-  const auto use = db_->query("SELECT package FROM deployment_packages WHERE deployment = ? ORDER BY package",
-                              deployment.name);
+  const auto use = db.query("SELECT package FROM deployment_packages WHERE deployment = ? ORDER BY package",
+                            deployment.name);
   while (use->step()) deployment.packages.push_back(use->digest(0));
   const auto blob =
-      db_->query("SELECT digest FROM deployment_blobs WHERE deployment = ? ORDER BY digest", deployment.name);
+      db.query("SELECT digest FROM deployment_blobs WHERE deployment = ? ORDER BY digest", deployment.name);
   while (blob->step()) deployment.blobs.push_back(blob->digest(0));
   return deployment;
 }
 
 std::optional<DeploymentRow> SqliteCatalog::find_deployment(const std::string& name) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(std::string(kDeploymentColumns) + "WHERE name = ?", name);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(std::string(kDeploymentColumns) + "WHERE name = ?", name);
   if (!row->step()) return std::nullopt;
-  return read_deployment(*row);
+  return read_deployment(*db, *row);
 }
 
 std::vector<DeploymentRow> SqliteCatalog::list_deployments() {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query(std::string(kDeploymentColumns) + "ORDER BY name");
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query(std::string(kDeploymentColumns) + "ORDER BY name");
   std::vector<DeploymentRow> deployments;
-  while (row->step()) deployments.push_back(read_deployment(*row));
+  while (row->step()) deployments.push_back(read_deployment(*db, *row));
   return deployments;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sqlite_readers.h"
 
 namespace tensormill::storage {
 namespace {
@@ -85,8 +86,8 @@ int64_t SqliteCatalog::put_tuning_records(const std::vector<TuningRecordRow>& re
 
 Page<TuningRecordRow> SqliteCatalog::list_tuning_records(const TuningFilter& filter,
                                                          const PageRequest& page) {
-  const std::lock_guard lock(mutex_);
-  Statement row(*db_, std::string(kRecordColumns) + conditions_of(filter) + "ORDER BY seq LIMIT ?");
+  const SqliteReaders::Turn db(*readers_);
+  Statement row(*db, std::string(kRecordColumns) + conditions_of(filter) + "ORDER BY seq LIMIT ?");
   bind_filter(row, filter, page.cursor);
   row.bind(static_cast<int64_t>(page.limit) + 1);
   Page<TuningRecordRow> result;
@@ -101,12 +102,12 @@ Page<TuningRecordRow> SqliteCatalog::list_tuning_records(const TuningFilter& fil
 }
 
 std::vector<TuningRecordRow> SqliteCatalog::best_tuning_records(const TuningFilter& filter, int threads) {
-  const std::lock_guard lock(mutex_);
-  Statement row(*db_, std::string(kRecordColumns) +
-                          "WHERE id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY task "
-                          "ORDER BY CASE WHEN threads = ? THEN 0 ELSE 1 END, final DESC, "
-                          "CASE WHEN final <> 0 THEN -seq ELSE time_ns END) AS place FROM tuning_records " +
-                          conditions_of(filter) + "AND time_ns > 0) WHERE place = 1) ORDER BY task");
+  const SqliteReaders::Turn db(*readers_);
+  Statement row(*db, std::string(kRecordColumns) +
+                         "WHERE id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY task "
+                         "ORDER BY CASE WHEN threads = ? THEN 0 ELSE 1 END, final DESC, "
+                         "CASE WHEN final <> 0 THEN -seq ELSE time_ns END) AS place FROM tuning_records " +
+                         conditions_of(filter) + "AND time_ns > 0) WHERE place = 1) ORDER BY task");
   row.bind(static_cast<int64_t>(threads));
   bind_filter(row, filter, 0);
   std::vector<TuningRecordRow> best;
@@ -131,8 +132,8 @@ bool SqliteCatalog::put_tuning_set(const TuningSetRow& set, const std::vector<Tu
 }
 
 std::optional<TuningSetRow> SqliteCatalog::find_tuning_set(const Digest& id) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT id, subject, created_ms FROM tuning_sets WHERE id = ?", id);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT id, subject, created_ms FROM tuning_sets WHERE id = ?", id);
   if (!row->step()) return std::nullopt;
   return TuningSetRow{row->digest(0), row->text(1), {}, row->integer(2)};
 }
@@ -179,8 +180,8 @@ void SqliteCatalog::put_fact(const std::string& key, const std::string& value) {
 }
 
 std::optional<std::string> SqliteCatalog::find_fact(const std::string& key) {
-  const std::lock_guard lock(mutex_);
-  const auto row = db_->query("SELECT value FROM facts WHERE key = ?", key);
+  const SqliteReaders::Turn db(*readers_);
+  const auto row = db->query("SELECT value FROM facts WHERE key = ?", key);
   if (!row->step()) return std::nullopt;
   return row->text(0);
 }

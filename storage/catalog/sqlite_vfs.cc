@@ -10,6 +10,7 @@ namespace tensormill::storage {
 
 struct SqliteVfs::State {
   Env* env = nullptr;
+  std::shared_ptr<SqliteWalIndex> index;
   std::unique_ptr<Error> error;
 };
 
@@ -25,6 +26,7 @@ struct VfsFile {
   std::string* path;
   bool sync_folder;  ///< the file is new: its name becomes durable at the first sync
   bool remove_at_close;
+  SqliteWalIndex::Owner locks;  ///< of the database itself; other files have none
 };
 
 VfsFile* as_file(sqlite3_file* file) { return reinterpret_cast<VfsFile*>(file); }
@@ -43,8 +45,11 @@ int guarded(State& state, int failure, Body body) {
   }
 }
 
+SqliteWalIndex& index_of(VfsFile& file) { return *file.state->index; }
+
 int file_close(sqlite3_file* base) {
   VfsFile* file = as_file(base);
+  index_of(*file).unlock_file(file->locks, SQLITE_LOCK_NONE);
   delete file->file;
   file->file = nullptr;
   int rc = SQLITE_OK;
@@ -108,10 +113,46 @@ int file_size(sqlite3_file* base, sqlite3_int64* size) {
   });
 }
 
-int file_lock(sqlite3_file*, int) { return SQLITE_OK; }
+int file_lock(sqlite3_file* base, int level) {
+  VfsFile* file = as_file(base);
+  return index_of(*file).lock_file(file->locks, level) ? SQLITE_OK : SQLITE_BUSY;
+}
 
-int file_check_reserved(sqlite3_file*, int* result) {
-  *result = 0;
+int file_unlock(sqlite3_file* base, int level) {
+  VfsFile* file = as_file(base);
+  index_of(*file).unlock_file(file->locks, level);
+  return SQLITE_OK;
+}
+
+int file_check_reserved(sqlite3_file* base, int* result) {
+  *result = index_of(*as_file(base)).is_reserved() ? 1 : 0;
+  return SQLITE_OK;
+}
+
+int file_map(sqlite3_file* base, int region, int bytes, int extend, void volatile** target) {
+  VfsFile* file = as_file(base);
+  return guarded(*file->state, SQLITE_IOERR_SHMMAP, [&] {
+    *target = index_of(*file).map(file->locks, static_cast<size_t>(region), static_cast<size_t>(bytes),
+                                  extend != 0);
+    return SQLITE_OK;
+  });
+}
+
+int file_lock_slots(sqlite3_file* base, int first, int count, int flags) {
+  VfsFile* file = as_file(base);
+  if ((flags & SQLITE_SHM_UNLOCK) != 0) {
+    index_of(*file).unlock(file->locks, first, count);
+    return SQLITE_OK;
+  }
+  const bool exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
+  return index_of(*file).lock(file->locks, first, count, exclusive) ? SQLITE_OK : SQLITE_BUSY;
+}
+
+void file_barrier(sqlite3_file* base) { index_of(*as_file(base)).barrier(); }
+
+int file_unmap(sqlite3_file* base, int) {
+  VfsFile* file = as_file(base);
+  index_of(*file).unmap(file->locks);
   return SQLITE_OK;
 }
 
@@ -119,11 +160,12 @@ int file_control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
 int file_sector_size(sqlite3_file*) { return 4096; }
 int file_characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 
-const sqlite3_io_methods kFileMethods = {1, file_close, file_read, file_write, file_truncate, file_sync,
-                                         file_size, file_lock, file_lock, file_check_reserved, file_control,
-                                         file_sector_size, file_characteristics,
-                                         // Shared memory and mapping belong to later versions of the table.
-                                         nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+const sqlite3_io_methods kFileMethods = {
+    2, file_close, file_read, file_write, file_truncate, file_sync, file_size, file_lock, file_unlock,
+    file_check_reserved, file_control, file_sector_size, file_characteristics, file_map, file_lock_slots,
+    file_barrier, file_unmap,
+    // Mapping of the file itself belongs to a later version of the table.
+    nullptr, nullptr};
 
 int vfs_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* base, int flags, int* flags_out) {
   State& state = state_of(vfs);
@@ -183,9 +225,10 @@ int vfs_last_error(sqlite3_vfs*, int, char*) { return 0; }
 
 }  // namespace
 
-SqliteVfs::SqliteVfs(Env& env) : state_(std::make_unique<State>()) {
+SqliteVfs::SqliteVfs(Env& env, std::shared_ptr<SqliteWalIndex> index) : state_(std::make_unique<State>()) {
   TM_CHECK(system_vfs() != nullptr || sqlite3_initialize() == SQLITE_OK, "sqlite cannot start");
   state_->env = &env;
+  state_->index = std::move(index);
   // One registration an object; its address makes the name unique.
   name_ = "env-" + std::to_string(reinterpret_cast<uintptr_t>(this));
   vfs_ = std::make_unique<sqlite3_vfs>();

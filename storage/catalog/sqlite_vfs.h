@@ -1,13 +1,14 @@
 /// SQLite's file system over an Env, so that whatever holds for the Env (a power cut, a full disk) holds for
-/// the database, its write-ahead log included. For one connection in exclusive locking mode: file locks are
-/// no-ops, and there is no shared memory. Thread-safety: the registration is; the files are used by one
-/// connection at a time.
+/// the database, its write-ahead log included. For one connection; several of one process to one database
+/// share a SqliteWalIndex, which has their locks. Other processes are kept away by the catalog's own lock.
+/// Thread-safety: the registration is; the files are used by one connection at a time.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "runtime/base/error.h"
+#include "storage/catalog/sqlite_wal_index.h"
 #include "storage/env/env.h"
 
 struct sqlite3_vfs;
@@ -16,7 +17,7 @@ namespace tensormill::storage {
 
 class SqliteVfs {
 public:
-  explicit SqliteVfs(Env& env);
+  SqliteVfs(Env& env, std::shared_ptr<SqliteWalIndex> index);
   /// All connections that use it must be closed.
   ~SqliteVfs();
   SqliteVfs(const SqliteVfs&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "storage/catalog/uuid7.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFinished = "finished";
 constexpr std::string_view kOwner = "owner";
+constexpr std::string_view kKey = "key";
 constexpr size_t kOffsetDigits = 20;
 constexpr size_t kRead = 1 << 16;
 
@@ -48,6 +50,30 @@ Error no_upload(const std::string& id) {
 
 }  // namespace
 
+class UploadStore::Change {
+public:
+  Change(UploadStore& store, std::string id) : store_(store), id_(std::move(id)) {}
+  ~Change() {
+    if (is_told_) return;
+    const std::lock_guard lock(store_.mutex_);
+    store_.uploads_[id_].reset();
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+  /// It is now as this says; nothing: it is gone.
+  void tell(const std::optional<Upload>& upload) {
+    is_told_ = true;
+    if (upload) return store_.learn(*upload);
+    const std::lock_guard lock(store_.mutex_);
+    store_.uploads_.erase(id_);
+  }
+
+private:
+  UploadStore& store_;
+  const std::string id_;
+  bool is_told_ = false;
+};
+
 class UploadStore::Turn {
 public:
   Turn(UploadStore& store, const std::string& id) : store_(store), id_(id) {
@@ -72,6 +98,9 @@ UploadStore::UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOpt
                          std::function<int64_t()> now_ms)
     : env_(env), root_(std::move(root)), blobs_(blobs), options_(options), now_ms_(std::move(now_ms)) {
   make_durable_folders(env_, root_ + "/uploads");
+  for (const FolderEntry& entry : env_.list(root_ + "/uploads")) {
+    if (is_uuid7(entry.name)) uploads_[entry.name] = read(entry.name);
+  }
 }
 
 std::string UploadStore::folder_of(const std::string& id) const { return root_ + "/uploads/" + id; }
@@ -83,6 +112,7 @@ public:
       : store_(store), path_(store.temporary_path()), file_(store.env_.open(path_, OpenMode::kCreateNew)) {}
   ~Temporary() {
     file_.reset();
+    store_.writing_bytes_ -= written_;
     if (is_published_) return;
     try {
       store_.env_.remove_file(path_);
@@ -93,7 +123,11 @@ public:
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  void write(uint64_t offset, std::string_view bytes) { file_->write(offset, bytes); }
+  void write(uint64_t offset, std::string_view bytes) {
+    file_->write(offset, bytes);
+    written_ += bytes.size();
+    store_.writing_bytes_ += bytes.size();
+  }
   /// Durable when it returns.
   void publish(const std::string& id, const std::string& name) {
     file_->sync();
@@ -107,6 +141,7 @@ private:
   UploadStore& store_;
   const std::string path_;
   std::unique_ptr<EnvFile> file_;
+  uint64_t written_ = 0;
   bool is_published_ = false;
 };
 
@@ -115,18 +150,34 @@ std::string UploadStore::temporary_path() {
   return root_ + "/tmp/upload-" + std::to_string(next_temporary_++);
 }
 
-Upload UploadStore::begin(const std::string& owner) {
-  if (static_cast<int>(list().size()) >= options_.max_uploads) {
-    throw Error(ErrorCode::kUnavailable,
-                "there are " + std::to_string(options_.max_uploads) + " uploads already");
+std::optional<Upload> UploadStore::begun_with(const std::string& owner, const std::string& key) {
+  if (key.empty()) return std::nullopt;
+  for (Upload& upload : list()) {
+    if (upload.key == key && upload.owner == owner) return std::move(upload);
   }
+  return std::nullopt;
+}
+
+Upload UploadStore::begin(const std::string& owner, const std::string& key) {
+  if (std::optional<Upload> begun = begun_with(owner, key)) return *std::move(begun);
   Upload upload;
   upload.id = make_uuid7(now_ms_());
   upload.created_ms = created_ms(upload.id);
   upload.owner = owner;
+  upload.key = key;
+  {
+    const std::lock_guard lock(mutex_);
+    if (uploads_.size() >= static_cast<size_t>(options_.max_uploads)) {
+      throw Error(ErrorCode::kUnavailable,
+                  "there are " + std::to_string(options_.max_uploads) + " uploads already");
+    }
+    uploads_[upload.id] = upload;
+  }
+  Change change(*this, upload.id);
   env_.make_folder(folder_of(upload.id));
   try {
     if (!owner.empty()) put_file(upload.id, std::string(kOwner), owner);
+    if (!key.empty()) put_file(upload.id, std::string(kKey), key);
     env_.sync_folder(root_ + "/uploads");
   } catch (const Error&) {
     try {
@@ -136,6 +187,7 @@ Upload UploadStore::begin(const std::string& owner) {
     }
     throw;
   }
+  change.tell(upload);
   return upload;
 }
 
@@ -148,6 +200,7 @@ Upload UploadStore::read(const std::string& id) {
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (entry.name == kFinished) read_end(read_all(env_, folder + entry.name), upload);
     if (entry.name == kOwner) upload.owner = read_all(env_, folder + entry.name);
+    if (entry.name == kKey) upload.key = read_all(env_, folder + entry.name);
     // Sorted: what does not begin where the one before ended was left by a removal that broke off.
     if (entry.name == chunk_name(upload.size)) upload.size += env_.file_size(folder + entry.name);
   }
@@ -155,21 +208,65 @@ Upload UploadStore::read(const std::string& id) {
   return upload;
 }
 
-Upload UploadStore::find(const std::string& id) { return read(id); }
+void UploadStore::learn(const Upload& upload) {
+  const std::lock_guard lock(mutex_);
+  uploads_[upload.id] = upload;
+}
+
+Upload UploadStore::known(const std::string& id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = uploads_.find(id);
+    if (found == uploads_.end()) throw no_upload(id);
+    if (found->second) return *found->second;
+  }
+  try {
+    Upload upload = read(id);
+    const std::lock_guard lock(mutex_);
+    // Who changed it meanwhile knows better, and who removed it too.
+    const auto found = uploads_.find(id);
+    if (found == uploads_.end()) throw no_upload(id);
+    if (!found->second) found->second = upload;
+    return *found->second;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    const std::lock_guard lock(mutex_);
+    uploads_.erase(id);
+    throw;
+  }
+}
+
+Upload UploadStore::find(const std::string& id) { return known(id); }
 
 std::vector<Upload> UploadStore::list() {
+  std::vector<std::string> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, upload] : uploads_) ids.push_back(id);
+  }
   std::vector<Upload> uploads;
-  for (const FolderEntry& entry : env_.list(root_ + "/uploads")) {
-    if (!is_uuid7(entry.name)) continue;
+  for (const std::string& id : ids) {
     try {
-      uploads.push_back(read(entry.name));
+      uploads.push_back(known(id));
     } catch (const Error& error) {
-      // One that was removed since the folder was listed is not there.
+      // One that was removed meanwhile is not there.
       if (error.code() != ErrorCode::kNotFound) throw;
     }
   }
   return uploads;
 }
+
+UploadUsage UploadStore::usage() {
+  UploadUsage usage;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, upload] : uploads_) {
+    ++usage.uploads;
+    if (upload) usage.bytes += upload->size;
+  }
+  return usage;
+}
+
+uint64_t UploadStore::stored_bytes() { return usage().bytes + writing_bytes_; }
 
 void UploadStore::put_file(const std::string& id, const std::string& name, std::string_view text) {
   Temporary file(*this);
@@ -179,7 +276,7 @@ void UploadStore::put_file(const std::string& id, const std::string& name, std::
 
 Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) {
   const Turn turn(*this, id);
-  Upload upload = read(id);
+  Upload upload = known(id);
   if (upload.blob) throw Error(ErrorCode::kConflict, "upload " + id + " is finished");
   if (offset && *offset != upload.size) {
     throw Error(ErrorCode::kRangeNotSatisfiable, "the chunk begins at " + std::to_string(*offset) +
@@ -194,19 +291,21 @@ Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset
       throw Error(ErrorCode::kTooLarge,
                   "the upload has more than " + std::to_string(options_.max_bytes) + " bytes");
     }
-    blobs_.ask_room(taken + count);
+    blobs_.ask_room(count);
     chunk.write(taken, std::string_view(reinterpret_cast<const char*>(buffer.data()), count));
     taken += count;
   }
   if (taken == 0) return upload;
+  Change change(*this, id);
   chunk.publish(id, chunk_name(upload.size));
   upload.size += taken;
+  change.tell(upload);
   return upload;
 }
 
 Digest UploadStore::finish(const std::string& id, const Digest& expected) {
   const Turn turn(*this, id);
-  const Upload upload = read(id);
+  Upload upload = known(id);
   if (upload.blob) {
     if (*upload.blob == expected) return expected;
     throw Error(ErrorCode::kDigestMismatch, "upload " + id + " became " + upload.blob->text());
@@ -224,10 +323,14 @@ Digest UploadStore::finish(const std::string& id, const Digest& expected) {
     size += offset;
   }
   const Digest digest = writer->commit();
+  Change change(*this, id);
   put_file(id, std::string(kFinished), digest.text() + " " + std::to_string(upload.size));
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (is_chunk_name(entry.name)) env_.remove_file(folder_of(id) + "/" + entry.name);
   }
+  upload.blob = digest;
+  upload.blob_bytes = std::exchange(upload.size, 0);
+  change.tell(upload);
   return digest;
 }
 
@@ -245,7 +348,9 @@ bool UploadStore::remove(const std::string& id) {
   if (!is_uuid7(id)) return false;
   const Turn turn(*this, id);
   if (!env_.exists(folder_of(id))) return false;
+  Change change(*this, id);
   remove_files(id);
+  change.tell(std::nullopt);
   return true;
 }
 

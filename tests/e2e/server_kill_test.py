@@ -1,5 +1,6 @@
-"""kill -9 of the server in the middle of uploads, compiles, publishes and collections: what was acknowledged is there and
-sound after the restart, what was removed is gone, jobs are taken up again, and nothing else stays, no process either.
+"""kill -9 of the server in the middle of uploads, compiles, publishes, failing jobs, cancels and collections: what was
+acknowledged is there and sound after the restart, what was removed is gone, jobs are taken up again, what failed or was
+cancelled stays so, and nothing else stays, no process either.
 
 Each round starts work in a thread and kills at a point that a seeded generator chooses: after so many bytes of an upload,
 or once a job has come so far.
@@ -23,7 +24,7 @@ import mill
 import serving
 
 ROUNDS = 20
-KINDS = ["partial upload", "upload", "stage", "collect", "upload", "publish"]
+KINDS = ["partial upload", "upload", "stage", "collect", "mixed", "upload", "publish"]
 # Where the test itself was held up, a kill comes after what it was meant to hit: so many rounds more are tried.
 FURTHER_ROUNDS = 60
 STAGES = ["queued", "import", "passes", "kernels", "link", "plan", "publish"]
@@ -78,6 +79,9 @@ class Kill(unittest.TestCase):
         self.jobs = {}      # acknowledged jobs: id -> known package, or None while it was not seen finished
         self.publishing = None  # the job that is being published when the kill comes
         self.archives = {}  # package -> digest of its archive
+        self.uploads = {}   # path of the blob of a finished upload -> its bytes
+        self.given_up = {}  # jobs -> the only states that may be seen: failing ones, and those that were cancelled
+        self.mixed = 0      # things acknowledged in mixed rounds
         self.repeated = set()  # jobs that a second attempt finished
         self.hit_publishing = set()  # of these, the ones that were killed while their blobs were written
 
@@ -161,6 +165,7 @@ class Kill(unittest.TestCase):
     def check_everything(self):
         for name, model in self.models.items():
             self.assertEqual(self.server.request("GET", f"/v1/models/{name}").json()["id"], model)
+        self.check_mixed()
         for name in self.removed:
             self.assertEqual(self.server.request("GET", f"/v1/models/{name}").status, 404, name)
         for job in self.jobs:
@@ -214,6 +219,68 @@ class Kill(unittest.TestCase):
         serving.wait_for(lambda: len(self.removed) >= before + reached, "the removals")
         return threads
 
+    def while_it_answers(self, step):
+        """A thread that repeats the step until the server is gone."""
+        def work():
+            try:
+                while True:
+                    step()
+            except (OSError, serving.http.client.HTTPException):
+                return
+        return threading.Thread(target=work)
+
+    def finish_upload(self, number):
+        """A resumable upload from its beginning to its blob; what was finished is remembered, and one before it given up."""
+        data = f"upload {number} {self.rng.random()}".encode() * self.rng.randrange(1, 2000)
+        upload = self.server.request("POST", "/v1/uploads").headers["Location"]
+        half = len(data) // 2
+        for first, last in ((0, half), (half, len(data))):
+            self.server.request("PATCH", upload, data[first:last], {"Content-Range": f"{first}-{last - 1}"})
+        done = self.server.request("PUT", f"{upload}?digest=sha256:{hashlib.sha256(data).hexdigest()}")
+        if done.status == 201:
+            self.uploads[done.headers["Location"]] = data
+            self.mixed += 1
+        stray = self.server.request("POST", "/v1/uploads").headers["Location"]
+        self.server.request("DELETE", stray)
+
+    def fail_job(self, number):
+        answer = self.server.submit(f"model{number}", {"x": [2, 31]}, force=True)
+        if answer.status != 202:
+            raise AssertionError(answer.body)
+        self.given_up[answer.json()["id"]] = ("failed",)
+        self.mixed += 1
+        self.server.finished(answer.json()["id"])
+
+    def cancel_job(self, number):
+        job = self.server.submit(f"model{number}", force=True).json()["id"]
+        self.given_up[job] = ("succeeded", "failed", "cancelled")
+        if self.rng.random() < 0.5:
+            serving.wait_for(lambda: self.server.request("GET", f"/v1/jobs/{job}").json()["state"] != "queued", "its start")
+        answer = self.server.request("POST", f"/v1/jobs/{job}/cancel", headers={"Idempotency-Key": job})
+        # 409: it was over before.
+        if answer.status in (200, 202):
+            self.given_up[job] = ("cancelled",)
+            self.mixed += 1
+
+    def mixed_in_threads(self, number):
+        """Finished uploads, failing jobs, cancels and collections side by side."""
+        answer = self.server.upload(f"model{number}", layered_model(number))
+        self.models[f"model{number}"] = answer.json()["id"]
+        steps = [lambda: self.finish_upload(number), lambda: self.fail_job(number), lambda: self.cancel_job(number),
+                 lambda: self.server.request("POST", "/v1/gc")]
+        threads, reached = [self.while_it_answers(step) for step in steps], self.mixed + self.rng.randrange(1, 40)
+        for thread in threads:
+            thread.start()
+        serving.wait_for(lambda: self.mixed >= reached, "the mixed work")
+        return threads
+
+    def check_mixed(self):
+        for path, data in self.uploads.items():
+            answer = self.server.request("GET", path)
+            self.assertEqual((answer.status, answer.body), (200, data), f"{path}, a finished upload, is lost")
+        for job, states in self.given_up.items():
+            self.assertIn(self.server.finished(job)["state"], states, job)
+
     def one_round(self, number, kind):
         name, data, threads = f"model{number}", layered_model(number), []
         if kind == "partial upload":
@@ -223,6 +290,8 @@ class Kill(unittest.TestCase):
             self.wait_for_upload(threads[0], self.rng.randrange(3))
         elif kind == "collect":
             threads = self.remove_in_threads(number)
+        elif kind == "mixed":
+            threads = self.mixed_in_threads(number)
         else:
             answer = self.server.upload(name, data)
             self.models[name] = answer.json()["id"]
@@ -241,8 +310,9 @@ class Kill(unittest.TestCase):
             with self.subTest(round=number):
                 self.one_round(number, kind)
             number += 1
-        self.assertGreaterEqual(len(self.jobs), ROUNDS // 4)
-        self.assertGreaterEqual(len(self.removed), ROUNDS // 6)
+        self.assertGreaterEqual(len(self.jobs), ROUNDS // 5)
+        self.assertGreaterEqual(len(self.uploads), ROUNDS // len(KINDS))
+        self.assertGreaterEqual(len(self.removed), ROUNDS // len(KINDS))
         self.assertGreaterEqual(len(self.repeated), 1, "no kill hit a running job")
         self.assertGreaterEqual(len(self.hit_publishing), 1, "no kill hit a publication")
         print(f"kills inside a publication: {len(self.hit_publishing)} of {len(self.jobs)} jobs", flush=True)

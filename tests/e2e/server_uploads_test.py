@@ -61,6 +61,29 @@ class UploadsTest(unittest.TestCase):
         self.assertEqual(self.server.request("DELETE", upload).status, 204)
         self.assertEqual(self.server.request("GET", done.headers["Location"]).status, 200, "the model names it now")
 
+    def finish(self, data):
+        upload = self.begin()
+        self.assertEqual(self.append(upload, data, 0).status, 202)
+        done = self.server.request("PUT", f"{upload}?digest={digest_of(data)}")
+        self.assertEqual(done.status, 201, done.body)
+        return done.headers["Location"]
+
+    def test_finished_uploads_stay_whatever_becomes_of_jobs(self):
+        self.assertEqual(self.server.upload("digits", DIGITS).status, 201)
+        blob = self.finish(b"acknowledged")
+        # An extent that the network does not take: the job fails in its child.
+        failing = self.server.submit("digits", {"image": [1, 1, 3, 3]}).json()["id"]
+        self.assertEqual(self.server.finished(failing)["state"], "failed")
+        self.assertEqual(self.server.request("GET", blob).body, b"acknowledged")
+        again = self.finish(b"acknowledged, too")
+        for key in ("1", "2"):
+            cancelled = self.server.submit("digits", {"image": [1, 1, 28, 28]}).json()["id"]
+            self.server.request("POST", f"/v1/jobs/{cancelled}/cancel", headers={"Idempotency-Key": key})
+            self.assertIn(self.server.finished(cancelled)["state"], ("cancelled", "succeeded"))
+        self.assertEqual(self.server.request("POST", "/v1/gc").status, 200)
+        self.assertEqual(self.server.request("GET", blob).body, b"acknowledged")
+        self.assertEqual(self.server.request("GET", again).body, b"acknowledged, too")
+
     def test_garbage_is_told_and_goes(self):
         upload = self.begin()
         self.append(upload, b"stray", 0)

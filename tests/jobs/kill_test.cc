@@ -48,7 +48,8 @@ TEST(KillTest, WhatWasAcknowledgedIsThereAndVerifies) {
     for (const std::string& id : acknowledged) {
       EXPECT_TRUE(std::binary_search(named.begin(), named.end(), *Digest::parse(id))) << id << " was lost";
     }
-    blobs.keep_only(named);
+    blobs.keep_roots([&] { return named; });
+    blobs.collect();
     EXPECT_EQ(blobs.list().size(), named.size());
     EXPECT_TRUE(env.list(root + "/tmp").empty());
   }

@@ -13,6 +13,7 @@
 #include "server/jobs/job_attempt.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
+#include "tests/jobs/runners.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::jobs {
@@ -23,28 +24,6 @@ using storage::JobRow;
 using storage::JobState;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::chrono::seconds kPatience{60};
-
-class FunctionRunner final : public JobRunner {
-public:
-  explicit FunctionRunner(std::function<JobFinish(JobContext&)> body, bool measures = false)
-      : body_(std::move(body)), measures_(measures) {}
-  std::string kind() const override { return measures_ ? "measure" : "work"; }
-  bool measures() const override { return measures_; }
-  JobFinish run(JobContext& context) override { return body_(context); }
-
-private:
-  std::function<JobFinish(JobContext&)> body_;
-  bool measures_;
-};
-
-ChildSpec child(const std::string& command, std::vector<std::string> arguments = {}) {
-  ChildSpec spec;
-  spec.command = command;
-  spec.arguments = std::move(arguments);
-  return spec;
-}
 
 class WorkerPoolTest : public testing::Test {
 protected:
@@ -234,7 +213,9 @@ TEST_F(WorkerPoolTest, ACancelRightAfterTheClaimIsSeen) {
   const JobRow claimed = *catalog_.claim_job({"work"}, "owner", 1'000'000);
   queue_.cancel(id);
   MeasureGate gate;
-  JobAttempt attempt(queue_, blobs_, gate, options_, claimed, {});
+  SteadyClock clock;
+  LeaseKeeper keeper(queue_, options_.lease, clock);
+  JobAttempt attempt(queue_, blobs_, gate, keeper, options_, claimed, {});
   FunctionRunner runner([](JobContext& context) {
     context.run_child(child("child-hang"));
     return JobFinish{};
@@ -288,20 +269,6 @@ TEST_F(WorkerPoolTest, ALateWorkerPublishesNothing) {
   EXPECT_EQ(queue_.get(id).owner, "another");
   EXPECT_EQ(queue_.get(id).state, JobState::kRunning);
   EXPECT_FALSE(catalog_.find_package(Digest::of("late")));
-}
-
-TEST_F(WorkerPoolTest, AChildIsKilledWhenTheLeaseIsLost) {
-  options_.lease = std::chrono::seconds(2);
-  start([this](JobContext& context) {
-    if (context.job().attempt == 1) {
-      catalog_.requeue_orphans(storage::Orphans::kAllRunning, 0);
-      context.run_child(child("child-hang"));
-    }
-    return JobFinish{};
-  });
-  const JobRow job = wait(submit());
-  EXPECT_EQ(job.state, JobState::kSucceeded);
-  EXPECT_EQ(job.attempt, 2);
 }
 
 TEST_F(WorkerPoolTest, SeveralWorkersShareTheQueue) {

@@ -230,7 +230,7 @@ TEST(GraphCache, KeepsTheLastUsedOnesWithinItsBound) {
 TEST(Collector, TakesWhatWasExpiredOrRemoved) {
   Store store;
   OpenStore open(store);
-  BlobCollector collector(open.blobs, open.catalog);
+  BlobCollector collector(open.blobs, open.catalog, open.uploads);
   EXPECT_EQ(collector.preview().blobs, 0U);
   ASSERT_TRUE(open.catalog.remove_package(*Digest::parse(digits_package())));
   const storage::Collected would = collector.preview();
@@ -244,7 +244,7 @@ TEST(Collector, TakesWhatWasExpiredOrRemoved) {
 TEST(Collector, ComesBackForWhatWasHeld) {
   Store store;
   OpenStore open(store);
-  BlobCollector collector(open.blobs, open.catalog, {.retry = std::chrono::milliseconds(1)});
+  BlobCollector collector(open.blobs, open.catalog, open.uploads, {.retry = std::chrono::milliseconds(1)});
   std::optional<storage::BlobHold> hold(std::in_place, open.blobs);
   const Digest stray = open.blobs.put("stray");
   EXPECT_EQ(collector.collect().held, 1U);

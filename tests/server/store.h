@@ -13,6 +13,7 @@
 #include "server/services/server.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
+#include "storage/upload/upload_store.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::server {
@@ -38,9 +39,12 @@ struct Store {
 /// What a process has open.
 struct OpenStore {
   explicit OpenStore(Store& store)
-      : catalog(store.env, store.root + "/catalog.db"), blobs(store.env, store.root) {}
+      : catalog(store.env, store.root + "/catalog.db"),
+        blobs(store.env, store.root),
+        uploads(store.env, store.root, blobs, {}, [] { return int64_t{1'700'000'000'000}; }) {}
   storage::SqliteCatalog catalog;
   storage::BlobStore blobs;
+  storage::UploadStore uploads;
 };
 
 /// Loads by asking `on_load`; what it hosts answers with its version as the only output.

@@ -1,12 +1,15 @@
 // Copies of a store: whole whatever happens to the original meanwhile, and whatever fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "storage/backup/store_copy.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
+#include "storage/upload/upload_store.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
@@ -70,6 +73,28 @@ TEST(StoreCopyTest, ASecondCopyTakesWhatIsNewAndForgetsWhatWent) {
   EXPECT_EQ(second.copied, 1U);
   EXPECT_EQ(unnamed_in(env, "/b"), 0U);
   EXPECT_EQ(names_in(env, "/b"), std::vector<std::string>{"two"});
+}
+
+TEST(StoreCopyTest, WhatWasUploadedToTheCopyStays) {
+  MemoryEnv env;
+  Store store(env, "/a");
+  store.add("one");
+  copy_store(env, "/a", "/b");
+  {
+    Store served(env, "/b");
+    UploadStore uploads(env, "/b", served.blobs, {}, [] { return int64_t{1'700'000'000'000}; });
+    const std::string id = uploads.begin().id;
+    bool is_read = false;
+    uploads.append(id, 0, [&](std::span<std::byte> buffer) -> size_t {
+      if (std::exchange(is_read, true)) return 0;
+      std::fill_n(buffer.begin(), 3, std::byte{'u'});
+      return 3;
+    });
+    uploads.finish(id, Digest::of("uuu"));
+  }
+  store.add("two");
+  copy_store(env, "/a", "/b");
+  EXPECT_EQ(Store(env, "/b").blobs.open(Digest::of("uuu"))->text(), "uuu");
 }
 
 TEST(StoreCopyTest, RefusesWhatIsNoStoreAndWhatIsOpen) {

@@ -166,7 +166,8 @@ std::string check(PowerCutEnv& env, const Promises& promises) {
     const std::string broken = promises.broken(store);
     if (!broken.empty()) return broken;
     const std::vector<Digest> kept = store.catalog.referenced_blobs();
-    store.blobs.keep_only(kept);
+    store.blobs.keep_roots([&] { return kept; });
+    store.blobs.collect();
     return store.blobs.list().size() == kept.size() ? "" : "what was never published stays";
   } catch (const Error& error) {
     return error.what();

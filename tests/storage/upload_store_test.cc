@@ -72,6 +72,52 @@ TEST(UploadTest, AChunkThatBreaksOffLeavesNothing) {
   EXPECT_EQ(store.uploads.append(id, 5, reader_of("second")).size, 11U);
 }
 
+TEST(UploadTest, SumsAreWhatTheFoldersHoldAfterEveryChange) {
+  PowerCutEnv env;
+  Store store(env);
+  const auto check = [&] {
+    Store fresh(env);
+    EXPECT_EQ(store.uploads.usage().uploads, fresh.uploads.usage().uploads);
+    EXPECT_EQ(store.uploads.usage().bytes, fresh.uploads.usage().bytes);
+    EXPECT_EQ(store.uploads.stored_bytes(), fresh.uploads.stored_bytes());
+    EXPECT_EQ(store.uploads.roots(), fresh.uploads.roots());
+  };
+  const std::string first = store.uploads.begin("alice").id, second = store.uploads.begin().id;
+  check();
+  store.uploads.append(first, 0, reader_of("hello"));
+  store.uploads.append(second, 0, reader_of("hello, too"));
+  check();
+  EXPECT_EQ(store.uploads.stored_bytes(), 15U);
+  uint64_t during = 0;
+  store.uploads.append(first, 5, [&, calls = 0](std::span<std::byte> buffer) mutable -> size_t {
+    during = store.uploads.stored_bytes();
+    buffer[0] = std::byte{'!'};
+    return ++calls <= 2 ? 1 : 0;
+  });
+  EXPECT_EQ(during, 17U) << "what is being written counts";
+  check();
+  // Changes that fail at any step leave what the disk has.
+  for (uint64_t k = 1; k < 12; ++k) {
+    env.fail_operations(k, 1, EIO);
+    try {
+      store.uploads.append(second, std::nullopt, reader_of("more"));
+      store.uploads.finish(second, Digest::of("nothing like it"));
+    } catch (const Error&) {
+      // One of these is always wrong, and the disk fails as well.
+    }
+    env.fail_operations(1, 0, 0);
+    store.uploads.list();
+    check();
+  }
+  store.uploads.finish(first, Digest::of("hello!!"));
+  check();
+  store.uploads.remove(second);
+  check();
+  store.uploads.remove(first);
+  EXPECT_EQ(store.uploads.usage().uploads, 0U);
+  check();
+}
+
 TEST(UploadTest, OneRequestWritesAtATime) {
   PowerCutEnv env;
   Store store(env);

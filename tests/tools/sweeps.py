@@ -36,6 +36,7 @@ SWEEPS = [
           fixed(*(f"./dev soak differential --seed {seed} --seconds 1200" for seed in (101, 202, 303)))),
     Sweep("mixed", "ten minutes of mixed load on a server", fixed("./dev soak mixed")),
     Sweep("kills", "kill -9 of a server, 200 rounds", fixed("./dev soak kills")),
+    Sweep("store", "a store of 100,000 blobs: what metrics, lists, deletions and collections cost", fixed("./dev soak store")),
     Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
     Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),
     Sweep("fuzz", "two minutes of broken bytes for each parser", fuzz_units),
