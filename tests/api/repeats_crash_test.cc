@@ -8,7 +8,7 @@
 #include "storage/upload/upload_store.h"
 #include "tests/api/fakes.h"
 
-namespace tensormill::testing_api {
+namespace tensormill::testing_api::crashes {
 namespace {
 
 constexpr int64_t kDay = 86'400'000;
@@ -212,4 +212,4 @@ TEST(RepeatsCrashTest, ARequestThatIsSentAgainAfterAFullDiskIsDoneOnce) {
 }
 
 }  // namespace
-}  // namespace tensormill::testing_api
+}  // namespace tensormill::testing_api::crashes

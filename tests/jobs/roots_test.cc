@@ -12,7 +12,7 @@
 #include "tests/jobs/runners.h"
 #include "tests/storage/support.h"
 
-namespace tensormill::jobs {
+namespace tensormill::jobs::roots_of_jobs {
 namespace {
 
 using storage::BlobForm;
@@ -261,4 +261,4 @@ TEST(RootsTest, WhatAnAttemptStoredAndDidNotPublishGoes) {
 }
 
 }  // namespace
-}  // namespace tensormill::jobs
+}  // namespace tensormill::jobs::roots_of_jobs

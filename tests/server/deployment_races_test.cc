@@ -8,7 +8,7 @@
 #include "server/services/blob_collector.h"
 #include "tests/server/store.h"
 
-namespace tensormill::server {
+namespace tensormill::server::races {
 namespace {
 
 constexpr int kRounds = 40;
@@ -74,4 +74,4 @@ TEST(DeploymentRaces, LabelsOfAnUploadGoOrAreDeployed) {
 }
 
 }  // namespace
-}  // namespace tensormill::server
+}  // namespace tensormill::server::races
