@@ -56,6 +56,15 @@ std::string dequantized(const std::string& shape, const std::string& inner) {
          "] = mul(%c, %xscale)\n" + inner + kOut;
 }
 
+/// INNER of floats: what has several operators of its own does not take dequantization into its kernel.
+std::string quantized(const std::string& shape, const std::string& inner) {
+  return "(%d: f32[" + shape + R"(]) {
+  %scale = const f32[SCALES
+  %zero = const f32[ZEROS
+)" + inner +
+         kOut;
+}
+
 struct Form {
   const char* name;
   std::string body;
@@ -71,7 +80,7 @@ std::vector<Form> forms() {
       dequantized("16,12,8", "  %r: f32[SHAPE] = reduce_mean(%d) {axes: ints[2], keepdims: 1}\n");
   const std::string pool =
       dequantized("2,6,8,8", "  %r: f32[SHAPE] = avg_pool(%d) {kernel: ints[2, 2], strides: ints[2, 2]}\n");
-  const std::string softmax = dequantized("16,8", "  %r: f32[SHAPE] = softmax(%d) {axis: 1}\n");
+  const std::string softmax = quantized("16,8", "  %r: f32[SHAPE] = softmax(%d) {axis: 1}\n");
   return {
       {"mean", mean, "16,12,1", "u8", "] {0.005}", "] {100.0}", "] {101.0}", "] {0.0056}"},
       {"signed_mean", mean, "16,12,1", "i8", "] {0.005}", "] {-7.0}", "] {-6.0}", "] {0.0056}"},
