@@ -79,7 +79,7 @@ std::vector<Form> forms() {
   const std::string mean =
       dequantized("16,12,8", "  %r: f32[SHAPE] = reduce_mean(%d) {axes: ints[2], keepdims: 1}\n");
   const std::string pool =
-      dequantized("2,6,8,8", "  %r: f32[SHAPE] = avg_pool(%d) {kernel: ints[2, 2], strides: ints[2, 2]}\n");
+      quantized("2,6,8,8", "  %r: f32[SHAPE] = avg_pool(%d) {kernel: ints[2, 2], strides: ints[2, 2]}\n");
   const std::string softmax = quantized("16,8", "  %r: f32[SHAPE] = softmax(%d) {axis: 1}\n");
   return {
       {"mean", mean, "16,12,1", "u8", "] {0.005}", "] {100.0}", "] {101.0}", "] {0.0056}"},
@@ -89,7 +89,7 @@ std::vector<Form> forms() {
        "12,1] {100.0, 90.0, 80.0, 70.0, 100.0, 90.0, 80.0, 70.0, 100.0, 90.0, 80.0, 70.0}",
        "12,1] {101.0, 91.0, 81.0, 71.0, 101.0, 91.0, 81.0, 71.0, 101.0, 91.0, 81.0, 71.0}",
        "12,1] {0.0056, 0.0028, 0.011, 0.0056, 0.0028, 0.011, 0.0056, 0.0028, 0.011, 0.0056, 0.0028, 0.011}"},
-      {"pool", pool, "2,6,4,4", "u8", "] {0.01}", "] {3.0}", "] {4.0}", "] {0.011}"},
+      {"pool", pool, "2,6,4,4", "u8", "] {0.03}", "] {120.0}", "] {121.0}", "] {0.033}"},
       {"softmax", softmax, "16,8", "u8", "] {0.00390625}", "] {0.0}", "] {1.0}", "] {0.0043}"},
   };
 }
