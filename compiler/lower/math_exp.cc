@@ -49,7 +49,8 @@ Expr math_exp_of_sum(const Expr& high, const Expr& low, const MathContext& conte
   const Expr r = whole - part;
   const Expr kept = te::select(clamped == high, low, f64(high, 0));
   const Expr rest = ((whole - r) - part) + kept;
-  const Expr tail = r * r * polynomial(r, kExp, 12, context) + (rest + rest * r);
+  const Expr curve = r * r * polynomial(r, kExp, 12, context);
+  const Expr tail = curve + (rest + rest * (r + curve));
   const Two first = add_smaller(f64(high, 1), r);
   return times_power_of_two(first.high + (first.low + tail), n.value);
 }

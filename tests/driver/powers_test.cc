@@ -54,9 +54,10 @@ TEST(IntegerPowers, WrapInEveryTypeAndAreExactWhereTheyFit) {
                                     : static_cast<int64_t>(random()));
       e.set_element_int(i, static_cast<int64_t>(random() % 70) - (is_signed && i % 8 == 0 ? 35 : 0));
       const int64_t base = x.element_as_int(i), exponent = e.element_as_int(i);
-      int64_t power =
-          static_cast<int64_t>(wrapped_power(static_cast<uint64_t>(base), static_cast<uint64_t>(exponent)));
-      if (exponent < 0) power = base == 1 ? 1 : base == -1 ? (exponent % 2 != 0 ? -1 : 1) : 0;
+      int64_t power = base == 1 ? 1 : base == -1 ? (exponent % 2 != 0 ? -1 : 1) : 0;
+      if (exponent >= 0)
+        power =
+            static_cast<int64_t>(wrapped_power(static_cast<uint64_t>(base), static_cast<uint64_t>(exponent)));
       expected.set_element_int(i, power);
     }
     expect_all(*one, {x, e}, [&](const Tensor& result, int64_t i) {
@@ -174,7 +175,7 @@ constexpr Narrow kNarrow[] = {{"f16", DType::kFloat16, &half_to_float, 0x7c00},
 
 TEST(NarrowingCasts, OfDoublesRoundOnce) {
   for (const Narrow& to : kNarrow) {
-    for (const char* target : {"", "x86-64"}) {
+    for (const char* target : {"", "llvm -mcpu=x86-64"}) {
       SCOPED_TRACE(std::string(to.name) + " " + target);
       const std::vector<double> values = near_ties(to.decode, to.infinity);
       const auto one = one_kernel("(%x: f64[4096]) {\n  %y: " + std::string(to.name) +
