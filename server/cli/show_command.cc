@@ -61,7 +61,7 @@ int show_package(const ShowArguments& arguments, bool json) {
       in_context(arguments.path, [&] { return package::Package::open(arguments.path); });
   const package::Metadata& metadata = opened->metadata();
   if (json) {
-    Json report = Json::parse(opened->metadata_text());
+    Json report = parse_json(opened->metadata_text());
     report["id"] = opened->id().text();
     std::cout << report.dump() << std::endl;
     return 0;

@@ -57,7 +57,9 @@ TEST(MemoryOfBodies, IsTakenBeforeBytesAreReadAndNoMoreThanTheyNeed) {
     const http::TensorBody body = http::read_tensor_body(zeros, &share);
     EXPECT_EQ(body.size, 10 * kMiB);
     EXPECT_EQ(body.text(), std::string(10 * kMiB, '\0'));
-    if (announced) EXPECT_EQ(budget->used(), 10 * kMiB);
+    if (announced) {
+      EXPECT_EQ(budget->used(), 10 * kMiB);
+    }
     EXPECT_LE(budget->used(), 16 * kMiB) << "doubled";
     EXPECT_LE(zeros.most(), 24 * kMiB);
   }
