@@ -14,9 +14,9 @@ namespace tensormill::services {
 struct ConfinementInfo {
   bool required = false;  ///< a child without its walls does not work
   bool seccomp = false;
-  int landlock_abi = 0;   ///< 0: the kernel has no Landlock
-  int64_t user = 0;       ///< that children become; 0: the server's own
-  std::string memory;     ///< what bounds their memory
+  int landlock_abi = 0;  ///< 0: the kernel has no Landlock
+  int64_t user = 0;      ///< that children become; 0: the server's own
+  std::string memory;    ///< what bounds their memory
 };
 
 struct ServerInfo {

@@ -18,10 +18,8 @@ namespace {
 /// Up to so many uncertain operands every combination of their ends is evaluated.
 constexpr size_t kMostCorners = 3;
 
-/// A rounding of float32, about; and so many times what an operator moves by it may differ: sums round at
-/// each of their terms.
+/// A rounding of float32, about.
 constexpr double kRounding = 0x1p-22;
-constexpr double kMovements = 16;
 constexpr uint64_t kDraws = 4;
 
 bool is_unsigned_integer(DType dtype) { return !is_float(dtype) && !dtype_info(dtype).is_signed; }
@@ -54,15 +52,6 @@ void join(ElementBounds& bounds, const Tensor& other) {
     if (is_below(other, bounds.low, i)) copy_element(other, bounds.low, i);
     if (is_below(bounds.high, other, i)) copy_element(other, bounds.high, i);
   }
-}
-
-double largest_of(const Tensor& tensor) {
-  double largest = 0;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const double value = std::fabs(tensor.element_as_double(i));
-    if (std::isfinite(value)) largest = std::max(largest, value);
-  }
-  return largest;
 }
 
 /// Bounds instead of tensors, for PartPlan.
@@ -299,6 +288,21 @@ bool BoundsOfParts::contain(size_t part, int64_t element, const Tensor& actual, 
   if (holds((*narrow_)[part], element, actual, element, allowance)) return true;
   if (!wide_) wide_ = evaluate(true);
   return holds((*wide_)[part], element, actual, element, allowance);
+}
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0;
+  if (tensor.dtype() == DType::kFloat32) {
+    for (const float value : tensor.values<float>()) {
+      if (std::isfinite(value)) largest = std::max(largest, static_cast<double>(std::fabs(value)));
+    }
+    return largest;
+  }
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const double value = std::fabs(tensor.element_as_double(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  return largest;
 }
 
 }  // namespace tensormill::driver

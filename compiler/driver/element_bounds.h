@@ -15,6 +15,13 @@
 
 namespace tensormill::driver {
 
+/// So many times what results move by when their operands are off by a rounding, they may differ: sums round
+/// at each of their terms.
+inline constexpr double kMovements = 16;
+
+/// The largest magnitude among the finite elements; 0 where there is none.
+double largest_of(const Tensor& tensor);
+
 /// The least and the largest value of each element; both are the same tensor where nothing is uncertain.
 struct ElementBounds {
   Tensor value;  ///< what the reference gives

@@ -51,9 +51,6 @@ std::vector<Tensor> evaluate_parts(const plan::Kernel& kernel, const std::vector
   return plan.evaluate(inputs);
 }
 
-/// So many times what the results move by, they may differ: sums round at each of their terms.
-constexpr double kMovements = 16;
-
 /// By how much the reference's results move when its floats are off by about a rounding of float32: what is
 /// computed near a zero of a logarithm moves far, and so does the sine of a long sum. Worked out where a
 /// result differs, for several errors of the inputs: one alone may move a result by next to nothing.
@@ -101,21 +98,6 @@ int64_t place_of(const Shape& shape, const std::optional<ir::Part>& part, int64_
   for (size_t d = part->axis + 1; d < shape.size(); ++d) inner *= shape[d];
   const int64_t of_part = (part->end - part->begin) * inner;
   return element / of_part * shape[part->axis] * inner + part->begin * inner + element % of_part;
-}
-
-double largest_of(const Tensor& tensor) {
-  double largest = 0;
-  if (tensor.dtype() == DType::kFloat32) {
-    for (const float value : tensor.values<float>()) {
-      if (std::isfinite(value)) largest = std::max(largest, static_cast<double>(std::fabs(value)));
-    }
-    return largest;
-  }
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const double value = std::fabs(tensor.element_as_double(i));
-    if (std::isfinite(value)) largest = std::max(largest, value);
-  }
-  return largest;
 }
 
 /// By how much elements of one output may differ.

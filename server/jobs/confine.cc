@@ -55,7 +55,8 @@ void give_up_capabilities() {
 }
 
 void become(uint32_t user) {
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0)
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0 ||
+      ::setresuid(user, user, user) != 0)
     throw_errno(errno, "cannot become user " + std::to_string(user));
   // The change makes /proc/self the parent's user's, and the linker names its descriptors by it.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) throw_errno(errno, "cannot open /proc/self");
@@ -153,9 +154,9 @@ Confinement confine(const ChildLimits& limits) {
   result.seccomp = filter_system_calls(limits.kind);
   const std::string missing = missing_wall(limits.kind, result);
   if (limits.require_confinement && !missing.empty()) {
-    throw Error(ErrorCode::kNotSupported,
-                "this kernel has no " + missing +
-                    ", and jobs.require_confinement is set: the work was not begun");
+    throw Error(
+        ErrorCode::kNotSupported,
+        "this kernel has no " + missing + ", and jobs.require_confinement is set: the work was not begun");
   }
   return result;
 }

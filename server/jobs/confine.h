@@ -50,11 +50,11 @@ Confinement expected_confinement(const ChildPolicy& policy);
 /// has ended, or has become another user, is left alone.
 void lower_priority(pid_t process, int nice);
 
-/// Sets the resource limits, no core dumps, low priority; becomes the user that is asked for, else gives up all
-/// capabilities; death with the parent, no_new_privs, with Landlock no file by name but in the current folder
-/// where the kind makes files, and a seccomp filter that lets the kind's calls pass (system_calls.def). Throws
-/// Error(kIo) when a limit cannot be set, Error(kNotSupported) when a wall that is required is missing; else
-/// a missing one is reported, not an error.
+/// Sets the resource limits, no core dumps, low priority; becomes the user that is asked for, else gives up
+/// all capabilities; death with the parent, no_new_privs, with Landlock no file by name but in the current
+/// folder where the kind makes files, and a seccomp filter that lets the kind's calls pass
+/// (system_calls.def). Throws Error(kIo) when a limit cannot be set, Error(kNotSupported) when a wall that is
+/// required is missing; else a missing one is reported, not an error.
 Confinement confine(const ChildLimits& limits);
 
 }  // namespace tensormill::jobs

@@ -22,9 +22,10 @@ struct Ruleset {
   uint64_t scopes = 0;  ///< from version 6
 };
 
-constexpr uint64_t kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3,
-                   kMakeFolder = 1 << 7, kMakeFile = 1 << 8, kTruncate = 1 << 14;
-/// Rights on files that version 1, 2 … know: the first 13; moving between folders; truncating; ioctl on devices.
+constexpr uint64_t kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3, kMakeFolder = 1 << 7,
+                   kMakeFile = 1 << 8, kTruncate = 1 << 14;
+/// Rights on files that version 1, 2 … know: the first 13; moving between folders; truncating; ioctl on
+/// devices.
 constexpr std::array<uint64_t, 5> kFileRights = {(1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1,
                                                  (1 << 16) - 1};
 constexpr uint64_t kBindAndConnect = 3;
@@ -57,8 +58,7 @@ bool open_folder(int ruleset, uint64_t handled) {
 }  // namespace
 
 int landlock_version() {
-  const long version =
-      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   return version < 0 ? 0 : static_cast<int>(version);
 }
 

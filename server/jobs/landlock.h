@@ -1,5 +1,5 @@
-/// Which files a child can name: Landlock, by the newest version of its interface that kernel and program know.
-/// Thread-safety: restrict_path_names binds the calling thread and those that it makes later.
+/// Which files a child can name: Landlock, by the newest version of its interface that kernel and program
+/// know. Thread-safety: restrict_path_names binds the calling thread and those that it makes later.
 #pragma once
 
 namespace tensormill::jobs {

@@ -32,10 +32,14 @@ ChildLimits limits_from_text(std::string_view text) {
     at = rest + 1;
   }
   TM_CHECK(values[6] < std::size(kChildKinds), "no such kind of child: " + std::string(text));
-  return {values[0],      values[1],
-          values[2],      values[3],
-          static_cast<int>(values[4]), values[5] != 0,
-          kChildKinds[values[6]],      values[7] != 0,
+  return {values[0],
+          values[1],
+          values[2],
+          values[3],
+          static_cast<int>(values[4]),
+          values[5] != 0,
+          kChildKinds[values[6]],
+          values[7] != 0,
           static_cast<uint32_t>(values[8])};
 }
 

@@ -18,16 +18,16 @@ inline constexpr int kJobNice = 19;     ///< compiles and the search of a tuning
 
 /// 0: not limited.
 struct ChildLimits {
-  uint64_t data_bytes = 0;   ///< private writable memory (RLIMIT_DATA) and, by the parent's watch, shared memory too;
-                             ///< mapped weights do not count
+  uint64_t data_bytes = 0;  ///< private writable memory (RLIMIT_DATA) and, by the parent's watch, shared
+                            ///< memory too; mapped weights do not count
   uint64_t cpu_seconds = 0;  ///< of all threads together
   uint64_t file_bytes = 0;   ///< of any one file that it writes
   uint64_t open_files = 256;
   int nice = kImportNice;
-  bool confine = true;  ///< no privileges, seccomp and Landlock, where the kernel has them
+  bool confine = true;                 ///< no privileges, seccomp and Landlock, where the kernel has them
   ChildKind kind = ChildKind::kPlain;  ///< what the walls leave open
   bool require_confinement = false;    ///< without one of the walls that its kind needs it does not work
-  uint32_t user = 0;                   ///< user and group that it becomes, which takes privileges; 0: the parent's
+  uint32_t user = 0;  ///< user and group that it becomes, which takes privileges; 0: the parent's
 };
 
 std::string to_text(const ChildLimits& limits);

@@ -67,8 +67,8 @@ uint64_t MemoryWatch::given_bytes() const {
   return bytes;
 }
 
-/// Memory files that it has made itself, mapped or not. A process of another user shows them to few; then what
-/// is mapped counts.
+/// Memory files that it has made itself, mapped or not. A process of another user shows them to few; then
+/// what is mapped counts.
 uint64_t MemoryWatch::own_memory_files(pid_t process) const {
   namespace fs = std::filesystem;
   std::error_code gone;  // the process may end meanwhile
@@ -97,7 +97,8 @@ uint64_t MemoryWatch::held(pid_t process) const {
   };
   const uint64_t rough = sum(read_resident(folder + "/status", "RssAnon:", "RssShmem:"));
   if (rough <= limit_bytes_) return rough;
-  // Pages that are mapped twice count twice there. This count is exact, costs more, and is shown to the same user.
+  // Pages that are mapped twice count twice there. This count is exact, costs more, and is shown to the same
+  // user.
   const Resident exact = read_resident(folder + "/smaps_rollup", "Pss_Anon:", "Pss_Shmem:");
   return exact.anonymous + exact.shared == 0 ? rough : sum(exact);
 }

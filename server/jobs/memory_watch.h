@@ -1,5 +1,6 @@
-/// What a child holds beyond its private memory, on which the kernel has a limit of its own (RLIMIT_DATA): shared
-/// anonymous memory, memory files, and growth of those that it was given. Thread-safety: belongs to one thread.
+/// What a child holds beyond its private memory, on which the kernel has a limit of its own (RLIMIT_DATA):
+/// shared anonymous memory, memory files, and growth of those that it was given. Thread-safety: belongs to
+/// one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +17,8 @@ namespace tensormill::jobs {
 
 class MemoryWatch {
 public:
-  /// `given`: the descriptors that the child gets, borrowed until the constructor has returned. What they hold
-  /// now is not the child's.
+  /// `given`: the descriptors that the child gets, borrowed until the constructor has returned. What they
+  /// hold now is not the child's.
   MemoryWatch(uint64_t limit_bytes, std::span<const int> given);
   /// Whether the process holds more than the limit, private memory included. False when it has ended.
   bool is_past(pid_t process) const;

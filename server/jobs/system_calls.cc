@@ -33,9 +33,10 @@ CallCondition at_most(unsigned argument, uint64_t value) { return {argument, 0, 
 bool add_rule(scmp_filter_ctx filter, const CallRule& rule) {
   std::vector<scmp_arg_cmp> comparisons;
   for (const CallCondition& condition : rule.conditions) {
-    comparisons.push_back(condition.at_most ? scmp_arg_cmp{condition.argument, SCMP_CMP_LE, condition.value, 0}
-                                            : scmp_arg_cmp{condition.argument, SCMP_CMP_MASKED_EQ,
-                                                           condition.mask, condition.value});
+    comparisons.push_back(
+        condition.at_most
+            ? scmp_arg_cmp{condition.argument, SCMP_CMP_LE, condition.value, 0}
+            : scmp_arg_cmp{condition.argument, SCMP_CMP_MASKED_EQ, condition.mask, condition.value});
   }
   const uint32_t action = rule.absent ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW;
   return seccomp_rule_add_array(filter, action, rule.number, static_cast<unsigned>(comparisons.size()),
@@ -64,7 +65,8 @@ bool filter_system_calls(ChildKind kind) {
   const std::unique_ptr<void, void (*)(scmp_filter_ctx)> filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)),
                                                                 &seccomp_release);
   if (!filter) return false;
-  // Threads that are there already, too. Calls by the numbers of another interface (i386, x32) are no mistake.
+  // Threads that are there already, too. Calls by the numbers of another interface (i386, x32) are no
+  // mistake.
   if (seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
       seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0)
     return false;

@@ -260,7 +260,8 @@ TEST_F(ChildProcessTest, TheWallsHold) {
   }
   const bool filtered = walls.find("seccomp=1") != std::string::npos;
   EXPECT_EQ(filtered, kernel_has_seccomp()) << walls;
-  for (const char* wall : {"socket", "exec", "kill", "fork", "setsid", "truncate", "chmod", "setxattr", "unlink", "rename", "link"}) {
+  for (const char* wall : {"socket", "exec", "kill", "fork", "setsid", "truncate", "chmod", "setxattr",
+                           "unlink", "rename", "link"}) {
     if (filtered) {
       EXPECT_EQ(result.at(wall), EPERM) << wall;
     }

@@ -143,7 +143,8 @@ std::string dying_parent(ChildChannel&, Arguments) {
   std::abort();
 }
 
-/// What the walls answer: 0 or the errno. arguments[0]: a file outside, of this user, that must stay as it is.
+/// What the walls answer: 0 or the errno. arguments[0]: a file outside, of this user, that must stay as it
+/// is.
 std::string try_walls(ChildChannel&, Arguments arguments) {
   const auto result = [](auto value) { return value < 0 ? errno : 0; };
   Json json;

@@ -61,7 +61,8 @@ TEST_F(ConfineTest, AMissingWallIsToldAndWhereItIsRequiredNothingIsBegun) {
     EXPECT_THAT(closed.error->message(), HasSubstr("jobs.require_confinement"));
   }
   // Who opens no file by name needs no wall around files.
-  EXPECT_EQ(run(spec("child-no-landlock", ChildKind::kMeasure, {.require_confinement = true})).end, ChildEnd::kOk);
+  EXPECT_EQ(run(spec("child-no-landlock", ChildKind::kMeasure, {.require_confinement = true})).end,
+            ChildEnd::kOk);
 }
 
 TEST_F(ConfineTest, WhatIsExpectedOfTheKernelHolds) {

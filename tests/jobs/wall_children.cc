@@ -37,8 +37,8 @@ constexpr sock_filter unless_equal(uint32_t value, uint8_t skip) {
   return {BPF_JMP | BPF_JEQ | BPF_K, 0, skip, value};
 }
 
-/// A call whose sixth argument is kProbe is not made: it is answered with kPassed, unless a filter that is put
-/// up later refuses it. So every number can be tried, exit and fork among them.
+/// A call whose sixth argument is kProbe is not made: it is answered with kPassed, unless a filter that is
+/// put up later refuses it. So every number can be tried, exit and fork among them.
 void answer_probes() {
   constexpr uint32_t kSixth = offsetof(seccomp_data, args) + 5 * sizeof(uint64_t);
   load({statement(BPF_LD | BPF_W | BPF_ABS, kSixth), unless_equal(static_cast<uint32_t>(kProbe), 3),
@@ -118,10 +118,15 @@ std::string eat_shared(ChildChannel&, Arguments arguments) {
 
 void run_wall_child(const std::string& command, int argc, char** argv) {
   const std::map<std::string, ChildBody> bodies = {
-      {"child-probe", probe},         {"child-no-landlock", say_ready}, {"child-no-seccomp", say_ready},
-      {"child-ready", say_ready},     {"child-who", who},               {"child-shared-memory", eat_shared},
+    {"child-probe", probe},
+    {"child-no-landlock", say_ready},
+    {"child-no-seccomp", say_ready},
+    {"child-ready", say_ready},
+    {"child-who", who},
+    {"child-shared-memory", eat_shared},
 #if defined(__x86_64__)
-      {"child-call-i386", call_i386}, {"child-call-x32", call_x32},
+    {"child-call-i386", call_i386},
+    {"child-call-x32", call_x32},
 #endif
   };
   const auto body = bodies.find(command);

@@ -125,9 +125,9 @@ TEST_F(Keys, WrongOnesAreRefused) {
   EXPECT_ERROR(read_keys(path_), ErrorCode::kUsage);
 }
 
-class Store : public Keys {
+class StoreKeys : public Keys {
 protected:
-  Store() { boss_ = add_key(path_, "boss", {"admin"}); }
+  StoreKeys() { boss_ = add_key(path_, "boss", {"admin"}); }
   KeyStore& keys() {
     if (!keys_) keys_.emplace(path_, *catalog_, [this] { return now_; });
     return *keys_;
@@ -145,7 +145,7 @@ protected:
   std::string boss_;
 };
 
-TEST_F(Store, TheFileAndTheCatalogBothLetIn) {
+TEST_F(StoreKeys, TheFileAndTheCatalogBothLetIn) {
   const services::CreatedKey made = keys().create({"ci", {"infer:digits"}, {}});
   EXPECT_EQ(keys().find(boss_).name, "boss");
   EXPECT_EQ(keys().find(made.key).name, "ci");
@@ -163,7 +163,7 @@ TEST_F(Store, TheFileAndTheCatalogBothLetIn) {
   EXPECT_EQ(keys().find(made.key).name, "ci") << "a lost file takes its own keys along, no others";
 }
 
-TEST_F(Store, ARevokedOneIsRefusedAtOnceAndForGood) {
+TEST_F(StoreKeys, ARevokedOneIsRefusedAtOnceAndForGood) {
   const std::string key = keys().create({"ci", {"read"}, {}}).key;
   keys().revoke("ci");
   EXPECT_EQ(keys().find(key).name, "");
@@ -174,13 +174,13 @@ TEST_F(Store, ARevokedOneIsRefusedAtOnceAndForGood) {
   EXPECT_EQ(keys().find(boss_).name, "boss");
 }
 
-TEST_F(Store, NamesAreTakenInBothPlaces) {
+TEST_F(StoreKeys, NamesAreTakenInBothPlaces) {
   EXPECT_ERROR(keys().create({"boss", {"read"}, {}}), ErrorCode::kNameTaken);
   keys().create({"ci", {"read"}, {}});
   EXPECT_ERROR(keys().create({"ci", {"read"}, {}}), ErrorCode::kNameTaken);
 }
 
-TEST_F(Store, KeysEnd) {
+TEST_F(StoreKeys, KeysEnd) {
   EXPECT_ERROR(keys().create({"ci", {"read"}, services::Timestamp{now_}}), ErrorCode::kInvalidArgument);
   const std::string key = keys().create({"ci", {"read"}, services::Timestamp{now_ + 10}}).key;
   const std::string filed = add_key(path_, "filed", {"read"}, services::Timestamp{now_ + 20});
@@ -193,7 +193,7 @@ TEST_F(Store, KeysEnd) {
   EXPECT_TRUE(keys().find(filed).is_expired);
 }
 
-TEST_F(Store, ListsHavePages) {
+TEST_F(StoreKeys, ListsHavePages) {
   for (const char* name : {"a", "c", "d"}) keys().create({name, {"read"}, {}});
   services::PageQuery page{2, ""};
   std::vector<std::string> names;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kCheckpointPages = 8;
 
-struct Store {
-  Store(Env& env, const std::string& root)
+struct CopiedStore {
+  CopiedStore(Env& env, const std::string& root)
       : blobs(env, root),
         catalog(env, root + "/catalog.db", SqliteCatalogOptions{nullptr, kCheckpointPages}) {}
   void add(const std::string& bytes, BlobForm form = BlobForm::kPlain) {
@@ -31,7 +31,7 @@ struct Store {
 
 /// Opens the copy as a server does; the names of its models.
 std::vector<std::string> names_in(Env& env, const std::string& root) {
-  Store store(env, root);
+  CopiedStore store(env, root);
   std::vector<std::string> names;
   for (const NameRow& row : store.catalog.list_names("model")) {
     names.push_back(row.name);
@@ -44,13 +44,13 @@ std::vector<std::string> names_in(Env& env, const std::string& root) {
 
 /// Blobs of a copy that its catalog does not name.
 size_t unnamed_in(Env& env, const std::string& root) {
-  Store store(env, root);
+  CopiedStore store(env, root);
   return store.blobs.list().size() - store.catalog.referenced_blobs().size();
 }
 
 TEST(StoreCopyTest, CopiesAStoreThatIsOpen) {
   MemoryEnv env;
-  Store store(env, "/a");
+  CopiedStore store(env, "/a");
   store.add("one");
   store.add("two" + std::string(5000, 'x'), BlobForm::kCompressed);
   const StoreCopy first = copy_store(env, "/a", "/copies/b");
@@ -62,7 +62,7 @@ TEST(StoreCopyTest, CopiesAStoreThatIsOpen) {
 
 TEST(StoreCopyTest, ASecondCopyTakesWhatIsNewAndForgetsWhatWent) {
   MemoryEnv env;
-  Store store(env, "/a");
+  CopiedStore store(env, "/a");
   store.add("one");
   copy_store(env, "/a", "/b");
   store.add("two");
@@ -77,11 +77,11 @@ TEST(StoreCopyTest, ASecondCopyTakesWhatIsNewAndForgetsWhatWent) {
 
 TEST(StoreCopyTest, WhatWasUploadedToTheCopyStays) {
   MemoryEnv env;
-  Store store(env, "/a");
+  CopiedStore store(env, "/a");
   store.add("one");
   copy_store(env, "/a", "/b");
   {
-    Store served(env, "/b");
+    CopiedStore served(env, "/b");
     UploadStore uploads(env, "/b", served.blobs, {}, [] { return int64_t{1'700'000'000'000}; });
     const std::string id = uploads.begin().id;
     bool is_read = false;
@@ -94,20 +94,20 @@ TEST(StoreCopyTest, WhatWasUploadedToTheCopyStays) {
   }
   store.add("two");
   copy_store(env, "/a", "/b");
-  EXPECT_EQ(Store(env, "/b").blobs.open(Digest::of("uuu"))->text(), "uuu");
+  EXPECT_EQ(CopiedStore(env, "/b").blobs.open(Digest::of("uuu"))->text(), "uuu");
 }
 
 TEST(StoreCopyTest, RefusesWhatIsNoStoreAndWhatIsOpen) {
   MemoryEnv env;
   EXPECT_ERROR(copy_store(env, "/a", "/b"), ErrorCode::kNotFound);
-  const Store store(env, "/a");
-  const Store open(env, "/b");
+  const CopiedStore store(env, "/a");
+  const CopiedStore open(env, "/b");
   EXPECT_ERROR(copy_store(env, "/a", "/b"), ErrorCode::kInUse);
 }
 
 TEST(StoreCopyTest, DamageIsNotCopied) {
   MemoryEnv env;
-  Store store(env, "/a");
+  CopiedStore store(env, "/a");
   store.add("one");
   const std::string hex = Digest::of("one").hex();
   env.open("/a/blobs/sha256/" + hex.substr(0, 2) + "/" + hex, OpenMode::kWrite)->write(0, "b");
@@ -142,7 +142,7 @@ private:
 
 TEST(StoreCopyTest, IsOneMomentOfAStoreThatChanges) {
   BusyEnv env;
-  Store store(env, "/a");
+  CopiedStore store(env, "/a");
   store.add("first");
   int round = 0;
   // Always two names at once, the later one last: a copy has none without the other's predecessor. Few enough
@@ -173,7 +173,7 @@ TEST(StoreCopyTest, WhateverFailsTheCopyIsTheOldOneOrTheNewOne) {
     for (const bool cut : {false, true}) {
       PowerCutEnv env;
       {
-        Store store(env, "/a");
+        CopiedStore store(env, "/a");
         store.add("one");
         copy_store(env, "/a", "/b");
         store.add("two", BlobForm::kCompressed);

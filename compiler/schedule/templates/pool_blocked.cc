@@ -9,7 +9,7 @@ namespace tensormill::schedule {
 
 namespace {
 
-constexpr int64_t kMaxTaps = 64;  // past this, the window stays a loop
+constexpr int64_t kMaxPoolTaps = 64;  // past this, the window stays a loop
 
 // Columns of a tile: the largest divisor of the row's length in the upper half of what the registers hold.
 int64_t tile_columns(int64_t width, int registers) {
@@ -66,7 +66,7 @@ bool template_pool_blocked(Builder& builder) {
   builder.step("reorder", {windows, "i0", "i1", "i2", "i3.o", "r0", taps_outside ? "r1" : "i3.i",
                            taps_outside ? "i3.i" : "r1", "i4"});
   for (const char* axis : {"r0", "r1"}) {
-    const int64_t unrolls = taps <= kMaxTaps ? 1 : 0;
+    const int64_t unrolls = taps <= kMaxPoolTaps ? 1 : 0;
     if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
       builder.step("unroll", {windows, axis});
   }

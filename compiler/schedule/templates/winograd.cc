@@ -83,7 +83,7 @@ int64_t register_rows(int64_t tiles, int64_t most) {
 /// Of a register tile where a core starts one multiply-add a cycle: more sums hide no more of its latency.
 constexpr int64_t kRowsOfOne = 8;
 /// Lanes of V that may be written out one after the other.
-constexpr int64_t kMaxLaneSteps = 8;
+constexpr int64_t kMaxTileLaneSteps = 8;
 /// V and M of all tiles may take this many times the L2 cache.
 constexpr int64_t kMaxPhases = 16;
 
@@ -187,7 +187,7 @@ void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, cons
   builder.step("reorder", {m, "i0", "i3", walk[0], walk[1], "i2.i", "i1.i", "i4"});
   if (cut.phases) builder.parallelize(m, builder.fuse(m, {"i0", "i3", walk[0]}), work);
   std::vector<std::string> order = {c, "i0", "i3", "i1.o", "i2.o", "r0"};
-  for (const std::string& axis : tune_unroll(builder, c, "r1", "unroll_lanes", 1, kMaxLaneSteps))
+  for (const std::string& axis : tune_unroll(builder, c, "r1", "unroll_lanes", 1, kMaxTileLaneSteps))
     order.push_back(axis);
   order.insert(order.end(), {"i2.i", "i1.i", "i4"});
   builder.step("reorder", order);
