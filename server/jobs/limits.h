@@ -18,8 +18,8 @@ inline constexpr int kJobNice = 19;     ///< compiles and the search of a tuning
 
 /// 0: not limited.
 struct ChildLimits {
-  uint64_t data_bytes = 0;  ///< private writable memory (RLIMIT_DATA) and, by the parent's watch, shared
-                            ///< memory too; mapped weights do not count
+  /// Private writable memory (RLIMIT_DATA) and, by the parent's watch, shared memory; no mapped weights.
+  uint64_t data_bytes = 0;
   uint64_t cpu_seconds = 0;  ///< of all threads together
   uint64_t file_bytes = 0;   ///< of any one file that it writes
   uint64_t open_files = 256;

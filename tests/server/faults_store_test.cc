@@ -85,13 +85,33 @@ TEST_F(StoreFaultsTest, TuningRecords) {
 }
 
 TEST_F(StoreFaultsTest, GarbageCollection) {
-  // A second view of the same folders: what it puts has no row.
-  storage::BlobStore blobs(env_, folder_.path());
-  const auto litter = [&] { blobs.put("what nothing names"); };
-  litter();
-  fail_each([&] { services_.store->collect(false); }, litter);
+  // What an upload alone names is nobody's once the upload goes.
+  const std::string bytes = "what nothing names";
+  services::UploadInfo upload;
+  const auto remove = [&] {
+    try {
+      services_.store->remove_upload(upload.id);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kNotFound) << error.what();
+    }
+  };
+  const auto put = [&] {
+    if (!upload.id.empty()) remove();
+    upload = services_.store->begin_upload({});
+    http::BytesBody body(bytes);
+    services_.store->append_upload(upload.id, {}, body, {});
+    services_.store->finish_upload(upload.id, Digest::of(bytes));
+  };
+  put();
+  fail_each(
+      [&] {
+        services_.store->remove_upload(upload.id);
+        services_.store->collect(false);
+      },
+      put);
+  remove();
   services_.store->collect(false);
-  EXPECT_FALSE(blobs.exists(Digest::of("what nothing names")));
+  EXPECT_FALSE(storage::BlobStore(env_, folder_.path()).exists(Digest::of(bytes)));
 }
 
 TEST_F(StoreFaultsTest, RemovalsOfAModel) {
