@@ -60,7 +60,7 @@ class Sweeps(unittest.TestCase):
                     if words[0] == "./dev":
                         self.assertIn(f"    {words[1]}) ", dev)
                     else:
-                        self.assertTrue(any((ROOT / word).exists() for word in words[1:2]))
+                        self.assertTrue((ROOT / words[words[0] == sweeps.PYTHON]).exists())
 
 
 if __name__ == "__main__":
