@@ -1,5 +1,6 @@
 #include "server/cli/cli.h"
 
+#include <charconv>
 #include <iostream>
 #include <utility>
 #include <vector>
@@ -61,6 +62,16 @@ std::string unknown_command(int argc, char** argv, const CLI::App& app) {
 }
 
 }  // namespace
+
+CLI::Validator seed_number() {
+  const auto problem = [](const std::string& text) -> std::string {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool fits = error == std::errc() && end == text.data() + text.size() && value >= 0;
+    return fits ? "" : "\"" + text + "\" is no whole number from 0 to 2^63 - 1";
+  };
+  return {problem, "0 to 2^63 - 1"};
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"TensorMill: compiles trained models to fast packages and serves them over HTTP",

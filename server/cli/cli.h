@@ -23,6 +23,10 @@ using Action = std::function<int(const GlobalOptions& globals)>;
 #include "server/cli/commands.def"
 #undef TM_COMMAND
 
+/// A seed: a whole number from 0 to 2^63 - 1. CLI11 itself takes what 64 bits do not hold for the largest
+/// number that they do.
+CLI::Validator seed_number();
+
 /// Parses and runs; the only place of the CLI that catches InternalError.
 int run(int argc, char** argv);
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <iomanip>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -262,8 +261,7 @@ Action run_command(CLI::App& app) {
                  "of inputs that are filled, where the package has free dims: \"x:[4,3,224,224]\"");
   app.add_option("--fill-mode", arguments->fill_mode, "zeros, ones or random")
       ->check(CLI::IsMember({"zeros", "ones", "random"}));
-  app.add_option("--seed", arguments->seed, "of the random fill")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  app.add_option("--seed", arguments->seed, "of the random fill")->check(seed_number());
   app.add_flag("--print-time", arguments->print_time, "print mean, median, max, min and std in ms");
   app.add_option("--repeat", arguments->repeat, "measurements")->check(CLI::Range(1, 1000000));
   app.add_option("--number", arguments->number, "runs in each measurement")->check(CLI::Range(1, 1000000));

@@ -337,7 +337,7 @@ Action tune_command(CLI::App& app) {
   app.add_option("--network-rounds", arguments->network_rounds,
                  "of running the model with what was found and without, at the end; 0: none")
       ->check(CLI::Range(0, 1000));
-  app.add_option("--seed", options.seed, "of the search");
+  app.add_option("--seed", options.seed, "of the search")->check(seed_number());
   return [arguments](const GlobalOptions& globals) { return tune_model(*arguments, globals); };
 }
 

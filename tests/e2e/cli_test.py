@@ -138,7 +138,7 @@ class CommandLine(unittest.TestCase):
                                      (TensorProto.FLOAT, np.float32, (1e39, True)), (TensorProto.FLOAT16, np.float16, (65520,)),
                                      (TensorProto.INT64, np.int64, (1 << 63, 1e3))):
             made = made_models.one_node_model("Add", [("x", dtype, [2])], ("y", dtype, [2]), [("c", np.ones(2, array))])
-            model.write_bytes(made.SerializeToString())
+            model.write_bytes(made)
             for value in values:
                 words = ["input_values", '"x"'] if isinstance(value, str) else ["input_values", '"x"', "element 1"]
                 self.refused(2, words, "compile", model, "--input-values", json.dumps({"x": [1, value]}), "-o", self.folder / "not.tar")
@@ -149,13 +149,14 @@ class CommandLine(unittest.TestCase):
         self.compile_is_refused(2, "num-cores", "--target", json.dumps({"kind": "llvm", "num-cores": -1}))
         self.refused(2, "--seed", "run", self.package, "--seed", "18446744073709551616")
         self.refused(2, "--repeat", "run", self.package, "--repeat", large)
+        self.refused(2, "--seed", "tune", model, "--seed", large, "-o", self.folder / "not.json")
 
     def test_bytes_that_are_no_values(self):
         """numpy takes any byte for a bool."""
         model, package, data = self.folder / "cast.onnx", self.folder / "cast.tar", self.folder / "cast.npz"
         made = made_models.one_node_model("Cast", [("x", TensorProto.BOOL, [3])], ("y", TensorProto.FLOAT, [3]),
                                           to=TensorProto.FLOAT)
-        model.write_bytes(made.SerializeToString())
+        model.write_bytes(made)
         mill.check_program(self, "compile", model, "-o", package, "--opt-level", 1)
         np.savez(data, x=np.array([0, 1, 2], np.uint8).view(bool))
         self.refused(3, ['"x"', "element 2 is byte 2"], "run", package, "-i", data)
