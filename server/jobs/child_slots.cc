@@ -40,12 +40,22 @@ void ChildSlots::refuse(const char* why) {
                   "children.at_once is " + std::to_string(options_.requests));
 }
 
+bool ChildSlots::is_free_now(uint64_t memory) {
+  if (line_.empty() && fits(Owner::kRequest, memory)) return true;
+  if (static_cast<int>(line_.size()) >= options_.waiting)
+    refuse("too many requests wait for a child process");
+  return false;
+}
+
+void ChildSlots::require_room(uint64_t memory) {
+  const std::lock_guard lock(mutex_);
+  is_free_now(memory);
+}
+
 ChildSlots::SlotPtr ChildSlots::for_request(uint64_t memory, const std::stop_token& cancelled,
                                             Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  if (line_.empty() && fits(Owner::kRequest, memory)) return take(Owner::kRequest, memory);
-  if (static_cast<int>(line_.size()) >= options_.waiting)
-    refuse("too many requests wait for a child process");
+  if (is_free_now(memory)) return take(Owner::kRequest, memory);
   const auto place = line_.insert(line_.end(), 0);
   const Clock::time_point bound = Clock::now() + options_.wait;
   const bool is_free = changed_.wait_until(lock, cancelled, std::min(bound, deadline), [&] {

@@ -51,6 +51,8 @@ public:
   /// Error(kUnavailable), Error(kCancelled) when `cancelled` stops, Error(kDeadlineExceeded).
   SlotPtr for_request(uint64_t memory, const std::stop_token& cancelled,
                       Clock::time_point deadline = Clock::time_point::max());
+  /// Throws Error(kUnavailable) where for_request() would at once.
+  void require_room(uint64_t memory);
   /// Null when there is none within `wait`, or when `stop` stops.
   SlotPtr for_job(uint64_t memory, std::chrono::milliseconds wait, const std::stop_token& stop);
   /// At once.
@@ -65,6 +67,8 @@ private:
   uint64_t weight(uint64_t memory) const { return memory == 0 ? options_.memory : memory; }
   int& running_of(Owner owner) { return running_[static_cast<size_t>(owner)]; }
   bool fits(Owner owner, uint64_t memory);
+  /// Whether a request gets a slot without a place in the line. Throws where there is no place.
+  bool is_free_now(uint64_t memory);
   SlotPtr take(Owner owner, uint64_t memory);
   void release(const Slot& slot);
   [[noreturn]] void refuse(const char* why);

@@ -100,6 +100,18 @@ TEST(ChildSlots, WaitingHasBounds) {
   EXPECT_EQ(patient.waiting(), 0);
 }
 
+TEST(ChildSlots, RoomIsAskedForWithoutAPlaceInTheLine) {
+  ChildSlots slots({4 * kGiB, 1, 0, hours(1)});
+  slots.require_room(4 * kGiB);
+  const auto running = slots.for_request(4 * kGiB, {});
+  EXPECT_THROW(slots.require_room(kGiB), Error);
+  EXPECT_EQ(slots.refusals(), 1u);
+  ChildSlots patient({4 * kGiB, 1, 1, hours(1)});
+  const auto other = patient.for_request(4 * kGiB, {});
+  patient.require_room(kGiB);
+  EXPECT_EQ(patient.waiting(), 0) << "who asks does not wait";
+}
+
 TEST(ChildSlots, AJobThatWaitsIsWoken) {
   ChildSlots slots({kGiB, 1, 1, hours(1)});
   auto first = slots.for_job(kGiB, hours(1), {});
