@@ -252,6 +252,9 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   request.peer = peer_;
   request.peer_is_loopback = peer_is_loopback_;
   request.cancelled = exchange->stop.get_token();
+  request.take_stream = [&state = state_, exchange = exchange.get()] {
+    exchange->live_place = state.take_live_place();
+  };
   const bool empty = !framing.chunked && framing.content_length.value_or(0) == 0;
   if (empty) {
     request.body = std::make_shared<http::BytesBody>("");

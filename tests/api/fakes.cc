@@ -430,6 +430,7 @@ Answer ApiTest::send(const std::string& method, const std::string& target,
   }
   request.body = std::make_shared<http::BytesBody>(body);
   request.cancelled = jobs_.events_over.get_token();
+  request.take_stream = take_stream_;
   const http::Response response = api_->handle(request);
   Answer answer{response.status, response.headers, ""};
   if (const auto* bytes = std::get_if<std::string>(&response.body)) {

@@ -241,6 +241,7 @@ protected:
   FakeAudit audit_;
   services::Services services_;
   endpoints::ApiOptions options_;
+  std::function<void()> take_stream_;  ///< of the transport; may be empty
   std::unique_ptr<http::Handler> api_;
 
 private:

@@ -156,8 +156,10 @@ TEST_F(Limits, RefusesStreamsPastTheLimitAndCutsNone) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(refused.header("content-type"), "application/problem+json");
-  // The connection is as good as before, and what was refused is let go of.
+  EXPECT_EQ(events().count("unavailable"), 1) << "the handler knows";
+  // The connection is as good as before, and what was refused is let go of: also where nobody asked.
   EXPECT_EQ(third.request(get("/echo")).status, 200);
+  EXPECT_EQ(third.request(get("/stream")).status, 503);
   EXPECT_EQ(events().count("stream released"), 1);
   std::string pieces;
   while (pieces.size() < 100'000) pieces += first.read_some(100'000);
