@@ -122,6 +122,13 @@ void report_tls(transport::TransportOptions& options, metrics::RequestLog& log, 
   };
 }
 
+/// What no handler sees is in no log line and in none of its metrics.
+void count_refusals(transport::TransportOptions& options, metrics::Registry& registry) {
+  options.on_refused = [&registry](std::string_view reason) {
+    registry.count("http_refused_total", {{"reason", std::string(reason)}});
+  };
+}
+
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
                                   metrics::AuditLog& audit, server::Server& server) {
   endpoints::ApiOptions options;
@@ -211,6 +218,7 @@ int serve(const SettingsArguments& arguments) {
   const std::unique_ptr<http::Handler> api =
       endpoints::make_api(server.services(), api_options(settings, log, audit, server));
   report_tls(options, log, server.metrics());
+  count_refusals(options, server.metrics());
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(*api);

@@ -95,6 +95,7 @@ private:
   std::shared_ptr<Exchange> make_exchange();
   void dispatch(const std::shared_ptr<Exchange>& exchange);
   void refuse(const Error& error);
+  void refuse_head(const Error& error);
   void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
   void take_buffered_body(Exchange& exchange);
   void run_here(const std::shared_ptr<Exchange>& exchange);

@@ -68,6 +68,10 @@ struct BeastState {
                                              " live responses already, which is http.max_streams");
   }
 
+  void report_refusal(std::string_view reason) const {
+    if (options.on_refused) options.on_refused(reason);
+  }
+
   const TransportOptions options;
   std::unique_ptr<TlsFiles> tls;  ///< set before the first connection, or never
   http::Handler* handler = nullptr;

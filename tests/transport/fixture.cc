@@ -156,6 +156,7 @@ void TransportTest::TearDown() {
 }
 
 void TransportTest::start() {
+  options_.on_refused = [this](std::string_view reason) { events().add("refused " + std::string(reason)); };
   transport_ = make_transport(options_);
   transport_->start(handler_);
 }
