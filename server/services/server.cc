@@ -373,6 +373,10 @@ metrics::Registry& Server::metrics() { return parts_->registry; }
 
 void Server::audit(const metrics::AnsweredRequest& request) { parts_->audit.answered(request); }
 
+void Server::on_key_file_change(std::function<void(const Error*)> tell) {
+  if (parts_->keys) parts_->keys->on_file_change(std::move(tell));
+}
+
 void Server::set_draining() {
   parts_->health.set_draining();
   parts_->deployments.stop_loading();
