@@ -128,6 +128,13 @@ public:
 private:
   /// What every response has.
   http::Response complete(const http::Request& request, http::Response response, const std::string& route) {
+    // Past here it is told to log and metrics as it is.
+    if (request.take_stream && std::holds_alternative<std::shared_ptr<http::ResponseStream>>(response.body)) {
+      response = guarded(request, [&] {
+        request.take_stream();
+        return std::move(response);
+      });
+    }
     if (const auto* bytes = std::get_if<std::string>(&response.body)) request.memory->add(bytes->size());
     http::encode_response(request.headers, response);
     http::add_cors(request, rules_, response);

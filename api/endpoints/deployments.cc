@@ -8,6 +8,16 @@
 #include "runtime/base/names.h"
 
 namespace tensormill::endpoints {
+namespace {
+
+/// The body of a request that would be taken now. Its place in the queue is not kept while the body comes: a
+/// client that is slow to send it would keep it from others.
+http::TensorBody read_admitted_body(const Context& context, http::Request& request, const std::string& name) {
+  context.services.deployments->admit(name, "");
+  return http::read_tensor_body(*request.body, request.memory.get());
+}
+
+}  // namespace
 
 http::Response put_deployment(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("deployment");
@@ -47,22 +57,27 @@ http::Response delete_deployment_version(const Context& context, http::Request& 
 
 http::Response infer(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
-  services::NamedTensors inputs = read_tensors(request, options, context.options.max_tensor_bytes);
+  const std::string& name = request.path_parameter("deployment");
+  const http::TensorBody body = read_admitted_body(context, request, name);
+  services::NamedTensors inputs;
+  {
+    const std::shared_ptr<void> place = context.services.deployments->admit(name, "");
+    inputs = decode_tensors(request, body, options, context.options.max_tensor_bytes);
+  }
   return later<services::RunResult>(
-      [&context, &request, options, inputs = std::move(inputs)](const auto& done) mutable {
-        context.services.deployments->infer(request.path_parameter("deployment"), "", std::move(inputs),
-                                            options, call_context(request), done);
+      [&context, &request, &name, options, inputs = std::move(inputs)](const auto& done) mutable {
+        context.services.deployments->infer(name, "", std::move(inputs), options, call_context(request),
+                                            done);
       },
       [&request](const services::RunResult& result) { return run_response(request, result); });
 }
 
 http::Response classify(const Context& context, http::Request& request) {
   const int top = static_cast<int>(request.query_int("top", 5, 1, 1000));
+  const std::string& name = request.path_parameter("deployment");
   return later<services::ClassifyResult>(
-      [&context, &request, top,
-       image = http::read_tensor_body(*request.body, request.memory.get())](const auto& done) {
-        context.services.deployments->classify(request.path_parameter("deployment"), image.text(), top,
-                                               call_context(request), done);
+      [&context, &request, &name, top, image = read_admitted_body(context, request, name)](const auto& done) {
+        context.services.deployments->classify(name, image.text(), top, call_context(request), done);
       },
       [](const services::ClassifyResult& result) {
         http::Response response = http::json_response(schema::print(schema::to_json(result)));

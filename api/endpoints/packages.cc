@@ -73,9 +73,12 @@ http::Response get_package_code(const Context& context, http::Request& request) 
 
 http::Response run_package(const Context& context, http::Request& request) {
   const services::RunOptions options = run_options(request);
-  services::NamedTensors inputs = read_tensors(request, options, context.options.max_tensor_bytes);
-  const services::RunResult result = context.services.packages->run(
-      request.path_parameter("package"), std::move(inputs), options, call_context(request));
+  const std::string& id = request.path_parameter("package");
+  context.services.packages->require_room(id);
+  const http::TensorBody body = http::read_tensor_body(*request.body, request.memory.get());
+  services::NamedTensors inputs = decode_tensors(request, body, options, context.options.max_tensor_bytes);
+  const services::RunResult result =
+      context.services.packages->run(id, std::move(inputs), options, call_context(request));
   return run_response(request, result);
 }
 

@@ -29,10 +29,9 @@ std::string metric(std::string_view name, double ms) {
 
 }  // namespace
 
-services::NamedTensors read_tensors(http::Request& request, const services::RunOptions& options,
-                                    uint64_t max_bytes) {
-  const http::TensorBody bytes = http::read_tensor_body(*request.body, request.memory.get());
-  if (bytes.size > 0) return decode_npz(bytes, max_bytes, request.memory.get());
+services::NamedTensors decode_tensors(const http::Request& request, const http::TensorBody& body,
+                                      const services::RunOptions& options, uint64_t max_bytes) {
+  if (body.size > 0) return decode_npz(body, max_bytes, request.memory.get());
   if (options.fill_mode) return {};
   throw Error(ErrorCode::kInvalidRequest,
               "the body is empty: send an NPZ of the inputs, or say how to fill them with fill_mode");

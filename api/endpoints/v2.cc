@@ -185,6 +185,8 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const std::optional<size_t> json_size = header_length(request);
   const std::string version = v2_version_of(request);
+  // JSON is decoded as it comes, at the client's pace: no place in the queue is kept meanwhile.
+  context.services.deployments->admit(name, version);
   const auto rest = [&] {
     return json_size ? read_raw_part(context, request, version, *json_size) : http::TensorBody();
   };

@@ -44,6 +44,9 @@ struct Request {
   std::stop_token cancelled;  ///< stops when the client has gone
   /// Set where the handler runs on a thread that reads requests: as services::CallContext::later.
   std::function<void(std::function<void()>)> later;
+  /// Set by a transport that bounds live responses: takes a place for this request's, or throws
+  /// Error(kUnavailable). Asked once, before such a response is given to it.
+  std::function<void()> take_stream;
   std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
 
   /// The value of a query parameter, of which there is one at most (the dispatcher refuses repeats).

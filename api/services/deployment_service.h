@@ -138,6 +138,12 @@ public:
   /// tell, and does not wait for a core now: such a request may run where nothing else waits for long. False
   /// for a name that is not there.
   virtual bool is_quick(const std::string& name) = 0;
+  /// Asks before the inputs of a request are read or made whether infer() would take it now. Who keeps what
+  /// this returns, which may be null, is one of those that max_queue counts, and gives it back before
+  /// infer(). Throws Error(kUnavailable) when the queue is full or nothing is ready.
+  virtual std::shared_ptr<void> admit(const std::string& /*name*/, const std::string& /*version*/) {
+    return nullptr;
+  }
   /// Memory for `bytes` bytes of the only input of one row, from which a run that several share can take them
   /// without a copy. Null where there is none, and where infer() will throw: any other memory will do.
   virtual std::shared_ptr<void> input_room(const std::string& /*name*/, const std::string& /*version*/,

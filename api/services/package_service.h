@@ -84,6 +84,9 @@ public:
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
   /// Throws Error(kInUse) while deployed.
   virtual void remove(const std::string& id) = 0;
+  /// Asks before the inputs of a run are read whether it would be taken now. Throws Error(kNotFound),
+  /// Error(kUnavailable) when too many wait for a child.
+  virtual void require_room(const std::string& /*id*/) {}
   /// Runs in a runner child. Inputs that are not given are filled as the options say. Throws
   /// Error(kInvalidTensor) naming the tensor and both shapes or dtypes, Error(kTensorData),
   /// Error(kMemoryBudget), Error(kDeadlineExceeded) past 30 s.

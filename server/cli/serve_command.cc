@@ -122,6 +122,26 @@ void report_tls(transport::TransportOptions& options, metrics::RequestLog& log, 
   };
 }
 
+/// What became of a key file that was read again.
+void report_keys(server::Server& server, metrics::RequestLog& log, const std::string& file) {
+  server.on_key_file_change([&log, &registry = server.metrics(), file](const Error* error) {
+    registry.count("key_file_reloads_total", {{"outcome", error == nullptr ? "ok" : "failed"}});
+    if (error == nullptr) {
+      log.note("the key file was read again", {{"file", file}});
+    } else {
+      log.fail("the key file has changed and cannot be read; none of its keys lets anybody in",
+               {{"file", file}, {"reason", error->message()}});
+    }
+  });
+}
+
+/// What no handler sees is in no log line and in none of its metrics.
+void count_refusals(transport::TransportOptions& options, metrics::Registry& registry) {
+  options.on_refused = [&registry](std::string_view reason) {
+    registry.count("http_refused_total", {{"reason", std::string(reason)}});
+  };
+}
+
 endpoints::ApiOptions api_options(const config::Settings& settings, metrics::RequestLog& log,
                                   metrics::AuditLog& audit, server::Server& server) {
   endpoints::ApiOptions options;
@@ -211,6 +231,8 @@ int serve(const SettingsArguments& arguments) {
   const std::unique_ptr<http::Handler> api =
       endpoints::make_api(server.services(), api_options(settings, log, audit, server));
   report_tls(options, log, server.metrics());
+  count_refusals(options, server.metrics());
+  report_keys(server, log, settings.keys_file);
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(*api);

@@ -10,15 +10,16 @@ namespace tensormill::jobs {
 
 ChildSlots::Slot::~Slot() { slots_.release(*this); }
 
+uint64_t ChildSlots::memory() const { return std::accumulate(memory_.begin(), memory_.end(), uint64_t{0}); }
+
 bool ChildSlots::fits(Owner owner, uint64_t memory) {
   if (owner == Owner::kRequest && running_of(owner) >= options_.requests) return false;
-  const uint64_t left = options_.memory - std::min(options_.memory, memory_);
-  return weight(memory) <= left || running_of(owner) == 0;
+  return weight(memory) <= left_beside(this->memory()) || running_of(owner) == 0;
 }
 
 ChildSlots::SlotPtr ChildSlots::take(Owner owner, uint64_t memory) {
   ++running_of(owner);
-  memory_ += weight(memory);
+  memory_of(owner) += weight(memory);
   return std::unique_ptr<Slot>(new Slot(*this, owner, weight(memory)));
 }
 
@@ -26,7 +27,7 @@ void ChildSlots::release(const Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
     --running_of(slot.owner_);
-    memory_ -= slot.memory_;
+    memory_of(slot.owner_) -= slot.memory_;
   }
   changed_.notify_all();
 }
@@ -34,18 +35,28 @@ void ChildSlots::release(const Slot& slot) {
 void ChildSlots::refuse(const char* why) {
   ++refusals_;
   throw Error(ErrorCode::kUnavailable,
-              std::string(why) + ": children of requests and jobs have " + std::to_string(memory_) +
+              std::string(why) + ": children have " + std::to_string(memory()) +
                   " bytes of memory, children.memory is " + std::to_string(options_.memory) + "; " +
                   std::to_string(running_of(Owner::kRequest)) + " of requests run, " +
                   "children.at_once is " + std::to_string(options_.requests));
 }
 
+bool ChildSlots::is_free_now(uint64_t memory) {
+  if (line_.empty() && fits(Owner::kRequest, memory)) return true;
+  if (static_cast<int>(line_.size()) >= options_.waiting)
+    refuse("too many requests wait for a child process");
+  return false;
+}
+
+void ChildSlots::require_room(uint64_t memory) {
+  const std::lock_guard lock(mutex_);
+  is_free_now(memory);
+}
+
 ChildSlots::SlotPtr ChildSlots::for_request(uint64_t memory, const std::stop_token& cancelled,
                                             Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  if (line_.empty() && fits(Owner::kRequest, memory)) return take(Owner::kRequest, memory);
-  if (static_cast<int>(line_.size()) >= options_.waiting)
-    refuse("too many requests wait for a child process");
+  if (is_free_now(memory)) return take(Owner::kRequest, memory);
   const auto place = line_.insert(line_.end(), 0);
   const Clock::time_point bound = Clock::now() + options_.wait;
   const bool is_free = changed_.wait_until(lock, cancelled, std::min(bound, deadline), [&] {
@@ -71,6 +82,16 @@ ChildSlots::SlotPtr ChildSlots::for_job(uint64_t memory, std::chrono::millisecon
 ChildSlots::SlotPtr ChildSlots::for_measuring(uint64_t memory) {
   const std::lock_guard lock(mutex_);
   return take(Owner::kMeasuring, memory);
+}
+
+ChildSlots::SlotPtr ChildSlots::for_executor(uint64_t memory) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t others = memory_of(Owner::kExecutor);
+  if (weight(memory) <= left_beside(others)) return take(Owner::kExecutor, memory);
+  throw Error(ErrorCode::kMemoryBudget, "a process of its own takes " + std::to_string(memory) +
+                                            " bytes, those of other deployments have " +
+                                            std::to_string(others) + ", and children.memory is " +
+                                            std::to_string(options_.memory));
 }
 
 int ChildSlots::running() const {

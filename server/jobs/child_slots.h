@@ -2,10 +2,13 @@
 /// of those that requests wait for. Requests stand in line, for a bounded time; jobs wait in their own
 /// threads. One child of a request and one of a job may always run, whatever their limits, so that neither
 /// waits for the other. What measures is counted and never waits: it keeps others from running meanwhile
-/// (MeasureGate), so they could not make room. Thread-safety: all methods from many threads; a Slot may end
-/// on any.
+/// (MeasureGate), so they could not make room. A deployment's executor stays for as long as it serves, so
+/// nobody could wait for its end: it is taken at once or refused, by what other executors have; the others
+/// wait for what executors leave, or run one by one. Thread-safety: all methods from many threads; a Slot may
+/// end on any.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -27,7 +30,7 @@ struct ChildSlotsOptions {
 class ChildSlots {
 public:
   using Clock = std::chrono::steady_clock;
-  enum class Owner { kRequest, kJob, kMeasuring };
+  enum class Owner { kRequest, kJob, kMeasuring, kExecutor };
 
   /// Counts as a child while it lives. The slots outlive it.
   class Slot {
@@ -51,10 +54,14 @@ public:
   /// Error(kUnavailable), Error(kCancelled) when `cancelled` stops, Error(kDeadlineExceeded).
   SlotPtr for_request(uint64_t memory, const std::stop_token& cancelled,
                       Clock::time_point deadline = Clock::time_point::max());
+  /// Throws Error(kUnavailable) where for_request() would at once.
+  void require_room(uint64_t memory);
   /// Null when there is none within `wait`, or when `stop` stops.
   SlotPtr for_job(uint64_t memory, std::chrono::milliseconds wait, const std::stop_token& stop);
   /// At once.
   SlotPtr for_measuring(uint64_t memory);
+  /// At once. Throws Error(kMemoryBudget) where executors alone would have more than there is for children.
+  SlotPtr for_executor(uint64_t memory);
 
   int running() const;
   int waiting() const;
@@ -64,7 +71,12 @@ public:
 private:
   uint64_t weight(uint64_t memory) const { return memory == 0 ? options_.memory : memory; }
   int& running_of(Owner owner) { return running_[static_cast<size_t>(owner)]; }
+  uint64_t& memory_of(Owner owner) { return memory_[static_cast<size_t>(owner)]; }
+  uint64_t memory() const;
+  uint64_t left_beside(uint64_t used) const { return options_.memory - std::min(options_.memory, used); }
   bool fits(Owner owner, uint64_t memory);
+  /// Whether a request gets a slot without a place in the line. Throws where there is no place.
+  bool is_free_now(uint64_t memory);
   SlotPtr take(Owner owner, uint64_t memory);
   void release(const Slot& slot);
   [[noreturn]] void refuse(const char* why);
@@ -72,9 +84,9 @@ private:
   const ChildSlotsOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::array<int, 3> running_{};
-  uint64_t memory_ = 0;  ///< of those that run
-  std::list<int> line_;  ///< of requests, in order of arrival
+  std::array<int, 4> running_{};      ///< by owner
+  std::array<uint64_t, 4> memory_{};  ///< of those that run
+  std::list<int> line_;               ///< of requests, in order of arrival
   uint64_t refusals_ = 0;
 };
 

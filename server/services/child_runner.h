@@ -20,6 +20,8 @@ public:
   /// many may run.
   ChildRunner(std::string folder, jobs::ChildSlots& slots,
               std::shared_ptr<const jobs::ChildPolicy> policy = nullptr);
+  /// Throws Error(kUnavailable) when a request with a child of this memory limit would be refused at once.
+  void require_room(uint64_t memory) { slots_.require_room(memory); }
   /// Waits until a child of this memory limit may run, runs it to its end and returns its result (JSON).
   /// Throws the error of its end, Error(kCancelled) when `cancelled` stops, Error(kUnavailable) when too many
   /// wait or it took too long, Error(kDeadlineExceeded) when `deadline` passed before the child began.

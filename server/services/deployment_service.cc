@@ -240,6 +240,18 @@ void DeploymentServiceImpl::remove(const std::string& name, const std::optional<
   live_.erase(name);
 }
 
+std::shared_ptr<void> DeploymentServiceImpl::admit(const std::string& name, const std::string& version) {
+  /// The place is in the package, which therefore goes after it.
+  struct Admission {
+    VersionPtr live;
+    std::shared_ptr<void> place;
+  };
+  auto admission = std::make_shared<Admission>();
+  admission->live = require_ready(name, version);
+  admission->place = admission->live->package->admit();
+  return admission;
+}
+
 std::shared_ptr<void> DeploymentServiceImpl::input_room(const std::string& name, const std::string& version,
                                                         size_t bytes) {
   const EntryPtr entry = find(name);

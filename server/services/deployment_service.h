@@ -73,6 +73,7 @@ public:
   services::Deployment get(const std::string& name) override;
   bool has(const std::string& name) override;
   bool is_quick(const std::string& name) override;
+  std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
                                    size_t bytes) override;
   std::vector<services::InferStatistics> statistics(const std::string& name,

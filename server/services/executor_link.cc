@@ -23,8 +23,6 @@ constexpr std::chrono::seconds kGrace{2};     // past its deadline a request's p
 constexpr std::chrono::seconds kLongRun{10};  // a process that lived so long is replaced at once
 constexpr milliseconds kFirstPause{100}, kLongestPause{30'000};
 constexpr int kPipeBytes = 1 << 20;
-/// Beside the executors: code, the process itself, requests and answers on their way.
-constexpr uint64_t kOwnMemory = uint64_t{1} << 30;
 
 struct Pipe {
   Pipe() {
@@ -186,7 +184,7 @@ jobs::ChildSpec ExecutorLink::spec(int requests, int answers) const {
   spec.policy = isolation_.policy;
   spec.limits.kind = jobs::ChildKind::kExecutor;
   spec.limits.nice = jobs::kMeasureNice;
-  spec.limits.data_bytes = isolation_.memory * static_cast<uint64_t>(options_.instances) + kOwnMemory;
+  spec.limits.data_bytes = isolation_.memory * static_cast<uint64_t>(options_.instances) + kProcessMemory;
   return spec;
 }
 

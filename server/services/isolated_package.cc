@@ -22,6 +22,9 @@ public:
         run_timeout_(isolation.run_timeout),
         totals_(std::make_shared<RunTotals>()) {
     totals_->set_memory(ready.memory_bytes);
+    // For as long as the package is there, whichever process runs it.
+    if (isolation.slots != nullptr)
+      slot_ = isolation.slots->for_executor(static_cast<uint64_t>(ready.memory_bytes) + kProcessMemory);
     if (isolation.arenas) {
       arenas_.emplace(isolation.arenas);
       take_arenas(*arenas_, *isolation.arenas, options.instances, ready.memory_bytes);
@@ -72,6 +75,7 @@ private:
   const std::vector<services::TensorSpec> inputs_, outputs_;
   const bool batched_;
   const std::chrono::milliseconds run_timeout_;
+  jobs::ChildSlots::SlotPtr slot_;     ///< null where children are not counted
   std::optional<MemoryShare> arenas_;  ///< what the process has for its executors
   std::shared_ptr<RunTotals> totals_;  ///< an answer may come when the package goes
 };

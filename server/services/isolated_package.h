@@ -11,11 +11,15 @@
 #include <string>
 
 #include "runtime/base/memory_budget.h"
+#include "server/jobs/child_slots.h"
 #include "server/jobs/confine.h"
 #include "server/services/executor_host.h"
 #include "server/services/package_archive.h"
 
 namespace tensormill::server {
+
+/// Of a process beside its executors: code, the process itself, requests and answers on their way.
+inline constexpr uint64_t kProcessMemory = uint64_t{1} << 30;
 
 struct IsolationOptions {
   int threads = 1;                      ///< of a run; the instances share them
@@ -24,11 +28,13 @@ struct IsolationOptions {
   uint64_t max_answer_bytes = uint64_t{16} << 30;  ///< of the tensors of one answer
   std::shared_ptr<const jobs::ChildPolicy> policy = {};
   std::shared_ptr<MemoryBudget> arenas = {};  ///< of all executors of all packages; null: no bound
+  jobs::ChildSlots* slots = nullptr;          ///< borrowed; null: the process is not counted
   std::string program = "/proc/self/exe";     ///< has the subcommand child-execute
 };
 
 /// Returns once the process can run the package. Throws what the process says of its load, as
-/// ExecutorHost::load does; Error(kInvalidPackage) when it ends instead.
+/// ExecutorHost::load does; Error(kInvalidPackage) when it ends instead; Error(kMemoryBudget) where it does
+/// not fit beside the other children.
 std::shared_ptr<HostedPackage> load_isolated(const MemberBlobs& members, const HostOptions& options,
                                              const IsolationOptions& isolation);
 

@@ -166,8 +166,9 @@ KeyFile::KeyFile(std::string path) : path_(std::move(path)) {
 KeyFile::Stamp KeyFile::stamp() const {
   struct stat status {};
   if (::stat(path_.c_str(), &status) != 0) return {};
-  return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ino,
-          static_cast<uint64_t>(status.st_size)};
+  return {status.st_mtim.tv_sec,  status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+          status.st_ctim.tv_nsec, status.st_ino,          static_cast<uint64_t>(status.st_size),
+          status.st_mode,         status.st_uid};
 }
 
 void KeyFile::refresh() {
@@ -177,9 +178,11 @@ void KeyFile::refresh() {
   keys_.clear();
   try {
     for (KeyRow& row : read_keys(path_)) keys_[row.hash] = std::move(row);
-  } catch (const Error&) {
+    tell_(nullptr);
+  } catch (const Error& error) {
     // Nobody is let in by a file that cannot be understood.
     keys_.clear();
+    tell_(&error);
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "api/services/key_service.h"
 #include "runtime/base/digest.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::server {
 
@@ -47,6 +49,9 @@ class KeyFile {
 public:
   /// Throws as read_keys.
   explicit KeyFile(std::string path);
+  /// `tell` hears of each change: null when the file was read again, else why it lets nobody in. Called
+  /// by whoever asks for a key, who must not be kept long, and must not ask for one. Set before other calls.
+  void on_change(std::function<void(const Error*)> tell) { tell_ = std::move(tell); }
   /// The row of a key's hash, also of one that has expired.
   std::optional<KeyRow> find(const Digest& hash);
   /// Sorted by name.
@@ -56,7 +61,10 @@ private:
   /// What tells one state of the file from another.
   struct Stamp {
     int64_t seconds = 0, nanoseconds = 0;
+    /// Of owner and mode as well: with them a file becomes readable whose text stays as old as it was.
+    int64_t change_seconds = 0, change_nanoseconds = 0;
     uint64_t inode = 0, size = 0;
+    uint32_t mode = 0, owner = 0;
     bool operator==(const Stamp&) const = default;
   };
   Stamp stamp() const;
@@ -65,6 +73,7 @@ private:
   const std::string path_;
   std::mutex mutex_;
   Stamp read_;
+  std::function<void(const Error*)> tell_ = [](const Error*) {};
   std::map<Digest, KeyRow> keys_;
 };
 

@@ -18,6 +18,8 @@ class KeyStore final : public services::KeyService {
 public:
   /// `now_ms` is the clock of expiry. Throws as read_keys.
   KeyStore(std::string file, storage::Catalog& catalog, std::function<int64_t()> now_ms);
+  /// As KeyFile::on_change.
+  void on_file_change(std::function<void(const Error*)> tell) { file_.on_change(std::move(tell)); }
   Key find(std::string_view token) override;
   services::Page<services::KeyInfo> list(const services::PageQuery& page) override;
   services::KeyInfo get(const std::string& name) override;

@@ -50,6 +50,17 @@ void metered(metrics::Registry& registry, const std::string& name, services::Don
 
 }  // namespace
 
+std::shared_ptr<void> MeteredDeployments::admit(const std::string& name, const std::string& version) {
+  try {
+    return inner_.admit(name, version);
+  } catch (const std::exception& error) {
+    // It comes to no inference, which would count it.
+    registry_.count("infer_requests_total",
+                    {{"model", name}, {"version", ""}, {"outcome", std::string(name_of(error))}});
+    throw;
+  }
+}
+
 services::PutResult MeteredDeployments::put(const std::string& name, const services::DeploymentSpec& spec,
                                             const services::CallContext& context) {
   services::PutResult result = inner_.put(name, spec, context);

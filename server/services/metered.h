@@ -22,6 +22,7 @@ public:
   services::Deployment get(const std::string& name) override { return inner_.get(name); }
   bool has(const std::string& name) override { return inner_.has(name); }
   bool is_quick(const std::string& name) override { return inner_.is_quick(name); }
+  std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
                                    size_t bytes) override {
     return inner_.input_room(name, version, bytes);

@@ -114,6 +114,11 @@ void PackageServiceImpl::remove(const std::string& id) {
   collector_.collect();
 }
 
+void PackageServiceImpl::require_room(const std::string& id) {
+  require_package(catalog_, id);
+  children_.require_room(options_.run_memory);
+}
+
 services::RunResult PackageServiceImpl::run(const std::string& id, services::NamedTensors inputs,
                                             const services::RunOptions& options,
                                             const services::CallContext& context) {

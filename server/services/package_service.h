@@ -49,6 +49,7 @@ public:
   std::string add_archive(const std::string& path);
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
   void remove(const std::string& id) override;
+  void require_room(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
                           const services::RunOptions& options, const services::CallContext& context) override;
 

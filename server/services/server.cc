@@ -142,13 +142,14 @@ uint64_t arena_memory(const config::Settings& settings) {
 
 IsolationOptions isolation_options(const config::Settings& settings, const target::Target& host,
                                    std::shared_ptr<const jobs::ChildPolicy> policy,
-                                   std::shared_ptr<MemoryBudget> arenas) {
+                                   std::shared_ptr<MemoryBudget> arenas, jobs::ChildSlots& slots) {
   IsolationOptions options;
   options.threads = run_threads(settings, host);
   options.memory = settings.run_memory;
   options.run_timeout = settings.run_timeout;
   options.policy = std::move(policy);
   options.arenas = std::move(arenas);
+  options.slots = &slots;
   return options;
 }
 
@@ -226,7 +227,7 @@ struct Server::Parts {
                            return run_apart(children, members, inputs, options, limits, cancelled);
                          },
                      .load_isolated =
-                         [isolation = isolation_options(settings, host, policy, arenas)](
+                         [isolation = isolation_options(settings, host, policy, arenas, slots)](
                              const MemberBlobs& members, const HostOptions& options) {
                            return server::load_isolated(members, options, isolation);
                          },
@@ -371,6 +372,10 @@ std::shared_ptr<MemoryBudget> Server::memory() { return parts_->memory; }
 metrics::Registry& Server::metrics() { return parts_->registry; }
 
 void Server::audit(const metrics::AnsweredRequest& request) { parts_->audit.answered(request); }
+
+void Server::on_key_file_change(std::function<void(const Error*)> tell) {
+  if (parts_->keys) parts_->keys->on_file_change(std::move(tell));
+}
 
 void Server::set_draining() {
   parts_->health.set_draining();

@@ -23,8 +23,9 @@ class Env;
 }
 
 namespace tensormill {
+class Error;
 class MemoryBudget;
-}
+}  // namespace tensormill
 
 namespace tensormill::server {
 
@@ -46,6 +47,8 @@ public:
   metrics::Registry& metrics();
   /// Keeps the request in the audit log that /v1/audit shows. Thread-safety: from many threads.
   void audit(const metrics::AnsweredRequest& request);
+  /// As KeyFile::on_change, where there is a key file. Before requests come.
+  void on_key_file_change(std::function<void(const Error*)> tell);
   /// From now on not ready; requests are still answered.
   void set_draining();
   /// Ends the workers; running jobs are given back to the queue.

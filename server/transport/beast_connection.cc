@@ -168,9 +168,9 @@ void Connection::continue_head() {
   const size_t head_size = find_head_end(text_of(buffer_));
   if (head_size > state_.options.max_header_bytes ||
       (head_size == 0 && buffer_.size() >= state_.options.max_header_bytes)) {
-    return refuse(Error(ErrorCode::kHeadersTooLarge,
-                        "the request head is larger than http.max_header_bytes, which is " +
-                            std::to_string(state_.options.max_header_bytes)));
+    return refuse_head(Error(ErrorCode::kHeadersTooLarge,
+                             "the request head is larger than http.max_header_bytes, which is " +
+                                 std::to_string(state_.options.max_header_bytes)));
   }
   if (head_size > 0) return on_head(head_size);
   using std::chrono::milliseconds;
@@ -193,9 +193,9 @@ void Connection::on_head_bytes(ErrorCodeIo error, size_t count) {
   if (closed_) return;
   if (error) {
     if (timed_out_ && buffer_.size() > 0) {
-      return refuse(Error(ErrorCode::kRequestTimeout,
-                          "the request head did not arrive within " +
-                              std::to_string(state_.options.header_timeout.count()) + " ms"));
+      return refuse_head(Error(ErrorCode::kRequestTimeout,
+                               "the request head did not arrive within " +
+                                   std::to_string(state_.options.header_timeout.count()) + " ms"));
     }
     return close();
   }
@@ -220,7 +220,7 @@ void Connection::on_head(size_t head_size) {
     parser_->eager(true);
     dispatch(exchange);
   } catch (const Error& error) {
-    refuse(error);
+    refuse_head(error);
   }
 }
 
@@ -252,6 +252,9 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   request.peer = peer_;
   request.peer_is_loopback = peer_is_loopback_;
   request.cancelled = exchange->stop.get_token();
+  request.take_stream = [&state = state_, exchange = exchange.get()] {
+    exchange->live_place = state.take_live_place();
+  };
   const bool empty = !framing.chunked && framing.content_length.value_or(0) == 0;
   if (empty) {
     request.body = std::make_shared<http::BytesBody>("");
@@ -289,6 +292,7 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   const bool complete = body_is_done();
   const bool accepted = executor.submit([self = shared_from_this(), exchange] { self->hand_over(exchange); });
   if (!accepted) {
+    state_.report_refusal("queue");
     exchange->response = refusal(Error(ErrorCode::kUnavailable, "all workers are busy and the queue is full"),
                                  http::request_id_for(exchange->request.headers));
     return finish(exchange);
@@ -328,6 +332,11 @@ void Connection::hand_over(const std::shared_ptr<Exchange>& exchange) {
     asio::post(exchange->connection->socket_.get_executor(),
                [exchange] { exchange->connection->finish(exchange); });
   });
+}
+
+void Connection::refuse_head(const Error& error) {
+  state_.report_refusal("head");
+  refuse(error);
 }
 
 void Connection::refuse(const Error& error) {

@@ -44,6 +44,7 @@ struct Exchange {
   http::Request request;
   http::Response response;
   std::stop_source stop;
+  std::unique_ptr<LivePlace> live_place;  ///< of a live response
   http::Lane lane = http::Lane::kWorker;
 };
 
@@ -94,6 +95,7 @@ private:
   std::shared_ptr<Exchange> make_exchange();
   void dispatch(const std::shared_ptr<Exchange>& exchange);
   void refuse(const Error& error);
+  void refuse_head(const Error& error);
   void watch_for_disconnect(const std::shared_ptr<Exchange>& exchange);
   void take_buffered_body(Exchange& exchange);
   void run_here(const std::shared_ptr<Exchange>& exchange);
@@ -133,7 +135,7 @@ private:
   void written(size_t count);
   void write_some();
   void write_content();
-  bool start_stream();
+  void start_stream();
   void write_piece(std::string piece, const http::ResponseStream& stream, std::function<void(bool)> done);
   bool client_is_too_slow() const;
   void response_sent(bool sent);

@@ -58,13 +58,15 @@ void Connection::send_response(http::Response response, bool head_only) {
   close_after_ = !may_keep_alive() || (stream && !http_1_1_);
   head_ = serialize_head(response_, http_1_1_, close_after_);
   if (stream && has_body) {
-    if (start_stream()) return;
-    response_ =
-        refusal(Error(ErrorCode::kUnavailable, "there are " + std::to_string(state_.options.max_streams) +
-                                                   " live responses already, which is http.max_streams"),
-                std::string(response_.headers.get("X-Request-Id").value_or("")));
-    close_after_ = !may_keep_alive();
-    head_ = serialize_head(response_, http_1_1_, close_after_);
+    try {
+      // A handler that tells others what it answers has asked before it did.
+      if (!exchange_->live_place) exchange_->live_place = state_.take_live_place();
+      return start_stream();
+    } catch (const Error& error) {
+      response_ = refusal(error, std::string(response_.headers.get("X-Request-Id").value_or("")));
+      close_after_ = !may_keep_alive();
+      head_ = serialize_head(response_, http_1_1_, close_after_);
+    }
   }
   writing_ = {asio::buffer(head_)};
   if (!has_body) {
@@ -152,10 +154,11 @@ void Connection::write_content() {
   write_all([this](bool sent) { sent ? write_content() : response_sent(false); });
 }
 
-/// False, and nothing is sent, when all threads of live responses are taken.
-bool Connection::start_stream() {
+/// On a thread of its own, which the exchange's place is for. Throws Error(kUnavailable) when the server
+/// ends.
+void Connection::start_stream() {
   auto stream = std::get<std::shared_ptr<http::ResponseStream>>(response_.body);
-  return state_.streams.submit(
+  const bool begun = state_.streams.submit(
       [self = shared_from_this(), stream = std::move(stream), head = head_, chunked = http_1_1_] {
         const auto send = [&](std::string piece) {
           auto sent = std::make_shared<std::promise<bool>>();
@@ -179,6 +182,7 @@ bool Connection::start_stream() {
         if (alive && chunked) alive = send("0\r\n\r\n");
         asio::post(self->socket_.get_executor(), [self, alive] { self->response_sent(alive); });
       });
+  if (!begun) throw Error(ErrorCode::kUnavailable, "the server ends");
 }
 
 /// `piece`: as it is to be sent. An empty one is a look at the client: one that has closed its socket shows

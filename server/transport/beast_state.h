@@ -36,20 +36,49 @@ private:
   std::map<Connection*, std::weak_ptr<Connection>> connections_;
 };
 
+/// One live response; it counts while this lives. Thread-safety: may end on any thread.
+class LivePlace {
+public:
+  explicit LivePlace(std::atomic<int>& count) : count_(count), number_(++count) {}
+  ~LivePlace() { --count_; }
+  LivePlace(const LivePlace&) = delete;
+  LivePlace& operator=(const LivePlace&) = delete;
+  /// How many there were with this one: of two that come for the last place one gets it.
+  int number() const { return number_; }
+
+private:
+  std::atomic<int>& count_;
+  const int number_;
+};
+
 struct BeastState {
   explicit BeastState(const TransportOptions& transport_options)
       : options(transport_options),
         workers(options.workers, options.queue, options.max_connections),
         reserved(options.reserved_workers, options.queue, 0),
-        streams(options.max_streams, 0, 0),
+        // A place is free a moment before the thread of the response that had it.
+        streams(options.max_streams, options.max_streams, 0),
         addresses(options.max_connections_per_address, options.unlimited_addresses) {}
+
+  /// Throws Error(kUnavailable) when all are taken.
+  std::unique_ptr<LivePlace> take_live_place() {
+    auto place = std::make_unique<LivePlace>(live);
+    if (place->number() <= options.max_streams) return place;
+    throw Error(ErrorCode::kUnavailable, "there are " + std::to_string(options.max_streams) +
+                                             " live responses already, which is http.max_streams");
+  }
+
+  void report_refusal(std::string_view reason) const {
+    if (options.on_refused) options.on_refused(reason);
+  }
 
   const TransportOptions options;
   std::unique_ptr<TlsFiles> tls;  ///< set before the first connection, or never
   http::Handler* handler = nullptr;
   Executor workers;
   Executor reserved;
-  Executor streams;  ///< live responses hold a thread each
+  Executor streams;          ///< live responses hold a thread each
+  std::atomic<int> live{0};  ///< places of live responses that are taken
   AddressLimits addresses;
   ConnectionSet connections;
   std::atomic<int> refused{0};  ///< connections that are being told that there are too many

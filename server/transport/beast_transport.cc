@@ -133,6 +133,7 @@ private:
     const bool full = state_.connections.size() - state_.refused >= state_.options.max_connections;
     std::optional<AddressLimits::Place> place =
         full ? std::nullopt : state_.addresses.enter(client.address());
+    if (!place) state_.report_refusal(full ? "connections" : "address");
     if (!place && state_.refused >= kRefusedConnections) return;
     auto connection = std::make_shared<Connection>(std::move(socket), state_, std::move(place));
     state_.connections.add(connection.get(), connection);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/handler.h"
@@ -23,6 +24,10 @@ struct TransportOptions {
   /// Told what became of TLS files that have changed: null when they are in use, else why they are not.
   /// Called from an I/O thread, once a change; may be empty.
   std::function<void(const Error*)> on_tls_change;
+  /// Told of each connection or request that is refused before a handler sees it, and why: "connections" and
+  /// "address" (past the limits below; also those closed without an answer), "queue" (no worker), "head" (one
+  /// that is malformed, too large or too slow). Called from an I/O thread; may be empty.
+  std::function<void(std::string_view reason)> on_refused;
   int io_threads = 1;
   int workers = 8;                        ///< threads that run handlers
   int reserved_workers = 1;               ///< threads that run handlers of the reserved lane

@@ -252,6 +252,27 @@ TEST_F(Dispatch, ReportsEachResponse) {
   EXPECT_EQ(seen, (std::vector<std::string>{"GET /v1/models/{model} 404", "GET  404"}));
 }
 
+TEST_F(Dispatch, ALiveResponseWithoutAPlaceIsReportedAsWhatItIs) {
+  std::vector<int> seen;
+  options_.on_response = [&](const http::Request&, const http::Response& response, const std::string&) {
+    seen.push_back(response.status);
+  };
+  rebuild();
+  int asked = 0;
+  take_stream_ = [&] {
+    if (++asked > 1) throw Error(ErrorCode::kUnavailable, "there are 1 live responses already");
+  };
+  const std::string events = "/v1/jobs/" + jobs_.job.id + "/events";
+  EXPECT_EQ(get(events).status, 200);
+  const Answer refused = get(events);
+  expect_problem(refused, 503, "unavailable");
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+  EXPECT_FALSE(refused.header("X-Request-Id").empty());
+  get("/v1/info");
+  EXPECT_EQ(asked, 2) << "only for what is live";
+  EXPECT_EQ(seen, (std::vector<int>{200, 503, 200}));
+}
+
 TEST(Dialects, InferenceProtocolHasItsOwnStatuses) {
   using http::Dialect;
   EXPECT_EQ(http::dialect_of("/v2/models/x"), Dialect::kInference);

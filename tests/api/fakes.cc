@@ -172,6 +172,11 @@ void FakePackages::remove(const std::string& id) {
   if (!get(id).deployments.empty()) throw Error(ErrorCode::kInUse, "the package is deployed as x");
 }
 
+void FakePackages::require_room(const std::string& id) {
+  get(id);
+  if (full) throw Error(ErrorCode::kUnavailable, "too many requests wait for a child process");
+}
+
 services::RunResult FakePackages::run(const std::string& id, services::NamedTensors run_inputs,
                                       const services::RunOptions& run_options, const CallContext&) {
   get(id);
@@ -223,10 +228,17 @@ void FakeDeployments::remove(const std::string& name, const std::optional<std::s
   removed_version = version;
 }
 
+std::shared_ptr<void> FakeDeployments::admit(const std::string& name, const std::string&) {
+  get(name);
+  if (room-- <= 0) throw Error(ErrorCode::kUnavailable, "the queue is full");
+  return places;
+}
+
 void FakeDeployments::infer(const std::string& name, const std::string& version,
                             services::NamedTensors infer_inputs, const services::RunOptions& run_options,
                             const CallContext&, services::Done<services::RunResult> done) {
   get(name);
+  places_of_inference = places.use_count() - 1;
   options = run_options;
   inputs = std::move(infer_inputs);
   services::RunResult result;
@@ -418,6 +430,7 @@ Answer ApiTest::send(const std::string& method, const std::string& target,
   }
   request.body = std::make_shared<http::BytesBody>(body);
   request.cancelled = jobs_.events_over.get_token();
+  request.take_stream = take_stream_;
   const http::Response response = api_->handle(request);
   Answer answer{response.status, response.headers, ""};
   if (const auto* bytes = std::get_if<std::string>(&response.body)) {

@@ -90,9 +90,11 @@ public:
                                            const services::CallContext& context) override;
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
   void remove(const std::string& id) override;
+  void require_room(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
                           const services::RunOptions& options, const services::CallContext& context) override;
 
+  bool full = false;
   services::PackageInfo package;  ///< the only one
   services::NamedTensors inputs;
   services::RunOptions options;
@@ -114,6 +116,7 @@ public:
   void classify(const std::string& name, std::string_view image, int top,
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
+  std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   bool has(const std::string& name) override { return name == deployment.name; }
   bool is_quick(const std::string& name) override { return quick && has(name); }
   std::vector<services::InferStatistics> statistics(const std::string& name,
@@ -121,8 +124,11 @@ public:
   void unload(const std::string& name) override;
   void load(const std::string& name) override;
 
-  services::Deployment deployment;  ///< the only one, but for what lists tell
-  std::vector<std::string> listed;  ///< names, sorted, in place of it
+  int room = 1'000'000;                                     ///< requests that are still admitted
+  std::shared_ptr<void> places = std::make_shared<int>(0);  ///< each that is kept is one more of its owners
+  long places_of_inference = 0;                             ///< kept when the last inference came
+  services::Deployment deployment;                          ///< the only one, but for what lists tell
+  std::vector<std::string> listed;                          ///< names, sorted, in place of it
   bool quick = false;
   services::InferStatistics counted;
   std::vector<std::string> labels;
@@ -235,6 +241,7 @@ protected:
   FakeAudit audit_;
   services::Services services_;
   endpoints::ApiOptions options_;
+  std::function<void()> take_stream_;  ///< of the transport; may be empty
   std::unique_ptr<http::Handler> api_;
 
 private:

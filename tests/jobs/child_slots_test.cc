@@ -59,6 +59,31 @@ TEST(ChildSlots, NeitherJobsNorRequestsWaitForTheOtherWithoutOne) {
   EXPECT_NE(slots.for_measuring(8 * kGiB), nullptr);
 }
 
+TEST(ChildSlots, AnExecutorTakesItsMemoryForGoodAndStarvesNobody) {
+  ChildSlots slots({10 * kGiB, 8, 0, hours(1)});
+  auto executor = slots.for_executor(6 * kGiB);
+  EXPECT_EQ(slots.running(), 1);
+  const auto import = slots.for_request(4 * kGiB, {});
+  EXPECT_EQ(refusal(slots, kGiB), ErrorCode::kUnavailable) << "the executor counts";
+  // It does not wait for what is over soon, and is not refused for it.
+  auto second = slots.for_executor(4 * kGiB);
+  EXPECT_EQ(slots.running(), 3);
+  try {
+    slots.for_executor(1);
+    ADD_FAILURE() << "more than children may have";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kMemoryBudget);
+    EXPECT_NE(error.message().find("children.memory"), std::string::npos) << error.message();
+  }
+  EXPECT_EQ(slots.running(), 3) << "what was refused takes nothing";
+  EXPECT_EQ(slots.refusals(), 1u) << "of requests";
+  // Executors have all: one job and one request run all the same.
+  EXPECT_NE(slots.for_job(4 * kGiB, milliseconds(0), {}), nullptr);
+  second.reset();
+  executor.reset();
+  EXPECT_NE(slots.for_executor(10 * kGiB), nullptr);
+}
+
 TEST(ChildSlots, RequestsRunInTheOrderOfTheirArrival) {
   ChildSlots slots({4 * kGiB, 8, 8, hours(1)});
   auto running = slots.for_request(4 * kGiB, {});
@@ -98,6 +123,18 @@ TEST(ChildSlots, WaitingHasBounds) {
   leaving.request_stop();
   waiter.join();
   EXPECT_EQ(patient.waiting(), 0);
+}
+
+TEST(ChildSlots, RoomIsAskedForWithoutAPlaceInTheLine) {
+  ChildSlots slots({4 * kGiB, 1, 0, hours(1)});
+  slots.require_room(4 * kGiB);
+  const auto running = slots.for_request(4 * kGiB, {});
+  EXPECT_THROW(slots.require_room(kGiB), Error);
+  EXPECT_EQ(slots.refusals(), 1u);
+  ChildSlots patient({4 * kGiB, 1, 1, hours(1)});
+  const auto other = patient.for_request(4 * kGiB, {});
+  patient.require_room(kGiB);
+  EXPECT_EQ(patient.waiting(), 0) << "who asks does not wait";
 }
 
 TEST(ChildSlots, AJobThatWaitsIsWoken) {

@@ -100,6 +100,37 @@ TEST_F(Keys, AFileThatCannotBeUnderstoodLetsNobodyIn) {
   EXPECT_FALSE(keys.find(Digest::of(key)));
 }
 
+TEST_F(Keys, EachChangeOfTheFileIsTold) {
+  const std::string key = add_key(path_, "ci", {"admin"});
+  KeyFile keys(path_);
+  std::vector<std::string> told;
+  keys.on_change([&](const Error* error) { told.push_back(error == nullptr ? "ok" : error->message()); });
+  const auto ask = [&] { return keys.find(Digest::of(key)).has_value(); };
+  EXPECT_TRUE(ask());
+  EXPECT_THAT(told, ElementsAre()) << "nothing has changed";
+  const std::string sound = read_file(path_);
+  write_file(path_, sound + "half a line\n");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask());
+  EXPECT_THAT(told, ElementsAre(HasSubstr(path_ + ":2")));
+  std::filesystem::remove(path_);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask());
+  EXPECT_THAT(told, ElementsAre(HasSubstr(":2"), HasSubstr(path_)));
+  write_file(path_, sound);
+  EXPECT_TRUE(ask());
+  EXPECT_THAT(told, ElementsAre(HasSubstr(":2"), HasSubstr(path_), "ok"));
+}
+
+/// Who may not read the file is given it by a change of its mode, with which its text stays as old as it was.
+TEST_F(Keys, AChangeOfModeIsNoticed) {
+  const std::string key = add_key(path_, "ci", {"admin"});
+  KeyFile keys(path_);
+  int told = 0;
+  keys.on_change([&](const Error*) { ++told; });
+  std::filesystem::permissions(path_, std::filesystem::perms::all);
+  EXPECT_TRUE(keys.find(Digest::of(key)));
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(Keys, WrongOnesAreRefused) {
   EXPECT_ERROR(KeyFile{path_}, ErrorCode::kNotFound);
   EXPECT_ERROR(add_key(path_, "a b", {"read"}), ErrorCode::kUsage);

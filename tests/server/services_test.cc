@@ -10,6 +10,7 @@
 #include "server/metrics/registry.h"
 #include "server/services/blob_collector.h"
 #include "server/services/graph_cache.h"
+#include "server/services/isolated_package.h"
 #include "server/services/package_archive.h"
 #include "server/services/package_service.h"
 #include "server/services/run_package.h"
@@ -41,6 +42,23 @@ protected:
   parallel::ThreadPool pool_{2};
   std::unique_ptr<ExecutorHost> host_;
 };
+
+TEST_F(Hosted, AProcessOfItsOwnIsOneOfTheChildrenForAsLongAsItServes) {
+  const MemberBlobs members = open_members(open_.blobs, require_package(open_.catalog, digits_package()));
+  jobs::ChildSlots slots({kProcessMemory * 2, 2, 0, std::chrono::hours(1)});
+  IsolationOptions isolation;
+  isolation.slots = &slots;
+  auto package = load_isolated(members, {}, isolation);
+  EXPECT_EQ(slots.running(), 1);
+  EXPECT_EQ(run(*package, picture()).outputs.at(0).first, "logits");
+  // What its executors compute in counts as well: two do not fit in what two processes take.
+  EXPECT_ERROR(load_isolated(members, {}, isolation), ErrorCode::kMemoryBudget);
+  EXPECT_EQ(slots.running(), 1);
+  package.reset();
+  EXPECT_EQ(slots.running(), 0);
+  package = load_isolated(members, {}, isolation);
+  EXPECT_EQ(slots.running(), 1);
+}
 
 TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {
   const auto package = load({.threads = 2}, {.instances = 2});

@@ -131,6 +131,7 @@ http::Response TestHandler::response_to(http::Request& request) {
     return response;
   }
   if (target == "/stream" || target == "/endless") {
+    if (target == "/endless") request.take_stream();
     http::Response response = http::text_response("");
     response.body = std::make_shared<PieceStream>(events_, target == "/stream" ? 3 : -1);
     return response;
@@ -155,6 +156,7 @@ void TransportTest::TearDown() {
 }
 
 void TransportTest::start() {
+  options_.on_refused = [this](std::string_view reason) { events().add("refused " + std::string(reason)); };
   transport_ = make_transport(options_);
   transport_->start(handler_);
 }

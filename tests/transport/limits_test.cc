@@ -76,6 +76,27 @@ TEST_F(Limits, RefusesConnectionsPastTheLimit) {
   const RawResponse response = third.read_response();
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.header("retry-after"), "1");
+  EXPECT_EQ(events().count("refused connections"), 1);
+}
+
+TEST_F(Limits, TellsOfEachRefusalThatNoHandlerSees) {
+  options_.max_connections_per_address = 1;
+  options_.max_header_bytes = 1000;
+  start();
+  RawClient client = connect();
+  EXPECT_EQ(client.request(get("/ignore")).status, 200);
+  // Those past the number that are answered are closed without a word, and counted as well.
+  std::vector<RawClient> many;
+  for (int i = 0; i < 80; ++i) many.push_back(connect());
+  EXPECT_TRUE(events().wait("refused address", 80));
+  EXPECT_EQ(client.request(get("/ignore")).status, 200);
+  EXPECT_EQ(events().count("refused head"), 0);
+  EXPECT_EQ(client.request(get("/ignore", "Content-Length: x\r\n")).status, 400);
+  EXPECT_EQ(events().count("refused head"), 1);
+  RawClient large(transport_->port(), "127.0.0.2");
+  EXPECT_EQ(large.request(get("/ignore", "X: " + std::string(2000, 'x') + "\r\n")).status, 431);
+  EXPECT_EQ(events().count("refused head"), 2);
+  EXPECT_EQ(events().count("refused connections") + events().count("refused queue"), 0);
 }
 
 TEST_F(Limits, RefusesConnectionsPastTheLimitOfAnAddress) {
@@ -156,8 +177,10 @@ TEST_F(Limits, RefusesStreamsPastTheLimitAndCutsNone) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(refused.header("content-type"), "application/problem+json");
-  // The connection is as good as before, and what was refused is let go of.
+  EXPECT_EQ(events().count("unavailable"), 1) << "the handler knows";
+  // The connection is as good as before, and what was refused is let go of: also where nobody asked.
   EXPECT_EQ(third.request(get("/echo")).status, 200);
+  EXPECT_EQ(third.request(get("/stream")).status, 503);
   EXPECT_EQ(events().count("stream released"), 1);
   std::string pieces;
   while (pieces.size() < 100'000) pieces += first.read_some(100'000);
@@ -214,6 +237,7 @@ TEST_F(Limits, AnswersBusyWithRetryAfter) {
   const RawResponse refused = exchange(get("/ignore"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_EQ(events().count("refused queue"), 1);
   events().add("open");
   EXPECT_EQ(working.read_response().status, 200);
 }
