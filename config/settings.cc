@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "config/service_variables.h"
+#include "config/settings_file.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::config {
@@ -154,23 +154,10 @@ const SettingInfo& row_named(std::string_view name, std::string_view source) {
 }
 
 void load_file(const SettingSources& sources, Settings& settings) {
-  std::set<std::string, std::less<>> seen;
-  std::string_view text = sources.file_text;
-  for (int number = 1; !text.empty(); ++number) {
-    const size_t end = text.find('\n');
-    const std::string_view raw = text.substr(0, end);
-    const std::string_view line = trim(raw.substr(0, raw.find('#')));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.empty()) continue;
-    const std::string where = "file " + sources.file_name + " line " + std::to_string(number);
-    const size_t equals = line.find('=');
-    if (equals == std::string_view::npos) throw Error(ErrorCode::kUsage, where + " is not \"name = value\"");
-    const std::string_view name = trim(line.substr(0, equals));
-    settings.set(name, trim(line.substr(equals + 1)), where);
-    if (!seen.emplace(name).second) {
-      throw Error(ErrorCode::kUsage, where + ": setting " + std::string(name) + " is there twice");
-    }
-  }
+  read_settings_file(sources.file_name, sources.file_text,
+                     [&](std::string_view name, std::string_view value, const std::string& where) {
+                       settings.set(name, value, where);
+                     });
 }
 
 void load_environment(const SettingSources& sources, Settings& settings) {

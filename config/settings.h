@@ -19,7 +19,7 @@ enum class SettingKind { kText, kList, kFlag, kWhole, kBytes, kMillis };
 struct SettingInfo {
   SettingKind kind;
   std::string_view name;      ///< "http.max_connections"
-  std::string_view fallback;  ///< default, as it would be written in a file
+  std::string_view fallback;  ///< default, as the environment would have it
   int64_t low;
   int64_t high;
   std::string_view meaning;
@@ -67,7 +67,7 @@ struct Settings {
   /// Parses `value` as the setting `name` and stores it. Throws Error(kUsage) for an unknown name (with the
   /// nearest known one) and for a value that does not fit; `source` says where it came from.
   void set(std::string_view name, std::string_view value, std::string_view source);
-  /// The value as it would be written in a file. TM_CHECKs the name.
+  /// The value as the environment would have it. TM_CHECKs the name.
   std::string get(std::string_view name) const;
 };
 
@@ -75,7 +75,7 @@ struct SettingSources {
   std::vector<std::pair<std::string, std::string>> flags;  ///< by setting name: "listen", "http.workers"
   std::map<std::string, std::string> environment;          ///< all TENSORMILL_… variables
   std::string file_name;                                   ///< for messages; "" when there is no file
-  std::string file_text;                                   ///< lines "name = value", "#" begins a comment
+  std::string file_text;                                   ///< TOML; at most kMaxFileBytes of settings_file.h
 };
 
 /// Throws Error(kUsage) for anything unknown, malformed, or twice in the file.

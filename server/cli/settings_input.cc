@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "config/settings_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
@@ -17,7 +18,7 @@ std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app) {
   app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
   app.add_flag("--read-only", arguments->read_only, "serve the packages of --models and change nothing");
   app.add_option("--models", arguments->models, "folder of NAME.tar packages for --read-only");
-  app.add_option("--config", arguments->config, "file of settings");
+  app.add_option("--config", arguments->config, "TOML file of settings");
   app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
   return arguments;
 }
@@ -28,7 +29,8 @@ config::Settings settings_of(const SettingsArguments& arguments) {
   if (!arguments.config.empty()) {
     sources.file_name = arguments.config;
     try {
-      sources.file_text = read_file(arguments.config);
+      // One byte more than a file of settings may have: what is larger is refused without being copied.
+      sources.file_text = MappedFile::open(arguments.config)->text().substr(0, config::kMaxFileBytes + 1);
     } catch (const Error& error) {
       throw Error(ErrorCode::kUsage, "--config: " + error.message());
     }
@@ -54,7 +56,7 @@ config::Settings settings_of(const SettingsArguments& arguments) {
 
 void print_settings(const config::Settings& settings) {
   for (const config::SettingInfo& info : config::all_settings()) {
-    std::cout << info.name << " = " << settings.get(info.name) << "\n";
+    std::cout << config::settings_file_line(info, settings) << "\n";
   }
 }
 

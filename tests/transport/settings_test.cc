@@ -38,8 +38,8 @@ TEST(Settings, EveryDefaultReadsBack) {
 
 TEST(Settings, FlagsBeatEnvironmentBeatsFile) {
   SettingSources sources;
-  sources.file_name = "tensormill.conf";
-  sources.file_text = "# comment\nlisten = 127.0.0.1:1\nhttp.workers = 3 # three\n\njobs.workers=2\n";
+  sources.file_name = "tensormill.toml";
+  sources.file_text = "# comment\nlisten = \"127.0.0.1:1\"\nhttp.workers = 3 # three\n\njobs.workers=2\n";
   sources.environment = {{"TENSORMILL_LISTEN", "127.0.0.1:2"}, {"TENSORMILL_HTTP_WORKERS", "4"}};
   sources.flags = {{"listen", "127.0.0.1:3"}};
   const Settings settings = load_settings(sources);
@@ -62,23 +62,32 @@ TEST(Settings, UnknownNamesAreUsageErrors) {
   EXPECT_NE(message_of({{{"http.worker", "3"}}, {}, "", ""}).find("http.workers"), std::string::npos);
   EXPECT_NE(message_of({{}, {{"TENSORMILL_LISTENS", "x"}}, "", ""}).find("TENSORMILL_LISTEN"),
             std::string::npos);
-  EXPECT_NE(message_of({{}, {}, "f.conf", "\nnonsense = 1\n"}).find("f.conf line 2"), std::string::npos);
+  EXPECT_NE(message_of({{}, {}, "f.toml", "\nnonsense = 1\n"}).find("f.toml line 2"), std::string::npos);
 }
 
 TEST(Settings, NamesThatAreGoneSayWhy) {
   for (const std::string& said : {message_of({{{"http.transport", "beast"}}, {}, "", ""}),
                                   message_of({{}, {{"TENSORMILL_HTTP_TRANSPORT", "cpprest"}}, "", ""}),
-                                  message_of({{}, {}, "f.conf", "http.transport = beast\n"})}) {
+                                  message_of({{}, {}, "f.toml", "http.transport = \"beast\"\n"})}) {
     EXPECT_NE(said.find("is gone: there is one HTTP listener"), std::string::npos) << said;
   }
 }
 
 TEST(Settings, WrongValuesAreUsageErrors) {
-  for (const char* text :
-       {"http.workers = many", "http.workers = 0", "http.workers = 1 2", "http.header_timeout = 10",
-        "limits.json_bytes = 10XiB", "limits.model_bytes = 99999999999999TiB", "listen",
-        "http.workers = 1\nhttp.workers = 2"}) {
-    EXPECT_NE(message_of({{}, {}, "f.conf", text}), "") << text;
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"http.workers", "many"},
+                                                        {"http.workers", "0"},
+                                                        {"http.workers", "1 2"},
+                                                        {"http.header_timeout", "10"},
+                                                        {"limits.json_bytes", "10XiB"},
+                                                        {"limits.model_bytes", "99999999999999TiB"},
+                                                        {"read_only", "perhaps"}}) {
+    const std::string expected = "setting " + name + " is \"" + value + "\", expected ";
+    EXPECT_NE(message_of({{{name, value}}, {}, "", ""}).find("command line: " + expected), std::string::npos)
+        << value;
+    const std::string text = "\n" + name + " = '" + value + "'\n";
+    EXPECT_NE(message_of({{}, {}, "f.toml", text}).find("file f.toml line 2: " + expected), std::string::npos)
+        << text;
   }
 }
 
