@@ -26,7 +26,8 @@ struct SettingsArguments {
 std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app);
 /// Throws Error(kUsage) naming the setting and where it came from.
 config::Settings settings_of(const SettingsArguments& arguments);
-/// One line a setting, together a file for --config. Settings hold no secrets: keys are in a file of their own, hashed.
+/// One line a setting, together a file for --config. Settings hold no secrets: keys are in a file of their
+/// own, hashed.
 void print_settings(const config::Settings& settings);
 
 }  // namespace tensormill::cli
