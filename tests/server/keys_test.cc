@@ -111,13 +111,13 @@ TEST_F(Keys, EachChangeOfTheFileIsTold) {
   const std::string sound = read_file(path_);
   write_file(path_, sound + "half a line\n");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask());
-  EXPECT_THAT(told, ElementsAre(HasSubstr(path_ + ":2")));
+  EXPECT_THAT(told, ElementsAre(HasSubstr(path_ + ":3")));
   std::filesystem::remove(path_);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask());
-  EXPECT_THAT(told, ElementsAre(HasSubstr(":2"), HasSubstr(path_)));
+  EXPECT_THAT(told, ElementsAre(HasSubstr(":3"), HasSubstr(path_)));
   write_file(path_, sound);
   EXPECT_TRUE(ask());
-  EXPECT_THAT(told, ElementsAre(HasSubstr(":2"), HasSubstr(path_), "ok"));
+  EXPECT_THAT(told, ElementsAre(HasSubstr(":3"), HasSubstr(path_), "ok"));
 }
 
 /// Who may not read the file is given it by a change of its mode, with which its text stays as old as it was.
