@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -158,6 +159,32 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("http.wokers", wrong.stderr)
         self.assertEqual(mill.run_program("config").returncode, 2)
+
+    def test_settings_files_are_toml_and_what_is_printed_is_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "settings.toml"
+
+            def check(text, *options):
+                file.write_text(text)
+                return mill.run_program("config", "check", "--config", file, *options)
+
+            done = check('listen = "127.0.0.1:1"\n[http]\nworkers = 3\nallowed_hosts = ["a.example", "b.example"]\n'
+                         'body_timeout = "5m"\n', "--set", "listen=127.0.0.1:2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = tomllib.loads(done.stdout)
+            self.assertEqual(found["listen"], "127.0.0.1:2")
+            self.assertEqual(found["http"]["workers"], 3)
+            self.assertEqual(found["http"]["allowed_hosts"], ["a.example", "b.example"])
+            self.assertIs(found["read_only"], False)
+            self.assertEqual(check(done.stdout).stdout, done.stdout)
+            for text, said in (("\nlisten = 127.0.0.1:1", f"{file} line 2 column "),
+                               ("\nhttp.wokers = 3", "http.workers"),
+                               ("\n\nhttp.workers = true", f"{file} line 3: setting http.workers is a truth value"),
+                               ("#" * (1 << 20), f"{file} has more than 16384 bytes")):
+                wrong = check(text)
+                self.assertEqual(wrong.returncode, 2, wrong.stderr)
+                self.assertIn(said, wrong.stderr)
+            self.assertEqual(mill.run_program("config", "check", "--config", Path(folder) / "none").returncode, 2)
 
     def test_only_what_belongs_there(self):
         self.assertEqual((self.ops("/healthz").status, self.ops("/readyz").status), (200, 200))
