@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "server/services/metered.h"
 #include "tests/outcome.h"
 #include "tests/server/store.h"
 
@@ -122,6 +123,20 @@ TEST_F(Deployments, APictureIsDecodedOnlyForARequestThatIsTakenInMemoryThatIsThe
   EXPECT_EQ(budget->used(), uint64_t{90} << 20) << "given back when it failed";
   host_.on_admit = [] { throw Error(ErrorCode::kUnavailable, "the queue is full"); };
   EXPECT_ERROR(classify("no picture at all"), ErrorCode::kUnavailable);
+}
+
+TEST_F(Deployments, TheQueueIsAskedBeforeThereAreInputs) {
+  DeploymentServiceImpl& deployments = service();
+  EXPECT_ERROR(deployments.admit("d", ""), ErrorCode::kNotFound);
+  deployments.put("d", spec_of(), {});
+  EXPECT_NE(deployments.admit("d", ""), nullptr);
+  EXPECT_ERROR(deployments.admit("d", "9"), ErrorCode::kNotFound);
+  host_.on_admit = [] { throw Error(ErrorCode::kUnavailable, "the queue is full"); };
+  metrics::Registry registry;
+  MeteredDeployments metered(deployments, registry);
+  EXPECT_ERROR(metered.admit("d", "1"), ErrorCode::kUnavailable);
+  const std::string refused = "infer_requests_total{model=\"d\",version=\"\",outcome=\"unavailable\"} 1";
+  EXPECT_NE(registry.text().find(refused), std::string::npos) << registry.text();
 }
 
 TEST_F(Deployments, ALongLoadIsAnsweredBeforeItsEndAndHoldsNobodyUp) {
