@@ -51,7 +51,8 @@ public:
   /// Index of `name`; nothing when there is none.
   std::optional<size_t> find(std::string_view name) const;
   /// Decodes into `target`, which has exactly entries()[index].bytes bytes: row-major, this machine's byte
-  /// order, bools 0 or 1. After an error the content of `target` is unspecified.
+  /// order. A bool that is neither 0 nor 1 is kInvalidTensor. After an error the content of `target` is
+  /// unspecified.
   void read_into(size_t index, std::span<std::byte> target) const;
   Tensor read(size_t index) const;
   /// What read() needs beside the tensor, for a while.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 #include "runtime/base/text.h"
 #include "runtime/npz/npy_header.h"
 #include "runtime/npz/npz.h"
@@ -121,9 +122,8 @@ void read_data(Stream& stream, const NpyHeader& header, std::span<std::byte> tar
   stream.finish();
   if (header.swap_bytes) swap_bytes(target, header.dtype == kString ? 4 : width);
   if (header.dtype == kString) encode_text(target, header, width);
-  if (header.dtype == DType::kBool) {
-    for (std::byte& value : target) value = value == std::byte{0} ? std::byte{0} : std::byte{1};
-  }
+  if (header.dtype == DType::kBool)
+    check_elements(DType::kBool, target.data(), static_cast<int64_t>(target.size()), "its data");
 }
 
 int64_t checked_bytes(const NpyHeader& header, const Limits& limits) {

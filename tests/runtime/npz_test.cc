@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 #include "runtime/npz/npy_header.h"
+#include "tests/expect_error.h"
 
 namespace tensormill::npz {
 namespace {
@@ -128,7 +129,7 @@ TEST(Npz, ReadsDeflatedFortranAndBigEndian) {
   const std::string archive =
       deflated_zip({{"x.npy", npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", data, 2)},
                     {"b.npy", npy("{\"shape\": (3L,), \"fortran_order\": False, \"descr\": \"|b1\"}",
-                                  std::string("\0\x02\x01", 3), 3)}});
+                                  std::string("\0\x01\x01", 3), 3)}});
   const std::vector<NamedTensor> read = read_npz(as_bytes(archive));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_THAT(
@@ -136,6 +137,14 @@ TEST(Npz, ReadsDeflatedFortranAndBigEndian) {
       testing::ElementsAre(1, 2, 3, 4, 5, 6));
   const auto* bools = static_cast<const uint8_t*>(read[1].tensor.data());
   EXPECT_EQ(bools[0] + 2 * bools[1] + 4 * bools[2], 6);
+}
+
+TEST(Npz, BytesThatAreNoBoolsAreRefused) {
+  const std::string archive =
+      deflated_zip({{"b.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n",
+                                  std::string("\0\x01\x02", 3), 1)}});
+  expect_error(ErrorCode::kInvalidTensor, "tensor \"b\": its data: element 2 is byte 2",
+               [&] { read_npz(as_bytes(archive)); });
 }
 
 TEST(Npz, HeadersThatAreRefused) {
