@@ -43,8 +43,9 @@ class RunPy(unittest.TestCase):
         self.assertEqual(counts["skips"][0][1], "no such machine")
 
     def test_a_file_that_cannot_be_imported_is_a_failure(self):
-        code, counts = self.run_file("import no_such_module_anywhere")
-        self.assertEqual((code, counts["passed"], counts["failed"]), (1, 0, 1))
+        for options in ((), ("-k", "one")):
+            code, counts = self.run_file("import no_such_module_anywhere", *options)
+            self.assertEqual((code, counts["passed"], counts["failed"]), (1, 0, 1))
 
     def test_pattern_selects_tests(self):
         code, counts = self.run_file("""
