@@ -224,11 +224,11 @@ class UnboundedExtents(ModelChecks):
     def test_memory_that_there_is_not(self):
         self.path.write_bytes(of_one("ConstantOfShape", 2))
         mill.check_program(self, "compile", self.path, "-o", self.package)
-        for numbers, said in (((100_000, 1_000_000), "bytes"), ((2, 1 << 40), "an axis has 1099511627776 elements")):
+        for numbers, said in (((100_000, 1_000_000), "bytes"), ((2, 1 << 40), "an extent is 1099511627776, expected 0 to ")):
             np.savez(self.folder / "in.npz", numbers=np.asarray(numbers))
             done = mill.run_program("run", self.package, "-i", self.folder / "in.npz", "-o", self.folder / "out.npz")
             self.assertEqual(done.returncode, 3)
-            self.assertIn('node "constantofshape0.0": an axis has', done.stderr)
+            self.assertIn('node "constantofshape0.0": an ', done.stderr)
             self.assertIn(said, done.stderr)
 
     def test_parts_where_the_run_says(self):
