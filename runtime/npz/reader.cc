@@ -79,13 +79,24 @@ void encode_text(std::span<std::byte> bytes, const NpyHeader& header, size_t wid
         throw Error(ErrorCode::kInvalidTensor, "string " + std::to_string(at / width) + " is not UTF-8");
       continue;
     }
-    std::u32string points(width / 4, U'\0');
-    std::memcpy(points.data(), own.data(), width);
-    while (points.ends_with(U'\0')) points.pop_back();
+    const auto point_at = [&](size_t i) {
+      char32_t point = 0;
+      std::memcpy(&point, own.data() + i * sizeof point, sizeof point);
+      return point;
+    };
+    size_t points = width / sizeof(char32_t);
+    while (points > 0 && point_at(points - 1) == U'\0') --points;
+    // What is written ends where the point that it is of ended, or before: a string of any length needs no
+    // copy.
+    size_t end = 0;
     std::string text;
-    for (const char32_t point : points) append_utf8(text, point);
-    std::fill(own.begin(), own.end(), std::byte{0});
-    std::memcpy(own.data(), text.data(), text.size());
+    for (size_t i = 0; i < points; ++i) {
+      text.clear();
+      append_utf8(text, point_at(i));
+      std::memcpy(own.data() + end, text.data(), text.size());
+      end += text.size();
+    }
+    std::fill(own.begin() + static_cast<std::ptrdiff_t>(end), own.end(), std::byte{0});
   }
 }
 

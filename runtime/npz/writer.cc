@@ -38,18 +38,17 @@ void put_common(std::string& out, bool zip64) {
 /// Strings as code points of 4 bytes, as many each as the longest has, at least 1.
 Tensor wide_text(const TensorView& view) {
   const Texts texts(view);
-  std::vector<std::u32string> all;
+  // Each is decoded twice: all of them decoded would take many times what short ones do.
   size_t longest = 1;
-  for (int64_t i = 0; i < texts.count(); ++i) {
-    all.push_back(code_points(texts[i]));
-    longest = std::max(longest, all.back().size());
-  }
+  for (int64_t i = 0; i < texts.count(); ++i) longest = std::max(longest, code_points(texts[i]).size());
   Shape shape = texts.shape();
   shape.push_back(static_cast<int64_t>(4 * longest));
   Tensor wide = Tensor::zeros(kString, std::move(shape));
   auto* target = static_cast<char*>(wide.data());
-  for (size_t i = 0; i < all.size(); ++i)
-    std::memcpy(target + 4 * longest * i, all[i].data(), 4 * all[i].size());
+  for (int64_t i = 0; i < texts.count(); ++i) {
+    const std::u32string points = code_points(texts[i]);
+    std::memcpy(target + 4 * longest * static_cast<size_t>(i), points.data(), 4 * points.size());
+  }
   return wide;
 }
 
