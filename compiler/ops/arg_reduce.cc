@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::arg_reduce_ops {
 
-std::vector<ir::OpDef> arg_reduce_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -115,7 +115,7 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
 
 }  // namespace
 
-std::vector<ir::OpDef> arg_reduce_ops() {
+std::vector<ir::OpDef> family() {
   return {
       define<true>(
           "arg_max",
@@ -126,4 +126,4 @@ std::vector<ir::OpDef> arg_reduce_ops() {
           "i64 index of the smallest value; a NaN is smaller than everything; attributes as arg_max")};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::arg_reduce_ops

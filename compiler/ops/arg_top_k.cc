@@ -8,9 +8,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::arg_top_k_ops {
 
-std::vector<ir::OpDef> arg_top_k_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -97,7 +97,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> arg_top_k_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "arg_top_k";
   def.pattern = ir::Pattern::kOpaque;
@@ -120,4 +120,4 @@ std::vector<ir::OpDef> arg_top_k_ops() {
   return {def, host};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::arg_top_k_ops

@@ -7,9 +7,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::attention_ops {
 
-std::vector<ir::OpDef> attention_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -165,7 +165,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> attention_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "attention";
   def.min_inputs = 3;
@@ -185,4 +185,4 @@ std::vector<ir::OpDef> attention_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::attention_ops

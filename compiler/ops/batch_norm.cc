@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::batch_norm_ops {
 
-std::vector<ir::OpDef> batch_norm_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -46,7 +46,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> batch_norm_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "batch_norm";
   def.min_inputs = 5;
@@ -63,4 +63,4 @@ std::vector<ir::OpDef> batch_norm_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::batch_norm_ops

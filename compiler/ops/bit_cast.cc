@@ -4,9 +4,9 @@
 #include "compiler/ops/narrow_expr.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::bit_cast_ops {
 
-std::vector<ir::OpDef> bit_cast_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -61,7 +61,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> bit_cast_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "bit_cast";
   def.pattern = ir::Pattern::kElementwise;
@@ -73,4 +73,4 @@ std::vector<ir::OpDef> bit_cast_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::bit_cast_ops

@@ -4,9 +4,9 @@
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/words.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::bytes_to_words_ops {
 
-std::vector<ir::OpDef> bytes_to_words_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -41,7 +41,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> bytes_to_words_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "bytes_to_words";
   def.pattern = ir::Pattern::kInjective;
@@ -55,4 +55,4 @@ std::vector<ir::OpDef> bytes_to_words_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::bytes_to_words_ops

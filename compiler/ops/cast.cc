@@ -8,9 +8,9 @@
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/round_to_odd.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::cast_ops {
 
-std::vector<ir::OpDef> cast_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -96,7 +96,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> cast_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "cast";
   def.pattern = ir::Pattern::kElementwise;
@@ -114,4 +114,4 @@ std::vector<ir::OpDef> cast_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::cast_ops

@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::clip_ops {
 
-std::vector<ir::OpDef> clip_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -84,7 +84,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> clip_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "clip";
   def.max_inputs = 3;
@@ -100,4 +100,4 @@ std::vector<ir::OpDef> clip_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::clip_ops

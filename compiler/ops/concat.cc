@@ -5,9 +5,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::concat_ops {
 
-std::vector<ir::OpDef> concat_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -73,7 +73,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> concat_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "concat";
   def.max_inputs = -1;
@@ -86,4 +86,4 @@ std::vector<ir::OpDef> concat_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::concat_ops

@@ -11,8 +11,6 @@
 
 namespace tensormill::ops {
 
-std::vector<ir::OpDef> conv_ops();
-
 namespace {
 
 /// The names of the sizes; x is [batch, groups*in_channels, spatial...], w [groups*out_channels, in_channels,
@@ -229,7 +227,11 @@ te::Tensor with_channel_bias(const ir::ComputeContext& context, const te::Tensor
   });
 }
 
-std::vector<ir::OpDef> conv_ops() {
+namespace conv_ops {
+
+std::vector<ir::OpDef> family();
+
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv";
   def.min_inputs = 2;
@@ -249,5 +251,7 @@ std::vector<ir::OpDef> conv_ops() {
       "are integers that the type holds, and must stay so)";
   return {def};
 }
+
+}  // namespace conv_ops
 
 }  // namespace tensormill::ops

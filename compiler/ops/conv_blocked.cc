@@ -5,9 +5,9 @@
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/words.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_blocked_ops {
 
-std::vector<ir::OpDef> conv_blocked_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -149,7 +149,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_blocked_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_blocked";
   def.min_inputs = 2;
@@ -173,4 +173,4 @@ std::vector<ir::OpDef> conv_blocked_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_blocked_ops

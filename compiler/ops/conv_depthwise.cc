@@ -2,9 +2,9 @@
 #include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_depthwise_ops {
 
-std::vector<ir::OpDef> conv_depthwise_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -53,7 +53,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_depthwise_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_depthwise";
   def.min_inputs = 2;
@@ -74,4 +74,4 @@ std::vector<ir::OpDef> conv_depthwise_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_depthwise_ops

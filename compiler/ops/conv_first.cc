@@ -2,9 +2,9 @@
 #include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_first_ops {
 
-std::vector<ir::OpDef> conv_first_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -51,7 +51,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_first_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_first";
   def.min_inputs = 2;
@@ -72,4 +72,4 @@ std::vector<ir::OpDef> conv_first_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_first_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_integer_ops {
 
-std::vector<ir::OpDef> conv_integer_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -72,7 +72,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_integer_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_integer";
   def.min_inputs = 2;
@@ -90,4 +90,4 @@ std::vector<ir::OpDef> conv_integer_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_integer_ops

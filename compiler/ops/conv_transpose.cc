@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_transpose_ops {
 
-std::vector<ir::OpDef> conv_transpose_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -135,7 +135,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_transpose_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_transpose";
   def.min_inputs = 2;
@@ -154,4 +154,4 @@ std::vector<ir::OpDef> conv_transpose_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_transpose_ops

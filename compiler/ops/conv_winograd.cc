@@ -8,9 +8,9 @@
 #include "compiler/ops/type_rules.h"
 #include "compiler/ops/winograd.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::conv_winograd_ops {
 
-std::vector<ir::OpDef> conv_winograd_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -268,7 +268,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> conv_winograd_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "conv_winograd";
   def.min_inputs = 2;
@@ -290,4 +290,4 @@ std::vector<ir::OpDef> conv_winograd_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::conv_winograd_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::cumsum_ops {
 
-std::vector<ir::OpDef> cumsum_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -72,7 +72,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> cumsum_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef sum;
   sum.name = "cumsum";
   sum.pattern = ir::Pattern::kComplex;
@@ -97,4 +97,4 @@ std::vector<ir::OpDef> cumsum_ops() {
   return {sum, product};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::cumsum_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::depth_to_space_ops {
 
-std::vector<ir::OpDef> depth_to_space_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -97,7 +97,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> depth_to_space_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "depth_to_space";
   def.pattern = ir::Pattern::kInjective;
@@ -112,4 +112,4 @@ std::vector<ir::OpDef> depth_to_space_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::depth_to_space_ops

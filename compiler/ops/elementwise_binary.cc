@@ -7,9 +7,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::binary_ops {
 
-std::vector<ir::OpDef> binary_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -143,7 +143,7 @@ ir::OpDef define() {
 
 }  // namespace
 
-std::vector<ir::OpDef> binary_ops() {
+std::vector<ir::OpDef> family() {
   return {
 #define TM_BINARY(id, ...) define<Binary_##id>(),
 #include "compiler/ops/binary.def"
@@ -151,4 +151,4 @@ std::vector<ir::OpDef> binary_ops() {
   };
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::binary_ops

@@ -8,9 +8,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::unary_ops {
 
-std::vector<ir::OpDef> unary_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -170,7 +170,7 @@ ir::OpDef define() {
 
 }  // namespace
 
-std::vector<ir::OpDef> unary_ops() {
+std::vector<ir::OpDef> family() {
   return {
 #define TM_UNARY(id, ...) define<Unary_##id>(),
 #include "compiler/ops/unary.def"
@@ -178,4 +178,4 @@ std::vector<ir::OpDef> unary_ops() {
   };
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::unary_ops

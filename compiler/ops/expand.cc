@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::expand_ops {
 
-std::vector<ir::OpDef> expand_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -30,7 +30,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> expand_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "expand";
   def.pattern = ir::Pattern::kInjective;
@@ -42,4 +42,4 @@ std::vector<ir::OpDef> expand_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::expand_ops

@@ -5,9 +5,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::fill_behind_ops {
 
-std::vector<ir::OpDef> fill_behind_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -86,7 +86,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> fill_behind_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "fill_behind";
   def.min_inputs = def.max_inputs = 2;
@@ -100,4 +100,4 @@ std::vector<ir::OpDef> fill_behind_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::fill_behind_ops

@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::from_blocked_ops {
 
-std::vector<ir::OpDef> from_blocked_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -54,7 +54,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> from_blocked_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "from_blocked";
   def.pattern = ir::Pattern::kInjective;
@@ -68,4 +68,4 @@ std::vector<ir::OpDef> from_blocked_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::from_blocked_ops

@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::gather_ops {
 
-std::vector<ir::OpDef> gather_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -144,7 +144,7 @@ TeOutputs compute_elements(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> gather_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef gather;
   gather.name = "gather";
   gather.min_inputs = 2;
@@ -171,4 +171,4 @@ std::vector<ir::OpDef> gather_ops() {
   return {gather, elements};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::gather_ops

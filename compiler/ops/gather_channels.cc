@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::gather_channels_ops {
 
-std::vector<ir::OpDef> gather_channels_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -136,7 +136,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> gather_channels_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "gather_channels";
   def.max_inputs = -1;
@@ -151,4 +151,4 @@ std::vector<ir::OpDef> gather_channels_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::gather_channels_ops

@@ -13,8 +13,6 @@
 
 namespace tensormill::ops {
 
-std::vector<ir::OpDef> host_step_ops();
-
 void run_host(host_ops::HostFunction function, const ir::ReferenceContext& context) {
   std::vector<TensorView> inputs;
   for (const Tensor* input : context.inputs)
@@ -311,7 +309,11 @@ std::string host_attributes(const ir::Attrs& attrs) {
   return canonical_json(json);
 }
 
-std::vector<ir::OpDef> host_step_ops() {
+namespace host_step_ops {
+
+std::vector<ir::OpDef> family();
+
+std::vector<ir::OpDef> family() {
   return {
       host_op(
           "find_nonzero", 1, &infer_nonzero,
@@ -410,5 +412,7 @@ std::vector<ir::OpDef> host_step_ops() {
           "cumsum, or cumprod where attribute product (int) is 1, in time that is linear in the extent; "
           "attributes axis, exclusive, reverse (ints)")};
 }
+
+}  // namespace host_step_ops
 
 }  // namespace tensormill::ops

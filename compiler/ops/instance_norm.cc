@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::instance_norm_ops {
 
-std::vector<ir::OpDef> instance_norm_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -69,7 +69,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> instance_norm_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "instance_norm";
   def.min_inputs = 3;
@@ -86,4 +86,4 @@ std::vector<ir::OpDef> instance_norm_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::instance_norm_ops

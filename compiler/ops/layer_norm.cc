@@ -5,9 +5,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::layer_norm_ops {
 
-std::vector<ir::OpDef> layer_norm_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -93,7 +93,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> layer_norm_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "layer_norm";
   def.min_inputs = 1;
@@ -111,4 +111,4 @@ std::vector<ir::OpDef> layer_norm_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::layer_norm_ops

@@ -4,9 +4,9 @@
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/error.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::loop_step_ops {
 
-std::vector<ir::OpDef> loop_step_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -83,7 +83,7 @@ ir::OpDef loop_op(std::string_view name, std::vector<ir::ValueType> (*infer)(con
 
 }  // namespace
 
-std::vector<ir::OpDef> loop_step_ops() {
+std::vector<ir::OpDef> family() {
   return {
       loop_op(
           ir::kLoopBegin, &infer_begin,
@@ -98,4 +98,4 @@ std::vector<ir::OpDef> loop_step_ops() {
           "(int, optional: the rooms that trips is made of, bit i for room i)")};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::loop_step_ops

@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::lrn_ops {
 
-std::vector<ir::OpDef> lrn_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -80,7 +80,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> lrn_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "lrn";
   def.pattern = ir::Pattern::kComplex;
@@ -96,4 +96,4 @@ std::vector<ir::OpDef> lrn_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::lrn_ops

@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::matmul_ops {
 
-std::vector<ir::OpDef> matmul_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -189,7 +189,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> matmul_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "matmul";
   def.min_inputs = 2;
@@ -210,4 +210,4 @@ std::vector<ir::OpDef> matmul_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::matmul_ops

@@ -7,9 +7,9 @@
 #include "compiler/ops/type_rules.h"
 #include "compiler/ops/words.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::matmul_packed_ops {
 
-std::vector<ir::OpDef> matmul_packed_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -155,7 +155,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> matmul_packed_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "matmul_packed";
   def.min_inputs = 2;
@@ -177,4 +177,4 @@ std::vector<ir::OpDef> matmul_packed_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::matmul_packed_ops

@@ -8,9 +8,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/model_step.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::model_step_ops {
 
-std::vector<ir::OpDef> model_step_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -52,7 +52,7 @@ std::vector<ir::ValueType> infer_model(const ir::InferContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> model_step_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = kModelStep;
   def.min_inputs = 0;
@@ -66,4 +66,4 @@ std::vector<ir::OpDef> model_step_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::model_step_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::one_hot_ops {
 
-std::vector<ir::OpDef> one_hot_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -54,7 +54,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> one_hot_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "one_hot";
   def.min_inputs = 2;
@@ -72,4 +72,4 @@ std::vector<ir::OpDef> one_hot_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::one_hot_ops

@@ -7,9 +7,9 @@
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/narrow.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::pad_ops {
 
-std::vector<ir::OpDef> pad_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -172,7 +172,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> pad_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "pad";
   def.max_inputs = 2;
@@ -188,4 +188,4 @@ std::vector<ir::OpDef> pad_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::pad_ops

@@ -8,9 +8,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::pool_ops {
 
-std::vector<ir::OpDef> pool_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -244,7 +244,7 @@ ir::OpDef pool_op() {
 
 }  // namespace
 
-std::vector<ir::OpDef> pool_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef max = pool_op();
   max.name = "max_pool";
   max.infer = &infer_max;
@@ -267,4 +267,4 @@ std::vector<ir::OpDef> pool_ops() {
   return {max, avg};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::pool_ops

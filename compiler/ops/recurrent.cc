@@ -8,9 +8,9 @@
 #include "compiler/ops/type_rules.h"
 #include "runtime/host_ops/recurrent_math.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::recurrent_ops {
 
-std::vector<ir::OpDef> recurrent_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -85,7 +85,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> recurrent_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "recurrent";
   def.min_inputs = 3;
@@ -101,4 +101,4 @@ std::vector<ir::OpDef> recurrent_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::recurrent_ops

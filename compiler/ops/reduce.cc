@@ -6,9 +6,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::reduce_ops {
 
-std::vector<ir::OpDef> reduce_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -296,7 +296,7 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
 
 }  // namespace
 
-std::vector<ir::OpDef> reduce_ops() {
+std::vector<ir::OpDef> family() {
   return {
       define<Kind::kSum>(
           "reduce_sum",
@@ -316,4 +316,4 @@ std::vector<ir::OpDef> reduce_ops() {
   };
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::reduce_ops

@@ -4,7 +4,10 @@
 
 namespace tensormill::ops {
 
-#define TM_OPS(family) std::vector<ir::OpDef> family();
+#define TM_OPS(name)               \
+  namespace name {                 \
+  std::vector<ir::OpDef> family(); \
+  }
 #include "compiler/ops/ops.def"
 #undef TM_OPS
 
@@ -16,7 +19,7 @@ void append(std::vector<ir::OpDef>& all, std::vector<ir::OpDef> family) {
 
 std::vector<ir::OpDef> collect() {
   std::vector<ir::OpDef> all;
-#define TM_OPS(family) append(all, family());
+#define TM_OPS(name) append(all, name::family());
 #include "compiler/ops/ops.def"
 #undef TM_OPS
   return all;

@@ -5,9 +5,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::reshape_ops {
 
-std::vector<ir::OpDef> reshape_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -100,7 +100,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> reshape_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "reshape";
   def.pattern = ir::Pattern::kInjective;
@@ -113,4 +113,4 @@ std::vector<ir::OpDef> reshape_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::reshape_ops

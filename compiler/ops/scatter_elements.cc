@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::scatter_elements_ops {
 
-std::vector<ir::OpDef> scatter_elements_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -198,7 +198,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> scatter_elements_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "scatter_elements";
   def.min_inputs = 3;
@@ -228,4 +228,4 @@ std::vector<ir::OpDef> scatter_elements_ops() {
   return {def, host};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::scatter_elements_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::slice_ops {
 
-std::vector<ir::OpDef> slice_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -81,7 +81,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> slice_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "slice";
   def.pattern = ir::Pattern::kInjective;
@@ -96,4 +96,4 @@ std::vector<ir::OpDef> slice_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::slice_ops

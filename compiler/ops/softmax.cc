@@ -7,9 +7,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::softmax_ops {
 
-std::vector<ir::OpDef> softmax_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -106,10 +106,10 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
 
 }  // namespace
 
-std::vector<ir::OpDef> softmax_ops() {
+std::vector<ir::OpDef> family() {
   return {define<false>("softmax",
                         "e^(x-m) / sum of e^(x-m) along attribute axis (int, -1), m the largest value"),
           define<true>("log_softmax", "log of softmax along attribute axis (int, -1)")};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::softmax_ops

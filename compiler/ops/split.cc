@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::split_ops {
 
-std::vector<ir::OpDef> split_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -61,7 +61,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> split_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "split";
   def.pattern = ir::Pattern::kInjective;
@@ -75,4 +75,4 @@ std::vector<ir::OpDef> split_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::split_ops

@@ -9,9 +9,9 @@
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::text_step_ops {
 
-std::vector<ir::OpDef> text_step_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -125,7 +125,7 @@ ir::OpDef text_op(std::string_view name, int inputs,
 
 }  // namespace
 
-std::vector<ir::OpDef> text_step_ops() {
+std::vector<ir::OpDef> family() {
   return {
       text_op<&host_ops::text_from_numbers>("text_from_numbers", 1, &infer_from_numbers,
                                             "the decimal forms of numbers"),
@@ -151,4 +151,4 @@ std::vector<ir::OpDef> text_step_ops() {
           "(expression, separators, letters), pad (string), least (letters of a token), mark (int)")};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::text_step_ops

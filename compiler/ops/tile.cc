@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::tile_ops {
 
-std::vector<ir::OpDef> tile_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -49,7 +49,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> tile_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "tile";
   def.pattern = ir::Pattern::kInjective;
@@ -60,4 +60,4 @@ std::vector<ir::OpDef> tile_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::tile_ops

@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::to_blocked_ops {
 
-std::vector<ir::OpDef> to_blocked_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -75,7 +75,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> to_blocked_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "to_blocked";
   def.pattern = ir::Pattern::kInjective;
@@ -89,4 +89,4 @@ std::vector<ir::OpDef> to_blocked_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::to_blocked_ops

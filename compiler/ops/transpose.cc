@@ -5,9 +5,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::transpose_ops {
 
-std::vector<ir::OpDef> transpose_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -61,7 +61,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> transpose_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "transpose";
   def.pattern = ir::Pattern::kInjective;
@@ -74,4 +74,4 @@ std::vector<ir::OpDef> transpose_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::transpose_ops

@@ -3,9 +3,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::trilu_ops {
 
-std::vector<ir::OpDef> trilu_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -45,7 +45,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> trilu_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "trilu";
   def.pattern = ir::Pattern::kInjective;
@@ -59,4 +59,4 @@ std::vector<ir::OpDef> trilu_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::trilu_ops

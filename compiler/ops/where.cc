@@ -4,9 +4,9 @@
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
-namespace tensormill::ops {
+namespace tensormill::ops::where_ops {
 
-std::vector<ir::OpDef> where_ops();
+std::vector<ir::OpDef> family();
 
 namespace {
 
@@ -46,7 +46,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace
 
-std::vector<ir::OpDef> where_ops() {
+std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "where";
   def.min_inputs = 3;
@@ -60,4 +60,4 @@ std::vector<ir::OpDef> where_ops() {
   return {def};
 }
 
-}  // namespace tensormill::ops
+}  // namespace tensormill::ops::where_ops
