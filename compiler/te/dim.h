@@ -6,9 +6,9 @@
 /// differ: ask DimFacts.
 ///
 /// Meaning: integers without bound. A value that does not fit, or one divided by 0, is none (evaluate). A
-/// normal form may be defined where what it was made of is not: N*S//S is N, also for S = 0.
+/// normal form may be defined where what it was made of is not: N*S//S is N, also for S = 0, and N % 0 is N.
 /// Errors: operations throw Error(kTooLarge) when a number of the formula passes int64 or the formula
-/// kMaxSize parts, and Error(kInvalidArgument) for a division by the constant 0. Thread-safety: immutable.
+/// kMaxSize parts. Thread-safety: immutable.
 #pragma once
 
 #include <compare>

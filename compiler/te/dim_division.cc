@@ -240,7 +240,8 @@ std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
 }
 
 Dim floordiv(const Dim& a, const Dim& b) {
-  if (b == Dim(0)) throw Error(ErrorCode::kInvalidArgument, "an extent is divided by 0");
+  // Has no value, which only an evaluation can say: substitution and facts may come to it on their way.
+  if (b == Dim(0)) return of_atom(make_atom(AtomKind::kFloorDiv, {}, {a, b}));
   if (leading_coefficient(b) < 0) return floordiv(-a, -b);
   if (!b.is_constant()) return divided_by_terms(a, b);
   return b.constant() == 1 ? a : divided_by_number(a, b.constant());
