@@ -8,11 +8,11 @@
 
 namespace tensormill::lower {
 
-using schedule::Affine;
-using schedule::Range;
 using te::Expr;
 using te::ExprOp;
 using te::ForKind;
+using te::IndexRange;
+using te::Linear;
 using te::Stmt;
 using te::StmtOp;
 
@@ -89,7 +89,7 @@ protected:
 
   Stmt rewrite_let(const Stmt& stmt) override {
     const Expr value = rewrite(stmt->value);
-    const std::optional<Range> range = schedule::range_of(value, ranges_);
+    const std::optional<IndexRange> range = te::range_of(value, ranges_);
     if (!range || range->low == range->high) return RangeRewriter::rewrite_let(stmt);
     ranges_.bind(stmt->var, *range);
     const Cuts cuts = find_cuts(stmt->var, *range, stmt->body);
@@ -112,9 +112,9 @@ private:
   };
 
   // Where to cut the range of `var`, so that guards of inner loops hold throughout the part in the middle.
-  Cuts find_cuts(const te::Var& var, Range range, const Stmt& body) {
+  Cuts find_cuts(const te::Var& var, IndexRange range, const Stmt& body) {
     if (depth_ >= kMaxDepth || count_statements(body) > kMaxStatements || guards_are_cheap(body)) return {};
-    inner_ = schedule::Ranges();
+    inner_ = te::BoundsContext();
     inner_.bind(var, range);
     Ends ends;
     search(var, range, body, false, ends);
@@ -125,11 +125,11 @@ private:
     return cuts;
   }
 
-  void search(const te::Var& var, Range range, const Stmt& stmt, bool in_loop, Ends& ends) {
+  void search(const te::Var& var, IndexRange range, const Stmt& stmt, bool in_loop, Ends& ends) {
     switch (stmt->op) {
       case StmtOp::kFor: {
-        const std::optional<Range> low = schedule::range_of(stmt->min, ranges_);
-        const std::optional<Range> count = schedule::range_of(stmt->extent, ranges_);
+        const std::optional<IndexRange> low = te::range_of(stmt->min, ranges_);
+        const std::optional<IndexRange> count = te::range_of(stmt->extent, ranges_);
         if (low && count && count->high > 0) {
           inner_.bind(stmt->var, {low->low, low->high + count->high - 1});
           ranges_.bind(stmt->var, {low->low, low->high + count->high - 1});
@@ -146,7 +146,7 @@ private:
         for (const Stmt& child : stmt->children) search(var, range, child, in_loop, ends);
         return;
       case StmtOp::kLet:
-        if (const std::optional<Range> value = schedule::range_of(stmt->value, ranges_))
+        if (const std::optional<IndexRange> value = te::range_of(stmt->value, ranges_))
           ranges_.bind(stmt->var, *value);
         search(var, range, stmt->body, in_loop, ends);
         return;
@@ -159,28 +159,28 @@ private:
   }
 
   // `condition` as "form < 0"; nothing when it is no comparison of indices.
-  std::optional<Affine> negative_form(const Expr& condition) const {
+  std::optional<Linear> negative_form(const Expr& condition) const {
     if (condition->args.size() != 2 || condition->type.lanes != 1 ||
         condition->args[0]->type.dtype != DType::kInt64)
       return std::nullopt;
     const bool less = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;
     const bool strict = condition->op == ExprOp::kLt || condition->op == ExprOp::kGt;
     if (!less && condition->op != ExprOp::kGt && condition->op != ExprOp::kGe) return std::nullopt;
-    Affine form;
-    form.add(schedule::to_affine(condition->args[0], ranges_), less ? 1 : -1);
-    form.add(schedule::to_affine(condition->args[1], ranges_), less ? -1 : 1);
+    Linear form;
+    form.add(te::to_affine(condition->args[0], ranges_), less ? 1 : -1);
+    form.add(te::to_affine(condition->args[1], ranges_), less ? -1 : 1);
     if (!strict) form.constant -= 1;
     return form;
   }
 
-  void consider(const te::Var& var, Range range, const Expr& condition, Ends& ends) {
-    std::optional<Affine> rest = negative_form(condition);
+  void consider(const te::Var& var, IndexRange range, const Expr& condition, Ends& ends) {
+    std::optional<Linear> rest = negative_form(condition);
     if (!rest) return;
-    const int64_t coefficient = rest->coefficient(var);
+    const int64_t coefficient = rest->coefficient_of(Expr(var));
     if (coefficient == 0) return;
     rest->add(Expr(var), -coefficient);
     // Only variables of the body may move the guard: the cut is one number.
-    const std::optional<Range> others = schedule::range_of(*rest, inner_);
+    const std::optional<IndexRange> others = te::range_of(*rest, inner_);
     if (!others) return;
     // coefficient * v + high < 0 for all v below the cut, or from the cut on where the coefficient is
     // negative.
@@ -196,7 +196,7 @@ private:
     if (coefficient < 0 && (!ends.head || cut > *ends.head)) ends.head = cut;
   }
 
-  schedule::Ranges inner_;
+  te::BoundsContext inner_;
   int depth_ = 0;
 };
 

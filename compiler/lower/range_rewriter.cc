@@ -44,8 +44,8 @@ Stmt RangeRewriter::rewrite(const Stmt& stmt) {
 }
 
 void RangeRewriter::bind_loop(const te::Var& var, const Expr& min, const Expr& extent) {
-  const std::optional<schedule::Range> low = schedule::range_of(min, ranges_);
-  const std::optional<schedule::Range> count = schedule::range_of(extent, ranges_);
+  const std::optional<te::IndexRange> low = te::range_of(min, ranges_);
+  const std::optional<te::IndexRange> count = te::range_of(extent, ranges_);
   ranges_.unbind(var);
   if (low && count && count->high > 0) ranges_.bind(var, {low->low, low->high + count->high - 1});
 }
@@ -80,10 +80,10 @@ Stmt RangeRewriter::rewrite_under(const Expr& condition, bool holds, const Stmt&
   if (condition->op != ExprOp::kLt || condition->args[0]->op != ExprOp::kVar) return rewrite(stmt);
   const int64_t* bound = te::as_int(condition->args[1]);
   const te::Var var = condition->args[0]->var;
-  const schedule::Range* known = ranges_.find(var);
-  if (!bound || !known) return rewrite(stmt);
-  const schedule::Range before = *known;
-  schedule::Range after = before;
+  const te::Interval* known = ranges_.find(var);
+  if (!bound || known == nullptr || !known->low || !known->high) return rewrite(stmt);
+  const te::IndexRange before = {*known->low, *known->high};
+  te::IndexRange after = before;
   if (holds) {
     after.high = std::min(after.high, *bound - 1);
   } else {
@@ -112,7 +112,7 @@ Stmt RangeRewriter::rewrite_if(const Stmt& stmt) {
 Stmt RangeRewriter::rewrite_let(const Stmt& stmt) {
   const Expr value = rewrite(stmt->value);
   ranges_.unbind(stmt->var);
-  if (const std::optional<schedule::Range> range = schedule::range_of(value, ranges_)) {
+  if (const std::optional<te::IndexRange> range = te::range_of(value, ranges_)) {
     ranges_.bind(stmt->var, *range);
     if (range->low == range->high) return rewrite(stmt->body);
   }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "compiler/schedule/affine.h"
+#include "compiler/te/affine.h"
 #include "compiler/te/stmt.h"
 
 namespace tensormill::lower {
@@ -15,7 +15,7 @@ class RangeRewriter {
 public:
   virtual ~RangeRewriter() = default;
   virtual te::Stmt rewrite(const te::Stmt& stmt);
-  virtual te::Expr rewrite(const te::Expr& expr) { return schedule::normalize(expr, ranges_); }
+  virtual te::Expr rewrite(const te::Expr& expr) { return te::normalize(expr, ranges_); }
 
 protected:
   virtual te::Stmt rewrite_for(const te::Stmt& stmt);
@@ -29,7 +29,7 @@ protected:
   /// Rewrites with the ranges that `condition` (or its negation) implies for single variables.
   te::Stmt rewrite_under(const te::Expr& condition, bool holds, const te::Stmt& stmt);
 
-  schedule::Ranges ranges_;
+  te::BoundsContext ranges_;
 };
 
 /// An empty sequence.

@@ -34,7 +34,7 @@ public:
   int64_t worker_bytes() const { return worker_.peak; }
 
   using RangeRewriter::rewrite;
-  Expr rewrite(const Expr& expr) override { return schedule::normalize(flatten_loads(expr), ranges_); }
+  Expr rewrite(const Expr& expr) override { return te::normalize(flatten_loads(expr), ranges_); }
 
 protected:
   Stmt rewrite_store(const Stmt& stmt) override {

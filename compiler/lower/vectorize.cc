@@ -10,11 +10,11 @@
 
 namespace tensormill::lower {
 
-using schedule::Affine;
-using schedule::uses_var;
 using te::Expr;
 using te::ExprOp;
 using te::ForKind;
+using te::Linear;
+using te::mentions;
 using te::Stmt;
 using te::StmtOp;
 
@@ -23,7 +23,7 @@ namespace {
 // The body of one vectorized loop.
 class LaneRewriter {
 public:
-  LaneRewriter(const te::Var& var, int lanes, schedule::Ranges& ranges,
+  LaneRewriter(const te::Var& var, int lanes, te::BoundsContext& ranges,
                const std::set<const te::BufferNode*>& crossed)
       : var_(var), lanes_(lanes), ranges_(ranges), crossed_(crossed) {
     ranges_.bind(var, {0, lanes - 1});
@@ -83,7 +83,7 @@ private:
     if (crossed_.count(buffer.get())) return false;
     if (buffer->scope != te::Scope::kRegister || index->op != ExprOp::kRamp || !te::is_int(index->args[1], 1))
       return false;
-    const std::optional<schedule::Range> base = schedule::range_of(index->args[0], ranges_);
+    const std::optional<te::IndexRange> base = te::range_of(index->args[0], ranges_);
     return base && base->low >= 0 && base->high + lanes_ <= constant_or(buffer->shape[0], 0);
   }
 
@@ -92,7 +92,7 @@ private:
     if (expr->op == ExprOp::kLoad && !varies(expr->args[0])) {
       bool shared = false;
       te::for_each_expr(first_, [&](const Expr& part) {
-        if (part->op == ExprOp::kVar && uses_var(expr->args[0], part->var)) shared = true;
+        if (part->op == ExprOp::kVar && mentions(expr->args[0], part->var)) shared = true;
       });
       if (shared) return true;
     }
@@ -122,10 +122,10 @@ private:
   Expr first_on(const Expr& condition) const {
     TM_CHECK(condition->args.size() == 2 && condition->args[0]->type.dtype == DType::kInt64,
              "a lane guard that is no comparison");
-    Affine difference = schedule::to_affine(condition->args[0], ranges_);
-    difference.add(schedule::to_affine(condition->args[1], ranges_), -1);
+    Linear difference = te::to_affine(condition->args[0], ranges_);
+    difference.add(te::to_affine(condition->args[1], ranges_), -1);
     const bool less = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;
-    const bool rising = difference.coefficient(var_) > 0;
+    const bool rising = difference.coefficient_of(Expr(var_)) > 0;
     return less == rising ? Expr(0) : Expr(static_cast<int64_t>(lanes_) - 1);
   }
 
@@ -155,15 +155,15 @@ private:
   // Lanes of a scalar int64 expression: a ramp where it is affine in the loop variable.
   Expr lanes_of(const Expr& expr, const Expr& mask) {
     if (!varies(expr)) return expr;
-    Expr form = schedule::bounded_form(expr, ranges_);
+    Expr form = te::bounded_form(expr, ranges_);
     if (form->type.lanes == 1 && !varies(form)) return form;
-    const Affine affine = schedule::fold_mods(schedule::to_affine(form, ranges_), ranges_);
-    if (!te::equal(schedule::to_expr(affine, ranges_), form)) return rebuild(form, mask);
-    Affine base;
+    const Linear affine = te::fold_mods(te::to_affine(form, ranges_), ranges_);
+    if (!te::equal(te::to_expr(affine, ranges_), form)) return rebuild(form, mask);
+    Linear base;
     base.constant = affine.constant;
     int64_t stride = 0;
     Expr rest;
-    for (const Affine::Term& term : affine.terms) {
+    for (const te::Term& term : affine.terms) {
       if (term.atom->op == ExprOp::kVar && term.atom->var == var_) {
         stride = term.coefficient;
       } else if (!varies(term.atom)) {
@@ -174,7 +174,7 @@ private:
         rest = rest ? rest + part : part;
       }
     }
-    Expr result = schedule::to_expr(base, ranges_);
+    Expr result = te::to_expr(base, ranges_);
     if (stride != 0) result = te::ramp(result, Expr(stride), lanes_);
     if (rest) result = te::is_int(result, 0) ? rest : result + rest;
     return result->type.lanes == lanes_ ? result : te::broadcast(result, lanes_);
@@ -234,12 +234,12 @@ private:
     return te::with_args(expr, {condition, yes, no});
   }
 
-  Expr chosen(const Expr& value, const Expr& condition, const schedule::Range& lanes, const Expr& mask) {
+  Expr chosen(const Expr& value, const Expr& condition, const te::IndexRange& lanes, const Expr& mask) {
     const Expr before = chosen_;
-    const schedule::Range range_before = chosen_range_;
+    const te::IndexRange range_before = chosen_range_;
     if (!before) chosen_range_ = {0, lanes_ - 1};
-    const schedule::Range both = {std::max(chosen_range_.low, lanes.low),
-                                  std::min(chosen_range_.high, lanes.high)};
+    const te::IndexRange both = {std::max(chosen_range_.low, lanes.low),
+                                 std::min(chosen_range_.high, lanes.high)};
     if (both.low <= both.high) {
       chosen_ = before ? te::logical_and(before, condition) : condition;
       chosen_range_ = both;
@@ -252,8 +252,8 @@ private:
   }
 
   // Lanes on which the comparison holds (or does not); all of them where it says nothing about lanes alone.
-  schedule::Range lanes_where(const Expr& condition, bool holds) const {
-    schedule::Range lanes = {0, lanes_ - 1};
+  te::IndexRange lanes_where(const Expr& condition, bool holds) const {
+    te::IndexRange lanes = {0, lanes_ - 1};
     const ExprOp op = condition->op;
     const bool less = op == ExprOp::kLt || op == ExprOp::kLe;
     if ((!less && op != ExprOp::kGt && op != ExprOp::kGe) ||
@@ -261,10 +261,10 @@ private:
       return lanes;
     }
     // difference < 0, or >= 0, in terms of coefficient * lane + constant.
-    Affine difference = schedule::to_affine(condition->args[less ? 0 : 1], ranges_);
-    difference.add(schedule::to_affine(condition->args[less ? 1 : 0], ranges_), -1);
+    Linear difference = te::to_affine(condition->args[less ? 0 : 1], ranges_);
+    difference.add(te::to_affine(condition->args[less ? 1 : 0], ranges_), -1);
     if (op == ExprOp::kLe || op == ExprOp::kGe) difference.constant -= 1;
-    const int64_t step = difference.coefficient(var_);
+    const int64_t step = difference.coefficient_of(Expr(var_));
     if (difference.terms.size() != 1 || (step != 1 && step != -1)) return lanes;
     const int64_t edge = -difference.constant * step;  // where the difference is 0
     if (holds == (step == 1)) {
@@ -277,11 +277,11 @@ private:
 
   te::Var var_;
   int lanes_;
-  schedule::Ranges& ranges_;
+  te::BoundsContext& ranges_;
   const std::set<const te::BufferNode*>& crossed_;  // registers whose lanes are combined: tail lanes count
   // What the selects around the value choose it on: a mask and its lanes; null: everywhere.
   Expr chosen_;
-  schedule::Range chosen_range_;
+  te::IndexRange chosen_range_;
   Expr first_;  // holds when any lane of the current mask is on; null: no mask
   std::unordered_map<const te::VarNode*, Expr> lets_;
 };

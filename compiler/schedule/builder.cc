@@ -178,7 +178,7 @@ void Builder::inline_injective(const std::vector<std::string>& keep) {
 }
 
 std::vector<Access> Builder::accesses(const std::string& name) const {
-  Ranges ranges;
+  te::BoundsContext ranges;
   const Plan plan(state_, ranges);
   const Stage& self = stage(name);
   const int index = state_.find_stage(name);
@@ -199,15 +199,15 @@ std::vector<Access> Builder::accesses(const std::string& name) const {
     for (const Expr& arg : expr->args) visit_again(visit_again, arg);
     if (expr->op != ExprOp::kRead) return;
     const Shape strides = row_major_strides(expr->tensor->constant_shape());
-    Affine flat;
-    for (size_t d = 0; d < expr->args.size(); ++d) flat.add(to_affine(expr->args[d], ranges), strides[d]);
-    flat = fold_mods(flat, ranges);
+    te::Linear flat;
+    for (size_t d = 0; d < expr->args.size(); ++d) flat.add(te::to_affine(expr->args[d], ranges), strides[d]);
+    flat = te::fold_mods(flat, ranges);
     Access access{expr->tensor.get(), {}, {}};
     for (const te::Var& var : vars) {
-      access.stride.push_back(flat.coefficient(var));
+      access.stride.push_back(flat.coefficient_of(Expr(var)));
       bool irregular = false;
-      for (const Affine::Term& term : flat.terms) {
-        irregular = irregular || (term.atom->op != ExprOp::kVar && uses_var(term.atom, var));
+      for (const te::Term& term : flat.terms) {
+        irregular = irregular || (term.atom->op != ExprOp::kVar && te::mentions(term.atom, var));
       }
       access.irregular.push_back(irregular);
     }
@@ -219,7 +219,7 @@ std::vector<Access> Builder::accesses(const std::string& name) const {
 
 const std::vector<Builder::Reads>& Builder::reads() const {
   if (reads_) return *reads_;
-  Ranges ranges;
+  te::BoundsContext ranges;
   const Plan plan(state_, ranges);
   reads_.emplace();
   for (int index : plan.order()) {

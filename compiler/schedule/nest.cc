@@ -15,7 +15,7 @@ namespace {
 
 class NestBuilder {
 public:
-  NestBuilder(const State& state, const Plan& plan, Ranges& ranges)
+  NestBuilder(const State& state, const Plan& plan, te::BoundsContext& ranges)
       : state_(state), plan_(plan), ranges_(ranges) {}
 
   Stmt build() {
@@ -122,7 +122,7 @@ private:
     }
     for (size_t g = guards.size(); g-- > 0;) {
       if (!guards[g]) continue;
-      if (is_lane_axis(self, leaf) && uses_var(guards[g], loops.vars[static_cast<size_t>(leaf)]))
+      if (is_lane_axis(self, leaf) && te::mentions(guards[g], loops.vars[static_cast<size_t>(leaf)]))
         reject("the vectorized reduction axis of " + self.name + " has a tail");
       inner = te::make_if(guards[g], inner);
     }
@@ -131,14 +131,14 @@ private:
   }
 
   bool undecided(const Expr& condition) const {
-    const std::optional<bool> known = decide(condition, ranges_);
+    const std::optional<bool> known = te::decide(condition, ranges_);
     return !known || !*known;
   }
   // The condition in normal form, or null when it always holds.
   Expr guard(const Expr& condition) const {
     if (!undecided(condition)) return {};
     return te::make(condition->op,
-                    {normalize(condition->args[0], ranges_), normalize(condition->args[1], ranges_)});
+                    {te::normalize(condition->args[0], ranges_), te::normalize(condition->args[1], ranges_)});
   }
 
   Stmt init_nest(const Loops& loops, const AxisValues& values, size_t depth) {
@@ -165,10 +165,10 @@ private:
     const StagePlan& plan = plan_[loops.index];
     Point point;
     for (size_t d = 0; d < self.shape.size(); ++d) {
-      point.data.push_back(normalize(plan.region_min[d] + values.value(static_cast<int>(d)), ranges_));
+      point.data.push_back(te::normalize(plan.region_min[d] + values.value(static_cast<int>(d)), ranges_));
     }
     for (int r = static_cast<int>(self.shape.size()); r < self.num_roots; ++r) {
-      if (values.known(r)) point.reduce.push_back(normalize(values.value(r), ranges_));
+      if (values.known(r)) point.reduce.push_back(te::normalize(values.value(r), ranges_));
     }
     const int last = self.leaves.empty() ? -1 : self.leaves.back();
     if (loops.main && last >= 0 && is_lane_axis(self, last) && plan.extent[static_cast<size_t>(last)] > 1) {
@@ -211,7 +211,7 @@ private:
     for (int i = 0; i < self.num_roots; ++i) {
       const size_t d = static_cast<size_t>(i), dims = self.shape.size();
       const te::Var& var = d < dims ? self.data_vars[d] : self.reduction->axes[d - dims].var;
-      if (!uses_var(condition, var)) continue;
+      if (!te::mentions(condition, var)) continue;
       if (!values.known(i)) return std::nullopt;
       vars.push_back(var);
       positions.push_back(d < dims ? plan.region_min[d] + values.value(i) : values.value(i));
@@ -239,13 +239,13 @@ private:
 
   const State& state_;
   const Plan& plan_;
-  Ranges& ranges_;
+  te::BoundsContext& ranges_;
 };
 
 }  // namespace
 
 te::Function build_function(const State& state, const std::string& name) {
-  Ranges ranges;
+  te::BoundsContext ranges;
   const Plan plan(state, ranges);
   te::Function function;
   function.name = name;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/schedule/affine.h"
 #include "compiler/schedule/state.h"
+#include "compiler/te/affine.h"
 #include "compiler/te/stmt.h"
 
 namespace tensormill::schedule {
@@ -30,7 +30,7 @@ class Plan {
 public:
   /// Computes definitions, regions and buffers; throws Error(kInvalidRecords) when the steps contradict each
   /// other.
-  Plan(const State& state, Ranges& ranges);
+  Plan(const State& state, te::BoundsContext& ranges);
   const StagePlan& operator[](int stage) const { return plans_[static_cast<size_t>(stage)]; }
   /// Stages that are computed (not inlined), producers first.
   const std::vector<int>& order() const { return order_; }
@@ -50,7 +50,7 @@ private:
   te::Expr without_names(te::Expr expr, const std::function<bool(const te::Var&)>& which) const;
 
   const State& state_;
-  Ranges& ranges_;
+  te::BoundsContext& ranges_;
   std::vector<StagePlan> plans_;
   std::vector<int> order_;
   std::vector<te::Buffer> inputs_;

@@ -184,7 +184,7 @@ std::vector<int> AxisValues::propagate() {
   return fresh;
 }
 
-Plan::Plan(const State& state, Ranges& ranges)
+Plan::Plan(const State& state, te::BoundsContext& ranges)
     : state_(state), ranges_(ranges), plans_(state.stages().size()) {
   for (const te::Tensor& input : state.program().inputs) {
     inputs_.push_back(
@@ -278,7 +278,7 @@ void Plan::plan_axes(int index) {
     TM_CHECK(values.known(static_cast<int>(i)),
              "axis " + stage.axes[i].name + " of " + stage.name + " has no value");
     plan.value.push_back(values.value(static_cast<int>(i)));
-    plan.named.push_back(normalize(values.definition(static_cast<int>(i)), ranges_));
+    plan.named.push_back(te::normalize(values.definition(static_cast<int>(i)), ranges_));
   }
   for (int at = index; at >= 0;) {
     const Stage& outer = stage_at(state_, at);
@@ -326,7 +326,7 @@ Expr written_out(Expr expr, const Stage& stage, const StagePlan& plan,
     changed = false;
     for (size_t i = 0; i < stage.axes.size(); ++i) {
       const te::Var& var = stage.axes[i].var;
-      if (!plan.is_let[i] || !relaxed(var) || !uses_var(expr, var)) continue;
+      if (!plan.is_let[i] || !relaxed(var) || !te::mentions(expr, var)) continue;
       if (plan.named[i]->op == ExprOp::kVar && plan.named[i]->var == var) continue;  // a loop's own variable
       expr = te::substitute(expr, var, plan.named[i]);
       changed = true;
@@ -388,14 +388,14 @@ void Plan::infer_region(int index) {
   }
   for (size_t d = 0; d < stage.shape.size(); ++d) {
     if (unknown[d] || !needed[d]) continue;
-    Affine length = needed[d]->high;
+    te::Linear length = needed[d]->high;
     length.add(needed[d]->low, -1);
-    const std::optional<Range> range = range_of(length, ranges_);
+    const std::optional<te::IndexRange> range = te::range_of(length, ranges_);
     if (!range || range->high + 1 >= stage.shape[d] || range->high < 0) continue;
     // A part that is no vector is not cut out of one.
     if (stage.axes[d].kind == te::ForKind::kVectorized && ((range->high + 1) & range->high) != 0) continue;
     plan.region[d] = range->high + 1;
-    plan.region_min[d] = to_expr(needed[d]->low, ranges_);
+    plan.region_min[d] = te::to_expr(needed[d]->low, ranges_);
   }
 }
 
@@ -438,22 +438,22 @@ std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) c
   std::vector<Expr> result;
   for (size_t d = 0; d < position.size(); ++d) {
     const Expr offset = position[d] - plan.region_min[d];
-    Expr place = normalize(offset, ranges_);
+    Expr place = te::normalize(offset, ranges_);
     if (stage.attach == AttachKind::kAt) {
       // Loops outside cancel once names stand for what they are, those of loops inside first; which register
       // it is must show once loops are unrolled.
       const std::set<const te::VarNode*> fixed = fixed_variables(state_, stage);
       const auto relaxed = [&](const te::Var& var) { return fixed.count(var.get()) == 0; };
       const auto any = [](const te::Var&) { return true; };
-      const Expr inner = normalize(without_names(offset, relaxed), ranges_);
-      const bool cancelled = !has_division(inner) && without_names(inner, any).same_as(inner);
-      const Expr open = cancelled ? inner : normalize(without_names(offset, any), ranges_);
-      if (stage.in_registers || !has_division(open)) place = open;
+      const Expr inner = te::normalize(without_names(offset, relaxed), ranges_);
+      const bool cancelled = !te::has_division(inner) && without_names(inner, any).same_as(inner);
+      const Expr open = cancelled ? inner : te::normalize(without_names(offset, any), ranges_);
+      if (stage.in_registers || !te::has_division(open)) place = open;
     }
     for (const LayoutSplit& split : stage.layout) {
       if (static_cast<size_t>(split.dimension) != d) continue;
-      result.push_back(normalize(te::floormod(place, Expr(split.factor)), ranges_));
-      place = normalize(te::floordiv(place, Expr(split.factor)), ranges_);
+      result.push_back(te::normalize(te::floormod(place, Expr(split.factor)), ranges_));
+      place = te::normalize(te::floordiv(place, Expr(split.factor)), ranges_);
     }
     result.push_back(place);
   }
@@ -463,7 +463,7 @@ std::vector<Expr> Plan::place_of(int index, const std::vector<Expr>& position) c
 Expr Plan::load_of(const te::TensorNode* tensor, const std::vector<Expr>& index, int output) const {
   if (const int input = state_.input_of(tensor); input >= 0) {
     std::vector<Expr> place;
-    for (const Expr& expr : index) place.push_back(normalize(expr, ranges_));
+    for (const Expr& expr : index) place.push_back(te::normalize(expr, ranges_));
     return te::load(inputs_[static_cast<size_t>(input)], place);
   }
   const int producer = state_.stage_of(tensor);

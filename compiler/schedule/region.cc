@@ -17,18 +17,18 @@ bool any_relaxed(const Expr& expr, const Relaxed& relaxed) {
   return false;
 }
 
-Affine constant(int64_t value) {
-  Affine result;
+te::Linear constant(int64_t value) {
+  te::Linear result;
   result.constant = value;
   return result;
 }
 
-Affine apply_op(ExprOp op, const Affine& a, const Affine& b, const Ranges& ranges) {
-  return to_affine(te::make(op, {to_expr(a, ranges), to_expr(b, ranges)}), ranges);
+te::Linear apply_op(ExprOp op, const te::Linear& a, const te::Linear& b, const te::BoundsContext& ranges) {
+  return te::to_affine(te::make(op, {te::to_expr(a, ranges), te::to_expr(b, ranges)}), ranges);
 }
 
 std::optional<SymbolicInterval> interval_of_atom(const Expr& atom, const Relaxed& relaxed,
-                                                 const Ranges& ranges) {
+                                                 const te::BoundsContext& ranges) {
   const auto arg = [&](size_t i) { return interval_of(atom->args[i], relaxed, ranges); };
   switch (atom->op) {
     case ExprOp::kFloorDiv:
@@ -38,7 +38,7 @@ std::optional<SymbolicInterval> interval_of_atom(const Expr& atom, const Relaxed
       if (!divisor || *divisor <= 0) break;
       if (atom->op == ExprOp::kFloorMod) {
         if (!value) return SymbolicInterval{constant(0), constant(*divisor - 1)};
-        Affine low = apply_op(ExprOp::kFloorDiv, value->low, constant(*divisor), ranges);
+        te::Linear low = apply_op(ExprOp::kFloorDiv, value->low, constant(*divisor), ranges);
         low.add(apply_op(ExprOp::kFloorDiv, value->high, constant(*divisor), ranges), -1);
         const bool one_period = low.is_constant() && low.constant == 0;
         if (!one_period) return SymbolicInterval{constant(0), constant(*divisor - 1)};
@@ -62,7 +62,7 @@ std::optional<SymbolicInterval> interval_of_atom(const Expr& atom, const Relaxed
     default:
       break;
   }
-  if (const std::optional<Range> range = range_of(atom, ranges)) {
+  if (const std::optional<te::IndexRange> range = te::range_of(atom, ranges)) {
     return SymbolicInterval{constant(range->low), constant(range->high)};
   }
   return std::nullopt;
@@ -70,18 +70,20 @@ std::optional<SymbolicInterval> interval_of_atom(const Expr& atom, const Relaxed
 
 }  // namespace
 
-std::optional<SymbolicInterval> interval_of(const Expr& expr, const Relaxed& relaxed, const Ranges& ranges) {
-  const Affine value = fold_mods(to_affine(expr, ranges), ranges);
+std::optional<SymbolicInterval> interval_of(const Expr& expr, const Relaxed& relaxed,
+                                            const te::BoundsContext& ranges) {
+  const te::Linear value = te::fold_mods(te::to_affine(expr, ranges), ranges);
   SymbolicInterval result{constant(value.constant), constant(value.constant)};
-  for (const Affine::Term& term : value.terms) {
+  for (const te::Term& term : value.terms) {
     std::optional<SymbolicInterval> part;
     if (!any_relaxed(term.atom, relaxed)) {
       part.emplace();
       part->low.add(term.atom, 1);
       part->high.add(term.atom, 1);
     } else if (term.atom->op == ExprOp::kVar) {
-      const Range* range = ranges.find(term.atom->var);
-      if (range) part = SymbolicInterval{constant(range->low), constant(range->high)};
+      const te::Interval* range = ranges.find(term.atom->var);
+      if (range != nullptr && range->low && range->high)
+        part = SymbolicInterval{constant(*range->low), constant(*range->high)};
     } else {
       part = interval_of_atom(term.atom, relaxed, ranges);
     }
@@ -93,7 +95,8 @@ std::optional<SymbolicInterval> interval_of(const Expr& expr, const Relaxed& rel
   return result;
 }
 
-SymbolicInterval unite(const SymbolicInterval& a, const SymbolicInterval& b, const Ranges& ranges) {
+SymbolicInterval unite(const SymbolicInterval& a, const SymbolicInterval& b,
+                       const te::BoundsContext& ranges) {
   return {apply_op(ExprOp::kMin, a.low, b.low, ranges), apply_op(ExprOp::kMax, a.high, b.high, ranges)};
 }
 

@@ -135,13 +135,27 @@ const DimFacts::Symbol* DimFacts::find(const std::string& symbol) const {
 void DimFacts::declare(const std::string& symbol, std::optional<Dim> low, std::optional<Dim> high,
                        int64_t divisor) {
   TM_CHECK(divisor > 0, "the divisor " + std::to_string(divisor) + " of the symbol " + symbol);
-  symbols_[symbol] = {std::move(low), std::move(high), divisor, symbols_.size()};
+  symbols_[symbol] = {low, high, divisor, symbols_.size()};
+  if (low) add_known(*low - Dim::symbol(symbol));
+  if (high) add_known(Dim::symbol(symbol) - *high);
   if (divisor > 1) assume_divisible(Dim::symbol(symbol), divisor);
 }
 
 void DimFacts::replace(const std::string& symbol, const Dim& value) {
   for (auto& [name, other] : solved_) other = other.substitute({{symbol, value}});
+  for (Known& known : known_) {
+    if (!std::binary_search(known.symbols.begin(), known.symbols.end(), symbol)) continue;
+    known.nonpositive = known.nonpositive.substitute({{symbol, value}});
+    known.symbols = known.nonpositive.symbols();
+  }
   solved_.emplace(symbol, value);
+}
+
+void DimFacts::add_known(const Dim& nonpositive) {
+  Dim dim = normalized(nonpositive);
+  if (dim.is_constant()) return;
+  std::vector<std::string> symbols = dim.symbols();
+  known_.push_back({std::move(dim), std::move(symbols)});
 }
 
 Dim DimFacts::normalized(const Dim& dim) const { return solved_.empty() ? dim : dim.substitute(solved_); }
@@ -188,13 +202,14 @@ void DimFacts::assume_equal(const Dim& a, const Dim& b) {
   if (zero.is_constant()) return;
   const std::string symbol = solvable_symbol(zero, *this);
   if (symbol.empty()) {
-    equal_.emplace_back(zero, Dim(0));
+    add_known(zero);
+    add_known(-zero);
   } else {
     replace(symbol, solution(zero, symbol));
   }
 }
 
-void DimFacts::assume_le(const Dim& a, const Dim& b) { ordered_.emplace_back(a, b); }
+void DimFacts::assume_le(const Dim& a, const Dim& b) { add_known(a - b); }
 
 void DimFacts::assume_divisible(const Dim& a, const Dim& by) {
   const Dim whole = normalized(a);

@@ -57,16 +57,21 @@ private:
     int64_t by;
     std::string symbol;
   };
+  /// A fact dim <= 0 in normalized form, with its symbols, by which queries find what concerns them.
+  struct Known {
+    Dim nonpositive;
+    std::vector<std::string> symbols;
+  };
+  void add_known(const Dim& nonpositive);
   Dim normalized(const Dim& dim) const;
   void express(std::string& symbol, Dim& value) const;
   Dim restored(const Dim& dim) const;
   void replace(const std::string& symbol, const Dim& value);
 
   std::map<std::string, Symbol> symbols_;
-  std::map<std::string, Dim> solved_;           ///< by symbol; values mention no key
-  std::map<std::string, Multiple> parts_;       ///< by the name of the part
-  std::vector<std::pair<Dim, Dim>> equal_;      ///< that could not be solved
-  std::vector<std::pair<Dim, Dim>> ordered_;    ///< first <= second
+  std::map<std::string, Dim> solved_;      ///< by symbol; values mention no key
+  std::map<std::string, Multiple> parts_;  ///< by the name of the part
+  std::vector<Known> known_;
   std::vector<std::pair<Dim, Dim>> divisible_;  ///< by the second
 };
 

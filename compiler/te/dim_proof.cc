@@ -8,6 +8,10 @@
 
 namespace tensormill::te {
 
+namespace {
+constexpr size_t kMaxProofSize = 256;
+}
+
 DimProof::DimProof(const DimFacts& facts, std::vector<Dim> dims) : facts_(facts) {
   context_.take_integers();
   for (const Dim& dim : dims) name_atoms(dim);
@@ -42,26 +46,16 @@ void DimProof::name_atoms(const Dim& dim) {
 
 /// The facts about symbols that are concerned, and those that these facts bring.
 void DimProof::gather_facts() {
-  std::vector<Dim> open;
-  const auto difference = [this](const Dim& a, const Dim& b) { return facts_.normalized(a - b); };
-  for (const auto& [name, symbol] : facts_.symbols_) {
-    if (symbol.low) open.push_back(difference(*symbol.low, Dim::symbol(name)));
-    if (symbol.high) open.push_back(difference(Dim::symbol(name), *symbol.high));
-  }
-  for (const auto& [a, b] : facts_.ordered_) open.push_back(difference(a, b));
-  for (const auto& [a, b] : facts_.equal_) {
-    open.push_back(difference(a, b));
-    open.push_back(difference(b, a));
-  }
   const auto concerned = [this](const std::string& name) { return variables_.contains(name); };
+  std::vector<bool> taken(facts_.known_.size());
   for (bool more = true; more;) {
     more = false;
-    for (Dim& dim : open) {
-      const std::vector<std::string> names = dim.symbols();
-      if (std::none_of(names.begin(), names.end(), concerned)) continue;
-      name_atoms(dim);
-      known_.push_back(std::exchange(dim, Dim(0)));
-      more = true;
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const DimFacts::Known& fact = facts_.known_[i];
+      if (taken[i] || std::none_of(fact.symbols.begin(), fact.symbols.end(), concerned)) continue;
+      taken[i] = more = true;
+      name_atoms(fact.nonpositive);
+      known_.push_back(fact.nonpositive);
     }
   }
 }
@@ -104,6 +98,8 @@ void DimProof::bound_calls() {
 }
 
 bool DimProof::nonpositive(const Dim& dim) {
+  // No formula of a model is that long, and a search through a stranger's would take its time.
+  if (dim.size() > kMaxProofSize) return false;
   // What all terms have in common, and is not negative, tells nothing of the sign.
   std::vector<Atom> factors = common_factors(dim);
   std::erase_if(factors, [this](const Atom& atom) { return bounds(of_atom(atom)).low.value_or(-1) < 0; });

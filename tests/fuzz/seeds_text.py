@@ -68,6 +68,16 @@ def number_seeds():
         yield f"{name}.bin", bytes([place]) + text.encode()
 
 
+def extent_seeds():
+    texts = {"pool": "(H+1)//2", "product": "N*S - 2*(N+1)*(S-1)", "least": "min(N, 8, max(S, 3) - 1)", "rest": "H % 4 + 3*(W % H)",
+             "scaled": "scaled(min(H, W), 2.5f)", "ratio": "scaled_by_ratio(H, W, 3)//rounded_by_ratio(H, 2, W + 1)",
+             "quoted": "'past length' + 'it\\'s'", "nested": "((N//2 + 1)//3 - -7)//(2*N)", "exact": "(N*N - 1)//(N + 1)",
+             "large": "9223372036854775807*N", "lowest": "-9223372036854775808 % N", "zero": "N//0 + N % 0", "open": "(N + 1",
+             "factor": "scaled(N, 1e-40f)", "constant": "7 - 2*-3"}
+    for name, text in texts.items():
+        yield f"{name}.txt", text
+
+
 def v2_seeds():
     def infer(*inputs, **more):
         return json.dumps({"inputs": list(inputs), **more})
@@ -198,5 +208,5 @@ def plan_set_seeds():
     yield "same_variants.json", json.dumps(plans, separators=(",", ":"), sort_keys=True)
 
 
-SEEDS = {"http_head": head_seeds, "json": json_seeds, "number": number_seeds, "v2_request": v2_seeds,
+SEEDS = {"http_head": head_seeds, "json": json_seeds, "number": number_seeds, "extent": extent_seeds, "v2_request": v2_seeds,
          "http_body": body_seeds, "preprocess": preprocess_seeds, "target": target_seeds, "records": record_seeds, "plan": plan_seeds, "plan_set": plan_set_seeds}

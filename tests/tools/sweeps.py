@@ -42,6 +42,8 @@ SWEEPS = [
     Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
     Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),
     Sweep("fuzz", "two minutes of broken bytes for each parser", fuzz_units),
+    Sweep("dims", "normal forms, bounds, proofs and solutions of a million random formulas of extents against brute force",
+          fixed("./dev build", "build/bin/tests/te_tests --gtest_filter=DimProperty.*"), {"TENSORMILL_DIM_SEEDS": "200"}),
     Sweep("functions", "functions of floats at a million points each beside a wider reference",
           fixed("./dev build", "build/bin/tests/driver_tests --gtest_filter=Ulps.*"), {"TENSORMILL_ULP_POINTS": "1000000"}),
     Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),

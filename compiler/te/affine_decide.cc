@@ -1,13 +1,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compiler/schedule/affine.h"
-#include "compiler/te/simplify.h"
+#include "compiler/te/affine.h"
 
-namespace tensormill::schedule {
-
-using te::Expr;
-using te::ExprOp;
+namespace tensormill::te {
 
 namespace {
 
@@ -16,12 +12,12 @@ constexpr int64_t kMaxStride = int64_t{1} << 46;
 
 // A vector as base + offset, where the offset of each lane is inside `lanes`.
 struct LaneForm {
-  Affine base;
-  Range lanes;
+  Linear base;
+  IndexRange lanes;
 };
 
-std::optional<LaneForm> lane_form(const Expr& expr, const Ranges& ranges) {
-  if (expr->type.lanes == 1) return LaneForm{to_affine(expr, ranges), {0, 0}};
+std::optional<LaneForm> lane_form(const Expr& expr, const BoundsContext& context) {
+  if (expr->type.lanes == 1) return LaneForm{to_affine(expr, context), {0, 0}};
   switch (expr->op) {
     case ExprOp::kIntImm: {
       LaneForm form;
@@ -29,12 +25,12 @@ std::optional<LaneForm> lane_form(const Expr& expr, const Ranges& ranges) {
       return form;
     }
     case ExprOp::kBroadcast:
-      return LaneForm{to_affine(expr->args[0], ranges), {0, 0}};
+      return LaneForm{to_affine(expr->args[0], context), {0, 0}};
     case ExprOp::kRamp: {
-      const int64_t* stride = te::as_int(expr->args[1]);
+      const int64_t* stride = as_int(expr->args[1]);
       if (!stride || std::abs(*stride) > kMaxStride) return std::nullopt;
       const int64_t last = *stride * (expr->type.lanes - 1);
-      return LaneForm{to_affine(expr->args[0], ranges),
+      return LaneForm{to_affine(expr->args[0], context),
                       {std::min<int64_t>(last, 0), std::max<int64_t>(last, 0)}};
     }
     default:
@@ -42,35 +38,36 @@ std::optional<LaneForm> lane_form(const Expr& expr, const Ranges& ranges) {
   }
 }
 
-std::optional<Range> range_of_difference(const Expr& a, const Expr& b, const Ranges& ranges) {
-  const std::optional<LaneForm> left = lane_form(a, ranges), right = lane_form(b, ranges);
+std::optional<IndexRange> range_of_difference(const Expr& a, const Expr& b, const BoundsContext& context) {
+  const std::optional<LaneForm> left = lane_form(a, context), right = lane_form(b, context);
   if (!left || !right) return std::nullopt;
-  Affine difference = left->base;
+  Linear difference = left->base;
   difference.add(right->base, -1);
-  const std::optional<Range> range = range_of(difference, ranges);
+  const std::optional<IndexRange> range = range_of(difference, context);
   if (!range) return std::nullopt;
-  return Range{range->low + left->lanes.low - right->lanes.high,
-               range->high + left->lanes.high - right->lanes.low};
+  return IndexRange{range->low + left->lanes.low - right->lanes.high,
+                    range->high + left->lanes.high - right->lanes.low};
 }
 
 }  // namespace
 
-std::optional<bool> decide(const Expr& condition, const Ranges& ranges) {
+std::optional<bool> decide(const Expr& condition, const BoundsContext& context) {
   if (condition->op == ExprOp::kIntImm) return condition->int_value != 0;
   if (condition->op == ExprOp::kNot) {
-    const std::optional<bool> arg = decide(condition->args[0], ranges);
+    const std::optional<bool> arg = decide(condition->args[0], context);
     return arg ? std::optional<bool>(!*arg) : std::nullopt;
   }
   if (condition->args.size() != 2) return std::nullopt;
   const bool is_and = condition->op == ExprOp::kBitAnd;
   if (is_and || condition->op == ExprOp::kBitOr) {
     if (condition->type.dtype != DType::kBool) return std::nullopt;
-    const std::optional<bool> a = decide(condition->args[0], ranges), b = decide(condition->args[1], ranges);
+    const std::optional<bool> a = decide(condition->args[0], context),
+                              b = decide(condition->args[1], context);
     if ((a && *a != is_and) || (b && *b != is_and)) return !is_and;
     return a && b ? std::optional<bool>(is_and) : std::nullopt;
   }
-  if (condition->args[0]->type.dtype != DType::kInt64 || te::has_check(condition)) return std::nullopt;
-  const std::optional<Range> d = range_of_difference(condition->args[0], condition->args[1], ranges);
+  if (condition->args[0]->type.dtype != DType::kInt64 || has_check(condition)) return std::nullopt;
+  const std::optional<IndexRange> d = range_of_difference(condition->args[0], condition->args[1], context);
   if (!d) return std::nullopt;
   const auto both = [](bool yes, bool no) {
     return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt;
@@ -93,12 +90,4 @@ std::optional<bool> decide(const Expr& condition, const Ranges& ranges) {
   }
 }
 
-bool uses_var(const Expr& expr, const te::Var& var) {
-  if (expr->op == ExprOp::kVar) return expr->var == var;
-  for (const Expr& arg : expr->args) {
-    if (uses_var(arg, var)) return true;
-  }
-  return expr->mask && uses_var(expr->mask, var);
-}
-
-}  // namespace tensormill::schedule
+}  // namespace tensormill::te
