@@ -27,6 +27,13 @@ void BlobIndex::erase(const Digest& digest) {
   blobs_.erase(known);
 }
 
+std::optional<BlobInfo> BlobIndex::find(const Digest& digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = blobs_.find(digest);
+  if (known == blobs_.end()) return std::nullopt;
+  return BlobInfo{digest, known->second.form, known->second.stored_bytes};
+}
+
 std::vector<BlobInfo> BlobIndex::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<BlobInfo> all;

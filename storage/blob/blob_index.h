@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/digest.h"
@@ -33,6 +34,7 @@ public:
   /// Takes the place of an earlier entry of the same digest.
   void put(const BlobInfo& blob);
   void erase(const Digest& digest);
+  std::optional<BlobInfo> find(const Digest& digest) const;
   /// Sorted by digest.
   std::vector<BlobInfo> list() const;
   BlobUsage usage() const;

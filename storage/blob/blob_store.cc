@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/stoppable_digest.h"
 #include "storage/blob/zstd_stream.h"
 
 namespace tensormill::storage {
@@ -27,6 +28,7 @@ public:
     std::unique_lock lock(store.mutex_);
     store.removed_.wait(lock, [&] { return !store.removing_.contains(digest); });
     store.committing_.insert(digest);
+    store.released_.insert(digest);
     if (!store.holds_.empty()) store.commits_[digest] = ++store.clock_;
   }
   ~Commit() {
@@ -131,7 +133,8 @@ void BlobStore::publish(const std::string& temporary, const BlobInfo& blob) {
   env_.sync_folder(shard_folder(blob.digest));
 }
 
-std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form, bool check) {
+std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form, bool check,
+                                            const std::stop_token& stop) {
   const std::string path = path_of(digest, form);
   FileDescriptor fd = env_.open_descriptor(path);
   std::shared_ptr<const MappedFile> mapping = MappedFile::map(fd.get(), path);
@@ -141,7 +144,7 @@ std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form,
     mapping = MappedFile::map(fd.get(), path);
   }
   if (check) {
-    const Digest actual = Digest::of(mapping->bytes());
+    const Digest actual = digest_unless_stopped(mapping->bytes(), stop);
     if (actual != digest) {
       throw Error(ErrorCode::kCorrupt, "blob " + digest.text() + " has bytes of digest " + actual.text());
     }
@@ -149,7 +152,7 @@ std::shared_ptr<const Blob> BlobStore::load(const Digest& digest, BlobForm form,
   return std::make_shared<const Blob>(digest, std::move(fd), std::move(mapping));
 }
 
-std::shared_ptr<const Blob> BlobStore::open(const Digest& digest) {
+std::shared_ptr<const Blob> BlobStore::open(const Digest& digest, const std::stop_token& stop) {
   const std::optional<BlobForm> form = find(digest);
   if (!form) throw Error(ErrorCode::kNotFound, "no blob " + digest.text());
   bool known = false;
@@ -159,11 +162,11 @@ std::shared_ptr<const Blob> BlobStore::open(const Digest& digest) {
   }
   std::shared_ptr<const Blob> blob;
   try {
-    blob = load(digest, *form, !known);
+    blob = load(digest, *form, !known, stop);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound || *form == BlobForm::kPlain) throw;
     // A commit of the plain form has removed the compressed one since it was found.
-    blob = load(digest, BlobForm::kPlain, !known);
+    blob = load(digest, BlobForm::kPlain, !known, stop);
   }
   if (!known) {
     const std::lock_guard lock(mutex_);
@@ -221,9 +224,10 @@ BlobHold::~BlobHold() {
   if (store_->holds_.empty()) store_->commits_.clear();
 }
 
-void BlobStore::keep_roots(Roots roots) {
+void BlobStore::keep_roots(Roots roots, RootsAmong among) {
   TM_CHECK(!roots_, "a store's roots are named once");
   roots_ = std::move(roots);
+  roots_among_ = std::move(among);
 }
 
 std::vector<Digest> BlobStore::roots() const {
@@ -231,18 +235,20 @@ std::vector<Digest> BlobStore::roots() const {
   return roots_();
 }
 
-Collected BlobStore::collect(bool dry_run) {
-  // With a hold of its own every commit from here on is noted. A hold that ends after this has a row by then,
-  // which may be too late for the roots: what such holds keep now is kept to the end.
-  const BlobHold own(*this);
-  uint64_t oldest = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    oldest = *holds_.begin();
-  }
-  const std::vector<Digest> kept = roots();
+uint64_t BlobStore::oldest_hold() {
+  const std::lock_guard lock(mutex_);
+  return *holds_.begin();
+}
+
+void BlobStore::release(std::span<const Digest> blobs) {
+  const std::lock_guard lock(mutex_);
+  released_.insert(blobs.begin(), blobs.end());
+}
+
+Collected BlobStore::remove_strays(const std::vector<BlobInfo>& looked_at, const std::vector<Digest>& kept,
+                                   uint64_t oldest, bool dry_run) {
   std::vector<BlobInfo> stray;
-  for (const BlobInfo& blob : index_.list()) {
+  for (const BlobInfo& blob : looked_at) {
     if (!std::binary_search(kept.begin(), kept.end(), blob.digest)) stray.push_back(blob);
   }
   Collected done;
@@ -258,6 +264,7 @@ Collected BlobStore::collect(bool dry_run) {
       for (const BlobInfo& blob : std::span(begin, end)) {
         if (is_held(blob.digest, oldest) || removing_.contains(blob.digest)) {
           ++done.held;
+          if (!dry_run) released_.insert(blob.digest);
           continue;
         }
         garbage.push_back(blob.digest);
@@ -270,6 +277,45 @@ Collected BlobStore::collect(bool dry_run) {
     begin = end;
   }
   return done;
+}
+
+std::vector<Digest> BlobStore::take_released() {
+  const std::lock_guard lock(mutex_);
+  const std::set<Digest> taken = std::exchange(released_, {});
+  return {taken.begin(), taken.end()};
+}
+
+Collected BlobStore::collect(bool dry_run) {
+  // With a hold of its own every commit from here on is noted. A hold that ends after this has a row by then,
+  // which may be too late for the roots: what such holds keep now is kept to the end.
+  const BlobHold own(*this);
+  const uint64_t oldest = oldest_hold();
+  if (dry_run) return remove_strays(index_.list(), roots(), oldest, true);
+  const std::vector<Digest> released = take_released();
+  try {
+    const std::vector<Digest> kept = roots();
+    return remove_strays(index_.list(), kept, oldest, false);
+  } catch (const Error&) {
+    release(released);
+    throw;
+  }
+}
+
+Collected BlobStore::collect_released() {
+  const BlobHold own(*this);
+  const uint64_t oldest = oldest_hold();
+  const std::vector<Digest> released = take_released();
+  try {
+    const std::vector<Digest> kept = roots_among_ ? roots_among_(released) : roots();
+    std::vector<BlobInfo> stored;
+    for (const Digest& digest : released) {
+      if (const std::optional<BlobInfo> blob = index_.find(digest)) stored.push_back(*blob);
+    }
+    return remove_strays(stored, kept, oldest, false);
+  } catch (const Error&) {
+    release(released);
+    throw;
+  }
 }
 
 std::optional<uint64_t> BlobStore::file_bytes(const std::string& path) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,8 +131,9 @@ public:
   std::unique_ptr<BlobWriter> writer(BlobOptions options = {});
   /// Stores `bytes` in one go.
   Digest put(std::string_view bytes, BlobOptions options = {});
-  /// Throws Error(kNotFound) or Error(kCorrupt).
-  std::shared_ptr<const Blob> open(const Digest& digest);
+  /// Throws Error(kNotFound) or Error(kCorrupt); Error(kCancelled) when `stop` stops while the bytes are
+  /// verified.
+  std::shared_ptr<const Blob> open(const Digest& digest, const std::stop_token& stop = {});
   bool exists(const Digest& digest);
   /// As a commit of the same bytes: while a hold lives that began before, the blob stays. False when it is
   /// not there.
@@ -140,14 +142,23 @@ public:
   bool remove(const Digest& digest);
   /// Every blob that must stay, sorted, each once.
   using Roots = std::function<std::vector<Digest>()>;
-  /// Says, once and for all collections, what must stay. `roots` is asked by collect() on its thread.
-  void keep_roots(Roots roots);
+  /// Those of the given blobs, sorted and each once, that must stay; sorted.
+  using RootsAmong = std::function<std::vector<Digest>(const std::vector<Digest>&)>;
+  /// Says, once and for all collections, what must stay. Both are asked by collections on their threads;
+  /// where `among` is not given, all are read to tell.
+  void keep_roots(Roots roots, RootsAmong among = nullptr);
   /// Asks the function that keep_roots was given.
   std::vector<Digest> roots() const;
   /// Removes every blob that is no root and that no hold keeps, while others read and commit: only a commit
   /// of a blob that is being removed waits for that. `dry_run`: only counts. InternalError before keep_roots:
   /// nothing else says what is garbage.
   Collected collect(bool dry_run = false);
+  /// The next collect_released() looks at these: a row that named them has gone, or names others now.
+  void release(std::span<const Digest> blobs);
+  /// As collect(), but looks only at blobs that were released or committed since a collection last looked at
+  /// them, or that it left because of a hold. What it costs follows from their number, not from that of all
+  /// blobs.
+  Collected collect_released();
   /// All blobs, sorted by digest.
   std::vector<BlobInfo> list() const { return index_.list(); }
   /// Sums of what is stored; costs nothing.
@@ -177,9 +188,17 @@ private:
   /// True when a sound blob in a form that serves `wanted` is there and durable.
   bool already_stored(const Digest& digest, BlobForm wanted);
   void publish(const std::string& temporary, const BlobInfo& blob);
-  std::shared_ptr<const Blob> load(const Digest& digest, BlobForm form, bool check);
+  std::shared_ptr<const Blob> load(const Digest& digest, BlobForm form, bool check,
+                                   const std::stop_token& stop);
   /// Of the blobs of one shard; returns those that were there. Durable when it returns.
   std::vector<Digest> remove_files(const std::vector<Digest>& blobs);
+  /// `looked_at`, sorted: those that are not in `kept`, sorted, go. What holds keep is released once more.
+  Collected remove_strays(const std::vector<BlobInfo>& looked_at, const std::vector<Digest>& kept,
+                          uint64_t oldest, bool dry_run);
+  /// When the oldest hold began; there is one.
+  uint64_t oldest_hold();
+  /// What is released later is for the next look.
+  std::vector<Digest> take_released();
   /// With mutex_: whether a hold that began at `oldest` or later, or a commit under way, keeps it.
   bool is_held(const Digest& digest, uint64_t oldest) const;
 
@@ -187,6 +206,7 @@ private:
   std::string root_;
   std::function<void(uint64_t)> room_;
   Roots roots_;
+  RootsAmong roots_among_;
   BlobIndex index_;
   std::atomic<uint64_t> writing_bytes_{0};
   std::atomic<uint64_t> next_temporary_{0};
@@ -199,6 +219,7 @@ private:
   std::multiset<uint64_t> holds_;       ///< when each began
   std::multiset<Digest> committing_;
   std::set<Digest> removing_;
+  std::set<Digest> released_;  ///< and committed
 };
 
 }  // namespace tensormill::storage

@@ -5,8 +5,10 @@
 /// it may appear after a restart. Thread-safety: all methods from many threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -243,6 +245,14 @@ public:
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;
+  /// Those of `blobs`, sorted and each once, that a row names; sorted. A back end that looks each up
+  /// overrides this, which reads all.
+  virtual std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) {
+    const std::vector<Digest> named = referenced_blobs();
+    std::vector<Digest> both;
+    std::set_intersection(blobs.begin(), blobs.end(), named.begin(), named.end(), std::back_inserter(both));
+    return both;
+  }
 
   /// What is wrong with the database itself, one sentence each; empty when it is whole. Reads all of it.
   virtual std::vector<std::string> check() = 0;

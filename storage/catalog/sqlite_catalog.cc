@@ -162,6 +162,23 @@ std::vector<Digest> SqliteCatalog::referenced_blobs() {
   return blobs;
 }
 
+std::vector<Digest> SqliteCatalog::referenced_among(const std::vector<Digest>& blobs) {
+  const SqliteReaders::Turn db(*readers_);
+  std::vector<Digest> named;
+  for (const Digest& blob : blobs) {
+    // Each part finds a row by an index.
+    const auto row = db->query(
+        "SELECT EXISTS(SELECT 1 FROM model_blobs WHERE digest = ?1) OR "
+        "EXISTS(SELECT 1 FROM package_members WHERE digest = ?1) OR EXISTS(SELECT 1 FROM packages WHERE id = "
+        "?1) OR "
+        "EXISTS(SELECT 1 FROM deployment_blobs WHERE digest = ?1) OR EXISTS(SELECT 1 FROM jobs WHERE log = "
+        "?1)",
+        blob);
+    if (row->step() && row->integer(0) != 0) named.push_back(blob);
+  }
+  return named;
+}
+
 std::vector<std::string> SqliteCatalog::check() {
   const SqliteReaders::Turn db(*readers_);
   std::vector<std::string> problems;

@@ -100,6 +100,7 @@ public:
   void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) override;
   Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) override;
   std::vector<Digest> referenced_blobs() override;
+  std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) override;
   std::vector<std::string> check() override;
 
 private:

@@ -26,4 +26,14 @@ std::vector<Digest> store_roots(Catalog& catalog, UploadStore& uploads) {
   return merged(catalog.referenced_blobs(), uploaded);
 }
 
+std::vector<Digest> store_roots_among(Catalog& catalog, UploadStore& uploads,
+                                      const std::vector<Digest>& blobs) {
+  // In the order of store_roots.
+  const std::vector<Digest> uploaded = uploads.roots();
+  std::vector<Digest> kept;
+  std::set_intersection(blobs.begin(), blobs.end(), uploaded.begin(), uploaded.end(),
+                        std::back_inserter(kept));
+  return merged(catalog.referenced_among(blobs), kept);
+}
+
 }  // namespace tensormill::storage

@@ -15,5 +15,9 @@ namespace tensormill::storage {
 std::vector<Digest> store_roots(Catalog& catalog, UploadStore& uploads);
 /// The same, where the catalog is closed and has named `rows`, sorted.
 std::vector<Digest> store_roots(const std::vector<Digest>& rows, UploadStore& uploads);
+/// Those of `blobs`, sorted and each once, that store_roots(catalog, uploads) has; sorted. Costs what their
+/// number does, and that of uploads.
+std::vector<Digest> store_roots_among(Catalog& catalog, UploadStore& uploads,
+                                      const std::vector<Digest>& blobs);
 
 }  // namespace tensormill::storage

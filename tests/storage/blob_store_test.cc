@@ -18,7 +18,7 @@
 #include "storage/env/power_cut_env.h"
 #include "tests/storage/support.h"
 
-namespace tensormill::storage {
+namespace tensormill::storage::blob_store_test {
 namespace {
 
 const std::string kText = "the quick brown fox jumps over the lazy dog, again and again and again and again";
@@ -261,6 +261,81 @@ TEST_P(BlobStoreTest, AHoldThatEndsWhileRowsAreReadKeepsItsBlobs) {
   EXPECT_TRUE(store_->exists(written));
 }
 
+TEST_P(BlobStoreTest, WhoIsToldToStopHashesNoFurther) {
+  const Digest large = store_->put(std::string(9 << 20, 'l'));
+  BlobStore fresh(*env_, root_);
+  std::stop_source stopped;
+  stopped.request_stop();
+  try {
+    fresh.open(large, stopped.get_token());
+    FAIL() << "all of it was verified";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+  EXPECT_EQ(fresh.open(large)->size(), size_t{9} << 20) << "and another caller's is verified";
+  EXPECT_EQ(fresh.open(large, stopped.get_token())->size(), size_t{9} << 20) << "nothing is left to hash";
+}
+
+TEST_P(BlobStoreTest, WhatIsReleasedIsLookedAtAlone) {
+  std::vector<Digest> roots, asked;
+  int whole_reads = 0;
+  store_->keep_roots(
+      [&] {
+        ++whole_reads;
+        return roots;
+      },
+      [&](const std::vector<Digest>& some) {
+        asked = some;
+        std::vector<Digest> both;
+        std::set_intersection(some.begin(), some.end(), roots.begin(), roots.end(), std::back_inserter(both));
+        return both;
+      });
+  for (int i = 0; i < 20; ++i) roots.push_back(store_->put("root " + std::to_string(i)));
+  std::sort(roots.begin(), roots.end());
+  const Digest stray = store_->put("stray");
+  EXPECT_EQ(store_->collect_released().blobs, 1U) << "what was stored and is named by nothing";
+  EXPECT_FALSE(store_->exists(stray));
+  EXPECT_EQ(asked.size(), 21U);
+  EXPECT_EQ(store_->collect_released().blobs, 0U);
+  EXPECT_TRUE(asked.empty()) << "none is looked at twice";
+  const std::vector<Digest> let_go = {roots.back(), roots.front(), Digest::of("absent")};
+  roots.pop_back();
+  store_->release(let_go);
+  EXPECT_EQ(store_->collect_released().blobs, 1U);
+  EXPECT_EQ(asked.size(), 3U);
+  EXPECT_FALSE(store_->exists(let_go[0]));
+  EXPECT_TRUE(store_->exists(let_go[1])) << "another row names it";
+  {
+    const BlobHold hold(*store_);
+    store_->put("held");
+    EXPECT_EQ(store_->collect_released().held, 1U);
+    EXPECT_EQ(store_->collect_released().held, 1U) << "it is looked at until its hold ends";
+  }
+  EXPECT_EQ(store_->collect_released().blobs, 1U);
+  EXPECT_EQ(whole_reads, 0);
+  EXPECT_EQ(store_->list().size(), 19U);
+}
+
+TEST_P(BlobStoreTest, WhatIsReleasedWhileRowsAreReadIsLookedAtNext) {
+  Digest late = store_->put("late");
+  bool is_named = true, fails = true;
+  const auto kept = [&]() -> std::vector<Digest> {
+    if (std::exchange(fails, false)) throw Error(ErrorCode::kIo, "the catalog is broken just now");
+    if (!std::exchange(is_named, false)) return {};
+    store_->release(std::span(&late, 1));
+    return {late};
+  };
+  store_->keep_roots(kept);
+  EXPECT_THROW(store_->collect_released(), Error);
+  EXPECT_EQ(store_->collect_released().blobs, 0U) << "a row names it";
+  EXPECT_EQ(store_->collect_released().blobs, 1U) << "which went while all were read";
+  late = store_->put("late");
+  is_named = fails = true;
+  EXPECT_THROW(store_->collect(), Error);
+  EXPECT_EQ(store_->collect().blobs, 0U);
+  EXPECT_EQ(store_->collect_released().blobs, 1U);
+}
+
 TEST_P(BlobStoreTest, CommitsAndCollectionsAtOnceLoseNothingThatIsHeld) {
   store_->keep_roots([] { return std::vector<Digest>(); });
   std::jthread collector([&](const std::stop_token& stop) {
@@ -394,4 +469,4 @@ TEST(BlobFaultTest, AFullDiskOrAFailedSyncLeavesNothingHalfWritten) {
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::blob_store_test
