@@ -15,7 +15,26 @@ bool BlockedConv::is_pointwise() const {
          all(window.pads_end, 0);
 }
 
-Shape BlockedConv::out_shape() const { return {batch, out_blocks, out[0], out[1], block}; }
+Shape BlockedConv::out_shape() const {
+  Shape shape = {batch, out_blocks};
+  shape.insert(shape.end(), out.begin(), out.end());
+  shape.push_back(block);
+  return shape;
+}
+
+const ir::ValueType& blocked_input(const ir::InferContext& context, DTypeSet allowed) {
+  const ir::ValueType& type = input_of(context, 0, allowed);
+  const size_t dims = type.shape.size();
+  if (dims < 4 || dims > 6) {
+    fail("input 0 (blocked) has rank " + std::to_string(dims) + ", expected 4 to 6");
+  }
+  return type;
+}
+
+Shape extents_of(const Shape& shape, size_t first, size_t rank) {
+  const auto begin = shape.begin() + static_cast<Shape::difference_type>(first);
+  return {begin, begin + static_cast<Shape::difference_type>(rank)};
+}
 
 BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
                               int64_t out_blocks, int64_t block) {
@@ -71,29 +90,62 @@ Coordinate tap_coordinate(const BlockedConv& conv, size_t d, const Expr& out, co
 
 }  // namespace
 
-TapPosition tap_position(const BlockedConv& conv, const Expr& oh, const Expr& ow, const Expr& kh,
-                         const Expr& kw) {
-  const Coordinate row = tap_coordinate(conv, 0, oh, kh), column = tap_coordinate(conv, 1, ow, kw);
-  TapPosition position{row.at, column.at, row.inside ? row.inside : column.inside};
-  if (row.inside && column.inside) position.inside = te::logical_and(row.inside, column.inside);
+TapPosition tap_position(const BlockedConv& conv, const std::vector<Expr>& out,
+                         const std::vector<Expr>& taps) {
+  TapPosition position;
+  for (size_t d = 0; d < out.size(); ++d) {
+    const Coordinate coordinate = tap_coordinate(conv, d, out[d], taps[d]);
+    position.at.push_back(coordinate.at);
+    if (!coordinate.inside) continue;
+    position.inside =
+        position.inside ? te::logical_and(position.inside, coordinate.inside) : coordinate.inside;
+  }
   return position;
 }
+
+std::vector<Expr> index_around(std::vector<Expr> first, const std::vector<Expr>& middle,
+                               const std::vector<Expr>& last) {
+  first.insert(first.end(), middle.begin(), middle.end());
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+namespace {
+
+/// The index of element `position` of `extents` in row-major order.
+std::vector<Expr> unflattened(const Expr& position, const Shape& extents) {
+  std::vector<Expr> at;
+  Expr rest = position;
+  for (size_t d = extents.size(); d-- > 1;) {
+    at.insert(at.begin(), te::floormod(rest, Expr(extents[d])));
+    rest = te::floordiv(rest, Expr(extents[d]));
+  }
+  at.insert(at.begin(), rest);
+  return at;
+}
+
+std::vector<Expr> indices_of(const std::vector<Expr>& axes, size_t first, size_t rank) {
+  const auto begin = axes.begin() + static_cast<std::vector<Expr>::difference_type>(first);
+  return {begin, begin + static_cast<std::vector<Expr>::difference_type>(rank)};
+}
+
+}  // namespace
 
 TeOutputs blocked_conv_stages(const ir::ComputeContext& context, const BlockedConv& conv, const Shape& taps,
                               size_t lead, const TapProduct& product) {
   const ir::ValueType& out = context.output_types[0];
   const DType accumulate = compute_dtype(out.dtype);
   const bool pointwise = conv.is_pointwise();
-  const int64_t width = conv.out[1];
+  const size_t rank = conv.rank();
   // A pointwise convolution is summed over the image as one row: its tiles need not end where rows end.
   Shape shape = out.shape;
-  if (pointwise) shape = {conv.batch, conv.out_blocks, conv.out[0] * width, conv.block};
+  if (pointwise) shape = {conv.batch, conv.out_blocks, num_elements(conv.out), conv.block};
   const auto summand = [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
     TapPosition position;
     if (pointwise) {
-      position = {te::floordiv(axes[2], Expr(width)), te::floormod(axes[2], Expr(width)), {}};
+      position = {unflattened(axes[2], conv.out), {}};
     } else {
-      position = tap_position(conv, axes[2], axes[3], at[lead], at[lead + 1]);
+      position = tap_position(conv, indices_of(axes, 2, rank), indices_of(at, lead, rank));
     }
     const Expr value = product(axes, at, position);
     return position.inside ? te::select(position.inside, value, constant_like(value, 0)) : value;
@@ -104,10 +156,12 @@ TeOutputs blocked_conv_stages(const ir::ComputeContext& context, const BlockedCo
   const te::Tensor bias = context.inputs.size() > 2 ? context.inputs[2] : nullptr;
   if (!pointwise && !bias) return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    const Expr row = pointwise ? axes[2] * Expr(width) + axes[3] : axes[2];
-    const std::vector<Expr> index = pointwise ? std::vector<Expr>{axes[0], axes[1], row, axes[4]} : axes;
+    std::vector<Expr> index = axes;
+    if (pointwise) {
+      index = {axes[0], axes[1], flatten_index(indices_of(axes, 2, rank), conv.out), axes.back()};
+    }
     Expr value = te::read(sums, index);
-    if (bias) value = value + widen(te::read(bias, {axes[1] * Expr(conv.block) + axes[4]}));
+    if (bias) value = value + widen(te::read(bias, {axes[1] * Expr(conv.block) + axes.back()}));
     return narrow(value, out.dtype);
   })};
 }
@@ -130,13 +184,21 @@ void blocked_conv_reference(const ir::ReferenceContext& context, const Tensor& x
   if (out.num_elements() == 0) return;
   const Shape& shape = out.shape();
   const int64_t blocks = shape[1];
-  Tensor plain(out.dtype(), {shape[0], blocks * block, shape[2], shape[3]});
+  const size_t rank = shape.size() - 3;
+  Shape channels_first = {shape[0], blocks * block}, apart = {shape[0], blocks, block};
+  std::vector<size_t> order = {0, 1};
+  for (size_t d = 0; d < rank; ++d) {
+    channels_first.push_back(shape[2 + d]);
+    apart.push_back(shape[2 + d]);
+    order.push_back(3 + d);
+  }
+  order.push_back(2);
+  Tensor plain(out.dtype(), channels_first);
   ir::Attrs attrs = context.attrs;
   attrs.set("group", groups);
   const Tensor* bias = context.inputs.size() > 2 ? context.inputs[2] : nullptr;
   conv_reference({attrs, {&x, &w, bias}, {&plain}});
-  const Tensor apart = plain.reshaped({shape[0], blocks, block, shape[2], shape[3]});
-  strided_copy(permuted(apart, {0, 1, 3, 4, 2}, shape), out, row_major_strides(shape), 0);
+  strided_copy(permuted(plain.reshaped(apart), order, shape), out, row_major_strides(shape), 0);
 }
 
 }  // namespace tensormill::ops

@@ -1,7 +1,7 @@
-/// What the convolutions on blocked tensors share. A blocked activation is [N, ceil(C/b), H, W, b]: b
-/// channels side by side, pad lanes zero. Taps that fall outside the input do not contribute: the expression
-/// of a tap is select(inside, x * w, 0) with clamped indices, which the schedules turn into guards around the
-/// accumulation. Thread-safety: pure functions.
+/// What the convolutions on blocked tensors share. A blocked activation is [N, ceil(C/b), spatial..., b], of
+/// one to three spatial dimensions: b channels side by side, pad lanes zero. Taps that fall outside the input
+/// do not contribute: the expression of a tap is select(inside, x * w, 0) with clamped indices, which the
+/// schedules turn into guards around the accumulation. Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/ops/te_util.h"
@@ -9,24 +9,29 @@
 
 namespace tensormill::ops {
 
-/// One two-dimensional convolution: extents of the input, of the window and of the result.
+/// One convolution: extents of the input, of the window and of the result.
 struct BlockedConv {
   int64_t batch = 0;
   int64_t out_blocks = 0;
   int64_t block = 0;
-  Shape in;  ///< H, W
+  Shape in;  ///< spatial extents
   Shape out;
   Window window;
   bool has_input = true;  ///< the input has elements
+  size_t rank() const { return in.size(); }
   /// One tap, no padding, no stride: rows of the image follow each other, so that the image is one row.
   bool is_pointwise() const;
-  /// [N, out_blocks, OH, OW, b]
+  /// [N, out_blocks, spatial..., b]
   Shape out_shape() const;
 };
 
-/// The window of `attrs` over the spatial extents [H, W] of the input. Throws Error(kInvalidModel).
+/// The window of `attrs` over the spatial extents `in` of the input. Throws Error(kInvalidModel).
 BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
                               int64_t out_blocks, int64_t block);
+/// Input 0 as a blocked tensor of one to three spatial dimensions, of a type that is allowed.
+const ir::ValueType& blocked_input(const ir::InferContext& context, DTypeSet allowed = kFloats);
+/// The `rank` extents of `shape` from `first` on.
+Shape extents_of(const Shape& shape, size_t first, size_t rank);
 /// Input `index` with `rank` dimensions, of a type that is allowed (input 0) or of input 0's, called `what`
 /// in errors.
 const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index, size_t rank,
@@ -36,17 +41,21 @@ void check_bias(const ir::InferContext& context, int64_t channels);
 
 /// Where a tap reads the input.
 struct TapPosition {
-  Expr row, column;  ///< in bounds for every point
-  Expr inside;       ///< whether the tap is in the input; null: always
+  std::vector<Expr> at;  ///< one for each spatial dimension, in bounds for every point
+  Expr inside;           ///< whether the tap is in the input; null: always
 };
-TapPosition tap_position(const BlockedConv& conv, const Expr& oh, const Expr& ow, const Expr& kh,
-                         const Expr& kw);
+/// `out` and `taps`: one index for each spatial dimension.
+TapPosition tap_position(const BlockedConv& conv, const std::vector<Expr>& out,
+                         const std::vector<Expr>& taps);
+/// first, then `middle`, then last: an index of a blocked tensor or of packed weights.
+std::vector<Expr> index_around(std::vector<Expr> first, const std::vector<Expr>& middle,
+                               const std::vector<Expr>& last);
 
-/// The summand of one tap: `position` is where the input is read, taps[lead] and taps[lead + 1] are the
-/// window's.
+/// The summand of one tap: `position` is where the input is read, taps[lead] and what follows it, one for
+/// each spatial dimension, are the window's.
 using TapProduct = std::function<Expr(const std::vector<Expr>& axes, const std::vector<Expr>& taps,
                                       const TapPosition& position)>;
-/// The sums over `taps`, of which two (from `lead` on) run over the window, plus the bias where it is given.
+/// The sums over `taps`, of which those from `lead` on run over the window, plus the bias where it is given.
 TeOutputs blocked_conv_stages(const ir::ComputeContext& context, const BlockedConv& conv, const Shape& taps,
                               size_t lead, const TapProduct& product);
 

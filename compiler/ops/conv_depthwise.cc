@@ -9,17 +9,20 @@ std::vector<ir::OpDef> family();
 namespace {
 
 BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
-  BlockedConv conv = read_blocked_conv(attrs, x[0], {x[2], x[3]}, {w[1], w[2]}, w[0], w[3]);
+  const size_t rank = x.size() - 3;
+  BlockedConv conv =
+      read_blocked_conv(attrs, x[0], extents_of(x, 2, rank), extents_of(w, 1, rank), w[0], w.back());
   conv.has_input = num_elements(x) != 0;
   return conv;
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = ranked_input(context, 0, 5, "blocked");
-  const Shape& w = ranked_input(context, 1, 4, "packed weights").shape;
-  if (w[0] != x.shape[1] || w[3] != x.shape[4]) {
-    fail("the input has " + std::to_string(x.shape[1]) + " blocks of " + std::to_string(x.shape[4]) +
-         " channels, the weights " + std::to_string(w[0]) + " of " + std::to_string(w[3]));
+  const ir::ValueType& x = blocked_input(context);
+  const size_t rank = x.shape.size() - 3;
+  const Shape& w = ranked_input(context, 1, rank + 2, "packed weights").shape;
+  if (w[0] != x.shape[1] || w.back() != x.shape.back()) {
+    fail("the input has " + std::to_string(x.shape[1]) + " blocks of " + std::to_string(x.shape.back()) +
+         " channels, the weights " + std::to_string(w[0]) + " of " + std::to_string(w.back()));
   }
   const BlockedConv conv = read_conv(context.attrs, x.shape, w);
   check_bias(context, w[0] * conv.block);
@@ -30,9 +33,17 @@ void reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   const Tensor& w = *context.inputs[1];
   const Shape &xs = x.shape(), &ws = w.shape();
-  const int64_t block = ws[3], channels = ws[0] * block;
-  blocked_conv_reference(context, permuted(x, {0, 1, 4, 2, 3}, {xs[0], channels, xs[2], xs[3]}),
-                         permuted(w, {0, 3, 1, 2}, {channels, 1, ws[1], ws[2]}), channels, block);
+  const int64_t block = ws.back(), channels = ws[0] * block;
+  std::vector<size_t> x_order = {0, 1, xs.size() - 1}, w_order = {0, ws.size() - 1};
+  Shape x_shape = {xs[0], channels}, w_shape = {channels, 1};
+  for (size_t d = 1; d + 1 < ws.size(); ++d) {
+    x_order.push_back(d + 1);
+    x_shape.push_back(xs[d + 1]);
+    w_order.push_back(d);
+    w_shape.push_back(ws[d]);
+  }
+  blocked_conv_reference(context, permuted(x, x_order, x_shape), permuted(w, w_order, w_shape), channels,
+                         block);
 }
 
 bool part(ir::PartContext& context) {
@@ -43,11 +54,12 @@ bool part(ir::PartContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   return blocked_conv_stages(
-      context, read_conv(context.attrs, x, w), {w[1], w[2]}, 0,
+      context, read_conv(context.attrs, x, w), extents_of(w, 1, w.size() - 2), 0,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
         const Expr value =
-            te::read(context.inputs[0], {axes[0], axes[1], position.row, position.column, axes.back()});
-        return widen(value) * widen(te::read(context.inputs[1], {axes[1], taps[0], taps[1], axes.back()}));
+            te::read(context.inputs[0], index_around({axes[0], axes[1]}, position.at, {axes.back()}));
+        return widen(value) *
+               widen(te::read(context.inputs[1], index_around({axes[1]}, taps, {axes.back()})));
       });
 }
 
@@ -66,9 +78,9 @@ std::vector<ir::OpDef> family() {
   def.part = &part;
   def.compute = &compute;
   def.doc =
-      "inputs x [N,Cb,H,W,b], w [Cb,KH,KW,b], bias [Cb*b] (optional): every channel of the blocked x with a "
-      "window of "
-      "its own; lanes past the channels are zero in w and bias; attributes strides, dilations (ints, 1), "
+      "inputs x [N,Cb,spatial...,b] (1 to 3 spatial dims), w [Cb,kernel...,b], bias [Cb*b] (optional): every "
+      "channel of the blocked x with a window of its own; lanes past the channels are zero in w and bias; "
+      "attributes strides, dilations (ints, 1), "
       "pads (ints, "
       "begins then ends, 0)";
   return {def};

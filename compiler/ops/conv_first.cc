@@ -1,4 +1,4 @@
-/// conv_first: two-dimensional convolution of a plain tensor with few channels into a blocked one.
+/// conv_first: convolution of a plain tensor with few channels into a blocked one.
 #include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
 
@@ -9,14 +9,19 @@ std::vector<ir::OpDef> family();
 namespace {
 
 BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
-  BlockedConv conv = read_blocked_conv(attrs, x[0], {x[2], x[3]}, {w[2], w[3]}, w[0], w[4]);
+  const size_t rank = x.size() - 2;
+  BlockedConv conv =
+      read_blocked_conv(attrs, x[0], extents_of(x, 2, rank), extents_of(w, 2, rank), w[0], w.back());
   conv.has_input = num_elements(x) != 0;
   return conv;
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
-  const ir::ValueType& x = ranked_input(context, 0, 4, "plain");
-  const Shape& w = ranked_input(context, 1, 5, "packed weights").shape;
+  const ir::ValueType& x = input_of(context, 0, kFloats);
+  if (x.shape.size() < 3 || x.shape.size() > 5) {
+    fail("input 0 (plain) has rank " + std::to_string(x.shape.size()) + ", expected 3 to 5");
+  }
+  const Shape& w = ranked_input(context, 1, x.shape.size() + 1, "packed weights").shape;
   if (x.shape[1] != w[1]) {
     fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
          std::to_string(w[1]));
@@ -29,8 +34,13 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 void reference(const ir::ReferenceContext& context) {
   const Tensor& w = *context.inputs[1];
   const Shape& ws = w.shape();
-  blocked_conv_reference(context, *context.inputs[0],
-                         permuted(w, {0, 4, 1, 2, 3}, {ws[0] * ws[4], ws[1], ws[2], ws[3]}), 1, ws[4]);
+  std::vector<size_t> order = {0, ws.size() - 1};
+  Shape shape = {ws[0] * ws.back()};
+  for (size_t d = 1; d + 1 < ws.size(); ++d) {
+    order.push_back(d);
+    shape.push_back(ws[d]);
+  }
+  blocked_conv_reference(context, *context.inputs[0], permuted(w, order, shape), 1, ws.back());
 }
 
 bool part(ir::PartContext& context) {
@@ -41,10 +51,10 @@ bool part(ir::PartContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
   return blocked_conv_stages(
-      context, read_conv(context.attrs, x, w), {w[1], w[2], w[3]}, 1,
+      context, read_conv(context.attrs, x, w), extents_of(w, 1, w.size() - 2), 1,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {
-        const Expr value = te::read(context.inputs[0], {axes[0], taps[0], position.row, position.column});
-        const Expr weight = te::read(context.inputs[1], {axes[1], taps[0], taps[1], taps[2], axes.back()});
+        const Expr value = te::read(context.inputs[0], index_around({axes[0], taps[0]}, position.at, {}));
+        const Expr weight = te::read(context.inputs[1], index_around({axes[1]}, taps, {axes.back()}));
         return widen(value) * widen(weight);
       });
 }
@@ -64,9 +74,9 @@ std::vector<ir::OpDef> family() {
   def.part = &part;
   def.compute = &compute;
   def.doc =
-      "inputs x [N,C,H,W], w [OCb,C,KH,KW,b], bias [OCb*b] (optional): the result [N,OCb,OH,OW,b] holds b "
-      "channels "
-      "side by side; lanes past the channels are zero in w and bias; attributes strides, dilations (ints, "
+      "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [OCb,C,kernel...,b], bias [OCb*b] (optional): the "
+      "result [N,OCb,spatial...,b] holds b channels side by side; lanes past the channels are zero in w and "
+      "bias; attributes strides, dilations (ints, "
       "1), pads "
       "(ints, begins then ends, 0)";
   return {def};

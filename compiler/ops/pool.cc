@@ -1,4 +1,4 @@
-/// max_pool, avg_pool: pooling over 1 to 3 spatial dimensions.
+/// max_pool, avg_pool: pooling over 1 to 4 spatial dimensions.
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +19,7 @@ Window pool_window(const ir::Attrs& attrs) { return read_window(attrs, attr_ints
 std::vector<ir::ValueType> infer(const ir::InferContext& context, DTypeSet allowed) {
   const ir::ValueType& x = input_of(context, 0, allowed);
   const size_t rank = x.shape.size();
-  if (rank < 3 || rank > 5) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 5");
+  if (rank < 3 || rank > 6) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 to 6");
   const size_t kernel_rank = attr_ints(context.attrs, "kernel").size();
   if (kernel_rank != rank - 2) {
     fail("attribute kernel has " + std::to_string(kernel_rank) + " values, expected " +
@@ -146,10 +146,11 @@ te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, cons
   return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
 }
 
-/// A window over two dimensions of a tensor whose last dimension holds blocks of channels.
+/// A window over all spatial dimensions but the last, which holds blocks of channels.
 bool is_blocked(const Window& window) {
-  return window.rank() == 3 && window.kernel[2] == 1 && window.strides[2] == 1 && window.pads_begin[2] == 0 &&
-         window.pads_end[2] == 0;
+  const size_t lanes = window.rank() - 1;
+  return lanes > 0 && window.kernel[lanes] == 1 && window.strides[lanes] == 1 &&
+         window.pads_begin[lanes] == 0 && window.pads_end[lanes] == 0;
 }
 
 /// Blocked tensors have no padded copy: taps outside of the input are the neutral element, with clamped
@@ -159,17 +160,19 @@ te::Tensor reduce_blocked(const ir::ComputeContext& context, const Window& windo
   const Shape& x = context.input_types[0].shape;
   const Shape& out = context.output_types[0].shape;
   BlockedConv geometry;
-  geometry.in = {x[2], x[3]};
-  geometry.out = {out[2], out[3]};
+  const size_t rank = window.rank() - 1;
+  geometry.in = extents_of(x, 2, rank);
+  geometry.out = extents_of(out, 2, rank);
   geometry.window = window;
-  const Shape taps = {window.kernel[0], window.kernel[1]};
-  return reduce_safe(context.name, op, out, num_elements(x) == 0 ? Shape{0, 0} : taps, dtype,
-                     [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
-                       const TapPosition position = tap_position(geometry, axes[2], axes[3], at[0], at[1]);
-                       const Expr value = widen(te::read(
-                           context.inputs[0], {axes[0], axes[1], position.row, position.column, axes[4]}));
-                       return position.inside ? te::select(position.inside, value, neutral) : value;
-                     });
+  const Shape taps = num_elements(x) == 0 ? Shape(rank, 0) : extents_of(window.kernel, 0, rank);
+  return reduce_safe(
+      context.name, op, out, taps, dtype, [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
+        const TapPosition position =
+            tap_position(geometry, std::vector<Expr>(axes.begin() + 2, axes.end() - 1), at);
+        const Expr value =
+            widen(te::read(context.inputs[0], index_around({axes[0], axes[1]}, position.at, {axes.back()})));
+        return position.inside ? te::select(position.inside, value, neutral) : value;
+      });
 }
 
 te::Tensor reduce_windows(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
@@ -251,7 +254,7 @@ std::vector<ir::OpDef> family() {
   max.reference = &reference_max;
   max.compute = &compute_max;
   max.doc =
-      "x [N,C,spatial...] (1 to 3 spatial dims): largest value of each window, NaN if it has one; attributes "
+      "x [N,C,spatial...] (1 to 4 spatial dims): largest value of each window, NaN if it has one; attributes "
       "kernel "
       "(ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode (bool, 0)";
   ir::OpDef avg = pool_op();

@@ -68,13 +68,14 @@ TeOutputs compute(const ir::ComputeContext& context) {
     return widen(te::read(context.inputs[0], index));
   };
   const Shape extent = {out.shape[axis]};
+  const bool weights = attr_bool(context.attrs, "weights", false);
   const te::Tensor most = reduce_safe(
       name + "_max", te::ReduceOp::kMax, rows, extent, dtype,
       [&](const std::vector<Expr>& row, const std::vector<Expr>& k) { return value(inserted(row, k[0])); });
   const te::Tensor shifted =
       compute_safe(name + "_exp", out.shape, dtype, [&](const std::vector<Expr>& axes) {
         const Expr difference = value(axes) - te::read(most, row_of(axes));
-        return te::make(te::ExprOp::kExp, {difference});
+        return weights ? weight_exp(difference, out.shape[axis]) : te::make(te::ExprOp::kExp, {difference});
       });
   const te::Tensor sums = reduce_safe(name + "_sum", te::ReduceOp::kSum, rows, extent, dtype,
                                       [&](const std::vector<Expr>& row, const std::vector<Expr>& k) {
@@ -107,9 +108,11 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
 }  // namespace
 
 std::vector<ir::OpDef> family() {
-  return {define<false>("softmax",
-                        "e^(x-m) / sum of e^(x-m) along attribute axis (int, -1), m the largest value"),
-          define<true>("log_softmax", "log of softmax along attribute axis (int, -1)")};
+  return {
+      define<false>("softmax",
+                    "e^(x-m) / sum of e^(x-m) along attribute axis (int, -1), m the largest value; attribute "
+                    "weights (bool, 0): what is no normal number may be zero"),
+      define<true>("log_softmax", "log of softmax along attribute axis (int, -1)")};
 }
 
 }  // namespace tensormill::ops::softmax_ops

@@ -2,6 +2,7 @@
 #include "runtime/base/narrow.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tensormill::ops {
@@ -11,6 +12,14 @@ DType compute_dtype(DType dtype) {
 }
 
 Expr widen(const Expr& value) { return narrow(value, compute_dtype(value->type.dtype)); }
+
+Expr weight_exp(const Expr& difference, int64_t count) {
+  const double least = difference->type.dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
+                                                                 : std::numeric_limits<float>::min();
+  const double least_power = std::log(least) + std::log(static_cast<double>(std::max<int64_t>(count, 1)));
+  return te::select(difference < constant_like(difference, least_power), constant_like(difference, 0),
+                    te::make(te::ExprOp::kExp, {difference}));
+}
 
 Expr narrow(const Expr& value, DType dtype) {
   const DType stored = storage_dtype(dtype);

@@ -1,4 +1,4 @@
-// Two-dimensional f32 convolutions compute on blocked tensors [N,C/b,H,W,b], b being the target's lanes, with
+// f32 convolutions compute on blocked tensors [N,C/b,spatial...,b], b being the target's lanes, with
 // weights packed here. The layout flows on through everything that takes it; transforms stay where plain
 // tensors come in or are wanted, and a concatenation, split or shuffle of channels is only bookkeeping until
 // someone reads it (channel_form.h). Blocked layouts and their propagation: Liu et al., Optimizing CNN Model

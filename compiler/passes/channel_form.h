@@ -10,7 +10,8 @@
 
 namespace tensormill::passes {
 
-/// A channel's place: lane mod block of block lane / block of a blocked tensor [N,blocks,H,W,block].
+/// A channel's place: lane mod block of block lane / block of a blocked tensor
+/// [N,blocks,spatial...,block].
 struct Lane {
   ir::ValueId tensor = ir::kAbsent;
   int64_t lane = 0;
@@ -20,11 +21,12 @@ struct Lane {
 /// A tensor [N, channel_dims..., spatial...] as lanes of blocked tensors, channels in row-major order.
 struct ChannelForm {
   Shape channel_dims;  ///< one entry but inside of a shuffle
-  Shape spatial;       ///< {H, W}, or fewer ones where the blocked tensors have H = W = 1
+  Shape spatial;       ///< the blocked tensors' extents, or fewer ones where those are ones
   std::vector<Lane> lanes;
+  size_t rank = 2;  ///< spatial dimensions of the blocked tensors, 1 to 3
 
-  /// True for [N,C,H,W], the only form in which arithmetic looks at it.
-  bool is_image() const { return channel_dims.size() == 1 && spatial.size() == 2; }
+  /// True for [N,C,spatial...], the only form in which arithmetic looks at it.
+  bool is_image() const { return channel_dims.size() == 1 && spatial.size() == rank; }
 };
 
 /// Makes blocked tensors out of lists of lanes. All tensors it names have lanes of `block` channels and zeros

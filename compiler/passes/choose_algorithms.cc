@@ -55,8 +55,8 @@ bool fits(const ir::Graph& graph, const ir::Node& node) {
   // Transforms have fractions, and integers would not stay so.
   if (node.attrs.has("exact") && node.attrs.int_of("exact") != 0) return false;
   const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
-  return weights && weights->dtype() == DType::kFloat32 && weights->shape()[2] == 3 &&
-         weights->shape()[3] == 3 && weights->num_elements() > 0 &&
+  return weights && weights->dtype() == DType::kFloat32 && weights->shape().size() == 6 &&
+         weights->shape()[2] == 3 && weights->shape()[3] == 3 && weights->num_elements() > 0 &&
          num_elements(graph.value(node.outputs[0]).type.shape) > 0;
 }
 

@@ -125,7 +125,8 @@ private:
     if (!moves && !is_one(producer, "conv_depthwise")) return false;
     const Shape &x = graph_.value(input).type.shape, &w = graph_.value(node.inputs[1]).type.shape;
     const Shape& out = graph_.value(node.outputs[0]).type.shape;
-    if (w[2] * w[3] != 1 || x[2] != out[2] || x[3] != out[3] || num_elements(out) == 0 || w[1] != x[1])
+    if (x.size() != 5 || w[2] * w[3] != 1 || x[2] != out[2] || x[3] != out[3] || num_elements(out) == 0 ||
+        w[1] != x[1])
       return false;
     const int64_t cores = std::max(facts_.num_cores, 1);
     if (x[0] * x[2] % cores == 0) return kFloatBytes * num_elements(w) <= facts_.l2_bytes / 4;

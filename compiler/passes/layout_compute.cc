@@ -9,9 +9,9 @@ namespace tensormill::passes {
 
 namespace {
 
-/// shape as [n,c,h,w] under broadcasting.
-Shape image_shape(const Shape& shape) {
-  Shape image(4 - std::min<size_t>(shape.size(), 4), 1);
+/// shape as [n,c,spatial...] of `dims` dimensions under broadcasting.
+Shape image_shape(const Shape& shape, size_t dims) {
+  Shape image(dims - std::min(shape.size(), dims), 1);
   image.insert(image.end(), shape.begin(), shape.end());
   return image;
 }
@@ -52,18 +52,20 @@ std::vector<int64_t> with_last(std::vector<int64_t> values, int64_t last) {
 
 }  // namespace
 
-ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input,
+ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input, size_t dims,
                                     const std::vector<int64_t>& place, double pad) {
   const int64_t channels = static_cast<int64_t>(place.size());
   const Tensor* fixed = constant(input);
-  const Shape image = image_shape(type(input).shape);
+  const Shape image = image_shape(type(input).shape, dims);
   if (num_elements(image) == 1) {
     make_plain(input);
     return type(input).shape.size() > 1 ? reshaped(input, {1}, node.origins) : input;
   }
   if (image[1] != channels) {  // one channel for all
     make_plain(input);
-    return reshaped(input, {image[0], 1, image[2], image[3], 1}, node.origins);
+    Shape shape = image;
+    shape.push_back(1);
+    return reshaped(input, shape, node.origins);
   }
   if (fixed != nullptr) {
     const Tensor packed =
@@ -71,7 +73,7 @@ ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input,
     return patch_.add_constant(graph_.value(input).name + ".blocked", packed);
   }
   std::vector<Lane> lanes;
-  if (has_image(input) || (form(input) == nullptr && type(input).shape.size() == 4)) {
+  if (type(input).shape.size() == dims && (has_image(input) || form(input) == nullptr)) {
     lanes = image_form(input, node.origins).lanes;
   } else {
     make_plain(input);
@@ -84,7 +86,8 @@ ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input,
   return arranger_.arrange(ordered);
 }
 
-std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int64_t channels) const {
+std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, const Shape& out) const {
+  const int64_t channels = out[1];
   if (channels % block() == 0) return 0.0;
   // 0 serves sums and products, 1 quotients.
   for (const double candidate : {0.0, 1.0}) {
@@ -96,7 +99,7 @@ std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int
       }
       const Tensor* fixed = constant(input);
       const bool scalar = num_elements(type(input).shape) == 1;
-      const bool per_channel = !scalar && image_shape(type(input).shape)[1] == channels;
+      const bool per_channel = !scalar && image_shape(type(input).shape, out.size())[1] == channels;
       if (!per_channel && !(scalar && fixed != nullptr)) return std::nullopt;
       values.push_back(Element{type(input).dtype, scalar             ? fixed->element_as_double(0)
                                                   : fixed != nullptr ? candidate
@@ -110,10 +113,14 @@ std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int
 
 ir::ValueId LayoutRewriter::masked(ir::ValueId value, int64_t channels,
                                    const std::vector<std::string>& origins) {
-  const auto [mask, is_new] = masks_.emplace(channels, ir::kAbsent);
+  const size_t dims = patch_.value(value).type.shape.size();
+  const auto [mask, is_new] = masks_.emplace(std::pair{channels, dims}, ir::kAbsent);
   if (is_new) {
     const int64_t blocks = arranger_.blocks(channels);
-    Tensor lanes = Tensor::zeros(DType::kBool, {1, blocks, 1, 1, block()});
+    Shape shape(dims, 1);
+    shape[1] = blocks;
+    shape.back() = block();
+    Tensor lanes = Tensor::zeros(DType::kBool, shape);
     for (int64_t lane = 0; lane < channels; ++lane) lanes.set_element_int(lane, 1);
     mask->second = patch_.add_constant("lanes_of_" + std::to_string(channels) + "_channels", lanes);
   }
@@ -124,26 +131,27 @@ ir::ValueId LayoutRewriter::masked(ir::ValueId value, int64_t channels,
 bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
   if (node.op == "batch_norm" || node.outputs.size() != 1) return false;
   const ir::ValueType& out = type(node.outputs[0]);
-  if (!flows(out.dtype) || out.shape.size() != 4) return false;
+  if (!flows(out.dtype) || !is_image_rank(out.shape.size())) return false;
   ir::ValueId leading = ir::kAbsent;
   for (const ir::ValueId input : node.inputs) {
     if (input == ir::kAbsent) continue;
     if (!flows(type(input).dtype)) return false;
     const Shape& shape = type(input).shape;
-    if (leading == ir::kAbsent && has_image(input) && shape[0] == out.shape[0] && shape[1] == out.shape[1])
+    if (leading == ir::kAbsent && has_image(input) && shape.size() == out.shape.size() &&
+        shape[0] == out.shape[0] && shape[1] == out.shape[1])
       leading = input;
   }
   if (leading == ir::kAbsent) return false;
   std::vector<int64_t> place;
   static_cast<void>(arranger_.arrange_any(form(leading)->lanes, place));
-  const int64_t channels = out.shape[1];
-  const std::optional<double> pad = zero_keeping_pad(node, channels);
+  const std::optional<double> pad = zero_keeping_pad(node, out.shape);
   std::vector<ir::ValueId> inputs;
   for (const ir::ValueId input : node.inputs) {
-    inputs.push_back(input == ir::kAbsent ? input : operand(node, input, place, pad.value_or(0)));
+    inputs.push_back(input == ir::kAbsent ? input
+                                          : operand(node, input, out.shape.size(), place, pad.value_or(0)));
   }
   ir::ValueId made = patch_.add_node(node.op, std::move(inputs), node.attrs, node.origins)[0];
-  if (!pad) made = masked(made, channels, node.origins);
+  if (!pad) made = masked(made, out.shape[1], node.origins);
   set_image(node.outputs[0], made, place);
   return true;
 }
@@ -154,16 +162,18 @@ bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
     return node.attrs.has(name) ? node.attrs.ints_of(name) : std::vector<int64_t>(count, fallback);
   };
   const std::vector<int64_t> kernel = node.attrs.ints_of("kernel");
-  const std::vector<int64_t> pads = ints("pads", 4, 0);
+  const size_t rank = kernel.size();
+  std::vector<int64_t> pads = ints("pads", 2 * rank, 0);
   // A window in the padding alone would give pad lanes something else than zero.
-  for (size_t d = 0; d < 4; ++d) {
-    if (pads[d] >= kernel[d % 2]) return false;
+  for (size_t d = 0; d < pads.size(); ++d) {
+    if (pads[d] >= kernel[d % rank]) return false;
   }
+  pads.insert(pads.begin() + static_cast<std::vector<int64_t>::difference_type>(rank), 0);
   ir::Attrs attrs = node.attrs;
   attrs.set("kernel", with_last(kernel, 1));
-  attrs.set("strides", with_last(ints("strides", 2, 1), 1));
-  attrs.set("dilations", with_last(ints("dilations", 2, 1), 1));
-  attrs.set("pads", std::vector<int64_t>{pads[0], pads[1], 0, pads[2], pads[3], 0});
+  attrs.set("strides", with_last(ints("strides", rank, 1), 1));
+  attrs.set("dilations", with_last(ints("dilations", rank, 1), 1));
+  attrs.set("pads", with_last(pads, 0));
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
   set_image(node.outputs[0], patch_.add_node(node.op, {x}, attrs, node.origins)[0], place);
@@ -173,12 +183,12 @@ bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
 bool LayoutRewriter::rewrite_reduction(const ir::Node& node) {
   if (!has_image(node.inputs[0]) || !node.attrs.has("axes")) return false;
   std::vector<int64_t> axes = node.attrs.ints_of("axes");
-  for (int64_t& axis : axes) axis = axis < 0 ? axis + 4 : axis;
+  const size_t dims = type(node.inputs[0]).shape.size();
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(dims) : axis;
   std::sort(axes.begin(), axes.end());
-  const bool both = axes == std::vector<int64_t>{2, 3};
-  if (!both && axes != std::vector<int64_t>{2} && axes != std::vector<int64_t>{3}) return false;
+  if (axes.empty() || axes.front() < 2) return false;
   const Shape& out = type(node.outputs[0]).shape;
-  if (out.size() != 4 && !both) return false;
+  if (out.size() != dims && axes.size() != dims - 2) return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
   const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{1}}};

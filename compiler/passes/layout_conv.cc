@@ -1,6 +1,7 @@
 // Convolutions of constant weights become blocked ones, each with its weights in the order in which its
 // kernel reads them. Input channels may stand in any order: the weights follow.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/passes/layout_rewriter.h"
 #include "compiler/passes/pack_blocked.h"
@@ -8,6 +9,10 @@
 namespace tensormill::passes {
 
 namespace {
+
+/// The groups of a convolution that are computed as one may be so many: each product then stands beside so
+/// many less one by zero.
+constexpr int64_t kMostJoined = 4;
 
 int64_t groups_of(const ir::Node& conv) { return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1; }
 
@@ -26,9 +31,9 @@ ir::Attrs window_of(const ir::Node& conv) {
 bool LayoutRewriter::is_convolution_of_constants(const ir::Node& node) const {
   const Tensor* weights = constant(node.inputs[1]);
   const bool biased = node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent;
-  return weights != nullptr && weights->dtype() == DType::kFloat32 && weights->shape().size() == 4 &&
-         weights->num_elements() > 0 && num_elements(type(node.outputs[0]).shape) > 0 &&
-         (!biased || constant(node.inputs[2]) != nullptr);
+  return weights != nullptr && weights->dtype() == DType::kFloat32 &&
+         is_image_rank(weights->shape().size()) && weights->num_elements() > 0 &&
+         num_elements(type(node.outputs[0]).shape) > 0 && (!biased || constant(node.inputs[2]) != nullptr);
 }
 
 bool LayoutRewriter::rewrite_conv(const ir::Node& node) {
@@ -42,12 +47,25 @@ bool LayoutRewriter::rewrite_conv(const ir::Node& node) {
     rewrite_dense(node, 1);
   } else if (groups == inputs && groups == outputs) {
     rewrite_depthwise(node);
-  } else if (inputs / groups % block() == 0 && outputs / groups % block() == 0) {
-    rewrite_dense(node, groups);
+  } else if (const int64_t joined = groups_to_join(inputs, outputs, groups); joined > 0) {
+    rewrite_dense(node, joined);
   } else {
     return false;
   }
   return true;
+}
+
+int64_t LayoutRewriter::groups_to_join(int64_t inputs, int64_t outputs, int64_t groups) const {
+  const int64_t each_in = inputs / groups, each_out = outputs / groups;
+  int64_t joined = std::lcm(block() / std::gcd(each_in, block()), block() / std::gcd(each_out, block()));
+  joined = std::min(joined, groups);
+  if (joined > kMostJoined) return 0;
+  // The last groups may be fewer where they still reach into the last block.
+  const int64_t made = (groups + joined - 1) / joined;
+  const auto fills = [&](int64_t channels, int64_t each) {
+    return made == 1 || arranger_.blocks(channels) * block() == made * joined * each;
+  };
+  return fills(inputs, each_in) && fills(outputs, each_out) ? joined : 0;
 }
 
 ir::ValueId LayoutRewriter::packed_bias(const ir::Node& node, const std::vector<int64_t>& place,
@@ -83,7 +101,8 @@ void LayoutRewriter::rewrite_depthwise(const ir::Node& node) {
   set_image(node.outputs[0], made, place);
 }
 
-void LayoutRewriter::rewrite_dense(const ir::Node& node, int64_t groups) {
+void LayoutRewriter::rewrite_dense(const ir::Node& node, int64_t joined) {
+  const int64_t own_groups = groups_of(node), groups = (own_groups + joined - 1) / joined;
   const ChannelForm input = image_form(node.inputs[0], node.origins);
   std::vector<int64_t> place;
   ir::ValueId x;
@@ -91,19 +110,19 @@ void LayoutRewriter::rewrite_dense(const ir::Node& node, int64_t groups) {
     x = arranger_.arrange_any(input.lanes, place);
   } else {
     x = arranger_.arrange(input.lanes);
-    place = in_order(type(node.inputs[0]).shape[1] / groups);
+    place = in_order(type(node.inputs[0]).shape[1] / own_groups * joined);
   }
   const int64_t in_blocks = patch_.value(x).type.shape[1] / groups;
   const int64_t outputs = type(node.outputs[0]).shape[1];
-  const ir::ValueId packed =
-      patch_.add_constant(graph_.value(node.inputs[1]).name + ".blocked",
-                          pack_conv_weights(*constant(node.inputs[1]), place, in_blocks, block()));
+  const Tensor& given = *constant(node.inputs[1]);
+  const Tensor weights = joined == 1 ? given : join_groups(given, own_groups, joined);
+  const ir::ValueId packed = patch_.add_constant(graph_.value(node.inputs[1]).name + ".blocked",
+                                                 pack_conv_weights(weights, place, in_blocks, block()));
   const std::vector<int64_t> order = in_order(outputs);
   const ir::ValueId bias = packed_bias(node, order, arranger_.blocks(outputs));
   ir::Attrs attrs = window_of(node);
   attrs.set("group", groups);
-  const Shape& kernel = patch_.value(packed).type.shape;
-  if (groups == 1 && kernel[2] * kernel[3] == 1) {
+  if (groups == 1 && weights.num_elements() == weights.shape()[0] * weights.shape()[1]) {
     const int64_t channels = *std::max_element(place.begin(), place.end()) + 1;
     if (channels < in_blocks * block()) attrs.set("channels", channels);
   }

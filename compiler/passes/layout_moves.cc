@@ -23,10 +23,11 @@ std::vector<Lane> range_of(const std::vector<Lane>& lanes, int64_t start, int64_
 
 bool LayoutRewriter::rewrite_concat(const ir::Node& node) {
   const ir::ValueType& out = type(node.outputs[0]);
-  if (out.dtype != DType::kFloat32 || out.shape.size() != 4 || normal_axis(node, 4) != 1) return false;
+  const size_t dims = out.shape.size();
+  if (out.dtype != DType::kFloat32 || !is_image_rank(dims) || normal_axis(node, dims) != 1) return false;
   const auto readable = [&](ir::ValueId input) { return form(input) == nullptr || has_image(input); };
   if (!std::all_of(node.inputs.begin(), node.inputs.end(), readable)) return false;
-  ChannelForm joined = {{out.shape[1]}, {out.shape[2], out.shape[3]}, {}};
+  ChannelForm joined = {{out.shape[1]}, Shape(out.shape.begin() + 2, out.shape.end()), {}, dims - 2};
   for (const ir::ValueId input : node.inputs) {
     const ChannelForm part = image_form(input, node.origins);
     joined.lanes.insert(joined.lanes.end(), part.lanes.begin(), part.lanes.end());
@@ -42,7 +43,7 @@ bool LayoutRewriter::rewrite_split(const ir::Node& node) {
   int64_t start = 0;
   for (const ir::ValueId output : node.outputs) {
     const int64_t count = type(output).shape[1];
-    set_form(output, {{count}, from.spatial, range_of(from.lanes, start, count)});
+    set_form(output, {{count}, from.spatial, range_of(from.lanes, start, count), from.rank});
     start += count;
   }
   return true;
@@ -60,7 +61,7 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   bool pixels = false;
   for (size_t d = 2; d < in.size(); ++d) pixels = pixels || !is_whole(d);
   if (!is_whole(0) || (pixels && !from.is_image())) return false;
-  ChannelForm sliced = {{out[1]}, from.spatial, {}};
+  ChannelForm sliced = {{out[1]}, from.spatial, {}, from.rank};
   for (int64_t i = 0; i < out[1]; ++i) {
     sliced.lanes.push_back(from.lanes[static_cast<size_t>(starts[1] + i * step(1))]);
   }
@@ -70,10 +71,13 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   }
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(sliced.lanes, place);
-  const int64_t blocks = patch_.value(x).type.shape[1];
-  const ir::Attrs attrs{{"starts", Shape{0, 0, starts[2], starts[3], 0}},
-                        {"extents", Shape{out[0], blocks, out[2], out[3], block()}},
-                        {"steps", Shape{1, 1, step(2), step(3), 1}}};
+  Shape first(in.size() + 1, 0), extents = patch_.value(x).type.shape, steps(in.size() + 1, 1);
+  for (size_t d = 2; d < in.size(); ++d) {
+    first[d] = starts[d];
+    extents[d] = out[d];
+    steps[d] = step(d);
+  }
+  const ir::Attrs attrs{{"starts", first}, {"extents", extents}, {"steps", steps}};
   set_image(node.outputs[0], patch_.add_node("slice", {x}, attrs, node.origins)[0], place);
   return true;
 }
@@ -82,14 +86,18 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
 bool LayoutRewriter::rewrite_pad(const ir::Node& node) {
   if (!has_image(node.inputs[0])) return false;
   const std::vector<int64_t>& pads = node.attrs.ints_of("pads");
-  const bool around_pixels = pads[0] == 0 && pads[1] == 0 && pads[4] == 0 && pads[5] == 0;
+  const size_t dims = pads.size() / 2;
+  const bool around_pixels = pads[0] == 0 && pads[1] == 0 && pads[dims] == 0 && pads[dims + 1] == 0;
   const bool moves = node.attrs.has("mode") && node.attrs.string_of("mode") != "constant";
   const bool zeros = (!node.attrs.has("value") || node.attrs.float_of("value") == 0) &&
                      (node.inputs.size() < 2 || node.inputs[1] == ir::kAbsent);
   if (!around_pixels || (!moves && !zeros)) return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
-  ir::Attrs attrs{{"pads", std::vector<int64_t>{0, 0, pads[2], pads[3], 0, 0, 0, pads[6], pads[7], 0}}};
+  std::vector<int64_t> around = pads;
+  around.insert(around.begin() + static_cast<std::vector<int64_t>::difference_type>(dims), 0);
+  around.push_back(0);
+  ir::Attrs attrs{{"pads", around}};
   if (moves) attrs.set("mode", node.attrs.string_of("mode"));
   set_image(node.outputs[0], patch_.add_node("pad", {x}, attrs, node.origins)[0], place);
   return true;
@@ -117,7 +125,9 @@ bool LayoutRewriter::rewrite_depth_to_space(const ir::Node& node) {
   const int64_t channels =
       static_cast<int64_t>(from.lanes.size()) / num_elements(node.attrs.ints_of("blocks"));
   // Phases in whole blocks of lanes stay in them.
-  if (!from.is_image() || channels % block() != 0 || node.attrs.ints_of("blocks").size() != 2) return false;
+  if (!from.is_image() || from.rank != 2 || channels % block() != 0 ||
+      node.attrs.ints_of("blocks").size() != 2)
+    return false;
   if (out[1] != channels && !phases_end_in_zeros(node, channels)) return false;
   ir::Attrs attrs{{"blocks", node.attrs.ints_of("blocks")}};
   if (node.attrs.has("crops")) attrs.set("crops", node.attrs.ints_of("crops"));
@@ -132,7 +142,8 @@ bool LayoutRewriter::rewrite_gather_pixels(const ir::Node& node) {
     return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
-  const ir::Attrs attrs{{"axis", static_cast<int64_t>(normal_axis(node, 4))}};
+  const size_t dims = type(node.inputs[0]).shape.size();
+  const ir::Attrs attrs{{"axis", static_cast<int64_t>(normal_axis(node, dims))}};
   set_image(node.outputs[0], patch_.add_node("gather", {x, node.inputs[1]}, attrs, node.origins)[0], place);
   return true;
 }
@@ -140,13 +151,14 @@ bool LayoutRewriter::rewrite_gather_pixels(const ir::Node& node) {
 bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
   const ChannelForm* from = form(node.inputs[0]);
   const Tensor* indices = constant(node.inputs[1]);
-  if (from != nullptr && from->is_image() && normal_axis(node, 4) >= 2) return rewrite_gather_pixels(node);
+  if (from != nullptr && from->is_image() && normal_axis(node, from->rank + 2) >= 2)
+    return rewrite_gather_pixels(node);
   if (from == nullptr || from->channel_dims.size() != 1 || indices == nullptr ||
       indices->shape().size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1) {
     return false;
   }
   const int64_t count = static_cast<int64_t>(from->lanes.size());
-  ChannelForm gathered = {{indices->num_elements()}, from->spatial, {}};
+  ChannelForm gathered = {{indices->num_elements()}, from->spatial, {}, from->rank};
   for (int64_t i = 0; i < indices->num_elements(); ++i) {
     const int64_t index = indices->element_as_int(i);
     if (index < -count || index >= count) return false;  // the kernel reports it
@@ -166,7 +178,8 @@ bool LayoutRewriter::rewrite_reshape(const ir::Node& node) {
   size_t trailing = made.spatial.size();
   if (points == 1) {
     trailing = 0;  // any ones at the end may be the pixel's
-    while (trailing < 2 && trailing + 2 < out.size() && out[out.size() - 1 - trailing] == 1) ++trailing;
+    while (trailing < made.rank && trailing + 2 < out.size() && out[out.size() - 1 - trailing] == 1)
+      ++trailing;
   } else if (out.size() < trailing + 2 ||
              !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin())) {
     return false;
@@ -184,7 +197,7 @@ bool LayoutRewriter::rewrite_transpose(const ir::Node& node) {
   if (!node.attrs.has("perm")) return false;
   const std::vector<int64_t>& perm = node.attrs.ints_of("perm");
   const size_t rank = from.channel_dims.size();
-  ChannelForm made = {{}, from.spatial, {}};
+  ChannelForm made = {{}, from.spatial, {}, from.rank};
   Shape strides;
   const Shape own = row_major_strides(from.channel_dims);
   for (size_t d = 0; d < perm.size(); ++d) {

@@ -59,7 +59,8 @@ void LayoutRewriter::make_plain(ir::ValueId value) {
   const int64_t channels = static_cast<int64_t>(from->lanes.size());
   ir::ValueId plain = tensor;
   // Where the pixels are one and the lanes full, the bytes stand in the plain order already.
-  if (blocked[2] * blocked[3] != 1 || channels % block() != 0) {
+  const int64_t pixels = num_elements(Shape(blocked.begin() + 2, blocked.end() - 1));
+  if (pixels != 1 || channels % block() != 0) {
     plain = patch_.add_node("from_blocked", {tensor}, {{"channels", channels}}, origins)[0];
   }
   patch_.replace(value, reshaped(plain, wanted, origins));
@@ -72,10 +73,12 @@ ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, Shape shape,
 }
 
 ChannelForm LayoutRewriter::image_form(ir::ValueId value, const std::vector<std::string>& origins) {
-  if (const ChannelForm* known = form(value)) return *known;
+  if (has_image(value)) return *form(value);
+  make_plain(value);
   const Shape& shape = type(value).shape;
   const ir::ValueId tensor = patch_.add_node("to_blocked", {value}, {{"block", block()}}, origins)[0];
-  ChannelForm made = {{shape[1]}, {shape[2], shape[3]}, arranger_.whole(tensor, shape[1])};
+  ChannelForm made = {
+      {shape[1]}, Shape(shape.begin() + 2, shape.end()), arranger_.whole(tensor, shape[1]), shape.size() - 2};
   set_form(value, made);
   plain_[value] = true;
   return made;
@@ -84,7 +87,8 @@ ChannelForm LayoutRewriter::image_form(ir::ValueId value, const std::vector<std:
 void LayoutRewriter::set_image(ir::ValueId value, ir::ValueId tensor, const std::vector<int64_t>& place) {
   const Shape& shape = type(value).shape;
   const std::vector<Lane> whole = arranger_.whole(tensor, static_cast<int64_t>(place.size()));
-  ChannelForm made = {{shape[1]}, Shape(shape.begin() + 2, shape.end()), {}};
+  const size_t rank = patch_.value(tensor).type.shape.size() - 3;
+  ChannelForm made = {{shape[1]}, Shape(shape.begin() + 2, shape.end()), {}, rank};
   for (const int64_t lane : place) made.lanes.push_back(whole[static_cast<size_t>(lane)]);
   set_form(value, std::move(made));
 }

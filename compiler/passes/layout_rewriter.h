@@ -26,7 +26,7 @@ private:
   void set_form(ir::ValueId value, ChannelForm form) { forms_[value] = std::move(form); }
   /// Readers of a value that has a form find a plain tensor.
   void make_plain(ir::ValueId value);
-  /// The form of an [N,C,H,W] value, made from the plain tensor when there is none.
+  /// The form of an [N,C,spatial...] value, made from the plain tensor when there is none.
   ChannelForm image_form(ir::ValueId value, const std::vector<std::string>& origins);
   /// The result `value` of the model is `tensor`, channel c in lane place[c].
   void set_image(ir::ValueId value, ir::ValueId tensor, const std::vector<int64_t>& place);
@@ -34,6 +34,8 @@ private:
   const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
   const Tensor* constant(ir::ValueId value) const;
   bool has_image(ir::ValueId value) const { return form(value) != nullptr && form(value)->is_image(); }
+  /// Whether a value of so many dimensions may be an image: batch, channels, one to three spatial ones.
+  static bool is_image_rank(size_t dims) { return dims >= 3 && dims <= 5; }
   ir::ValueId reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins);
   /// Places of channels that stand one after the other.
   static std::vector<int64_t> in_order(int64_t count);
@@ -45,7 +47,12 @@ private:
   ir::ValueId packed_bias(const ir::Node& node, const std::vector<int64_t>& place, int64_t blocks);
   void rewrite_first(const ir::Node& node);
   void rewrite_depthwise(const ir::Node& node);
-  void rewrite_dense(const ir::Node& node, int64_t groups);
+  /// With `joined` groups of the convolution computed as one.
+  void rewrite_dense(const ir::Node& node, int64_t joined);
+  /// How many groups of a convolution are computed as one, their weights zero where an output does not read
+  /// an input, so that they are whole blocks of channels; 0 where that is too many. Moving channels into
+  /// blocks of their own would cost more than a few products by zero.
+  int64_t groups_to_join(int64_t inputs, int64_t outputs, int64_t groups) const;
   // ---- layout_conv_integer.cc
   bool rewrite_conv_integer(const ir::Node& node);
   ir::ValueId integer_bias(const ir::Node& node);
@@ -54,12 +61,13 @@ private:
   bool rewrite_elementwise(const ir::Node& node);
   bool rewrite_pool(const ir::Node& node);
   bool rewrite_reduction(const ir::Node& node);
-  /// An operand of an elementwise node as a blocked tensor whose channel c stands in lane place[c], or of one
-  /// channel for all; pad lanes of constants hold `pad`.
-  ir::ValueId operand(const ir::Node& node, ir::ValueId input, const std::vector<int64_t>& place, double pad);
+  /// An operand of an elementwise node with a result of `dims` dimensions as a blocked tensor whose channel c
+  /// stands in lane place[c], or of one channel for all; pad lanes of constants hold `pad`.
+  ir::ValueId operand(const ir::Node& node, ir::ValueId input, size_t dims, const std::vector<int64_t>& place,
+                      double pad);
   /// What pad lanes of the node's per-channel constants must hold to keep the result's at zero, if anything
   /// does.
-  std::optional<double> zero_keeping_pad(const ir::Node& node, int64_t channels) const;
+  std::optional<double> zero_keeping_pad(const ir::Node& node, const Shape& out) const;
   /// `value` with zeros in its pad lanes.
   ir::ValueId masked(ir::ValueId value, int64_t channels, const std::vector<std::string>& origins);
 
@@ -80,8 +88,8 @@ private:
   ir::Patch patch_;
   LaneArranger arranger_;
   std::map<ir::ValueId, ChannelForm> forms_;
-  std::map<ir::ValueId, bool> plain_;     ///< values that make_plain has replaced
-  std::map<int64_t, ir::ValueId> masks_;  ///< by number of channels
+  std::map<ir::ValueId, bool> plain_;                        ///< values that make_plain has replaced
+  std::map<std::pair<int64_t, size_t>, ir::ValueId> masks_;  ///< by channels and dimensions
 };
 
 }  // namespace tensormill::passes

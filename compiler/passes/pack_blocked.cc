@@ -1,5 +1,7 @@
 #include "compiler/passes/pack_blocked.h"
 
+#include <algorithm>
+
 namespace tensormill::passes {
 
 namespace {
@@ -13,13 +15,23 @@ std::vector<int64_t> channels_of_lanes(const std::vector<int64_t>& place, int64_
 
 int64_t blocks_of(int64_t channels, int64_t block) { return (channels + block - 1) / block; }
 
+/// Elements of an image or taps of a window: of the dimensions from the third on.
+int64_t points_of(const Shape& shape) { return num_elements(Shape(shape.begin() + 2, shape.end())); }
+
+/// first, the dimensions of `shape` from the third on, last.
+Shape shape_around(Shape first, const Shape& shape, const Shape& last) {
+  first.insert(first.end(), shape.begin() + 2, shape.end());
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
 }  // namespace
 
 Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks,
                          int64_t block) {
-  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = w.shape()[2] * w.shape()[3];
+  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = points_of(w.shape());
   const int64_t out_blocks = blocks_of(outputs, block);
-  Tensor packed(w.dtype(), {out_blocks, in_blocks, w.shape()[2], w.shape()[3], block, block});
+  Tensor packed(w.dtype(), shape_around({out_blocks, in_blocks}, w.shape(), {block, block}));
   const std::vector<int64_t> channels = channels_of_lanes(place, in_blocks * block);
   const float* from = w.values<float>().data();
   float* to = packed.values<float>().data();
@@ -41,10 +53,10 @@ Tensor pack_conv_weights(const Tensor& w, const std::vector<int64_t>& place, int
 }
 
 Tensor pack_conv_words(const Tensor& w, const std::vector<int64_t>& place, int64_t in_blocks, int64_t block) {
-  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = w.shape()[2] * w.shape()[3];
+  const int64_t outputs = w.shape()[0], inputs = w.shape()[1], taps = points_of(w.shape());
   const int64_t out_blocks = blocks_of(outputs, block), words = block / 4;
   Tensor packed =
-      Tensor::zeros(DType::kInt32, {out_blocks, in_blocks, w.shape()[2], w.shape()[3], words, block});
+      Tensor::zeros(DType::kInt32, shape_around({out_blocks, in_blocks}, w.shape(), {words, block}));
   const int8_t* from = w.values<int8_t>().data();
   int8_t* to = static_cast<int8_t*>(packed.data());
   for (int64_t output = 0; output < outputs; ++output) {
@@ -77,9 +89,9 @@ Tensor pack_matrix_words(const Tensor& w, bool transposed, int64_t block) {
 
 Tensor pack_first_weights(const Tensor& w, int64_t block) {
   const int64_t outputs = w.shape()[0];
-  const int64_t reduced = w.shape()[1] * w.shape()[2] * w.shape()[3];
+  const int64_t reduced = w.shape()[1] * points_of(w.shape());
   const int64_t out_blocks = blocks_of(outputs, block);
-  Tensor packed(w.dtype(), {out_blocks, w.shape()[1], w.shape()[2], w.shape()[3], block});
+  Tensor packed(w.dtype(), shape_around({out_blocks, w.shape()[1]}, w.shape(), {block}));
   const float* from = w.values<float>().data();
   float* to = packed.values<float>().data();
   for (int64_t ob = 0; ob < out_blocks; ++ob) {
@@ -95,8 +107,8 @@ Tensor pack_first_weights(const Tensor& w, int64_t block) {
 
 Tensor pack_depthwise_weights(const Tensor& w, const std::vector<int64_t>& place, int64_t blocks,
                               int64_t block) {
-  const int64_t taps = w.shape()[2] * w.shape()[3];
-  Tensor packed(w.dtype(), {blocks, w.shape()[2], w.shape()[3], block});
+  const int64_t taps = points_of(w.shape());
+  Tensor packed(w.dtype(), shape_around({blocks}, w.shape(), {block}));
   const std::vector<int64_t> channels = channels_of_lanes(place, blocks * block);
   const float* from = w.values<float>().data();
   float* to = packed.values<float>().data();
@@ -114,8 +126,8 @@ Tensor pack_depthwise_weights(const Tensor& w, const std::vector<int64_t>& place
 Tensor pack_channels(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block,
                      double pad) {
   const Shape& shape = x.shape();
-  const int64_t count = static_cast<int64_t>(place.size()), points = shape[2] * shape[3];
-  Tensor packed(x.dtype(), {shape[0], blocks, shape[2], shape[3], block});
+  const int64_t count = static_cast<int64_t>(place.size()), points = points_of(shape);
+  Tensor packed(x.dtype(), shape_around({shape[0], blocks}, shape, {block}));
   const std::vector<int64_t> channels = channels_of_lanes(place, blocks * block);
   int64_t to = 0;
   for (int64_t n = 0; n < shape[0]; ++n) {
@@ -130,6 +142,21 @@ Tensor pack_channels(const Tensor& x, const std::vector<int64_t>& place, int64_t
     }
   }
   return packed;
+}
+
+Tensor join_groups(const Tensor& w, int64_t groups, int64_t joined) {
+  const int64_t inputs = w.shape()[1], outputs = w.shape()[0] / groups, taps = points_of(w.shape());
+  Shape shape = w.shape();
+  shape[1] = inputs * joined;
+  Tensor made = Tensor::zeros(w.dtype(), shape);
+  const std::span<const float> from = w.values<float>();
+  const std::span<float> to = made.values<float>();
+  for (int64_t output = 0; output < w.shape()[0]; ++output) {
+    const int64_t member = output / outputs % joined;
+    const int64_t source = output * inputs * taps, target = (output * joined + member) * inputs * taps;
+    std::copy_n(from.begin() + source, inputs * taps, to.begin() + target);
+  }
+  return made;
 }
 
 Tensor pack_vector(const Tensor& x, const std::vector<int64_t>& place, int64_t blocks, int64_t block) {

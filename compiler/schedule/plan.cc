@@ -92,9 +92,17 @@ bool is_fused_away(const Stage& stage, const AxisRelation& split) {
   return fused_first && fused_second;
 }
 
+// Whether the axis is the outer part of a dimension that was split.
+bool outer_of_dimension(const Stage& stage, int axis) {
+  return std::any_of(stage.relations.begin(), stage.relations.end(), [&](const AxisRelation& split) {
+    return split.is_split && split.first == axis && static_cast<size_t>(split.parent) < stage.shape.size();
+  });
+}
+
 // Whether an axis gets a let: a fused axis with a tail (its name carries the tighter range), and a part of a
 // fused axis that is the outer of an uneven split (what the partition pass looks for), and a dimension in
-// unequal parts that are fused with others (its guard bounds the name).
+// unequal parts that are fused with others (its guard bounds the name),
+// and the tile's number of a dimension whose tiles are fused with other loops (borders are cut off by it).
 std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& extent) {
   std::vector<char> is_let(stage.axes.size(), 0);
   for (const AxisRelation& split : stage.relations) {
@@ -104,6 +112,8 @@ std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& exten
     }
     const bool even = extent[static_cast<size_t>(split.parent)] % split.factor == 0;
     if (!even && static_cast<size_t>(split.parent) < stage.shape.size() && is_fused_away(stage, split))
+      is_let[static_cast<size_t>(split.parent)] = 1;
+    if (outer_of_dimension(stage, split.parent) && is_fused_away(stage, split))
       is_let[static_cast<size_t>(split.parent)] = 1;
     for (const AxisRelation& fuse : stage.relations) {
       // Blocks of a fused axis that are split or fused again: dimensions are worked out from the block's

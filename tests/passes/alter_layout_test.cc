@@ -191,13 +191,83 @@ TEST(AlterLayout, WholeBlocksAreSlicesNotGathers) {
   EXPECT_GE(count(graph, "slice"), 1);
 }
 
-TEST(AlterLayout, GroupsThatFillBlocksAreBlockedOthersStayPlain) {
+TEST(AlterLayout, GroupsThatFillBlocksTogetherAreJoinedOthersStayPlain) {
   Net whole;
   const ir::ValueId x = whole.conv_relu(whole.input({1, 3, 6, 6}), 64, 3);
   EXPECT_EQ(count(altered(whole.finish({whole.conv(x, 32, 3, 1, 2)})), "conv_blocked"), 1);
   Net narrow;
   const ir::ValueId y = narrow.conv_relu(narrow.input({1, 3, 6, 6}), 24, 3);
-  EXPECT_EQ(count(altered(narrow.finish({narrow.conv(y, 24, 3, 1, 3)})), "conv"), 1);
+  const ir::Graph joined = altered(narrow.finish({narrow.conv(y, 24, 3, 1, 3)}));
+  EXPECT_EQ(count(joined, "conv"), 0) << "three groups of eight: one block and a half";
+  for (const ir::Node& node : joined.nodes()) {
+    if (node.op == "conv_blocked") {
+      EXPECT_EQ(node.attrs.int_of("group"), 2);
+    }
+  }
+  Net thin;
+  const ir::ValueId z = thin.conv_relu(thin.input({1, 3, 6, 6}), 64, 3);
+  EXPECT_EQ(count(altered(thin.finish({thin.conv(z, 64, 3, 1, 32)})), "conv"), 1) << "eight products for one";
+}
+
+TEST(AlterLayout, GroupsOfEveryWidthGiveTheSameAnswers) {
+  for (const int64_t width : {3, 4, 6, 8, 12, 16, 24, 40}) {
+    for (const int64_t groups : {2, 3, 5}) {
+      Net net;
+      const ir::ValueId x = net.conv_relu(net.input({1, 3, 5, 6}), width * groups, 1);
+      altered(net.finish({net.conv(x, width * groups, 3, 1, groups)}));
+      Net wider;
+      const ir::ValueId y = wider.conv_relu(wider.input({1, 3, 5, 6}), width * groups, 1);
+      altered(wider.finish({wider.conv(y, 2 * width * groups, 1, 1, groups)}));
+    }
+  }
+}
+
+/// Convolution of a kernel of `taps` along each of `rank` spatial dimensions, of its size at any stride of
+/// one.
+ir::ValueId conv_of_rank(Net& net, ir::ValueId x, int64_t channels, int64_t taps, size_t rank) {
+  Shape weights = {channels, net.shape(x)[1]};
+  weights.resize(2 + rank, taps);
+  const ir::Attrs attrs{{"pads", Shape(2 * rank, taps / 2)}};
+  return net.add("conv", {x, net.constant(weights, 0.2), net.constant({channels}, 0.5)}, attrs);
+}
+
+/// What networks on signals and volumes do between convolutions: gates of halves of the channels, sums,
+/// pools.
+ir::Graph gated_net(size_t rank) {
+  Net net;
+  Shape shape = {1, 3};
+  shape.resize(2 + rank, 6);
+  ir::ValueId x = net.add("relu", {conv_of_rank(net, net.input(shape), 20, 3, rank)});
+  const std::vector<ir::ValueId> halves = net.split_in_two(conv_of_rank(net, x, 40, 3, rank));
+  const ir::ValueId gated = net.add("mul", {net.add("tanh", {halves[0]}), net.add("sigmoid", {halves[1]})});
+  x = net.add("add", {x, conv_of_rank(net, gated, 20, 1, rank)});
+  x = net.add("mul", {x, net.constant(Shape(rank, 1), 1.0)});
+  x = net.add("max_pool", {x}, {{"kernel", Shape(rank, 2)}, {"strides", Shape(rank, 2)}});
+  x = net.add("concat", {x, net.add("relu", {x})}, {{"axis", int64_t{1}}});
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d) - static_cast<int64_t>(rank));
+  x = net.add("reduce_mean", {x}, {{"axes", axes}, {"keepdims", int64_t{1}}});
+  return net.finish({net.dense(x, 7)});
+}
+
+TEST(AlterLayout, SignalsAndVolumesStayInBlocks) {
+  for (const size_t rank : {1, 2, 3}) {
+    for (const int bits : {128, 256, 512}) {
+      const ir::Graph graph = altered(gated_net(rank), bits);
+      EXPECT_EQ(count(graph, "conv"), 0) << rank;
+      EXPECT_EQ(count(graph, "to_blocked") + count(graph, "transpose"), 0) << rank;
+      EXPECT_LE(count(graph, "from_blocked"), 1) << rank;
+    }
+  }
+}
+
+TEST(AlterLayout, ImagesOfAnotherRankAreMadePlainFirst) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({2, 3, 4, 6}), 20, 3);
+  const ir::ValueId signal = net.add("reshape", {x}, {{"shape", Shape{2, 20, 24}}});
+  const ir::ValueId pixel = net.add("reshape", {net.global_pool(x)}, {{"shape", Shape{2, 20, 1}}});
+  const ir::ValueId sum = net.add("add", {conv_of_rank(net, signal, 20, 3, 1), pixel});
+  altered(net.finish({conv_of_rank(net, pixel, 9, 1, 1), sum}));
 }
 
 TEST(AlterLayout, ConvolutionsOfComputedWeightsStay) {

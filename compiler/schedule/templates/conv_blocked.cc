@@ -33,7 +33,8 @@ Traffic traffic_of(const Builder& builder, const ConvNest& nest) {
                                           reduction_steps(sums));
   for (const Access& access : builder.accesses(nest.sums)) {
     const double bytes = 4.0 * static_cast<double>(num_elements(access.tensor->constant_shape()));
-    const bool moves = access.stride[2] != 0 || access.irregular[2];
+    const size_t column = sums.shape.size() - 2;
+    const bool moves = access.stride[column] != 0 || access.irregular[column];
     (moves ? traffic.input : traffic.weights) += moves ? std::min(bytes, read) : bytes;
   }
   return traffic;
@@ -76,22 +77,22 @@ bool template_conv_blocked(Builder& builder) {
   ConvNest nest;
   if (!find_conv_nest(builder, nest)) return false;
   const Stage& stage = builder.stage(nest.sums);
-  if (reduce_axes(stage).size() < 3) return false;
-  const int64_t width = stage.shape[nest.flat ? 2 : 3];
+  if (reduce_axes(stage).size() < nest.rank + 1) return false;
+  const size_t column = stage.shape.size() - 2;
+  const int64_t width = stage.shape[column], height = nest.flat ? 1 : stage.shape[column - 1];
+  // Planes of an image take turns as images do.
+  const int64_t images = stage.shape[0] * (column > 3 ? stage.shape[2] : 1);
   const int64_t vectors = std::max<int64_t>(stage.shape.back() / builder.lanes(nest.sums), 1);
   const target::CpuFacts& facts = builder.target().facts;
   const Traffic traffic = traffic_of(builder, nest);
-  const ConvExtents extents = {width,
-                               stage.shape[1],
-                               reduction_steps(stage),
-                               vectors,
-                               most_blocks(traffic, stage.shape[1], facts),
-                               nest.flat ? 1 : stage.shape[2]};
+  const ConvExtents extents = {
+      width, stage.shape[1], reduction_steps(stage), vectors, most_blocks(traffic, stage.shape[1], facts),
+      height};
   const ConvTile tile = tune_conv_tile(builder, choose_conv_tile(extents, facts), extents);
-  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : stage.shape[2] / tile.rows;
-  ConvPass pass = choose_pass(traffic, nest.flat, stage.shape[0], parts, facts);
+  const int64_t parts = nest.flat ? (width + tile.columns - 1) / tile.columns : height / tile.rows;
+  ConvPass pass = choose_pass(traffic, nest.flat, images, parts, facts);
   if (traffic.weights <= static_cast<double>(facts.l2_bytes) / 4 && shares_evenly(nest, width, tile, facts))
-    pass = share_image(pass, stage.shape[0], parts, tile.rows == 1, facts);
+    pass = share_image(pass, images, parts, tile.rows == 1, facts);
   pass =
       tune_conv_pass(builder, pass, parts, stage.shape[0], (stage.shape[1] + tile.blocks - 1) / tile.blocks);
   const std::string inside = schedule_conv_root(builder, nest, tile, pass);

@@ -13,6 +13,12 @@ constexpr int64_t kMaxTaps = 64;      // of a depthwise window; past this, they 
 
 }  // namespace
 
+BlockAxes block_axes(const Stage& stage) {
+  const size_t dims = stage.shape.size();
+  const auto name = [&](size_t from_end) { return "i" + std::to_string(dims - from_end); };
+  return {dims > 5 ? name(4) : "", dims > 4 ? name(3) : "", name(2), name(1)};
+}
+
 bool reads_elementwise(const Builder& builder, const std::string& root, const std::string& stage) {
   const Shape& shape = builder.stage(root).shape;
   const Shape strides = row_major_strides(shape);
@@ -26,11 +32,14 @@ bool reads_elementwise(const Builder& builder, const std::string& root, const st
 }
 
 bool is_picked(const Builder& builder, const std::string& name) {
-  if (name.empty() || builder.stage(name).shape.size() != 5) return false;
+  if (name.empty()) return false;
+  const size_t dims = builder.stage(name).shape.size();
+  if (dims < 4 || dims > 6) return false;
   const std::vector<Access> accesses = builder.accesses(name);
   return accesses.size() == 1 && builder.state().input_of(accesses[0].tensor) >= 0 &&
-         accesses[0].stride[4] == 1 &&
-         std::count(accesses[0].irregular.begin(), accesses[0].irregular.end(), 0) == 5;
+         accesses[0].stride[dims - 1] == 1 &&
+         std::count(accesses[0].irregular.begin(), accesses[0].irregular.end(), 0) ==
+             static_cast<std::ptrdiff_t>(dims);
 }
 
 bool find_conv_nest(Builder& builder, ConvNest& nest) {
@@ -57,8 +66,10 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
   }
   const Shape &root = builder.stage(nest.root).shape, &sums = builder.stage(nest.sums).shape;
   nest.flat = sums.size() == 4;
-  if (root.size() != 5 || num_elements(root) != num_elements(sums) || builder.stage(nest.root).reduction)
+  if (root.size() < 4 || root.size() > 6 || num_elements(root) != num_elements(sums) ||
+      builder.stage(nest.root).reduction || (!nest.flat && sums.size() != root.size()))
     return false;
+  nest.rank = root.size() - 3;
   if (builder.readers(nest.sums) != std::vector<std::string>{nest.root} ||
       !reads_elementwise(builder, nest.root, nest.sums)) {
     return false;
@@ -74,7 +85,7 @@ void schedule_picked(Builder& builder, const ConvNest& nest) {
   if (nest.picked.empty()) return;
   const double work = static_cast<double>(num_elements(builder.stage(nest.picked).shape));
   builder.parallelize(nest.picked, builder.fuse(nest.picked, {"i0", "i1"}), work);
-  builder.step("vectorize", {nest.picked, "i4"});
+  builder.step("vectorize", {nest.picked, block_axes(builder.stage(nest.picked)).lanes});
 }
 
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents) {
@@ -91,13 +102,13 @@ ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvEx
   return {columns, blocks, rows.size() > 1 ? builder.knob("tile_rows", 1, rows) : 1};
 }
 
-std::string cut_tile_rows(Builder& builder, const std::string& stage, const ConvTile& tile,
-                          std::vector<std::string>& inner) {
-  if (tile.rows == 1) return "i2";
-  builder.step("split", {stage, "i2", std::to_string(tile.rows)});
-  builder.step("unroll", {stage, "i2.i"});
-  inner.emplace_back("i2.i");
-  return "i2.o";
+std::string cut_tile_rows(Builder& builder, const std::string& stage, const std::string& rows,
+                          const ConvTile& tile, std::vector<std::string>& inner) {
+  if (tile.rows == 1) return rows;
+  builder.step("split", {stage, rows, std::to_string(tile.rows)});
+  builder.step("unroll", {stage, rows + ".i"});
+  inner.push_back(rows + ".i");
+  return rows + ".o";
 }
 
 ConvPass tune_conv_pass(Builder& builder, ConvPass pass, int64_t parts, int64_t images, int64_t tiles) {
@@ -134,12 +145,14 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   const int64_t batch = builder.stage(root).shape[0];
   const double work = static_cast<double>(num_elements(builder.stage(root).shape)) *
                       static_cast<double>(reduction_steps(builder.stage(nest.sums)));
-  std::string columns = "i3", parts, images = "i0";
+  const BlockAxes axes = block_axes(builder.stage(root));
+  std::string columns = axes.columns, parts, images = "i0";
   std::vector<std::string> inner;
   if (nest.flat) {
-    columns = builder.fuse(root, {"i2", "i3"});
+    const std::vector<std::string> all = data_axes(builder.stage(root));
+    columns = builder.fuse(root, {all.begin() + 2, all.end() - 1});
   } else {
-    parts = cut_tile_rows(builder, root, tile, inner);
+    parts = cut_tile_rows(builder, root, axes.rows, tile, inner);
   }
   builder.step("split", {root, columns, std::to_string(tile.columns)});
   builder.step("split", {root, "i1", std::to_string(tile.blocks)});
@@ -151,6 +164,7 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
     builder.step("split", {root, "i1.o", std::to_string(pass.group)});
     outer = {parts + ".o", "i1.o.o", parts + ".i", "i1.o.i"};
   }
+  if (!nest.flat && !axes.planes.empty()) outer.insert(outer.begin(), axes.planes);
   if (pass.images < batch) {
     builder.step("split", {root, "i0", std::to_string(pass.images)});
     outer.insert(outer.begin(), "i0.o");
@@ -162,36 +176,41 @@ std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const Con
   order.insert(order.end(), outer.begin(), outer.end());
   order.push_back(images);
   if (!nest.flat) order.push_back(columns + ".o");
-  inner.insert(inner.end(), {columns + ".i", "i1.i", "i4"});
+  inner.insert(inner.end(), {columns + ".i", "i1.i", axes.lanes});
   order.insert(order.end(), inner.begin(), inner.end());
   builder.step("reorder", order);
   builder.parallelize(root, builder.fuse(root, outer), work);
   builder.step("unroll", {root, columns + ".i"});
   builder.step("unroll", {root, "i1.i"});
-  builder.step("vectorize", {root, "i4"});
+  builder.step("vectorize", {root, axes.lanes});
   return nest.flat ? images : columns + ".o";
 }
 
 namespace {
 
-// Loops over blocks of input channels (r0), rows and columns of the window (r1, r2) and lanes (r3), outermost
-// first. A block of the first ones may stand inside of the window.
+// Loops over blocks of input channels (the first), the window and lanes (the last), outermost first. A block
+// of the first ones may stand inside of the window.
 std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::string& sums,
+                                                  const std::vector<std::string>& reduced,
                                                   const ConvTile& tile) {
   const int64_t blocks = builder.extent(sums, "r0");
-  const bool has_window = builder.extent(sums, "r1") * builder.extent(sums, "r2") > 1;
-  std::vector<std::string> order = {"r0", "r1", "r2"};
+  const std::string& lanes = reduced.back();
+  std::vector<std::string> window(reduced.begin() + 1, reduced.end() - 1);
+  const bool has_window = std::any_of(
+      window.begin(), window.end(), [&](const std::string& axis) { return builder.extent(sums, axis) > 1; });
+  std::vector<std::string> order(reduced.begin(), reduced.end() - 1);
   const int64_t inside = has_window && blocks > 1 ? builder.knob("k_block", 1, divisors(blocks)) : 1;
   if (inside == blocks && blocks > 1) {
-    order = {"r1", "r2", "r0"};
+    std::rotate(order.begin(), order.begin() + 1, order.end());
   } else if (inside > 1) {
     builder.step("split", {sums, "r0", std::to_string(inside)});
-    order = {"r0.o", "r1", "r2", "r0.i"};
+    order.front() = "r0.o";
+    order.emplace_back("r0.i");
   }
   // The copies of a window's columns have their loops' instructions apart from each other already.
   const int64_t steps =
-      has_window ? 1 : steps_together(tile, builder.extent(sums, "r3"), builder.target().facts);
-  for (const std::string& axis : tune_unroll(builder, sums, "r3", "unroll_lanes", steps, kMaxLaneSteps))
+      has_window ? 1 : steps_together(tile, builder.extent(sums, lanes), builder.target().facts);
+  for (const std::string& axis : tune_unroll(builder, sums, lanes, "unroll_lanes", steps, kMaxLaneSteps))
     order.push_back(axis);
   return order;
 }
@@ -201,23 +220,30 @@ std::vector<std::string> schedule_reduction_loops(Builder& builder, const std::s
 void schedule_conv_sums(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                         const std::string& inside) {
   const std::string& sums = nest.sums;
-  const std::string columns = nest.flat ? "i2" : "i3", lanes = nest.flat ? "i3" : "i4";
+  const auto [planes, rows, columns, lanes] = block_axes(builder.stage(sums));
   builder.step("split", {sums, columns, std::to_string(tile.columns)});
   builder.step("split", {sums, "i1", std::to_string(tile.blocks)});
   std::vector<std::string> order = {sums, "i0", "i1.o"};
   std::vector<std::string> inner;
-  if (!nest.flat) order.push_back(cut_tile_rows(builder, sums, tile, inner));
+  if (!planes.empty()) order.push_back(planes);
+  if (!nest.flat) order.push_back(cut_tile_rows(builder, sums, rows, tile, inner));
   order.push_back(columns + ".o");
   std::vector<std::string> reduced = reduce_axes(builder.stage(sums));
-  if (reduced.size() == 4) reduced = schedule_reduction_loops(builder, sums, tile);
-  // Without a loop over lanes of the input inside, the copies of the window's columns would share broadcasts
-  // over more registers than there are: each gets a loop over the window's rows of its own.
-  if (reduced.size() == 3 && builder.knob("rows_inside", 1, {0, 1}) == 1) std::swap(reduced[1], reduced[2]);
+  // The window's columns stand before the lanes of the input, where these are an axis of their own.
+  const std::string window_columns = "r" + std::to_string(nest.rank);
+  if (reduced.size() == nest.rank + 2) {
+    reduced = schedule_reduction_loops(builder, sums, reduced, tile);
+  } else if (nest.rank > 1 && builder.knob("rows_inside", 1, {0, 1}) == 1) {
+    // Without a loop over lanes of the input inside, the copies of the window's columns would share
+    // broadcasts over more registers than there are: each gets a loop over the window's rows of its own.
+    std::swap(reduced[nest.rank - 1], reduced[nest.rank]);
+  }
   order.insert(order.end(), reduced.begin(), reduced.end());
   inner.insert(inner.end(), {columns + ".i", "i1.i", lanes});
   order.insert(order.end(), inner.begin(), inner.end());
   builder.step("reorder", order);
-  if (!nest.flat && builder.extent(sums, "r2") <= kMaxWindowColumns) builder.step("unroll", {sums, "r2"});
+  if (nest.is_windowed() && builder.extent(sums, window_columns) <= kMaxWindowColumns)
+    builder.step("unroll", {sums, window_columns});
   builder.step("unroll", {sums, columns + ".i"});
   builder.step("unroll", {sums, "i1.i"});
   builder.step("vectorize", {sums, lanes});
@@ -239,21 +265,26 @@ void schedule_depthwise_sums(Builder& builder, const ConvNest& nest, const ConvT
                              const std::string& inside) {
   const std::string& sums = nest.sums;
   const bool written_out = reduction_steps(builder.stage(sums)) <= kMaxTaps;
-  builder.step("split", {sums, "i3", std::to_string(tile.columns)});
+  const auto [planes, rows, columns, lanes] = block_axes(builder.stage(sums));
+  builder.step("split", {sums, columns, std::to_string(tile.columns)});
   std::vector<std::string> inner;
-  const std::string rows = cut_tile_rows(builder, sums, tile, inner);
-  std::vector<std::string> order = {sums, "i0", "i1", rows, "i3.o", "r0"};
+  std::vector<std::string> order = {sums, "i0", "i1"};
+  if (!planes.empty()) order.push_back(planes);
+  if (!rows.empty()) order.push_back(cut_tile_rows(builder, sums, rows, tile, inner));
+  order.push_back(columns + ".o");
+  std::vector<std::string> taps = reduce_axes(builder.stage(sums));
+  order.insert(order.end(), taps.begin(), taps.end() - 1);
   order.insert(order.end(), inner.begin(), inner.end());
-  const bool taps_outside = builder.knob("taps_outside", 0, {0, 1}) == 1;
-  order.insert(order.end(), {taps_outside ? "r1" : "i3.i", taps_outside ? "i3.i" : "r1", "i4"});
+  order.insert(order.end(), {columns + ".i", taps.back()});
+  if (builder.knob("taps_outside", 0, {0, 1}) == 1) std::swap(order[order.size() - 2], order.back());
+  order.push_back(lanes);
   builder.step("reorder", order);
-  for (const char* axis : {"r0", "r1"}) {
+  for (const std::string& axis : taps) {
     const int64_t unrolls = written_out ? 1 : 0;
-    if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
-      builder.step("unroll", {sums, axis});
+    if (builder.knob("unroll_" + axis, unrolls, {0, unrolls}) == 1) builder.step("unroll", {sums, axis});
   }
-  builder.step("unroll", {sums, "i3.i"});
-  builder.step("vectorize", {sums, "i4"});
+  builder.step("unroll", {sums, columns + ".i"});
+  builder.step("vectorize", {sums, lanes});
   builder.step("compute_at", {sums, nest.root, inside});
   builder.step("store_in", {sums, "register"});
 }

@@ -8,12 +8,25 @@
 
 namespace tensormill::schedule {
 
+/// The axes of a stage on blocks of channels with one to three spatial dimensions: i0 is the batch, i1 the
+/// blocks.
+struct BlockAxes {
+  std::string planes;   ///< of rows; "" where there are fewer than three spatial dimensions
+  std::string rows;     ///< "" where there is one spatial dimension
+  std::string columns;  ///< the last spatial dimension
+  std::string lanes;
+};
+BlockAxes block_axes(const Stage& stage);
+
 /// The stages of a convolution with what follows it element by element.
 struct ConvNest {
-  std::string root;    ///< [N, blocks, rows, columns, lanes]
-  std::string sums;    ///< the same, or [N, blocks, rows * columns, lanes]
+  std::string root;    ///< [N, blocks, spatial..., lanes], of one to three spatial dimensions
+  std::string sums;    ///< the same, or with its spatial dimensions as one
   std::string picked;  ///< what the sum reads of a strided input, as a copy; "" when it reads inputs alone
-  bool flat = false;
+  bool flat = false;   ///< the sums have one spatial dimension
+  size_t rank = 2;     ///< spatial dimensions of the root
+  /// Whether the sums are over a window of the spatial dimensions: they have all of the root's.
+  bool is_windowed() const { return !flat || rank == 1; }
 };
 
 /// The one sum and the one output, everything else inlined, the sum's conditions turned into guards; false
@@ -32,10 +45,10 @@ void schedule_picked(Builder& builder, const ConvNest& nest);
 /// The tile, as knobs tile_blocks, tile_columns and tile_rows: what fits the registers.
 ConvTile tune_conv_tile(Builder& builder, const ConvTile& analytic, const ConvExtents& extents);
 
-/// Cuts the rows of a stage of the nest that is not flat by the tile; returns the axis of the outer part and
-/// adds the inner one, if there is one, to `inner`.
-std::string cut_tile_rows(Builder& builder, const std::string& stage, const ConvTile& tile,
-                          std::vector<std::string>& inner);
+/// Cuts `rows` of a stage of the nest by the tile; returns the axis of the outer part and adds the inner one,
+/// if there is one, to `inner`.
+std::string cut_tile_rows(Builder& builder, const std::string& stage, const std::string& rows,
+                          const ConvTile& tile, std::vector<std::string>& inner);
 
 /// Points of the reduction.
 int64_t reduction_steps(const Stage& stage);
@@ -56,8 +69,8 @@ ConvPass tune_conv_pass(Builder& builder, ConvPass pass, int64_t parts, int64_t 
 ConvPass share_image(ConvPass pass, int64_t images, int64_t parts, bool uneven,
                      const target::CpuFacts& facts);
 
-/// The root's loops: passes, groups of channel blocks, rows, and the images of a pass innermost of the outer
-/// ones. Returns the loop at which the sums are computed.
+/// The root's loops: planes, passes, groups of channel blocks, rows, and the images of a pass innermost of
+/// the outer ones. Returns the loop at which the sums are computed.
 std::string schedule_conv_root(Builder& builder, const ConvNest& nest, const ConvTile& tile,
                                const ConvPass& pass);
 

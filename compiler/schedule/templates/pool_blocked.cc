@@ -20,6 +20,34 @@ int64_t tile_columns(int64_t width, int registers) {
   return std::min(width, most);
 }
 
+// The windows' loops: a row of columns in registers, computed at the root's loop over such rows.
+void schedule_windows(Builder& builder, const std::string& root, const std::string& windows,
+                      const std::string& columns) {
+  const BlockAxes axes = block_axes(builder.stage(windows));
+  const std::string outside = axes.columns + ".o", inside = axes.columns + ".i";
+  const std::vector<std::string> taps = reduce_axes(builder.stage(windows));
+  const bool written_out = reduction_steps(builder.stage(windows)) <= kMaxPoolTaps;
+  builder.step("split", {windows, axes.columns, columns});
+  std::vector<std::string> order = {windows, "i0", "i1"};
+  for (const std::string* axis : {&axes.planes, &axes.rows}) {
+    if (!axis->empty()) order.push_back(*axis);
+  }
+  order.push_back(outside);
+  order.insert(order.end(), taps.begin(), taps.end() - 1);
+  order.insert(order.end(), {inside, taps.back()});
+  if (builder.knob("taps_outside", 0, {0, 1}) == 1) std::swap(order[order.size() - 2], order.back());
+  order.push_back(axes.lanes);
+  builder.step("reorder", order);
+  for (const std::string& axis : taps) {
+    const int64_t unrolls = written_out ? 1 : 0;
+    if (builder.knob("unroll_" + axis, unrolls, {0, unrolls}) == 1) builder.step("unroll", {windows, axis});
+  }
+  builder.step("unroll", {windows, inside});
+  builder.step("vectorize", {windows, axes.lanes});
+  builder.step("compute_at", {windows, root, outside});
+  builder.step("store_in", {windows, "register"});
+}
+
 }  // namespace
 
 bool template_pool_blocked(Builder& builder) {
@@ -32,8 +60,9 @@ bool template_pool_blocked(Builder& builder) {
     if (stage.is_output) root = name;
   }
   const Shape shape = builder.stage(root).shape;
-  if (windows.empty() || shape.size() != 5 || num_elements(shape) == 0 ||
-      builder.stage(windows).shape != shape || builder.stage(windows).reduction->axes.size() != 2) {
+  const size_t rank = shape.size() - 3;
+  if (windows.empty() || shape.size() < 4 || shape.size() > 6 || num_elements(shape) == 0 ||
+      builder.stage(windows).shape != shape || builder.stage(windows).reduction->axes.size() != rank) {
     return false;
   }
   if (windows == root) {
@@ -48,32 +77,31 @@ bool template_pool_blocked(Builder& builder) {
   if (builder.stage(windows).reduction->source[0]->op == te::ExprOp::kSelect)
     builder.step("guard", {windows});
 
-  const int64_t taps = builder.extent(windows, "r0") * builder.extent(windows, "r1");
-  const int64_t analytic = tile_columns(shape[3], builder.target().facts.vector_registers);
+  const int64_t taps = reduction_steps(builder.stage(windows)), width = shape[rank + 1];
+  const int64_t analytic = tile_columns(width, builder.target().facts.vector_registers);
   const std::string columns = std::to_string(
-      builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(shape[3], 24))));
-  builder.step("split", {root, "i3", columns});
-  const int64_t part = share_image({}, shape[0], shape[2], true, builder.target().facts).part;
-  const int64_t share = builder.knob("part", part > 0 ? part : shape[2], divisors(shape[2]));
-  builder.step("split", {root, "i2", std::to_string(share)});
-  builder.step("reorder", {root, "i0", "i2.o", "i1", "i2.i", "i3.o", "i3.i", "i4"});
-  builder.parallelize(root, builder.fuse(root, {"i0", "i2.o", "i1", "i2.i"}),
-                      static_cast<double>(num_elements(shape) * taps));
-  builder.step("unroll", {root, "i3.i"});
-  builder.step("vectorize", {root, "i4"});
-  builder.step("split", {windows, "i3", columns});
-  const bool taps_outside = builder.knob("taps_outside", 0, {0, 1}) == 1;
-  builder.step("reorder", {windows, "i0", "i1", "i2", "i3.o", "r0", taps_outside ? "r1" : "i3.i",
-                           taps_outside ? "i3.i" : "r1", "i4"});
-  for (const char* axis : {"r0", "r1"}) {
-    const int64_t unrolls = taps <= kMaxPoolTaps ? 1 : 0;
-    if (builder.knob(std::string("unroll_") + axis, unrolls, {0, unrolls}) == 1)
-      builder.step("unroll", {windows, axis});
+      builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(width, 24))));
+  const BlockAxes axes = block_axes(builder.stage(root));
+  const std::string outside = axes.columns + ".o", inside = axes.columns + ".i";
+  builder.step("split", {root, axes.columns, columns});
+  std::vector<std::string> outer = {"i0"}, order = {root};
+  if (!axes.planes.empty()) outer.push_back(axes.planes);
+  outer.emplace_back("i1");
+  if (!axes.rows.empty()) {
+    const int64_t rows = shape[rank], images = shape[0] * (rank > 2 ? shape[2] : 1);
+    const int64_t part = share_image({}, images, rows, true, builder.target().facts).part;
+    const int64_t share = builder.knob("part", part > 0 ? part : rows, divisors(rows));
+    builder.step("split", {root, axes.rows, std::to_string(share)});
+    outer.insert(outer.end() - 1, axes.rows + ".o");
+    outer.push_back(axes.rows + ".i");
   }
-  builder.step("unroll", {windows, "i3.i"});
-  builder.step("vectorize", {windows, "i4"});
-  builder.step("compute_at", {windows, root, "i3.o"});
-  builder.step("store_in", {windows, "register"});
+  order.insert(order.end(), outer.begin(), outer.end());
+  order.insert(order.end(), {outside, inside, axes.lanes});
+  builder.step("reorder", order);
+  builder.parallelize(root, builder.fuse(root, outer), static_cast<double>(num_elements(shape) * taps));
+  builder.step("unroll", {root, inside});
+  builder.step("vectorize", {root, axes.lanes});
+  schedule_windows(builder, root, windows, columns);
   return true;
 }
 

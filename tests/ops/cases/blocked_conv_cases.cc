@@ -104,6 +104,43 @@ void add_depthwise(std::vector<Case>& cases) {
   add(cases, op, "no channels", {1, 0, 5, 5, 4}, {0, 3, 3, 4}, kSame);
 }
 
+/// One and three spatial dimensions.
+void add_other_ranks(std::vector<Case>& cases) {
+  const ir::Attrs around{{"pads", Ints{4, 4}}, {"dilations", Ints{4}}};
+  add(cases, "conv_blocked", "1-D", {2, 2, 37, 4}, {3, 2, 3, 4, 4}, around, 12);
+  add(cases, "conv_blocked", "1-D, one tap", {1, 2, 19, 8}, {2, 2, 1, 8, 8}, {}, 16);
+  add(cases, "conv_blocked", "1-D, strided, grouped", {1, 4, 21, 4}, {4, 2, 5, 4, 4},
+      {{"pads", Ints{2, 1}}, {"strides", Ints{2}}, {"group", int64_t{2}}});
+  add(cases, "conv_blocked", "1-D, long", {1, 1, 400, 16}, {2, 1, 3, 16, 16}, {{"pads", Ints{1, 1}}});
+  add(cases, "conv_first", "1-D",
+      {
+          1,
+          1,
+          50,
+      },
+      {2, 1, 7, 8}, {{"pads", Ints{3, 3}}, {"strides", Ints{2}}}, 16);
+  add(cases, "conv_depthwise", "1-D", {1, 3, 33, 8}, {3, 5, 8}, {{"pads", Ints{2, 2}}}, 24);
+  const ir::Attrs cube{{"pads", Ints{1, 1, 1, 1, 1, 1}}};
+  add(cases, "conv_blocked", "3-D", {1, 2, 4, 5, 7, 4}, {3, 2, 3, 3, 3, 4, 4}, cube, 12);
+  add(cases, "conv_blocked", "3-D, one tap", {1, 2, 2, 3, 5, 8}, {2, 2, 1, 1, 1, 8, 8}, {}, 16);
+  add(cases, "conv_blocked", "3-D, strided", {2, 1, 5, 6, 9, 4}, {2, 1, 3, 1, 2, 4, 4},
+      {{"pads", Ints{1, 0, 1, 1, 0, 0}}, {"strides", Ints{2, 1, 2}}});
+  add(cases, "conv_first", "3-D", {1, 3, 4, 6, 9}, {2, 3, 3, 3, 3, 4}, cube, 8);
+  add(cases, "conv_depthwise", "3-D", {1, 2, 4, 5, 9, 4}, {2, 3, 3, 3, 4}, cube, 8);
+  for (const std::string pool : {"max_pool", "avg_pool"}) {
+    cases.push_back({pool,
+                     "1-D blocks",
+                     {{"kernel", Ints{3, 1}}, {"pads", Ints{1, 0, 1, 0}}},
+                     {{.shape = {1, 2, 37, 8}}}});
+    cases.push_back({pool,
+                     "3-D blocks",
+                     {{"kernel", Ints{2, 2, 3, 1}},
+                      {"strides", Ints{2, 2, 1, 1}},
+                      {"pads", Ints{0, 0, 1, 0, 0, 0, 1, 0}}},
+                     {{.shape = {1, 2, 4, 6, 9, 8}}}});
+  }
+}
+
 }  // namespace
 
 void add_blocked_conv_cases(std::vector<Case>& cases) {
@@ -111,6 +148,7 @@ void add_blocked_conv_cases(std::vector<Case>& cases) {
   add_words(cases);
   add_first(cases);
   add_depthwise(cases);
+  add_other_ranks(cases);
 }
 
 }  // namespace tensormill::ops_cases
