@@ -74,8 +74,8 @@ _library: Optional[ctypes.CDLL] = None
 
 
 def library_path() -> Path:
-    """libtensormill.so: what ``TENSORMILL_LIBRARY`` names, else the one in this package, else the one beside the program."""
-    named = os.environ.get("TENSORMILL_LIBRARY")
+    """libtensormill.so: what ``TM_LIBRARY`` names, else the one in this package, else the one beside the program."""
+    named = os.environ.get("TM_LIBRARY")
     if named:
         return Path(named)
     bundled = HERE / "_bundle" / "lib" / "libtensormill.so.0"
@@ -84,7 +84,7 @@ def library_path() -> Path:
     beside = program_path().resolve().parent.parent / "lib" / "libtensormill.so.0"
     if beside.exists():
         return beside
-    raise ExecutorError("not_found", f"the executor's library is not here (not at {beside}); name it in TENSORMILL_LIBRARY", -3)
+    raise ExecutorError("not_found", f"the executor's library is not here (not at {beside}); name it in TM_LIBRARY", -3)
 
 
 def library() -> ctypes.CDLL:

@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def program_path() -> Path:
-    """The program: what ``TENSORMILL_PROGRAM`` names, else the one in this package, else the one on ``PATH``."""
-    named = os.environ.get("TENSORMILL_PROGRAM")
+    """The program: what ``TM_PROGRAM`` names, else the one in this package, else the one on ``PATH``."""
+    named = os.environ.get("TM_PROGRAM")
     if named:
         return Path(named)
     bundled = HERE / "_bundle" / "bin" / "tensormill"
@@ -30,7 +30,7 @@ def program_path() -> Path:
     if found and not _is_own_script(found):
         return Path(found)
     raise ProgramError("not_found", "the tensormill program is not here: this is the client alone. Install the wheel for this "
-                       "system or the Debian package, or name the program in TENSORMILL_PROGRAM", exit_code=3)
+                       "system or the Debian package, or name the program in TM_PROGRAM", exit_code=3)
 
 
 def _is_own_script(path: str) -> bool:
