@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import tempfile
 import time
 import weakref
@@ -111,10 +110,9 @@ class Result:
         """Mean, median, max, min and standard deviation in milliseconds."""
         if not self.times:
             return "no times: run with repeat"
-        ms = [1e3 * one for one in self.times]
-        spread = statistics.pstdev(ms)
+        ms = 1e3 * np.array(self.times)
         return ("  mean (ms)  median (ms)   max (ms)   min (ms)   std (ms)\n"
-                f"{statistics.mean(ms):11.4f} {statistics.median(ms):12.4f} {max(ms):10.4f} {min(ms):10.4f} {spread:10.4f}")
+                f"{ms.mean():11.4f} {np.median(ms):12.4f} {ms.max():10.4f} {ms.min():10.4f} {ms.std():10.4f}")
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}: {array.dtype}{list(array.shape)}" for name, array in self.outputs.items())
