@@ -16,3 +16,15 @@ target_link_libraries(tensormill_shared PRIVATE
 target_link_options(tensormill_shared PRIVATE -Wl,-u,SHA256_Init -static-libstdc++ -Wl,--as-needed
                     -Wl,--gc-sections -Wl,--no-undefined
                     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/capi/tensormill.map)
+
+# What a program needs that embeds the runtime: find_package(tensormill), or pkg-config.
+include(CMakePackageConfigHelpers)
+target_include_directories(tensormill_shared INTERFACE $<INSTALL_INTERFACE:include>)
+set_target_properties(tensormill_shared PROPERTIES EXPORT_NAME tensormill)
+configure_file(capi/tensormill.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tensormill.pc @ONLY)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tensormill-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(TARGETS tensormill_shared EXPORT tensormill COMPONENT dev LIBRARY DESTINATION lib)
+install(FILES capi/tensormill.h capi/tensormill.hpp DESTINATION include COMPONENT dev)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tensormill.pc DESTINATION lib/pkgconfig COMPONENT dev)
+install(EXPORT tensormill NAMESPACE tensormill:: FILE tensormill-config.cmake DESTINATION lib/cmake/tensormill COMPONENT dev)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tensormill-config-version.cmake DESTINATION lib/cmake/tensormill COMPONENT dev)
