@@ -51,6 +51,9 @@ class PythonPackage(unittest.TestCase):
     def test_wheel(self):
         self.check_file("test_wheel.py")
 
+    def test_docs(self):
+        self.check_file("test_docs.py")
+
     def test_every_file_of_the_suite_is_run(self):
         files = {path.stem for path in (ROOT / "tests/python/suite").glob("test_*.py")}
         self.assertEqual(files, {name for name in dir(self) if name in files})

@@ -28,10 +28,15 @@ def empty(shape: Union[int, Sequence[int]], dtype: npt.DTypeLike = np.float32) -
     count = 1
     for extent in extents:
         count *= extent
-    size = count * kind.itemsize
+    return place(extents, kind, count * kind.itemsize)[0]
+
+
+def place(shape: Tuple[int, ...], kind: "np.dtype[Any]", size: int) -> Tuple[Array, int]:
+    """`empty` of ``size`` bytes, and the address."""
     raw = np.empty(size + ALIGNMENT + PADDING, np.uint8)
-    start = -raw.__array_interface__["data"][0] % ALIGNMENT
-    return np.ndarray(extents, kind, raw.data, start)
+    address: int = raw.ctypes.data
+    start = -address % ALIGNMENT
+    return np.ndarray(shape, kind, raw.data, start), address + start
 
 
 def is_lendable(array: Array, address: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from . import _dtypes
 from ._dtypes import Array, DType
 from ._errors import ExecutorError
-from ._memory import empty, is_lendable
+from ._memory import empty, is_lendable, place
 from ._program import HERE, program_path
 
 _c_int32_p = ctypes.POINTER(ctypes.c_int32)
@@ -199,7 +199,7 @@ class StepTime(NamedTuple):
 class _Slot:
     """A tensor of the C interface, filled again in place for each run."""
 
-    __slots__ = ("tensor", "reference", "extents", "extents_c", "kept")
+    __slots__ = ("tensor", "reference", "extents", "extents_c", "kept", "address")
 
     def __init__(self) -> None:
         self.tensor = _Tensor()
@@ -207,6 +207,7 @@ class _Slot:
         self.extents: Optional[Tuple[int, ...]] = None
         self.extents_c: Any = None
         self.kept: Any = None
+        self.address = 0
 
     def show(self, array: Array, number: int, address: int) -> None:
         tensor = self.tensor
@@ -274,16 +275,18 @@ class Executor:
         """New arrays for the outputs of the next run, which writes them where they lie; None where it cannot."""
         lent: List[Optional[Array]] = []
         for index, slot in enumerate(self._outputs):
-            view = self._output(index)
+            shape, dtype = self._output(index)
             wanted = self._lib.tm_executor_output_bytes(self._handle, index)
             array: Optional[Array] = None
             if wanted == slot.tensor.bytes and wanted > 0:
-                made = empty(view[0], view[1].storage)
-                code = self._lib.tm_executor_lend_output(self._handle, index, made.ctypes.data, made.nbytes,
-                                                         self._flag_reference)
-                check(code)
-                array = made if self._flag.value else None
+                array, slot.address = place(shape, dtype.storage, wanted)
+                code = self._lib.tm_executor_lend_output(self._handle, index, slot.address, wanted, self._flag_reference)
+                if code:
+                    check(code)
+                if not self._flag.value:
+                    array = None
             if array is None:
+                slot.address = 0
                 check(self._lib.tm_executor_lend_output(self._handle, index, None, 0, None))
             slot.kept = array
             lent.append(array)
@@ -292,14 +295,14 @@ class Executor:
     def keep_outputs_inside(self) -> None:
         """The next run writes its outputs into the executor's own storage."""
         for index, slot in enumerate(self._outputs):
-            slot.kept = None
+            slot.kept, slot.address = None, 0
             check(self._lib.tm_executor_lend_output(self._handle, index, None, 0, None))
 
     def output(self, index: int, lent: Optional[Array] = None) -> Array:
         """An output of the last run: ``lent``, where the run has written it there, else a copy."""
         shape, dtype = self._output(index)
         tensor = self._outputs[index].tensor
-        if lent is not None and tensor.data == lent.ctypes.data:
+        if lent is not None and tensor.data == self._outputs[index].address:
             array = lent if shape == lent.shape else lent.reshape(-1)[:tensor.bytes // lent.itemsize].reshape(shape)
         else:
             array = empty(shape, dtype.storage)
