@@ -1,5 +1,6 @@
-/// The C interface (tensormill.h) for C++17: objects that free themselves, errors as exceptions, shapes as vectors.
-/// Header-only: nothing of it crosses the library's border, so any compiler and C++ library may use it.
+/// The C interface (tensormill.h) for C++17: objects that free themselves, errors as exceptions, shapes as
+/// vectors. Header-only: nothing of it crosses the library's border, so any compiler and C++ library may use
+/// it.
 ///
 ///     tensormill::Runtime runtime;                       // threads
 ///     tensormill::Package package("net.tar");            // code and weights
@@ -8,8 +9,8 @@
 ///     executor.run();
 ///     tensormill::View<float> scores = executor.output<float>(0);
 ///
-/// Thread-safety: a Runtime and a Package may be shared by threads; an Executor belongs to one thread at a time.
-/// Executors of one Package share its weights. A Runtime outlives its executors; a Package need not.
+/// Thread-safety: a Runtime and a Package may be shared by threads; an Executor belongs to one thread at a
+/// time. Executors of one Package share its weights. A Runtime outlives its executors; a Package need not.
 #pragma once
 
 #include <tensormill.h>
@@ -42,13 +43,15 @@ inline void check(std::int32_t code) {
 
 using Shape = std::vector<std::int64_t>;
 
-/// The tm_dtype of a C++ type: float, double, bool, the integers of 8 to 64 bits. Others are set by tm_tensor.
+/// The tm_dtype of a C++ type: float, double, bool, the integers of 8 to 64 bits. Others are set by
+/// tm_tensor.
 template <typename T>
 constexpr tm_dtype dtype_of() {
   static_assert(std::is_arithmetic<T>::value, "no element type of a tensor");
   if (std::is_same<T, bool>::value) return TM_BOOL;
   if (std::is_floating_point<T>::value) {
-    static_assert(!std::is_floating_point<T>::value || sizeof(T) == 4 || sizeof(T) == 8, "no element type of a tensor");
+    static_assert(!std::is_floating_point<T>::value || sizeof(T) == 4 || sizeof(T) == 8,
+                  "no element type of a tensor");
     return sizeof(T) == 4 ? TM_FLOAT32 : TM_FLOAT64;
   }
   const bool is_signed = std::is_signed<T>::value;
@@ -82,7 +85,8 @@ private:
   Shape shape_;
 };
 
-/// An input or output as the model declares it. shape: -1 for a free dim, whose name is in dims ("" elsewhere).
+/// An input or output as the model declares it. shape: -1 for a free dim, whose name is in dims (""
+/// elsewhere).
 struct Port {
   std::string name;
   tm_dtype dtype = TM_FLOAT32;
@@ -216,8 +220,8 @@ public:
   void set_input(const std::string& name, const T* data, const Shape& shape) {
     set_input(input_index(name), data, shape);
   }
-  /// Runs read the elements where they lie, as tm_executor_lend_input says: a Buffer is such memory. False: they
-  /// were copied.
+  /// Runs read the elements where they lie, as tm_executor_lend_input says: a Buffer is such memory. False:
+  /// they were copied.
   template <typename T>
   bool lend_input(std::int32_t index, const T* data, const Shape& shape) {
     const tm_tensor tensor = tensor_of(data, shape);

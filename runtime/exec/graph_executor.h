@@ -107,8 +107,8 @@ public:
   /// bytes, aligned and padded as a tensor's, that stay there and are not written. Null: its own storage
   /// again, with the values of before. Binding other dims also ends it.
   void lend_input(size_t index, void* data);
-  /// As set_input, but runs read the tensor where it lies, as lend_input says, until the input is set again or
-  /// other dims are bound. Copies, and returns false, where the tensor waits for other inputs or is one of
+  /// As set_input, but runs read the tensor where it lies, as lend_input says, until the input is set again
+  /// or other dims are bound. Copies, and returns false, where the tensor waits for other inputs or is one of
   /// strings.
   bool set_input_in_place(size_t index, const TensorView& tensor);
   /// Runs write output `index` at `data`, output_bytes(index) bytes, aligned and padded as a tensor's, and
@@ -116,8 +116,8 @@ public:
   /// Returns false, and changes nothing, where the plan has no storage of the output's own: it is an input, a
   /// constant, a part of another value, or the plan has loops.
   bool lend_output(size_t index, void* data);
-  /// The storage that the output has with the dims that are bound: an extent that data decides counts with the
-  /// most that it may be.
+  /// The storage that the output has with the dims that are bound: an extent that data decides counts with
+  /// the most that it may be.
   size_t output_bytes(size_t index) const;
   /// Inputs keep their values over runs; this forgets that they are set.
   void clear_inputs();

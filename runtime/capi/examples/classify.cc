@@ -1,7 +1,8 @@
 // classify PACKAGE PICTURE.pgm|PICTURE.ppm LABELS [MEAN STD]: the five most probable labels of a picture.
 //
-// The classic deployment of a classifier: the shorter side is resized to the model's, the middle is cut out, bytes become
-// (byte / 255 - MEAN) / STD, channels come first. Pictures are Netpbm's (P5 gray, P6 colour): any tool writes them.
+// The classic deployment of a classifier: the shorter side is resized to the model's, the middle is cut out,
+// bytes become (byte / 255 - MEAN) / STD, channels come first. Pictures are Netpbm's (P5 gray, P6 colour):
+// any tool writes them.
 #include <tensormill.hpp>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ Picture read_picture(const char* path) {
     throw std::runtime_error(std::string(path) + " is no P5 or P6 of 8 bits");
   picture.channels = magic == "P5" ? 1 : 3;
   picture.bytes.resize(static_cast<std::size_t>(picture.width) * picture.height * picture.channels);
-  file.read(reinterpret_cast<char*>(picture.bytes.data()), static_cast<std::streamsize>(picture.bytes.size()));
+  file.read(reinterpret_cast<char*>(picture.bytes.data()),
+            static_cast<std::streamsize>(picture.bytes.size()));
   if (!file) throw std::runtime_error(std::string(path) + " ends early");
   return picture;
 }
@@ -48,8 +50,10 @@ float sample(const Picture& picture, float x, float y, int channel) {
   const int left = static_cast<int>(x), top = static_cast<int>(y);
   const int right = std::min(left + 1, picture.width - 1), bottom = std::min(top + 1, picture.height - 1);
   const float across = x - static_cast<float>(left), down = y - static_cast<float>(top);
-  const float above = picture.at(left, top, channel) * (1 - across) + picture.at(right, top, channel) * across;
-  const float below = picture.at(left, bottom, channel) * (1 - across) + picture.at(right, bottom, channel) * across;
+  const float above =
+      picture.at(left, top, channel) * (1 - across) + picture.at(right, top, channel) * across;
+  const float below =
+      picture.at(left, bottom, channel) * (1 - across) + picture.at(right, bottom, channel) * across;
   return above * (1 - down) + below * down;
 }
 
@@ -96,7 +100,8 @@ int classify(int count, char** words) {
   for (const float score : scores) sum += std::exp(static_cast<double>(score) - scores[order[0]]);
   for (std::size_t i = 0; i < top; ++i) {
     const std::string label = order[i] < labels.size() ? labels[order[i]] : std::to_string(order[i]);
-    std::printf("%.4f %s\n", std::exp(static_cast<double>(scores[order[i]]) - scores[order[0]]) / sum, label.c_str());
+    std::printf("%.4f %s\n", std::exp(static_cast<double>(scores[order[i]]) - scores[order[0]]) / sum,
+                label.c_str());
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-/* free_dims PACKAGE: what a package takes and gives, and runs of it with several extents of its free dims. Plain C. */
+/* free_dims PACKAGE: what a package takes and gives, and runs of it with several extents of its free dims.
+ * Plain C. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

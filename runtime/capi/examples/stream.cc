@@ -1,7 +1,8 @@
-// stream PACKAGE FRAMES: a stream of frames on two threads, each with an executor of its own; both share the weights.
+// stream PACKAGE FRAMES: a stream of frames on two threads, each with an executor of its own; both share the
+// weights.
 //
-// A frame is drawn where the executor reads it, and its result written where the program wants it: no copy is made. A
-// runtime of one thread has none beside its caller's: here the threads are the program's own.
+// A frame is drawn where the executor reads it, and its result written where the program wants it: no copy is
+// made. A runtime of one thread has none beside its caller's: here the threads are the program's own.
 #include <tensormill.hpp>
 
 #include <atomic>
@@ -13,7 +14,8 @@ namespace {
 
 /// A camera's picture: a bar that moves.
 void draw(tensormill::Buffer<float>& frame, int number) {
-  for (std::size_t i = 0; i < frame.size(); ++i) frame[i] = (static_cast<int>(i) + number) % 28 < 4 ? 1.0f : 0.0f;
+  for (std::size_t i = 0; i < frame.size(); ++i)
+    frame[i] = (static_cast<int>(i) + number) % 28 < 4 ? 1.0f : 0.0f;
 }
 
 struct Result {
@@ -21,7 +23,8 @@ struct Result {
   std::size_t best = 0;
 };
 
-void serve(const tensormill::Package& package, std::atomic<int>& next, int frames, std::vector<Result>& results) {
+void serve(const tensormill::Package& package, std::atomic<int>& next, int frames,
+           std::vector<Result>& results) {
   const tensormill::Runtime runtime(1);
   tensormill::Executor executor(runtime, package);
   tensormill::Shape shape = package.inputs()[0].shape;

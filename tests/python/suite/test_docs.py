@@ -10,7 +10,7 @@ from conftest import DIGITS, ROOT
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["api/python/README.md", "api/docs/python.md"])
+@pytest.mark.parametrize("document", ["README.md", "api/python/README.md", "api/docs/python.md"])
 def test_examples(document, server, tmp_path, monkeypatch):
     shutil.copyfile(DIGITS, tmp_path / "digits.onnx")
     monkeypatch.chdir(tmp_path)
