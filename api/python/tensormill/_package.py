@@ -195,7 +195,9 @@ class Package:
                     executor.profile(True)
                 executor.run(threads, time_limit)
             except ExecutorError as error:
-                if not self._loaded.holds_model or error.code != "invalid_tensor":
+                # Shapes without kernels, and steps that the library lacks, are the program's.
+                is_programs = error.code == "invalid_package" or (self._loaded.holds_model and error.code == "invalid_tensor")
+                if not is_programs:
                     raise
                 return self._run_by_program(arrays)
             steps = Profile(tuple(executor.steps())) if profile else None
@@ -232,7 +234,8 @@ class Package:
         return times
 
     def _run_by_program(self, arrays: Sequence[Tuple[int, Array]]) -> Result:
-        """Shapes that the package has no kernels for: the program interprets the model that it holds."""
+        """By the program: it interprets the model for shapes that the package has no kernels for, and has pictures and
+        regular expressions, which the library in this process lacks."""
         with tempfile.TemporaryDirectory(prefix="tensormill-") as folder:
             into, out = Path(folder) / "in.npz", Path(folder) / "out.npz"
             into.write_bytes(_npz.dumps({self.inputs[index].name: array for index, array in arrays}))

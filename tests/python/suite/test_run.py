@@ -214,9 +214,34 @@ def test_results_are_saved_as_npz(fixed, tmp_path):
         result["nope"]
 
 
+def field(number, value):
+    """Of a message of ONNX's protobuf: bytes or text."""
+    data = value if isinstance(value, bytes) else value.encode()
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def whole(number, value):
+    """A small number; the field's own number may be above 15."""
+    key = number << 3
+    return (bytes([key]) if key < 128 else bytes([key & 127 | 128, key >> 7])) + bytes([value])
+
+
+def tensor(name, kind, dims):
+    shape = b"".join(field(1, field(2, dim) if isinstance(dim, str) else whole(1, dim)) for dim in dims or ())
+    return field(1, name) + field(2, field(1, whole(1, kind) + (field(2, shape) if dims is not None else b"")))
+
+
+def compiled(folder, operator, inputs, output, opset, attribute=b"", **options):
+    """A package of one node, made of an ONNX file that is written here."""
+    node = b"".join(field(1, name) for name, _, _ in inputs) + field(2, output[0]) + field(4, operator) + attribute
+    graph = field(1, node) + field(2, "g") + b"".join(field(11, tensor(*one)) for one in inputs) + field(12, tensor(*output))
+    (folder / "model.onnx").write_bytes(whole(1, 8) + field(7, graph) + field(8, field(1, "") + whole(2, opset)))
+    return tm.compile(folder / "model.onnx", package_path=folder / "model.tar", **options)
+
+
 def test_shapes_without_kernels_are_interpreted_by_the_program(tmp_path):
-    """NonZero of a matrix whose rank a run says has no kernels: the program interprets the model that the package holds."""
-    package = make_model_without_kernels(tmp_path)
+    """Reshape to a rank that a run says has no kernels: the program interprets the model that the package holds."""
+    package = compiled(tmp_path, "Reshape", [("x", 1, ["A", "B"]), ("shape", 7, ["R"])], ("y", 1, None), 13)
     assert package._loaded.holds_model
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     got = package.run({"x": x, "shape": np.array([2, 6], np.int64)})["y"]
@@ -225,23 +250,22 @@ def test_shapes_without_kernels_are_interpreted_by_the_program(tmp_path):
     assert again.tolist() == x.ravel().tolist()
 
 
-def make_model_without_kernels(folder):
-    """Reshape to a shape whose length, the rank, is a run's: written with the field numbers of ONNX's protobuf."""
-    def field(number, value):
-        data = value if isinstance(value, bytes) else value.encode()
-        return bytes([number << 3 | 2, len(data)]) + data
+def test_texts(tmp_path):
+    package = compiled(tmp_path, "StringConcat", [("a", 8, [2]), ("b", 8, [2])], ("y", 8, [2]), 20)
+    assert package.run(np.array(["x", "\u00e4"]), ["1", "longer"])["y"].tolist() == ["x1", "\u00e4longer"]
+    assert package.run(np.array([b"x", b""]), np.array(["1", "2"], object))[0].tolist() == ["x1", "2"]
 
-    def number(place, value):
-        return bytes([place << 3, value])
 
-    def tensor(name, kind, dims):
-        shape = b"".join(field(1, field(2, dim) if isinstance(dim, str) else number(1, dim)) for dim in dims)
-        inside = number(1, kind) + (field(2, shape) if dims is not None else b"")
-        return field(1, name) + field(2, field(1, inside))
+def test_steps_that_the_library_lacks_are_run_by_the_program(tmp_path):
+    pattern = field(5, field(1, "pattern") + field(4, "[0-9]+") + whole(20, 3))
+    package = compiled(tmp_path, "RegexFullMatch", [("x", 8, [3])], ("y", 9, [3]), 20, pattern)
+    assert package.run(np.array(["12", "1x", ""]))["y"].tolist() == [True, False, False]
 
-    node = field(1, "x") + field(1, "shape") + field(2, "y") + field(4, "Reshape")
-    output = field(1, "y") + field(2, field(1, number(1, 1)))
-    graph = (field(1, node) + field(2, "g") + field(11, tensor("x", 1, ["A", "B"])) + field(11, tensor("shape", 7, ["R"]))
-             + field(12, output))
-    (folder / "reshape.onnx").write_bytes(number(1, 8) + field(7, graph) + field(8, field(1, "") + number(2, 13)))
-    return tm.compile(folder / "reshape.onnx", package_path=folder / "reshape.tar")
+
+def test_types_that_numpy_lacks_are_their_bits(tmp_path):
+    package = compiled(tmp_path, "Identity", [("x", 16, [2])], ("y", 16, [2]), 14)
+    bits = np.array([0x3F80, 0xC000], np.uint16)
+    assert package.inputs[0].dtype == "bfloat16"
+    assert package.run(bits)["y"].tolist() == bits.tolist()
+    with pytest.raises(tm.ExecutorError, match="bfloat16"):
+        package.run(bits.astype(np.float32))
