@@ -5,13 +5,47 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/tensor.h"
 #include "runtime/capi/tensormill.h"
+#include "runtime/exec/graph_executor.h"
 #include "runtime/package/package_reader.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::capi {
+
+/// An input or output as the model declares it, in the form that C reads.
+struct DeclaredPort {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;          ///< -1 for a free dim
+  std::vector<std::string> dims;       ///< its name, else ""
+  std::vector<const char*> dim_names;  ///< of `dims`; null for a fixed extent
+};
+
+}  // namespace tensormill::capi
+
+struct tm_runtime {
+  explicit tm_runtime(int threads) : pool(threads) {}
+  tensormill::parallel::ThreadPool pool;
+};
 
 struct tm_package {
   std::shared_ptr<const tensormill::package::LoadedPackage> loaded;
+  // By unique pointer: C holds addresses inside.
+  std::vector<std::unique_ptr<const tensormill::capi::DeclaredPort>> inputs = {}, outputs = {};
+};
+
+struct tm_executor {
+  tensormill::parallel::ThreadPool* pool;
+  tensormill::exec::GraphExecutor executor;
+  // The executor's ports are those of its plan, and other shapes have other plans.
+  std::vector<std::string> input_names, output_names;
+  std::vector<tensormill::Shape> input_shapes, output_shapes;
+  bool is_profiled = false;
+  std::vector<tensormill::exec::StepTime> profile = {};
 };
 
 namespace tensormill::capi {
@@ -24,5 +58,11 @@ template <typename T>
 void require(const T* pointer, const char* name) {
   if (pointer == nullptr) throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is null");
 }
+
+/// Throws Error(kInvalidArgument) for what is no tensor.
+TensorView view_of(const tm_tensor& tensor);
+
+/// `index` as a place in a list of `size`; throws Error(kInvalidArgument) naming both.
+size_t place_of(int32_t index, size_t size, const char* what);
 
 }  // namespace tensormill::capi

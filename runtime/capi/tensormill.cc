@@ -17,21 +17,10 @@
 using tensormill::DType;
 using tensormill::Error;
 using tensormill::ErrorCode;
+using tensormill::capi::DeclaredPort;
 using tensormill::capi::guarded;
 using tensormill::capi::require;
-
-struct tm_runtime {
-  explicit tm_runtime(int threads) : pool(threads) {}
-  tensormill::parallel::ThreadPool pool;
-};
-
-struct tm_executor {
-  tensormill::parallel::ThreadPool* pool;
-  tensormill::exec::GraphExecutor executor;
-  // The executor's ports are those of its plan, and other shapes have other plans.
-  std::vector<std::string> input_names, output_names;
-  std::vector<tensormill::Shape> output_shapes;
-};
+using tensormill::capi::view_of;
 
 namespace {
 
@@ -71,7 +60,43 @@ int32_t code_of(ErrorCode code) {
   }
 }
 
-tensormill::TensorView view_of(const tm_tensor& tensor) {
+std::vector<std::string> names_of(const std::vector<tensormill::package::Port>& ports) {
+  std::vector<std::string> names;
+  for (const tensormill::package::Port& port : ports) names.push_back(port.name);
+  return names;
+}
+
+std::unique_ptr<const DeclaredPort> declared(const tensormill::package::TensorInfo& info) {
+  auto port = std::make_unique<DeclaredPort>();
+  port->name = info.name;
+  port->dtype = info.dtype;
+  for (const tensormill::Dim& dim : info.shape) {
+    const auto* name = std::get_if<std::string>(&dim);
+    port->shape.push_back(name != nullptr ? -1 : std::get<int64_t>(dim));
+    port->dims.push_back(name != nullptr ? *name : "");
+  }
+  for (size_t i = 0; i < port->dims.size(); ++i)
+    port->dim_names.push_back(port->shape[i] < 0 ? port->dims[i].c_str() : nullptr);
+  return port;
+}
+
+tm_package* package_of(std::shared_ptr<const tensormill::package::Package> package) {
+  auto handle =
+      std::make_unique<tm_package>(tm_package{tensormill::package::LoadedPackage::load(std::move(package))});
+  const tensormill::package::Metadata& metadata = handle->loaded->metadata();
+  for (const auto& info : metadata.inputs) handle->inputs.push_back(declared(info));
+  for (const auto& info : metadata.outputs) handle->outputs.push_back(declared(info));
+  return handle.release();
+}
+
+const char* name_at(const std::vector<std::string>& names, int32_t index) {
+  return index >= 0 && static_cast<size_t>(index) < names.size() ? names[static_cast<size_t>(index)].c_str()
+                                                                 : nullptr;
+}
+
+}  // namespace
+
+tensormill::TensorView tensormill::capi::view_of(const tm_tensor& tensor) {
   if (tensor.dtype < TM_FLOAT32 || tensor.dtype > TM_UINT2) {
     throw Error(ErrorCode::kInvalidArgument,
                 "dtype " + std::to_string(static_cast<int>(tensor.dtype)) + " is unknown");
@@ -91,18 +116,13 @@ tensormill::TensorView view_of(const tm_tensor& tensor) {
   return view;
 }
 
-std::vector<std::string> names_of(const std::vector<tensormill::package::Port>& ports) {
-  std::vector<std::string> names;
-  for (const tensormill::package::Port& port : ports) names.push_back(port.name);
-  return names;
+size_t tensormill::capi::place_of(int32_t index, size_t size, const char* what) {
+  if (index < 0 || static_cast<size_t>(index) >= size) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(what) + " " + std::to_string(index) +
+                                                 " is not there, there are " + std::to_string(size));
+  }
+  return static_cast<size_t>(index);
 }
-
-const char* name_at(const std::vector<std::string>& names, int32_t index) {
-  return index >= 0 && static_cast<size_t>(index) < names.size() ? names[static_cast<size_t>(index)].c_str()
-                                                                 : nullptr;
-}
-
-}  // namespace
 
 int32_t tensormill::capi::guarded(const std::function<void()>& action) {
   last_error().clear();
@@ -143,8 +163,7 @@ int32_t tm_package_load(const char* path, tm_package** package) {
   return guarded([&] {
     require(path, "path");
     require(package, "package");
-    auto loaded = tensormill::package::LoadedPackage::load(tensormill::package::Package::open(path));
-    *package = std::make_unique<tm_package>(tm_package{std::move(loaded)}).release();
+    *package = package_of(tensormill::package::Package::open(path));
   });
 }
 
@@ -153,9 +172,7 @@ int32_t tm_package_load_memory(const void* data, size_t size, tm_package** packa
     require(data, "data");
     require(package, "package");
     const std::span bytes(static_cast<const std::byte*>(data), size);
-    auto loaded =
-        tensormill::package::LoadedPackage::load(tensormill::package::Package::from_archive_bytes(bytes));
-    *package = std::make_unique<tm_package>(tm_package{std::move(loaded)}).release();
+    *package = package_of(tensormill::package::Package::from_archive_bytes(bytes));
   });
 }
 
@@ -176,9 +193,10 @@ int32_t tm_executor_create(tm_runtime* runtime, const tm_package* package, int64
     if (max_memory > 0) options.memory_budget = max_memory;
     tensormill::exec::GraphExecutor graph(package->loaded, options);
     std::vector<std::string> inputs = names_of(graph.inputs()), outputs = names_of(graph.outputs());
-    std::vector<tensormill::Shape> shapes(outputs.size());
+    std::vector<tensormill::Shape> input_shapes(inputs.size()), output_shapes(outputs.size());
     *executor = std::make_unique<tm_executor>(tm_executor{&runtime->pool, std::move(graph), std::move(inputs),
-                                                          std::move(outputs), std::move(shapes)})
+                                                          std::move(outputs), std::move(input_shapes),
+                                                          std::move(output_shapes)})
                     .release();
   });
 }
@@ -206,7 +224,9 @@ int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_
     require(executor, "executor");
     require(name, "name");
     require(tensor, "tensor");
-    executor->executor.set_input(name, view_of(*tensor));
+    const size_t index = executor->executor.input_index(name);
+    executor->executor.lend_input(index, nullptr);
+    executor->executor.set_input(index, view_of(*tensor));
   });
 }
 
@@ -220,25 +240,16 @@ int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_lim
       const auto limit = std::chrono::milliseconds(std::min<int64_t>(time_limit_ms, 86'400'000));
       options.deadline = std::chrono::steady_clock::now() + limit;
     }
+    executor->profile.clear();
+    if (executor->is_profiled) options.profile = &executor->profile;
     executor->executor.run(*executor->pool, options);
   });
 }
 
 int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tensor* tensor) {
-  return guarded([&] {
-    require(executor, "executor");
-    require(name, "name");
-    require(tensor, "tensor");
-    const size_t index = executor->executor.output_index(name);
-    const tensormill::TensorView view = executor->executor.output(index);
-    tensor->dtype = static_cast<tm_dtype>(view.dtype);
-    tensor->rank = static_cast<int32_t>(view.shape.size());
-    // Bound dims and data decide about it anew in every run.
-    executor->output_shapes[index] = view.shape;
-    tensor->shape = executor->output_shapes[index].data();
-    tensor->data = view.data;
-    tensor->bytes = static_cast<size_t>(tensormill::num_bytes(view.shape, view.dtype));
-  });
+  int32_t index = 0;
+  const int32_t code = tm_executor_output_index(executor, name, &index);
+  return code != 0 ? code : tm_executor_get_output_at(executor, index, tensor);
 }
 
 }  // extern "C"

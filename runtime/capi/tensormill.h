@@ -68,10 +68,40 @@ typedef struct {
   size_t bytes;
 } tm_tensor;
 
+/* An input or output as the model declares it. It owns nothing: names and arrays live as long as the package.
+ */
+typedef struct {
+  const char* name;
+  tm_dtype dtype;
+  int32_t rank;
+  const int64_t* shape;         /* -1 for a free dim, which each run may have another value of */
+  const char* const* dim_names; /* by dim: the free dim's name, null for a fixed extent */
+} tm_port;
+
+/* How long a step of the last run took. Names live until the executor's next call. */
+typedef struct {
+  const char* name;
+  const char* origin;  /* the model's first node that it came from, "" for none */
+  int64_t start_ns;    /* since the start of the run */
+  int64_t duration_ns; /* in a loop: of all iterations */
+  int64_t flops;
+  int64_t bytes; /* that it reads and writes at least */
+} tm_step;
+
 /* Message of this thread's last failure, "" when there was none. Valid until the thread's next call. */
 const char* tm_last_error(void);
+/* "TM_ERR_MEMORY" for the code, "" for a number that is none. */
+const char* tm_error_name(int32_t code);
+/* Of this library: "0.1.0". */
+const char* tm_version(void);
+/* CPUs that this process may use: its affinity, less what its control group leaves. */
+int32_t tm_default_threads(void);
+/* Bytes of an element, 1 for a byte of a string; 0 for what is no dtype. */
+int32_t tm_dtype_bytes(tm_dtype dtype);
 
-/* threads >= 1: the cores that all runs together use. */
+/* threads >= 1: the cores that all runs together use. A run takes its caller's thread and, beside it, threads
+ * of the runtime: with 1 there are none, and as many runs as there are cores go on at once in threads of the
+ * caller's, each with a runtime of its own. */
 int32_t tm_runtime_create(int32_t threads, tm_runtime** runtime);
 /* All executors of the runtime must be idle. Null is allowed, here and below. */
 void tm_runtime_destroy(tm_runtime* runtime);
@@ -84,6 +114,15 @@ int32_t tm_package_load_memory(const void* data, size_t size, tm_package** packa
 void tm_package_destroy(tm_package* package);
 /* metadata.json. Lives as long as the package. */
 const char* tm_package_metadata(const tm_package* package);
+
+/* 1 where the package also holds its model, for shapes that it has no kernels for. An executor of it takes
+ * these if the interpreter is linked (compiler/capi); else they are refused here, and `tensormill run` takes
+ * them. */
+int32_t tm_package_holds_model(const tm_package* package);
+int32_t tm_package_input_count(const tm_package* package);
+int32_t tm_package_output_count(const tm_package* package);
+int32_t tm_package_input(const tm_package* package, int32_t index, tm_port* port);
+int32_t tm_package_output(const tm_package* package, int32_t index, tm_port* port);
 
 /* max_memory: bytes for the executor's buffers, 0 for as many as the machine has. */
 int32_t tm_executor_create(tm_runtime* runtime, const tm_package* package, int64_t max_memory,
@@ -99,10 +138,44 @@ const char* tm_executor_output_name(const tm_executor* executor, int32_t index);
 /* Copies. name: the model's, or "input_0" ... A shape that the package has no kernels for is refused, unless
  * the package interprets its model: compiler/capi/tensormill_interpreter.h. */
 int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_tensor* tensor);
+/* The place of an input or output by name, the model's or "input_0", "output_0" ... */
+int32_t tm_executor_input_index(const tm_executor* executor, const char* name, int32_t* index);
+int32_t tm_executor_output_index(const tm_executor* executor, const char* name, int32_t* index);
+int32_t tm_executor_set_input_at(tm_executor* executor, int32_t index, const tm_tensor* tensor);
+
+/* Without a copy: runs read the tensor where it lies, which must stay there, as it was, up to the end of the
+ * last run. Its address is to be a multiple of 64, and 64 bytes behind its last one are to be readable:
+ * kernels read whole vectors. An address that is no such multiple is refused. *is_lent is 0 where the tensor
+ * was copied after all: strings, a shape that is yet to agree with those of other inputs. Null for the
+ * tensor: the input's own storage again. */
+int32_t tm_executor_lend_input(tm_executor* executor, int32_t index, const tm_tensor* tensor,
+                               int32_t* is_lent);
+/* The input's own storage with the shape that is bound now, to write into; the input counts as set. */
+int32_t tm_executor_input_buffer(tm_executor* executor, int32_t index, void** data, tm_tensor* tensor);
+/* Inputs keep their values over runs; this forgets them, and gives lent ones back. */
+int32_t tm_executor_clear_inputs(tm_executor* executor);
+
+/* Bytes that the output's storage has with the shapes that the inputs have now: of an extent that data
+ * decides the most that it may be. Negative: an error. */
+int64_t tm_executor_output_bytes(const tm_executor* executor, int32_t index);
+/* Without a copy: runs write the output at `data`, which is as a lent input's but written, with `bytes` at
+ * least tm_executor_output_bytes. Other shapes of inputs end it. *is_lent is 0, and nothing has changed,
+ * where the package has no storage of the output's own: get it, and copy. Where get_output after a run says
+ * another place than `data`, it is there. Null for data: the executor's own storage again. */
+int32_t tm_executor_lend_output(tm_executor* executor, int32_t index, void* data, size_t bytes,
+                                int32_t* is_lent);
+
 /* threads <= 0: all of the runtime; time_limit_ms <= 0: none. */
 int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_limit_ms);
 /* Fills *tensor; what it points at is valid until the next run. name: the model's, or "output_0" ... */
 int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tensor* tensor);
+int32_t tm_executor_get_output_at(tm_executor* executor, int32_t index, tm_tensor* tensor);
+
+/* on != 0: runs from here on note the time of each step. */
+int32_t tm_executor_set_profiling(tm_executor* executor, int32_t on);
+/* Of the last run that was noted. */
+int32_t tm_executor_step_count(const tm_executor* executor);
+int32_t tm_executor_step(const tm_executor* executor, int32_t index, tm_step* step);
 
 #ifdef __cplusplus
 }

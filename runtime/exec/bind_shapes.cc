@@ -250,14 +250,14 @@ void GraphExecutor::check_set() const {
   }
 }
 
-void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
+bool GraphExecutor::fit_shape(size_t index, const TensorView& tensor) {
   const auto buffer = [&]() -> const package::Buffer& {
     return plan().buffers[static_cast<size_t>(inputs()[index].buffer)];
   };
   // With what waits there may be a plan for both.
   const bool is_other = refused_.has_value() || !waiting_.empty() || tensor.shape != buffer().shape;
   const bool binds = package_->package().plans().is_dynamic() && is_other;
-  if (binds && !bind_shape(index, tensor)) return;
+  if (binds && !bind_shape(index, tensor)) return false;
   // A plan may hold an extent that it names: of some dims the model takes one number alone.
   const package::Port& port = inputs()[index];
   if (!dtype_fits(port.dtype, tensor.dtype) || tensor.shape != buffer().shape) {
@@ -270,6 +270,11 @@ void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
                                         : ""));
   }
   waiting_.erase(index);
+  return true;
+}
+
+void GraphExecutor::set_fitted(size_t index, const TensorView& tensor) {
+  if (!fit_shape(index, tensor)) return;
   const std::span<std::byte> target = input_bytes(index);
   if (!target.empty()) std::memcpy(target.data(), tensor.data, target.size());
 }

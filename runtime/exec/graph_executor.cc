@@ -134,24 +134,6 @@ void* GraphExecutor::address(int32_t buffer) const {
   return arena_.data() + offset;
 }
 
-void GraphExecutor::lend_input(size_t index, void* data) {
-  TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
-  const int32_t input = inputs()[index].buffer;
-  if (data != nullptr) {
-    lent_[input] = static_cast<std::byte*>(data);
-    input_set_[index] = true;
-  } else if (lent_.erase(input) == 0) {
-    return;
-  }
-  for (Bound& bound : bound_) {
-    for (size_t i = 0; i < bound.buffers.size(); ++i) {
-      const int32_t buffer = bound.step->args[i];
-      if (root_buffer(plan(), buffer) == input) bound.buffers[i] = address(buffer);
-    }
-  }
-  if (!loops_.empty()) bind_loops();
-}
-
 void GraphExecutor::bind(size_t step_index) {
   const Step& step = plan().steps[step_index];
   const bool is_kernel = step.kind == StepKind::kKernel;

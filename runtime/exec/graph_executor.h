@@ -107,6 +107,18 @@ public:
   /// bytes, aligned and padded as a tensor's, that stay there and are not written. Null: its own storage
   /// again, with the values of before. Binding other dims also ends it.
   void lend_input(size_t index, void* data);
+  /// As set_input, but runs read the tensor where it lies, as lend_input says, until the input is set again
+  /// or other dims are bound. Copies, and returns false, where the tensor waits for other inputs or is one of
+  /// strings.
+  bool set_input_in_place(size_t index, const TensorView& tensor);
+  /// Runs write output `index` at `data`, output_bytes(index) bytes, aligned and padded as a tensor's, and
+  /// output() returns that place. Null: the executor's own storage again. Binding other dims also ends it.
+  /// Returns false, and changes nothing, where the plan has no storage of the output's own: it is an input, a
+  /// constant, a part of another value, or the plan has loops.
+  bool lend_output(size_t index, void* data);
+  /// The storage that the output has with the dims that are bound: an extent that data decides counts with
+  /// the most that it may be.
+  size_t output_bytes(size_t index) const;
   /// Inputs keep their values over runs; this forgets that they are set.
   void clear_inputs();
 
@@ -154,6 +166,10 @@ private:
   size_t go_on_with(const LoopState& state);
   /// Strings have the port's width.
   void set_fitted(size_t index, const TensorView& tensor);
+  /// Binds the tensor's shape, and checks that the input takes it; false where it waits for other inputs.
+  bool fit_shape(size_t index, const TensorView& tensor);
+  /// Gives the steps the addresses that `buffer` and its views have now.
+  void rebind(int32_t buffer);
 
   void bind_plan(std::shared_ptr<const package::BoundPlan> plan);
   /// As bind_dims, to a plan for other dims.
@@ -241,7 +257,7 @@ private:
   std::map<size_t, Tensor> waiting_;  ///< inputs whose shapes do not agree with those of others yet
   std::optional<Error> refused_;      ///< why no plan takes what was set last beside what the others are
   std::vector<std::optional<int64_t>> wanted_;  ///< the free dims that were set since there was one
-  std::map<int32_t, std::byte*> lent_;          ///< by the buffer of the input
+  std::map<int32_t, std::byte*> lent_;          ///< by the buffer of the input or output
 };
 
 }  // namespace tensormill::exec

@@ -153,6 +153,15 @@ private:
   double time_budget_;
 };
 
+/// For a program that shows the progress itself: one object a line on standard error.
+void print_progress_json(const tune::TuneSession& session) {
+  Json line = {{"trials", session.trials()}, {"trial_budget", session.trial_budget()}};
+  // Before the first measurement there is no time; canonical JSON has no infinity.
+  if (std::isfinite(session.default_latency())) line["default_ms"] = session.default_latency() * 1e3;
+  if (std::isfinite(session.best_latency())) line["best_ms"] = session.best_latency() * 1e3;
+  std::cerr << line.dump() << std::endl;
+}
+
 Json report_of(const tune::TuneSession& session) {
   Json tasks = Json::array();
   for (const tune::TaskState& state : session.tasks()) {
@@ -275,7 +284,11 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   hooks.record = [&](const tune::Record& record) { log.append(record); };
   const ProgressLine progress(options.time_budget_seconds);
   hooks.progress = [&](const tune::TuneSession& session) {
-    if (!globals.json) progress.print(session, false);
+    if (!globals.json) {
+      progress.print(session, false);
+    } else if (globals.verbosity > 0) {
+      print_progress_json(session);
+    }
   };
   measure::WorkerMeasurer measurer;
   const std::unique_ptr<codegen::Backend> backend = codegen::make_llvm_backend();

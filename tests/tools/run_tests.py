@@ -73,11 +73,12 @@ PYTHON_GROUPS = {
     "unit": ["tools", "peer"],
     "golden": ["golden", "conformance", "differential"],
     "e2e": ["e2e"],
+    "python": ["python"],
     "determinism": ["determinism"],
     "docs": ["docs"],
     "mutants": ["mutants"],
 }
-GROUPS = ["build", "lint", "unit", "golden", "e2e", "sanitizers", "determinism", "docs", "mutants"]
+GROUPS = ["build", "lint", "unit", "golden", "e2e", "python", "sanitizers", "determinism", "docs", "mutants"]
 
 
 def run_group(group, totals):

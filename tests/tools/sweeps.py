@@ -47,5 +47,7 @@ SWEEPS = [
     Sweep("functions", "functions of floats at a million points each beside a wider reference",
           fixed("./dev build", "build/bin/tests/driver_tests --gtest_filter=Ulps.*"), {"TENSORMILL_ULP_POINTS": "1000000"}),
     Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),
+    Sweep("package", "the .deb and the wheel are installed and used in a bare Debian",
+          fixed("./dev package", "config/package/prove")),
     Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker")),
 ]

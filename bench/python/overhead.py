@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What `Package.run` adds to the executor, and what an import costs: medians of runs in turns.
+
+    tests/python/venv/bin/python bench/python/overhead.py [--runs 4000] [--json FILE]
+
+The executor alone is one call of the C interface with its inputs set; both run in turns in one process, so that a busy
+machine slows both. Also with a copy of the input, and for a batch of 64 pictures.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "api/python"))
+os.environ.setdefault("TM_PROGRAM", str(ROOT / "build/bin/tensormill"))
+
+import numpy as np  # noqa: E402
+
+import tensormill as tm  # noqa: E402
+
+
+def median_us(calls, runs):
+    """The median of each of several calls that take turns, in microseconds."""
+    times = {name: [] for name in calls}
+    for round_number in range(runs + 100):
+        for name, call in calls.items():
+            start = time.perf_counter_ns()
+            call()
+            if round_number >= 100:
+                times[name].append(time.perf_counter_ns() - start)
+    return {name: sorted(found)[len(found) // 2] / 1e3 for name, found in times.items()}
+
+
+def overhead(batch, runs):
+    package = tm.compile(ROOT / "tests/models/digits.onnx", input_shapes={"image": [batch, 1, 28, 28]})
+    x = tm.empty((batch, 1, 28, 28))
+    x[:] = np.random.default_rng(0).random(x.shape, dtype=np.float32)
+    room = np.zeros(x.size + 17, np.float32)
+    askew = room[1:x.size + 1].reshape(x.shape)
+    if askew.ctypes.data % 64 == 0:
+        askew = room[2:x.size + 2].reshape(x.shape)
+    askew[:] = x
+    package.run(x)
+    # The same executor, with the tensors of the run before: its buffers are as warm for the one as for the other.
+    executor = package._free[-1]
+    bare = executor._lib.tm_executor_run
+    found = median_us({"executor": lambda: bare(executor._handle, 1, 0), "run": lambda: package.run(x, threads=1),
+                       "run_with_copy": lambda: package.run(askew, threads=1)}, runs)
+    return {"batch": batch, **found, "added": found["run"] - found["executor"]}
+
+
+def import_ms(what):
+    """CPU time of a new interpreter that imports it, beside one that imports nothing."""
+    def cpu(code):
+        before = os.times()
+        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "api/python")})
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    return 1e3 * (min(cpu(f"import {what}") for _ in range(7)) - min(cpu("pass") for _ in range(7)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=4000)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    report = {"runs_us": [overhead(1, options.runs), overhead(64, max(options.runs // 10, 50))],
+              "import_ms": {what: import_ms(what) for what in ("numpy", "tensormill", "tensormill.client")}}
+    for row in report["runs_us"]:
+        print("batch {batch}: executor {executor:.1f} us, run {run:.1f} us (adds {added:.1f}), with a copy of the input "
+              "{run_with_copy:.1f} us".format(**row))
+    print("import: " + ", ".join(f"{what} {ms:.0f} ms" for what, ms in report["import_ms"].items()) + " of CPU time")
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What the Debian package has beside the program: man pages, completions, the unit, the settings."""
+
+import configparser
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+import mill  # noqa: E402
+
+FOLDER = ROOT / "config/package"
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.out = Path(folder.name)
+        subprocess.run([sys.executable, str(FOLDER / "describe_cli.py"), str(mill.PROGRAM), str(cls.out)], check=True)
+        help_text = mill.run_program("--help").stdout
+        cls.commands = re.findall(r"^  (\w+) {2,}", help_text[help_text.index("Subcommands:"):], re.MULTILINE)
+
+    def test_every_command_has_a_page(self):
+        self.assertIn("compile", self.commands)
+        pages = {path.name for path in (self.out / "man").iterdir()}
+        self.assertLessEqual({"tensormill.1", "tensormill-keys-add.1"} | {f"tensormill-{name}.1" for name in self.commands}, pages)
+        for path in (self.out / "man").iterdir():
+            text = path.read_text()
+            self.assertIn('"tensormill 0.1.0"', text.splitlines()[0])
+            # A line that begins with a point is an instruction.
+            known = {".TH", ".SH", ".TP", ".B", ".BR"}
+            self.assertEqual({line.split()[0] for line in text.splitlines() if line[:1] in ".'"} - known, set(), path.name)
+        page = (self.out / "man/tensormill-compile.1").read_text()
+        self.assertIn(".B \\-O,\\-\\-opt\\-level INT:INT in [0 \\- 4]\n0 to 4", page)
+
+    def complete(self, *words):
+        script = (f"source {self.out}/bash/tensormill; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+                  'type _tensormill >/dev/null; _tensormill; printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True, cwd=ROOT)
+        return done.stdout.split()
+
+    def test_bash_completes(self):
+        self.assertEqual(set(self.complete("tensormill", "''")) & set(self.commands), set(self.commands))
+        self.assertEqual(self.complete("tensormill", "compile", "--verify", "f"), ["full"])
+        self.assertEqual(self.complete("tensormill", "compile", "--opt"), ["--opt-level"])
+        self.assertEqual(self.complete("tensormill", "show", "tests/models/digits.o"), ["tests/models/digits.onnx"])
+        self.assertEqual(self.complete("tensormill", "nonsense", "--x"), [])
+
+    def test_other_shells_read_theirs(self):
+        for name in self.commands:
+            self.assertRegex((self.out / "zsh/_tensormill").read_text(), rf"(?m)^    {name}\)$")
+            self.assertIn(f"-a {name} -d", (self.out / "fish/tensormill.fish").read_text())
+        for shell, path in (("zsh", "zsh/_tensormill"), ("fish", "fish/tensormill.fish")):
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", str(self.out / path)], check=True)
+
+    def test_the_services_settings_are_known(self):
+        done = mill.run_program("config", "check", "--config", FOLDER / "tensormill.toml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("data = '/var/lib/tensormill'", done.stdout)
+        # What stands in it as an example as well.
+        with_examples = self.out / "examples.toml"
+        text = (FOLDER / "tensormill.toml").read_text()
+        examples = re.findall(r"^# (\[?[a-z_]+\]?(?: = .*)?)$", text, re.MULTILINE)
+        kept = [line for line in text.splitlines() if not line.startswith(("listen", "#"))]
+        with_examples.write_text("\n".join(kept + examples) + "\n")
+        done = mill.run_program("config", "check", "--config", with_examples)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("allowed_hosts = [ 'models.example.org' ]", done.stdout.replace("['", "[ '").replace("']", "' ]"))
+
+    def test_the_unit(self):
+        unit = configparser.ConfigParser(strict=False, interpolation=None)
+        unit.optionxform = str
+        unit.read(FOLDER / "tensormill.service")
+        service = unit["Service"]
+        self.assertEqual(service["User"], "tensormill")
+        self.assertEqual(service["ExecStart"].split()[:2], ["/usr/bin/tensormill", "serve"])
+        for wall in ("NoNewPrivileges", "ProtectHome", "PrivateTmp", "PrivateDevices", "ProtectKernelModules"):
+            self.assertEqual(service[wall], "yes")
+        self.assertEqual((service["ProtectSystem"], service["CapabilityBoundingSet"]), ("strict", ""))
+
+    def test_scripts_are_shell(self):
+        for name in ("postinst", "prerm", "postrm"):
+            subprocess.run(["sh", "-n", str(FOLDER / name)], check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

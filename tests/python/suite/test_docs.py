@@ -1,0 +1,21 @@
+"""The examples of the documents run as they stand, but for the server's address."""
+
+import re
+import shutil
+
+import pytest
+
+from conftest import DIGITS, ROOT
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", ["README.md", "api/python/README.md", "api/docs/python.md"])
+def test_examples(document, server, tmp_path, monkeypatch):
+    shutil.copyfile(DIGITS, tmp_path / "digits.onnx")
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((ROOT / document).read_text())
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(compile(block.replace("http://127.0.0.1:8080", server), document, "exec"), names)
