@@ -1,4 +1,4 @@
-/// The web console's files, embedded at build time.
+/// The web console's files as Vite built them, and the sample that it brings along, embedded at build time.
 /// Thread-safety: constants.
 #pragma once
 
@@ -6,8 +6,13 @@
 
 namespace tensormill::console {
 
-std::string_view index_html();
-std::string_view console_js();
-std::string_view console_css();
+struct File {
+  std::string_view name;  ///< "index.html"
+  std::string_view type;  ///< media type
+  std::string_view bytes;
+};
+
+/// Null for a name that no file has.
+const File* find_file(std::string_view name);
 
 }  // namespace tensormill::console

@@ -1,4 +1,5 @@
-// PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments; POST …/infer, …/classify
+// PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments, …/traffic, …/versions; POST …/infer,
+// …/classify
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/http/tensor_body.h"
@@ -41,6 +42,16 @@ http::Response list_deployments(const Context& context, http::Request& request) 
 http::Response get_deployment(const Context& context, http::Request& request) {
   return http::json_response(schema::print(
       schema::to_json(context.services.deployments->get(request.path_parameter("deployment")))));
+}
+
+http::Response get_deployment_version(const Context& context, http::Request& request) {
+  return http::json_response(schema::print(schema::to_json(context.services.deployments->spec(
+      request.path_parameter("deployment"), request.path_parameter("version")))));
+}
+
+http::Response get_traffic(const Context& context, http::Request& request) {
+  return http::json_response(schema::print(
+      schema::to_json(context.services.deployments->traffic(request.path_parameter("deployment")))));
 }
 
 http::Response delete_deployment(const Context& context, http::Request& request) {

@@ -1,4 +1,4 @@
-// GET /, /console.js, /console.css, /docs
+// GET /, /console/{file}, /docs
 #include "api/console/console.h"
 #include "api/endpoints/context.h"
 #include "runtime/base/error.h"
@@ -7,9 +7,15 @@ namespace tensormill::endpoints {
 namespace {
 
 http::Response page(std::string text, std::string_view type) {
-  http::Response response = http::text_response(std::move(text), type);
-  response.headers.set("Content-Security-Policy",
-                       "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'");
+  const std::string_view charset = type.starts_with("text/") ? "; charset=utf-8" : "";
+  http::Response response = http::text_response(std::move(text), std::string(type).append(charset));
+  // Own files alone, and nothing that a stranger's text could become: no inline script or style, no evaluated
+  // text, no plugin, no frame, and no string that is parsed as markup.
+  response.headers.set(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; "
+      "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "
+      "require-trusted-types-for 'script'; trusted-types tensormill");
   response.headers.set("Referrer-Policy", "no-referrer");
   response.headers.set("Cache-Control", "no-cache");
   return response;
@@ -57,21 +63,22 @@ std::string error_rows() {
 }  // namespace
 
 http::Response get_console(const Context&, http::Request&) {
-  return page(std::string(console::index_html()), "text/html; charset=utf-8");
+  const console::File* file = console::find_file("index.html");
+  TM_CHECK(file != nullptr, "the console has no page");
+  return page(std::string(file->bytes), file->type);
 }
 
-http::Response get_console_script(const Context&, http::Request&) {
-  return page(std::string(console::console_js()), "text/javascript; charset=utf-8");
-}
-
-http::Response get_console_style(const Context&, http::Request&) {
-  return page(std::string(console::console_css()), "text/css; charset=utf-8");
+http::Response get_console_file(const Context&, http::Request& request) {
+  const std::string& name = request.path_parameter("file");
+  const console::File* file = console::find_file(name);
+  if (file == nullptr) throw Error(ErrorCode::kNotFound, "the console has no file \"" + name + "\"");
+  return page(std::string(file->bytes), file->type);
 }
 
 http::Response get_docs(const Context& context, http::Request&) {
   return page(
       "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>TensorMill: interface</title>\n"
-      "<link rel=\"stylesheet\" href=\"/console.css\"><main>\n<h1>TensorMill " +
+      "<link rel=\"stylesheet\" href=\"/console/console.css\"><main>\n<h1>TensorMill " +
           escape(context.options.version) +
           "</h1>\n<p><a href=\"/\">console</a> · <a href=\"/openapi.json\">OpenAPI 3.1</a></p>\n"
           "<h2>Endpoints</h2>\n<table><tr><th>method<th>path<th>scope<th>what\n" +
@@ -80,7 +87,7 @@ http::Response get_docs(const Context& context, http::Request&) {
           "<code>code</code> is one of these. The command line exits with the number beside it.</p>\n"
           "<table><tr><th>code<th>status<th>exit<th>when\n" +
           error_rows() + "</table></main></html>\n",
-      "text/html; charset=utf-8");
+      "text/html");
 }
 
 }  // namespace tensormill::endpoints

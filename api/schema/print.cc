@@ -139,6 +139,40 @@ Json to_json(const services::Deployment& deployment) {
           {"created_at", time_json(deployment.created_at)}};
 }
 
+Json to_json(const services::DeploymentSpec& spec) {
+  Json json = {
+      {"package", spec.package},     {"version", spec.version},     {"keep_versions", spec.keep_versions},
+      {"instances", spec.instances}, {"max_batch", spec.max_batch}, {"max_delay_us", spec.max_delay_us},
+      {"max_queue", spec.max_queue}, {"warmup", spec.warmup},       {"isolation", spec.isolation},
+      {"output", spec.output}};
+  json["labels"] = spec.labels_blob ? Json(*spec.labels_blob) : Json(spec.labels);
+  if (!spec.preprocess) return json;
+  const services::Preprocess& given = *spec.preprocess;
+  Json& preprocess = json["preprocess"];
+  preprocess = {{"mean", given.mean}, {"std", given.std}, {"layout", given.layout}, {"color", given.color}};
+  if (given.resize) preprocess["resize"] = *given.resize;
+  if (given.crop) preprocess["crop"] = *given.crop;
+  if (given.scale) preprocess["scale"] = *given.scale;
+  return json;
+}
+
+namespace {
+
+Json span_json(const services::TrafficSpan& span) {
+  const auto number = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  return {{"since", time_json(span.since)}, {"requests", span.requests},     {"failed", span.failed},
+          {"p50_ms", number(span.p50_ms)},  {"p95_ms", number(span.p95_ms)}, {"p99_ms", number(span.p99_ms)}};
+}
+
+}  // namespace
+
+Json to_json(const services::Traffic& traffic) {
+  Json json = span_json(traffic.hour);
+  json["minutes"] = Json::array();
+  for (const services::TrafficSpan& minute : traffic.minutes) json["minutes"].push_back(span_json(minute));
+  return json;
+}
+
 Json to_json(const services::Timing& timing) {
   Json json = {{"queue_ms", timing.queue_ms}, {"compute_ms", timing.compute_ms}};
   if (timing.decode_ms > 0) json["decode_ms"] = timing.decode_ms;

@@ -113,6 +113,23 @@ struct InferStatistics {
   int64_t memory_bytes = 0;               ///< arenas of its executors
 };
 
+/// Requests of a span of time, and below which latency a part of those that were answered came. A latency is
+/// from the arrival at the service to the answer, and up to 9 % above what was measured.
+struct TrafficSpan {
+  Timestamp since;
+  uint64_t requests = 0;         ///< answered
+  uint64_t failed = 0;           ///< refused or failed
+  std::optional<double> p50_ms;  ///< none without an answer
+  std::optional<double> p95_ms;
+  std::optional<double> p99_ms;
+};
+
+/// The last hour of a deployment, from this process's memory.
+struct Traffic {
+  TrafficSpan hour;
+  std::vector<TrafficSpan> minutes;  ///< 60, the present one last
+};
+
 struct ClassifyResult {
   std::vector<Classification> top;
   Timing timing;
@@ -134,6 +151,13 @@ public:
   /// Throws Error(kNotFound), as do all below but has().
   virtual Deployment get(const std::string& name) = 0;
   virtual bool has(const std::string& name) = 0;
+  /// What the version was put with. Throws Error(kNotFound) for a version that is not there, too.
+  virtual DeploymentSpec spec(const std::string& name, const std::string& version) = 0;
+  /// Of nothing where requests are not counted.
+  virtual Traffic traffic(const std::string& name) {
+    get(name);
+    return {};
+  }
   /// Whether an inference with the default version ends within about a millisecond, as far as those before it
   /// tell, and does not wait for a core now: such a request may run where nothing else waits for long. False
   /// for a name that is not there.

@@ -69,6 +69,12 @@ struct PrintAttr {
   }
 };
 
+}  // namespace
+
+std::string to_string(const AttrValue& value) { return std::visit(PrintAttr{}, value); }
+
+namespace {
+
 std::string constant_text(const Tensor& tensor, GraphPrinter& printer) {
   const bool full = tensor.num_elements() <= kPrintInFull;
   std::string text = "const " + to_string(ValueType{tensor.dtype(), tensor.shape()}) + " ";
@@ -101,7 +107,7 @@ std::string node_text(const Graph& graph, const Node& node, GraphPrinter& printe
     text += " {";
     bool first = true;
     for (const auto& [name, value] : node.attrs.all()) {
-      text += (first ? "" : ", ") + name + ": " + std::visit(PrintAttr{}, value);
+      text += (first ? "" : ", ") + name + ": " + to_string(value);
       first = false;
     }
     text += "}";

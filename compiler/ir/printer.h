@@ -11,6 +11,9 @@
 
 namespace tensormill::ir {
 
+/// The text of an attribute's value in that form: `ints[1, 1]`, `"SAME_UPPER"`.
+std::string to_string(const AttrValue& value);
+
 /// Prints as ir::print does, but reads the bytes of a large constant once: that of the graph printed before
 /// is known again by its memory. Until the next print this keeps the constants alive, so that no other can
 /// take their place; constants of a graph do not change.

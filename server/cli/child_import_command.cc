@@ -2,6 +2,7 @@
 
 #include "compiler/driver/layers.h"
 #include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/ir/printer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/kernel.h"
@@ -132,6 +133,14 @@ ir::Graph import_for_show(const ModelSource& source) {
   return std::move(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
 }
 
+/// Values are for people to read; a tokenizer's vocabulary is cut.
+std::string attribute_text(const ir::AttrValue& value) {
+  constexpr size_t kShown = 500;
+  std::string text = attribute_text(value);
+  if (text.size() > kShown) text = text.substr(0, kShown) + " ...";
+  return text;
+}
+
 Json graph_json(const ir::Graph& graph) {
   Json nodes = Json::array();
   for (const ir::Node& node : graph.nodes()) {
@@ -139,6 +148,7 @@ Json graph_json(const ir::Graph& graph) {
                  {"inputs", names_of(graph, node.inputs)},
                  {"outputs", names_of(graph, node.outputs)},
                  {"origins", node.origins}};
+    for (const auto& [name, value] : node.attrs.all()) json["attributes"][name] = ir::to_string(value);
     if (node.region) json["region"] = graph_json(*node.region);
     nodes.push_back(std::move(json));
   }

@@ -39,6 +39,15 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::find_version(const Entr
   return nullptr;
 }
 
+services::DeploymentSpec DeploymentServiceImpl::spec(const std::string& name, const std::string& version) {
+  const EntryPtr entry = require(name);
+  const VersionPtr found = version.empty() ? nullptr : find_version(*entry, version);
+  if (!found) {
+    throw Error(ErrorCode::kNotFound, "deployment \"" + name + "\" has no version \"" + version + "\"");
+  }
+  return found->spec;
+}
+
 DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::require_ready(const std::string& name,
                                                                        const std::string& version) {
   const EntryPtr entry = require(name);

@@ -72,6 +72,7 @@ public:
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
   bool has(const std::string& name) override;
+  services::DeploymentSpec spec(const std::string& name, const std::string& version) override;
   bool is_quick(const std::string& name) override;
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,

@@ -16,10 +16,13 @@ std::string_view name_of(const std::exception& error) {
 
 /// Counts one inference: `start` is given what to tell its end.
 template <typename Result, typename Start>
-void metered(metrics::Registry& registry, const std::string& name, services::Done<Result> done,
-             const Start& start) {
+void metered(metrics::Registry& registry, metrics::LatencyHistory& history, const std::string& name,
+             services::Done<Result> done, const Start& start) {
   using Outcome = services::Outcome<Result>;
-  const auto leave = [&registry, name](const std::string& version, std::string_view what) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto leave = [&registry, &history, begun, name](const std::string& version, std::string_view what) {
+    const auto now = std::chrono::steady_clock::now();
+    what == "ok" ? history.answered(name, now, now - begun) : history.failed(name, now);
     registry.add("infer_queue_depth", {{"model", name}}, -1);
     registry.count("infer_requests_total",
                    {{"model", name}, {"version", version}, {"outcome", std::string(what)}});
@@ -60,6 +63,7 @@ std::shared_ptr<void> MeteredDeployments::admit(const std::string& name, const s
     if (known != nullptr && known->code() == ErrorCode::kNotFound) throw;
     registry_.count("infer_requests_total",
                     {{"model", name}, {"version", ""}, {"outcome", std::string(name_of(error))}});
+    history_.failed(name, std::chrono::steady_clock::now());
     throw;
   }
 }
@@ -82,6 +86,25 @@ void MeteredDeployments::remove(const std::string& name, const std::optional<std
   metrics::Labels labels = {{"model", name}};
   if (version) labels.emplace_back("version", *version);
   registry_.forget(labels);
+  if (!version) history_.forget(name);
+}
+
+services::Traffic MeteredDeployments::traffic(const std::string& name) {
+  inner_.get(name);
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+  const metrics::LatencyHour hour = history_.hour(name, std::chrono::steady_clock::now());
+  const auto span = [&](const metrics::LatencySpan& from, int64_t minutes_ago) {
+    return services::TrafficSpan{
+        {now_ms - (minutes_ago * 60'000)}, from.answered, from.failed, from.p50_ms, from.p95_ms, from.p99_ms};
+  };
+  services::Traffic traffic;
+  const auto minutes = static_cast<int64_t>(hour.minutes.size());
+  traffic.hour = span(hour.whole, minutes);
+  for (int64_t i = 0; i < minutes; ++i) {
+    traffic.minutes.push_back(span(hour.minutes[static_cast<size_t>(i)], minutes - i));
+  }
+  return traffic;
 }
 
 void MeteredDeployments::infer(const std::string& name, const std::string& version,
@@ -92,7 +115,7 @@ void MeteredDeployments::infer(const std::string& name, const std::string& versi
     inner_.infer(name, version, std::move(inputs), options, context, std::move(end));
   };
   // No labels from names that are not there: strangers must not make series.
-  inner_.has(name) ? metered(registry_, name, std::move(done), infer) : infer(std::move(done));
+  inner_.has(name) ? metered(registry_, history_, name, std::move(done), infer) : infer(std::move(done));
 }
 
 void MeteredDeployments::classify(const std::string& name, std::string_view image, int top,
@@ -101,7 +124,8 @@ void MeteredDeployments::classify(const std::string& name, std::string_view imag
   const auto classify = [&](services::Done<services::ClassifyResult> end) {
     inner_.classify(name, image, top, context, std::move(end));
   };
-  inner_.has(name) ? metered(registry_, name, std::move(done), classify) : classify(std::move(done));
+  inner_.has(name) ? metered(registry_, history_, name, std::move(done), classify)
+                   : classify(std::move(done));
 }
 
 storage::JobFinish MeteredRunner::run(jobs::JobContext& context) {

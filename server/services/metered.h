@@ -6,6 +6,7 @@
 
 #include "api/services/deployment_service.h"
 #include "server/jobs/job_runner.h"
+#include "server/metrics/latency_history.h"
 #include "server/metrics/registry.h"
 
 namespace tensormill::server {
@@ -21,6 +22,10 @@ public:
   }
   services::Deployment get(const std::string& name) override { return inner_.get(name); }
   bool has(const std::string& name) override { return inner_.has(name); }
+  services::DeploymentSpec spec(const std::string& name, const std::string& version) override {
+    return inner_.spec(name, version);
+  }
+  services::Traffic traffic(const std::string& name) override;
   bool is_quick(const std::string& name) override { return inner_.is_quick(name); }
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
@@ -44,6 +49,7 @@ public:
 private:
   services::DeploymentService& inner_;
   metrics::Registry& registry_;
+  metrics::LatencyHistory history_;
 };
 
 class MeteredRunner final : public jobs::JobRunner {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <regex>
 
 #include "api/endpoints/context.h"
 #include "api/http/coding.h"
@@ -291,7 +292,7 @@ TEST_F(Endpoints, PutsDeployments) {
   const std::string body = "{\"package\":\"" + Digest::of("package").text() + "\",\"version\":\"3\"}";
   const std::vector<std::string> json = {"Content-Type: application/json"};
   EXPECT_EQ(send("PUT", "/v1/deployments/d", json, body).status, 201);
-  EXPECT_EQ(deployments_.spec.version, "3");
+  EXPECT_EQ(deployments_.put_spec.version, "3");
   deployments_.created = false;
   const Answer answer = send("PUT", "/v1/deployments/d", json, body);
   EXPECT_EQ(answer.status, 200);
@@ -300,6 +301,34 @@ TEST_F(Endpoints, PutsDeployments) {
   deployments_.ready = false;
   EXPECT_EQ(send("PUT", "/v1/deployments/d", json, body).status, 202);
   expect_problem(send("PUT", "/v1/deployments/a%20b", json, body), 422, "invalid_argument");
+}
+
+TEST_F(Endpoints, TellsWhatAVersionWasPutWith) {
+  const std::string body =
+      "{\"package\":\"" + Digest::of("package").text() +
+      "\",\"version\":\"3\",\"keep_versions\":2,\"labels\":[\"a\",\"b\"],"
+      "\"output\":\"probabilities\",\"preprocess\":{\"resize\":28,\"color\":\"gray\",\"std\":[0.5]}}";
+  const std::vector<std::string> json = {"Content-Type: application/json"};
+  EXPECT_EQ(send("PUT", "/v1/deployments/d", json, body).status, 201);
+  const Json told = get("/v1/deployments/d/versions/3").json();
+  EXPECT_EQ(told.at("labels").dump(), R"(["a","b"])");
+  EXPECT_EQ(told.at("preprocess").at("resize"), 28);
+  EXPECT_FALSE(told.at("preprocess").contains("crop"));
+  // It is a body of a PUT: nothing is lost on the way there and back.
+  EXPECT_EQ(send("PUT", "/v1/deployments/d", json, told.dump()).status, 201);
+  EXPECT_EQ(get("/v1/deployments/d/versions/3").json(), told);
+  expect_problem(get("/v1/deployments/d/versions/4"), 404, "not_found");
+}
+
+TEST_F(Endpoints, TellsTheLastHour) {
+  deployments_.hour.hour = {{60'000}, 3, 1, 1.5, 2.0, 4.0};
+  deployments_.hour.minutes = {{{60'000}, 3, 1, 1.5, 2.0, 4.0}, {}};
+  const Json hour = get("/v1/deployments/digits/traffic").json();
+  EXPECT_EQ(hour.at("requests"), 3);
+  EXPECT_EQ(hour.at("p95_ms"), 2.0);
+  EXPECT_EQ(hour.at("minutes").size(), 2u);
+  EXPECT_TRUE(hour.at("minutes")[1].at("p50_ms").is_null());
+  expect_problem(get("/v1/deployments/other/traffic"), 404, "not_found");
 }
 
 TEST_F(Endpoints, ReadsAndRemovesDeployments) {
@@ -332,13 +361,20 @@ TEST_F(Endpoints, Classifies) {
 }
 
 TEST_F(Endpoints, PagesAreSelfContained) {
-  for (const char* target : {"/", "/docs", "/console.js", "/console.css"}) {
+  // The names of SVG and MathML look like addresses; nothing asks for them.
+  static const std::regex kForeign("https?://(?!www\\.w3\\.org/(2000/svg|1998/Math/MathML|1999/xhtml))");
+  for (const char* target : {"/", "/docs", "/console/console.js", "/console/viewer.js", "/console/try.js",
+                             "/console/layout.js", "/console/console.css", "/console/icon.svg"}) {
     const Answer answer = get(target);
     EXPECT_EQ(answer.status, 200) << target;
     EXPECT_NE(answer.header("Content-Security-Policy"), "") << target;
-    EXPECT_EQ(answer.body.find("http://"), std::string::npos) << target;
-    EXPECT_EQ(answer.body.find("https://"), std::string::npos) << target;
+    EXPECT_EQ(answer.header("Content-Security-Policy").find("unsafe"), std::string::npos) << target;
+    EXPECT_FALSE(std::regex_search(answer.body, kForeign)) << target;
   }
+  EXPECT_EQ(get("/console/console.js").header("Content-Type"), "text/javascript; charset=utf-8");
+  EXPECT_EQ(get("/console/sample.onnx").header("Content-Type"), "application/octet-stream");
+  expect_problem(get("/console/other.js"), 404, "not_found");
+  expect_problem(get("/console/..%2Fconsole.js"), 404, "not_found");
   const std::string docs = get("/docs").body;
   for (const ErrorCodeInfo& row : all_error_codes()) {
     EXPECT_NE(docs.find("id=\"" + std::string(row.name) + "\""), std::string::npos) << row.name;

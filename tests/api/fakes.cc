@@ -192,7 +192,7 @@ services::RunResult FakePackages::run(const std::string& id, services::NamedTens
 
 services::PutResult FakeDeployments::put(const std::string& name, const services::DeploymentSpec& new_spec,
                                          const CallContext&) {
-  spec = new_spec;
+  put_spec = new_spec;
   deployment.name = name;
   deployment.default_version = new_spec.version;
   deployment.versions.resize(1);
@@ -220,6 +220,17 @@ services::Page<services::Deployment> FakeDeployments::list(const services::PageQ
 services::Deployment FakeDeployments::get(const std::string& name) {
   if (name != deployment.name) throw not_found("deployment \"" + name + "\"");
   return deployment;
+}
+
+services::DeploymentSpec FakeDeployments::spec(const std::string& name, const std::string& version) {
+  get(name);
+  if (version != put_spec.version) throw not_found("version " + version);
+  return put_spec;
+}
+
+services::Traffic FakeDeployments::traffic(const std::string& name) {
+  get(name);
+  return hour;
 }
 
 void FakeDeployments::remove(const std::string& name, const std::optional<std::string>& version,

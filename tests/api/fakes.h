@@ -108,6 +108,8 @@ public:
                           const services::CallContext& context) override;
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
+  services::DeploymentSpec spec(const std::string& name, const std::string& version) override;
+  services::Traffic traffic(const std::string& name) override;
   void remove(const std::string& name, const std::optional<std::string>& version,
               const services::CallContext& context) override;
   void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
@@ -133,7 +135,8 @@ public:
   services::InferStatistics counted;
   std::vector<std::string> labels;
   services::RunOptions options;
-  services::DeploymentSpec spec;
+  services::DeploymentSpec put_spec;
+  services::Traffic hour;
   bool created = true;
   bool ready = true;
   std::optional<std::string> removed_version;

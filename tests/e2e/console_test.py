@@ -1,4 +1,4 @@
-"""The web console in a browser: from a key to a classified picture."""
+"""The web console in a browser: from a key to a classified picture, and each view by itself."""
 
 import subprocess
 import tempfile
@@ -8,8 +8,16 @@ from pathlib import Path
 import mill
 import serving
 
+FLOWS = mill.ROOT / "tests/peer/console"
+
 
 class ConsoleTest(unittest.TestCase):
+    def drive(self, flow, *words):
+        done = subprocess.run(["node", FLOWS / flow, *map(str, words)], capture_output=True, text=True,
+                              timeout=mill.PROGRAM_LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def test_from_a_key_to_a_classified_picture(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -18,10 +26,12 @@ class ConsoleTest(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made.stderr)
         server = serving.make_server(self, "--keys-file", str(keys))
         models = mill.ROOT / "tests/models"
-        done = subprocess.run(["node", mill.ROOT / "tests/peer/console.js", f"http://127.0.0.1:{server.port}/",
-                               made.stdout.strip(), models / "digits.onnx", models / "pictures/7.png", "7"],
-                              capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, "the console works\n"), done.stderr)
+        self.assertEqual(self.drive("flow.js", f"http://127.0.0.1:{server.port}/", made.stdout.strip(), models / "digits.onnx",
+                                    models / "pictures/7.png", "7"), "the console works\n")
+
+    def test_views_with_large_hostile_and_long_answers(self):
+        server = serving.make_server(self)
+        self.assertEqual(self.drive("views.js", f"http://127.0.0.1:{server.port}/"), "the views work\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,5 @@
+declare module '*?worker&url' {
+  const address: string;
+  export default address;
+}
+declare module '*.css';

@@ -1,0 +1,200 @@
+// Views of the console against answers that no small server gives: graphs of 10,000 nodes, lists of 100,000 rows, names
+// that are markup, a phone, a dark page, a keyboard alone.
+//   node views.js URL [FOLDER for screenshots]
+'use strict';
+
+const assert = require('node:assert');
+const path = require('node:path');
+const {inBrowser, violations, visit} = require('./browser.js');
+const {residual, transformer} = require('./made_graphs.js');
+
+const [url, folder] = process.argv.slice(2);
+const EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=2</script>"\'`${window.hurt=3}';
+const MODEL = 'sha256:' + 'a'.repeat(64), PACKAGE = 'sha256:' + 'b'.repeat(64);
+const NOW = '2026-01-02T03:04:05.678Z';
+
+const tensor = (name, shape = ['N', 3, 8, 8]) => ({name, dtype: 'float32', shape});
+const model = (name = 'made', more = {}) => ({id: MODEL, name, names: [name], format: 'onnx', size: 12345, inputs: [tensor(name)], outputs: [tensor(name)],
+  ops: {Conv: 53, [name]: 1}, parameters: 25e6, created_at: NOW, ...more});
+const kernels = (origins) => [{symbol: 'conv_0123456789ab', task_key: 'c'.repeat(64), template: '', tuning_record: '', tuning_reason: 'no records given', verified: 'sample', origins}];
+const packaged = (name = 'made', origins = ['node_conv_a_0']) => ({id: PACKAGE, archive: {digest: MODEL, size: 1000}, inputs: [tensor(name)], outputs: [tensor(name)], deployments: [name],
+  created_at: NOW, metadata: {target: name, model_digest: MODEL, model_format: 'onnx', opt_level: 3, passes: [], kernels: kernels(origins), options: {}, cpu_features: [], num_steps: 1,
+    host_steps: 0, weight_bytes: 1, arena_bytes: 1, worker_workspace_bytes: 1, flops: 1, verify: 'sample', compiler_build: name, members: {[name]: {digest: MODEL, size: 1}}}});
+const job = (name, n = 0) => ({id: '01900000-0000-7000-8000-' + String(n).padStart(12, '0'), kind: 'compile', state: 'failed', attempt: 1,
+  resolved: {model: MODEL, target: name}, progress: {stage: name, done: 1, total: 2, best_ms: null, eta_s: null}, result: null,
+  error: {code: 'operator_not_implemented', detail: name, errors: [{pointer: '/nodes/3', node: name, detail: name}],
+    model: {inputs: [], outputs: [], operators: {[name]: 2}, opsets: {}, parameters: 0}}, created_at: NOW, started_at: NOW, finished_at: NOW});
+const profile = (origins) => ({outputs: {}, timing: {queue_ms: 0, compute_ms: 1, profile: [
+  {step: 'conv_0', function: 'conv_0123456789ab', origins, start_us: 0, duration_us: 900, flops: 1e6, bytes: 1e5},
+  {step: 'rest', function: 'rest_0123456789ab', origins: ['node_relu_b_0'], start_us: 900, duration_us: 100, flops: 1e5, bytes: 1e5}]}});
+
+/** Answers of the server in place of its own, by the beginning of the path. */
+async function answering(page, answers) {
+  await page.route(/\/v[12]\//, async (route) => {
+    const {pathname, search} = new URL(route.request().url());
+    const key = Object.keys(answers).filter((start) => (decodeURIComponent(pathname) + search).startsWith(start)).sort((a, b) => b.length - a.length)[0];
+    if (!key) return route.continue();
+    const answer = typeof answers[key] === 'function' ? answers[key](new URL(route.request().url())) : answers[key];
+    return route.fulfill(typeof answer === 'string' ? {contentType: 'text/plain', body: answer} : {json: answer});
+  });
+}
+
+const shot = async (page, name) => { if (folder) await page.screenshot({path: path.join(folder, name + '.png')}); };
+const boxes = (page, id) => page.waitForFunction((pane) => document.querySelector(pane + ' canvas')?.dataset.boxes, id).then(() => page.evaluate((pane) =>
+  Number(document.querySelector(pane + ' canvas').dataset.boxes), id));
+
+async function largeGraphs(page) {
+  const graph = residual(10000);
+  await answering(page, {'/v1/models/': model(), ['/v1/models/' + MODEL + '/graph']: graph});
+  await page.goto(url + '#models/' + MODEL + '?tab=graph');
+  const closed = await boxes(page, '#graph-imported');
+  assert.ok(closed > 20 && closed < 400, closed + ' boxes while the blocks are closed');
+  assert.deepEqual(await violations(page), [], 'a graph');
+  await page.click('button:text-is("Open all blocks")');
+  await page.waitForFunction((least) => Number(document.querySelector('#graph-imported canvas').dataset.boxes) > least, 10000);
+  await shot(page, 'graph-large');
+  await page.click('button:text-is("Close all blocks")');
+  await page.waitForFunction((most) => Number(document.querySelector('#graph-imported canvas').dataset.boxes) === most, closed);
+  // A node in a closed block is found by its name; its block opens, and the address names it.
+  await page.fill('#find', 'conv_b_777');
+  await page.waitForSelector('.search [role=status]:has-text("1 node")');
+  await page.press('#find', 'Enter');
+  await page.waitForSelector('#details:has-text("node_conv_b_777")');
+  await page.waitForFunction((before) => Number(document.querySelector('#graph-imported canvas').dataset.boxes) > before, closed);
+  assert.match(await page.textContent('#details'), /strides\s*ints\[1, 1\]/);
+  assert.match(page.url(), /node=\d+/);
+  // The keyboard goes along the edges, and says where it is.
+  await page.focus('#graph-imported canvas');
+  await page.keyboard.press('ArrowDown');
+  await page.waitForSelector('#details:has-text("node_norm_b_777")');
+  assert.match(await page.textContent('[role=status].hidden'), /norm_b_777/);
+  await page.keyboard.press('ArrowUp');
+  await page.waitForSelector('#details:has-text("node_conv_b_777")');
+}
+
+async function namedBlocks(page) {
+  await answering(page, {'/v1/models/': model(), ['/v1/models/' + MODEL + '/graph']: transformer(24)});
+  await page.goto(url + '#models/' + MODEL + '?tab=graph');
+  const closed = await boxes(page, '#graph-imported');
+  assert.ok(closed < 60, closed + ' boxes for 24 layers');
+  assert.match(await page.textContent('.legend'), /blocks/);
+  await shot(page, 'graph-blocks');
+}
+
+async function sideBySide(page) {
+  const optimized = {...residual(30), stage: 'optimized', target: 'llvm'};
+  optimized.nodes[0].origins.push('node_norm_a_0');
+  await answering(page, {'/v1/models/': model(), ['/v1/models/' + MODEL + '/graph']: residual(30), ['/v1/models/' + MODEL + '/graph?stage=optimized']: optimized,
+    ['/v1/packages/' + PACKAGE]: packaged('made', ['node_conv_a_0', 'node_norm_a_0']), ['/v1/packages/' + PACKAGE + '/run']: profile(['node_conv_a_0', 'node_norm_a_0']),
+    ['/v1/packages/' + PACKAGE + '/code']: '# conv_0123456789ab\nloops of the kernel\n# rest_0123456789ab\nother loops\n'});
+  await page.goto(url + '#packages/' + PACKAGE + '?tab=graph&stage=both');
+  await boxes(page, '#graph-imported');
+  await boxes(page, '#graph-optimized');
+  await page.click('button:text-is("Colour by time")');
+  await page.waitForSelector('p:has-text("Darker took longer")');
+  await page.fill('#find', 'node_norm_a_0');
+  await page.press('#find', 'Enter');
+  await page.waitForSelector('#details:has-text("90.0 %")');
+  await page.click('#details summary:text-is("loop nests")');
+  await page.waitForSelector('#details pre:has-text("loops of the kernel")');
+  assert.doesNotMatch(await page.textContent('#details pre'), /other loops/);
+  assert.deepEqual(await violations(page), [], 'two graphs');
+  await shot(page, 'graph-both');
+}
+
+/** Pages of a list that goes on; a row that comes while it is read waits. */
+async function longLists(page) {
+  let fresh = 0;
+  const total = 100000, shown = 50;
+  await answering(page, {'/v1/jobs': ({searchParams}) => {
+    const start = Number(searchParams.get('cursor') ?? 0);
+    const items = Array.from({length: shown}, (_, i) => job('row ' + (start + i), total - start - i + (start === 0 ? fresh : 0)));
+    return {items, next_cursor: start + shown < total ? String(start + shown) : null};
+  }});
+  await page.goto(url + '#jobs');
+  await page.waitForSelector('td:has-text("row 49")');
+  await page.click('button:text-is("Next page")');
+  await page.waitForSelector('td:has-text("row 99")');
+  assert.equal(await page.locator('tbody tr').count(), shown);
+  await page.goBack();
+  await page.waitForSelector('td:has-text("row 49")');
+  const first = await page.$('tbody tr');
+  fresh = 1;
+  await page.click('button:has-text("The list has changed")');
+  await page.waitForSelector('button:has-text("The list has changed")', {state: 'detached'});
+  assert.ok(first, 'rows stand');
+  await visit(page, '#jobs?cursor=' + (total - shown));
+  await page.waitForSelector('td:has-text("row ' + (total - 1) + '")');
+  assert.equal(await page.locator('button:text-is("Next page")').count(), 0);
+}
+
+async function hostileNames(page, wrong) {
+  const graph = residual(4, () => EVIL + Math.random());
+  const deployment = {name: EVIL, versions: {1: {package: PACKAGE, state: 'failed', reason: EVIL}}, default_version: '1', inputs: [tensor(EVIL)], outputs: [tensor(EVIL)], created_at: NOW};
+  const list = (item) => ({items: [item], next_cursor: null});
+  await answering(page, {'/v1/models': list(model(EVIL)), '/v1/models/': model(EVIL), ['/v1/models/' + MODEL + '/graph']: graph,
+    '/v1/jobs': list(job(EVIL)), '/v1/jobs/': job(EVIL), '/v1/packages': list(packaged(EVIL)), '/v1/packages/': packaged(EVIL, [EVIL]),
+    ['/v1/packages/' + PACKAGE + '/run']: profile([EVIL]), ['/v1/packages/' + PACKAGE + '/code']: '# conv_0123456789ab\n' + EVIL,
+    '/v1/deployments': list(deployment), '/v1/deployments/': deployment,
+    ['/v1/deployments/' + EVIL + '/traffic']: {since: NOW, requests: 1, failed: 0, p50_ms: 1, p95_ms: 1, p99_ms: 1, minutes: []},
+    '/v1/keys': list({name: EVIL, scopes: [EVIL], source: 'catalog', created_at: NOW, expires_at: null}),
+    '/v1/audit': list({ts: NOW, request_id: EVIL, caller: EVIL, peer: EVIL, client: EVIL, method: 'POST', target: EVIL, status: 200}),
+    ['/v1/jobs/' + job(EVIL).id + '/events']: 'id: 1\nevent: end\ndata: {}\n\n'});
+  await page.goto(url);
+  const seen = async (hash) => {
+    await visit(page, hash, '#page h1');
+    await page.waitForFunction(() => document.getElementById('app').textContent.includes('onerror') || document.querySelector('[data-boxes]:not([data-boxes=""])'))
+      .catch(async (problem) => { throw new Error(hash + ': ' + await page.textContent('#app'), {cause: problem}); });
+    const made = await page.evaluate(() => document.querySelectorAll('#page img, #page script, #page iframe').length);
+    assert.equal(made, 0, hash);
+  };
+  for (const view of ['models', 'jobs', 'packages', 'deployments', 'keys', 'audit', 'models/' + MODEL, 'models/' + MODEL + '?tab=graph&node=1', 'models/' + MODEL + '?tab=build',
+    'jobs/' + job(EVIL).id, 'packages/' + PACKAGE, 'packages/' + PACKAGE + '?tab=graph&stage=imported&node=1', 'packages/' + PACKAGE + '?tab=try',
+    'deployments/' + encodeURIComponent(EVIL), 'deployments/' + encodeURIComponent(EVIL) + '?tab=versions']) await seen('#' + view);
+  await page.goto(url + '#' + encodeURIComponent(EVIL) + '/' + EVIL);
+  await page.waitForSelector('#page h1');
+  assert.equal(await page.evaluate(() => window.hurt), undefined);
+  // Even a fault of the console could not make markup of a text.
+  const refused = await page.evaluate(() => { try { document.body.innerHTML = '<b>x</b>'; return false; } catch { return true; } });
+  assert.ok(refused, 'the page takes texts as markup');
+  // Chromium says that it did.
+  assert.match(wrong.pop(), /TrustedHTML/);
+}
+
+async function smallAndDark(page) {
+  await answering(page, {'/v1/models': {items: [model('a'.repeat(100))], next_cursor: null}, '/v1/models/': model('a'.repeat(100)),
+    ['/v1/models/' + MODEL + '/graph']: residual(30)});
+  for (const view of ['models', 'models/' + MODEL, 'models/' + MODEL + '?tab=graph', 'models/' + MODEL + '?tab=build', 'store', 'health', 'compare', 'audit', 'keys']) {
+    await visit(page, '#' + view);
+    const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    assert.ok(wide <= window, view + ' is ' + wide + ' wide on a screen of ' + window);
+    assert.deepEqual(await violations(page), [], view);
+    await shot(page, 'phone-' + view.replace(/\W+/g, '-').replace(/a{20,}/, ''));
+  }
+}
+
+/** Without a mouse: the skip link, the sections, a form. */
+async function keyboardAlone(page) {
+  await page.goto(url + '#store');
+  await page.waitForSelector('#page h1');
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.className), 'skip');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  await page.focus('nav a[href="#health"]');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('h1:text-is("Health")');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+}
+
+async function main() {
+  const only = process.env.CONSOLE_TEST_ONLY;
+  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, hostileNames, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  if (only && only !== 'smallAndDark') return;
+  await inBrowser(async (page) => {
+    await page.goto(url);
+    await smallAndDark(page);
+  }, {viewport: {width: 390, height: 844}, colorScheme: 'dark', hasTouch: true});
+}
+
+main().then(() => console.log('the views work'));
