@@ -1,6 +1,7 @@
 #include <set>
 
 #include "compiler/driver/layers.h"
+#include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ops/ops.h"
@@ -23,6 +24,7 @@ using frontend::onnx::ModelSource;
 
 ModelSource open_source(const Json& request) {
   const int fd = jobs::kFirstInheritedFd;
+  frontend::check_importable(MappedFile::map(fd, "model")->text());
   if (request.at("format") == "onnx-archive") {
     return frontend::onnx::open_archive(fd, ".", request.at("max_bytes").get<int64_t>());
   }

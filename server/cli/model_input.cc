@@ -8,6 +8,7 @@
 #include <iostream>
 #include <system_error>
 
+#include "compiler/frontend/formats/detect.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -145,7 +146,15 @@ frontend::onnx::ModelSource open_model_file(const std::string& path, const std::
   if (format != "onnx") {
     throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
   }
-  return in_context(path, [&] { return frontend::onnx::open_model(path, frontend::onnx::Links::kFollowed); });
+  return in_context(path, [&] {
+    const frontend::FileFormat found = frontend::detect_path(path);
+    if (found == frontend::FileFormat::kOnnxArchive)
+      throw Error(ErrorCode::kNotSupported,
+                  "this is an archive of an ONNX model: unpack it, and take the .onnx file in it");
+    if (found != frontend::FileFormat::kUnknown && !frontend::format_row(found).is_importable)
+      throw frontend::not_importable_path(path, found);
+    return frontend::onnx::open_model(path, frontend::onnx::Links::kFollowed);
+  });
 }
 
 std::vector<tune::Record> read_record_file(const std::string& path) {

@@ -1,7 +1,11 @@
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <system_error>
 
+#include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/target.h"
@@ -107,7 +111,30 @@ int show_tasks(const ir::Graph& graph, bool json) {
   return 0;
 }
 
+/// What a file holds whose format cannot be imported: operators with --ops, all facts else. Nothing where no
+/// reader is there.
+std::optional<frontend::FileFacts> foreign_facts(const ShowArguments& arguments) {
+  if (arguments.graph || arguments.tasks) return std::nullopt;
+  const frontend::FileFormat format = frontend::detect_path(arguments.path);
+  if (frontend::format_row(format).is_importable) return std::nullopt;
+  return frontend::read_path_facts(arguments.path, format);
+}
+
+int show_foreign(const frontend::FileFacts& facts, const ShowArguments& arguments, bool json) {
+  if (json) {
+    std::cout << frontend::to_json(facts).dump() << std::endl;
+  } else if (arguments.ops) {
+    for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
+  } else {
+    std::cout << frontend::to_text(facts);
+    for (const auto& [op, count] : facts.ops) std::cout << "operator " << op << ": " << count << "\n";
+  }
+  return 0;
+}
+
 int show_model(const ShowArguments& arguments, bool json) {
+  const auto foreign = in_context(arguments.path, [&] { return foreign_facts(arguments); });
+  if (foreign) return show_foreign(*foreign, arguments, json);
   const frontend::onnx::ModelSource source = open_model_file(arguments.path, arguments.format);
   const frontend::onnx::ModelFacts facts = frontend::onnx::read_facts(source);
   if (arguments.graph || arguments.tasks) {
@@ -147,6 +174,8 @@ int show_model(const ShowArguments& arguments, bool json) {
 
 /// A package is a tar; its first member is named at the start of the file.
 bool is_package(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return false;
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   return file->text().substr(0, package::kMetadataMember.size()) == package::kMetadataMember;
 }

@@ -1,10 +1,12 @@
-#include "compiler/frontend/onnx/wire.h"
+#include "compiler/frontend/wire/protobuf.h"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "runtime/base/error.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::frontend::wire {
 
 namespace {
 
@@ -12,6 +14,7 @@ constexpr int kVarint = 0;
 constexpr int kFixed64 = 1;
 constexpr int kLengthDelimited = 2;
 constexpr int kFixed32 = 5;
+constexpr size_t kMaxMessage = std::numeric_limits<int32_t>::max();
 
 const uint8_t* unsigned_bytes(std::string_view bytes) {
   return reinterpret_cast<const uint8_t*>(bytes.data());
@@ -23,7 +26,9 @@ WireReader::WireReader(std::string_view bytes, const char* base, int depth)
     : bytes_(bytes),
       base_(base),
       depth_(depth),
-      stream_(unsigned_bytes(bytes), static_cast<int>(bytes.size())) {
+      stream_(unsigned_bytes(bytes), static_cast<int>(std::min(bytes.size(), kMaxMessage))) {
+  if (bytes.size() > kMaxMessage)
+    fail("a message of " + std::to_string(bytes.size()) + " bytes, protobuf allows 2 GiB");
   if (depth > kMaxNesting) fail("messages are nested deeper than " + std::to_string(kMaxNesting));
 }
 
@@ -131,4 +136,4 @@ void WireReader::skip() {
   }
 }
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::frontend::wire

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::frontend::wire {
 
 /// Messages in one another, at most: a graph in an attribute of a node of a graph … is the deepest thing in a
 /// model.
@@ -55,4 +55,4 @@ private:
   int wire_type_ = 0;
 };
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::frontend::wire

@@ -1,0 +1,51 @@
+/// Formats of models, told apart by what is in a file or folder, never by a suffix, and what a file of one
+/// that cannot be imported is refused with. Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/frontend/facts/facts.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+enum class FileFormat : uint8_t {
+#define TM_MODEL_FORMAT(enumerator, name, title, is_importable, advice) enumerator,
+#include "compiler/frontend/formats/formats.def"
+#undef TM_MODEL_FORMAT
+};
+
+/// One row of formats.def.
+struct FormatRow {
+  FileFormat format;
+  std::string_view name, title;
+  bool is_importable;
+  std::string_view advice;
+};
+const FormatRow& format_row(FileFormat format);
+const std::vector<FormatRow>& all_formats();
+
+/// The format of a file's bytes; kUnknown for what is none of the table's, or is cut off too early to tell.
+/// Looks at a bounded part of it, and runs nothing.
+FileFormat detect_format(std::string_view bytes);
+/// The same of a file or a folder. Throws as MappedFile::open.
+FileFormat detect_path(const std::string& path);
+
+/// What is in a file whose format has a reader; nothing for the others. Throws what the reader throws, with
+/// the format's words in front.
+std::optional<FileFacts> read_file_facts(std::string_view bytes, FileFormat format);
+
+/// Error(kNotSupported) for a format that is known and cannot be imported: "this is a TFLite model
+/// (schema 3, 2 subgraphs); TensorMill does not import it yet: ...", with what could be read as {"model":
+/// ...}. Where the file is broken, that error.
+Error not_importable(std::string_view bytes, FileFormat format);
+Error not_importable_path(const std::string& path, FileFormat format);
+/// Throws not_importable for bytes that are of such a format; does nothing for ONNX models, for archives of
+/// one, and for what is not known, of which the ONNX reader says more.
+void check_importable(std::string_view bytes);
+
+}  // namespace tensormill::frontend

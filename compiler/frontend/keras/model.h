@@ -1,0 +1,84 @@
+/// What a Keras file says, as plain structs: layers with their configuration, how each is called, and their
+/// weights as views. Keras 3 archives (.keras), HDF5 files of Keras 1 to 3 (.h5) and the configuration of
+/// TensorFlow.js layers models have the same form here. Thread-safety: values; views live as long as the
+/// file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/frontend/facts/facts.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/base/shape.h"
+
+namespace tensormill::frontend::keras {
+
+/// An output of a layer's call: which layer, which of its calls, which output of that.
+struct TensorRef {
+  std::string layer;
+  int64_t call = 0;
+  int64_t output = 0;
+  bool operator==(const TensorRef&) const = default;
+};
+
+/// One call of a layer. A layer that is called more than once shares its weights.
+struct Call {
+  std::vector<TensorRef> inputs;  ///< in the order of the arguments; lists are flattened
+  Json arguments;                 ///< those that are no tensors, by name: {"training": false}
+};
+
+struct Weight {
+  std::string path;  ///< "vars/0", "cell/vars/1", or the name of an .h5 file: "dense/kernel:0"
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  std::string_view data;
+};
+
+struct Network;
+
+struct Layer {
+  std::string class_name;  ///< "Conv2D"
+  std::string module;      ///< "keras.layers"; "" in older files
+  std::string name;
+  /// Set for a class that is not Keras' own: what it was registered as.
+  std::string registered_name;
+  Json config = Json::object();
+  std::vector<Call> calls;
+  std::vector<Weight> weights;
+  std::shared_ptr<const Network> network;  ///< of a model that is used as a layer
+};
+
+/// A Functional model, or a Sequential one, whose layers are called one after another.
+struct Network {
+  std::string class_name, name;
+  std::vector<Layer> layers;
+  std::vector<TensorRef> inputs, outputs;
+  const Layer* find(std::string_view layer) const;
+};
+
+struct Model {
+  Network network;
+  std::string keras_version;
+  std::string backend;
+  std::vector<std::shared_ptr<const void>> kept;  ///< what views show that does not lie in the file
+};
+
+/// A .keras archive, whose bytes are a mapping that outlives the model. Throws Error(kInvalidModel) naming
+/// the member and the layer.
+Model read_archive(std::string_view bytes);
+/// An .h5 file. The same.
+Model read_hdf5(std::string_view bytes);
+/// A model's JSON configuration without weights: {"class_name","config"}. The same.
+Network read_network(const Json& json);
+
+/// What can never be imported, by layer: Lambda layers, whose program is Python bytecode, which is not looked
+/// at, and classes that are not Keras' own.
+std::vector<ErrorDetail> refused_layers(const Network& network);
+
+FileFacts facts_of(const Model& model, std::string_view format);
+
+}  // namespace tensormill::frontend::keras

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include "compiler/frontend/formats/detect.h"
+#include "tests/readers/fixture_files.h"
+
+namespace tensormill::frontend {
+namespace {
+
+/// A field with a length, a field with a number.
+std::string field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+std::string field(int number, int value) {
+  return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
+
+TEST(DetectTest, FilesAreToldByContent) {
+  EXPECT_EQ(detect_format(fixture("tflite/net_int8.tflite")->text()), FileFormat::kTflite);
+  EXPECT_EQ(detect_format(MappedFile::open(std::string(TM_SOURCE_DIR) + "/tests/models/digits.onnx")->text()),
+            FileFormat::kOnnx);
+}
+
+TEST(DetectTest, FixturesOfEveryFormat) {
+  const std::map<std::string, FileFormat> formats = {{"keras/net.keras", FileFormat::kKeras},
+                                                     {"keras/net.h5", FileFormat::kKerasH5},
+                                                     {"pytorch/net.pt2", FileFormat::kPt2},
+                                                     {"pytorch/net_torch2_7.pt2", FileFormat::kPt2},
+                                                     {"pytorch/traced.pt", FileFormat::kTorchScript},
+                                                     {"pytorch/state_dict.pt", FileFormat::kStateDict},
+                                                     {"pytorch/module.pt", FileFormat::kPickledModule},
+                                                     {"pytorch/state_dict_old.pt", FileFormat::kStateDict},
+                                                     {"tensorflow/frozen.pb", FileFormat::kFrozenGraph}};
+  for (const auto& [name, format] : formats) EXPECT_EQ(detect_format(fixture(name)->text()), format) << name;
+  EXPECT_EQ(detect_path(fixture_path("tensorflow/net")), FileFormat::kSavedModel);
+  EXPECT_EQ(detect_path(fixture_path("tensorflow/net/saved_model.pb")), FileFormat::kSavedModel);
+}
+
+TEST(DetectTest, WhatHasAReaderIsDescribed) {
+  const std::map<std::string, std::string> words = {{"keras/net.keras", "Keras 3.15.1"},
+                                                    {"pytorch/net.pt2", "schema 8."},
+                                                    {"tensorflow/net", "TensorFlow 2.21.0"},
+                                                    {"tensorflow/frozen.pb", "producer "}};
+  for (const auto& [name, text] : words) {
+    const std::string path = fixture_path(name);
+    const Error error = not_importable_path(path, detect_path(path));
+    EXPECT_EQ(error.code(), ErrorCode::kNotSupported) << error.message();
+    EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
+    EXPECT_FALSE(parse_json(error.extra_json()).at("model").at("operators").empty());
+  }
+}
+
+TEST(DetectTest, ProtobufMessagesAreToldByTheirFields) {
+  const std::string node = field(1, "x") + field(2, "Placeholder") + field(5, field(1, "dtype"));
+  EXPECT_EQ(detect_format(field(1, node) + field(1, node)), FileFormat::kFrozenGraph);
+  EXPECT_EQ(detect_format(field(1, 1) + field(2, field(2, field(1, node)))), FileFormat::kSavedModel);
+  EXPECT_EQ(detect_format(field(1, 8) + field(2, "writer") + field(7, "graph")), FileFormat::kOnnx);
+  const std::string op = field(1, "in") + field(2, "out") + field(3, "") + field(4, "Conv");
+  EXPECT_EQ(detect_format(field(1, "net") + field(2, op)), FileFormat::kCaffe2);
+  // Core ML: the specification's version, a description, and a model at 502.
+  EXPECT_EQ(detect_format(field(1, 7) + field(2, field(1, "")) + std::string("\xb2\x1f\x02", 3) + "ab"),
+            FileFormat::kCoreMl);
+}
+
+TEST(DetectTest, JsonIsToldByItsMembers) {
+  EXPECT_EQ(detect_format(R"({"format":"graph-model","modelTopology":{},"weightsManifest":[]})"),
+            FileFormat::kTfjsGraph);
+  EXPECT_EQ(detect_format(R"({"modelTopology":{"model_config":{}},"weightsManifest":[]})"),
+            FileFormat::kTfjsLayers);
+  EXPECT_EQ(detect_format(R"({"nodes":[],"arg_nodes":[0],"heads":[[0,0,0]]})"), FileFormat::kMxnet);
+  EXPECT_EQ(detect_format(R"({"arg_nodes":[0],"inner":{"heads":1}})"), FileFormat::kUnknown);
+}
+
+TEST(DetectTest, MarksAtTheStart) {
+  EXPECT_EQ(detect_format("\x89HDF\r\n\x1a\n and no model"), FileFormat::kHdf5);
+  EXPECT_EQ(detect_format("\x89HDF\r\n\x1a\n model_config"), FileFormat::kKerasH5);
+  EXPECT_EQ(detect_format("\x80\x04N."), FileFormat::kPickle);
+  EXPECT_EQ(detect_format("GGUF\3"), FileFormat::kGguf);
+  EXPECT_EQ(detect_format(std::string("\x02\0\0\0\0\0\0\0{\"\"}", 12)), FileFormat::kSafetensors);
+  EXPECT_EQ(detect_format("# a graph\n"), FileFormat::kUnknown);
+  EXPECT_EQ(detect_format("node {\n  name: \"x\"\n}"), FileFormat::kFrozenGraphText);
+  EXPECT_EQ(detect_format(""), FileFormat::kUnknown);
+}
+
+TEST(DetectTest, WhatCannotBeImportedSaysWhatItIsAndWhatToDo) {
+  const auto file = fixture("tflite/control_flow.tflite");
+  try {
+    check_importable(file->text());
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
+    EXPECT_NE(error.message().find(
+                  "this is a TFLite model (schema 3, 5 subgraphs); TensorMill does not import it yet"),
+              std::string::npos)
+        << error.message();
+    const Json model = parse_json(error.extra_json()).at("model");
+    EXPECT_EQ(model.at("operators").at("WHILE"), 1);
+    EXPECT_EQ(model.at("format"), "tflite");
+  }
+}
+
+TEST(DetectTest, ABrokenFileIsRefusedAsWhatItIs) {
+  const std::string bytes(fixture("tflite/net_int8.tflite")->text().substr(0, 2000));
+  try {
+    check_importable(mapped(bytes)->text());
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidModel);
+    EXPECT_TRUE(error.message().starts_with("TFLite model: ")) << error.message();
+  }
+}
+
+TEST(DetectTest, EveryRowHasAdvice) {
+  for (const FormatRow& row : all_formats()) {
+    EXPECT_FALSE(row.title.empty());
+    EXPECT_TRUE(row.is_importable || !row.advice.empty()) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace tensormill::frontend
