@@ -29,8 +29,7 @@ plan::Kernel make_kernel(const Layer& layer) {
 }  // namespace
 
 LayerKernel::LayerKernel(const Layer& layer, const target::Target& target) : kernel_(make_kernel(layer)) {
-  const auto kernel_class = static_cast<schedule::KernelClass>(kernel_.kernel_class);
-  const schedule::Schedule steps = schedule::default_schedule(kernel_.program, kernel_class, target);
+  const schedule::Schedule steps = schedule::default_schedule(kernel_.program, target);
   schedule_ = schedule::print(steps);
   const te::Function function = lower::lower(schedule::apply(kernel_.program, steps, kernel_.symbol), target);
   workspace_ = {function.shared_workspace_bytes, (function.worker_workspace_bytes + 63) / 64 * 64};

@@ -7,36 +7,6 @@
 
 namespace tensormill::driver {
 
-schedule::KernelClass schedule_class(ir::KernelClass kernel_class) {
-  switch (kernel_class) {
-    case ir::KernelClass::kInjective:
-      return schedule::KernelClass::kInjective;
-    case ir::KernelClass::kReduction:
-      return schedule::KernelClass::kReduction;
-    case ir::KernelClass::kConv:
-      return schedule::KernelClass::kConv;
-    case ir::KernelClass::kPool:
-      return schedule::KernelClass::kPool;
-    case ir::KernelClass::kMatmul:
-      return schedule::KernelClass::kMatmul;
-    case ir::KernelClass::kSoftmax:
-      return schedule::KernelClass::kSoftmax;
-    case ir::KernelClass::kConvBlocked:
-      return schedule::KernelClass::kConvBlocked;
-    case ir::KernelClass::kDepthwise:
-      return schedule::KernelClass::kDepthwise;
-    case ir::KernelClass::kWinograd:
-      return schedule::KernelClass::kWinograd;
-    case ir::KernelClass::kMatmulPacked:
-      return schedule::KernelClass::kMatmulPacked;
-    case ir::KernelClass::kLayerNorm:
-      return schedule::KernelClass::kLayerNorm;
-    case ir::KernelClass::kAttention:
-      return schedule::KernelClass::kAttention;
-  }
-  throw InternalError("unknown kernel class");
-}
-
 te::Function build_loops(const plan::Kernel& kernel, const schedule::Schedule& steps) {
   te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
   loops.aliases = plan::alias_classes(kernel.program, kernel.in_place);

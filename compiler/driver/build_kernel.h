@@ -19,9 +19,6 @@ struct BuiltKernel {
   te::Function function;  ///< as code was generated from it
 };
 
-/// The templates that a kernel's class is scheduled by.
-schedule::KernelClass schedule_class(ir::KernelClass kernel_class);
-
 /// The loops of `steps` with the kernel's alias classes. Throws Error(kInvalidRecords) naming the first step
 /// that does not apply.
 te::Function build_loops(const plan::Kernel& kernel, const schedule::Schedule& steps);

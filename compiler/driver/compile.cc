@@ -176,8 +176,7 @@ private:
   void compile_kernel(size_t index) {
     const plan::Kernel& kernel = kernels_[index];
     if (compile_by_record(index)) return;
-    compile_with(index, schedule::default_schedule(kernel.program, schedule_class(kernel.kernel_class),
-                                                   options_.target));
+    compile_with(index, schedule::default_schedule(kernel.program, options_.target));
   }
 
   void compile_with(size_t index, const schedule::Schedule& steps) {

@@ -28,22 +28,6 @@ enum class Pattern : uint8_t {
   kOpaque,       ///< stands alone
 };
 
-/// Which schedule templates apply to a kernel anchored by the operator.
-enum class KernelClass : uint8_t {
-  kInjective,
-  kReduction,
-  kConv,
-  kPool,
-  kMatmul,
-  kSoftmax,
-  kConvBlocked,
-  kDepthwise,
-  kWinograd,
-  kMatmulPacked,
-  kLayerNorm,
-  kAttention,
-};
-
 struct InferContext {
   const Attrs& attrs;
   /// Types of the inputs; null where an optional operand is absent.
@@ -89,7 +73,6 @@ struct OpDef {
   int min_inputs = 1;
   int max_inputs = 1;  ///< -1: any number
   Pattern pattern = Pattern::kOpaque;
-  KernelClass kernel_class = KernelClass::kInjective;
   /// max|kernel - reference| <= tolerance * max(|reference|, smallest normal) over the tensor; 0: bit-equal.
   double tolerance = 0;
   /// The type rule: output types, or Error(kInvalidModel) that says what does not fit (both numbers).

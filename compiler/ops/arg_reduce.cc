@@ -105,7 +105,6 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
   ir::OpDef def;
   def.name = name;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.infer = &infer;
   def.reference = &reference<largest>;
   def.compute = &compute<largest>;

@@ -101,7 +101,6 @@ std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "arg_top_k";
   def.pattern = ir::Pattern::kOpaque;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.infer = &infer;
   def.reference = &reference;
   def.compute = &compute;

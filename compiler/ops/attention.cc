@@ -172,7 +172,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 3;
   def.max_inputs = 4;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kAttention;
   def.tolerance = 2e-5;
   def.infer = &infer;
   def.reference = &reference;

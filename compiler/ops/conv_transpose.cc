@@ -141,7 +141,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 2;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kConv;
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;

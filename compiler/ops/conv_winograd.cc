@@ -274,7 +274,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 2;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kWinograd;
   // F(4,3) in f32: the transforms cost some bits more than a direct sum.
   def.tolerance = 2e-5;
   def.infer = &infer;

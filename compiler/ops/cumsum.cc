@@ -76,7 +76,6 @@ std::vector<ir::OpDef> family() {
   ir::OpDef sum;
   sum.name = "cumsum";
   sum.pattern = ir::Pattern::kComplex;
-  sum.kernel_class = ir::KernelClass::kReduction;
   sum.tolerance = 1e-5;
   sum.infer = &infer;
   sum.reference = &reference<false>;

@@ -75,7 +75,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 3;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.tolerance = 1e-4;
   def.infer = &infer;
   def.reference = &reference;

@@ -99,7 +99,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 1;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kLayerNorm;
   def.tolerance = 1e-4;
   def.infer = &infer;
   def.reference = &reference;

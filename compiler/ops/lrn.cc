@@ -84,7 +84,6 @@ std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "lrn";
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference;

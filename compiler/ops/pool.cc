@@ -240,7 +240,6 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
 ir::OpDef pool_op() {
   ir::OpDef def;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kPool;
   def.part = &part;
   return def;
 }

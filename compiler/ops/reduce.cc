@@ -284,7 +284,6 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
   ir::OpDef def;
   def.name = name;
   def.pattern = kind == Kind::kLogSumExp ? ir::Pattern::kComplex : ir::Pattern::kReduction;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.tolerance = kind == Kind::kMax || kind == Kind::kMin ? 0 : 1e-5;
   def.infer = &infer<kind>;
   def.reference = &reference<kind>;

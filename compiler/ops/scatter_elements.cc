@@ -204,7 +204,6 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 3;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kOpaque;
-  def.kernel_class = ir::KernelClass::kReduction;
   def.tolerance = 1e-5;
   def.infer = &infer<false>;
   def.reference = &reference;

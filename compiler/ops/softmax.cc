@@ -95,7 +95,6 @@ ir::OpDef define(std::string_view name, std::string_view doc) {
   ir::OpDef def;
   def.name = name;
   def.pattern = ir::Pattern::kComplex;
-  def.kernel_class = ir::KernelClass::kSoftmax;
   def.tolerance = 1e-5;
   def.infer = &infer;
   def.reference = &reference<logarithm>;

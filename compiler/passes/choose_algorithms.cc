@@ -1,7 +1,8 @@
-// The algorithm of each blocked convolution, by an analytic model of the CPU: 3x3 of stride 1 becomes minimal
-// filtering F(4,3) or F(2,3) where that is faster, where its transformed weights (4 and 16/9 times as many)
-// fit a budget over all layers, and where f32 stays accurate on the layer's own weights. What was measured
-// (AlgorithmOptions::instead) takes the place of the model's choice, within the same budget and accuracy.
+// The algorithm of each blocked convolution, by an analytic model of the CPU: 3x3 of stride 1, also as the
+// planes of a volume's window, becomes minimal filtering F(4,3) or F(2,3) where that is faster, where its
+// transformed weights (4 and 16/9 times as many) fit a budget over all layers, and where f32 stays accurate
+// on the layer's own weights. What was measured (AlgorithmOptions::instead) takes the place of the model's
+// choice, within the same budget and accuracy.
 #include <algorithm>
 #include <cmath>
 
@@ -27,11 +28,16 @@ constexpr double kGain = 0.87;
 constexpr double kMaxWeights = 1.8;
 constexpr double kMaxError = 1e-5;
 
-/// A 3x3 convolution of stride 1 with constant weights.
+/// Bytes a cycle that are read, and as many written, where planes are copied.
+constexpr double kCopiedBytes = 8;
+
+/// A 3x3 convolution of stride 1 with constant weights. Of a volume, each plane of the result is an image
+/// that is made of as many images as the window has planes, their blocks of channels one after the other.
 struct Layer {
   ir::NodeId node = ir::kAbsent;
   int64_t batch, in_blocks, out_blocks, height, width, lanes;
-  int64_t group;  ///< output blocks of a register tile
+  int64_t group;   ///< output blocks of a register tile
+  int64_t planes;  ///< of a volume's window; 0: an image
 };
 
 /// One way to compute a layer.
@@ -55,8 +61,10 @@ bool fits(const ir::Graph& graph, const ir::Node& node) {
   // Transforms have fractions, and integers would not stay so.
   if (node.attrs.has("exact") && node.attrs.int_of("exact") != 0) return false;
   const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
-  return weights && weights->dtype() == DType::kFloat32 && weights->shape().size() == 6 &&
-         weights->shape()[2] == 3 && weights->shape()[3] == 3 && weights->num_elements() > 0 &&
+  if (!weights || weights->dtype() != DType::kFloat32 || weights->num_elements() == 0) return false;
+  const Shape& shape = weights->shape();
+  const size_t dims = shape.size();
+  return (dims == 6 || dims == 7) && shape[dims - 4] == 3 && shape[dims - 3] == 3 &&
          num_elements(graph.value(node.outputs[0]).type.shape) > 0;
 }
 
@@ -64,7 +72,13 @@ Layer layer_of(const ir::Graph& graph, ir::NodeId id) {
   const ir::Node& node = graph.node(id);
   const Shape& out = graph.value(node.outputs[0]).type.shape;
   const Shape& weights = graph.value(node.inputs[1]).type.shape;
-  Layer layer{id, out[0], weights[1], out[1], out[2], out[3], out[4], 1};
+  const size_t dims = out.size();
+  const int64_t planes = dims == 6 ? weights[2] : 0;
+  Layer layer{id, out[0], weights[1], out[1], out[dims - 3], out[dims - 2], out[dims - 1], 1, planes};
+  if (planes > 0) {
+    layer.batch *= out[2];
+    layer.in_blocks *= planes;
+  }
   for (int64_t group : {2, 3}) {
     if (layer.out_blocks % group == 0) {
       layer.group = group;
@@ -106,8 +120,14 @@ double winograd_cycles(const Layer& layer, int64_t tile, const target::CpuFacts&
   const double waiting = std::max(1.0, full_tile / (tiles * static_cast<double>(layer.group)));
   const double transforms = tile == 4 ? in_blocks * kInputTransform4 + out_blocks * kOutputTransform4
                                       : in_blocks * kInputTransform2 + out_blocks * kOutputTransform2;
-  return bounded(tiles * (products * waiting / products_per_cycle(facts) + transforms),
-                 weight_bytes(layer, points), facts);
+  double copies = 0;
+  if (layer.planes > 0) {
+    const double points_of_plane =
+        static_cast<double>(layer.batch * layer.height * layer.width * layer.lanes);
+    copies = 4 * points_of_plane * (in_blocks + out_blocks) / kCopiedBytes;
+  }
+  return copies + bounded(tiles * (products * waiting / products_per_cycle(facts) + transforms),
+                          weight_bytes(layer, points), facts);
 }
 
 /// The best use of the budget: by cycles saved for each byte of weights, F(4,3) taking the place of F(2,3).
@@ -173,19 +193,77 @@ std::vector<bool> replace_measured(const std::vector<Layer>& layers, double budg
   return measured;
 }
 
+/// weights [OCb,ICb,planes,3,3,b,b] as those of images: [OCb,planes*ICb,3,3,b,b].
+Tensor stacked_weights(const Tensor& weights) {
+  const Shape& from = weights.shape();
+  Tensor stacked(weights.dtype(), {from[0], from[2] * from[1], from[3], from[4], from[5], from[6]});
+  const int64_t block = from[3] * from[4] * from[5] * from[6];
+  const std::span<const float> source = weights.values<float>();
+  const std::span<float> target = stacked.values<float>();
+  for (int64_t out = 0; out < from[0]; ++out) {
+    for (int64_t in = 0; in < from[1]; ++in) {
+      for (int64_t plane = 0; plane < from[2]; ++plane) {
+        const int64_t first = ((out * from[1] + in) * from[2] + plane) * block;
+        std::copy_n(source.begin() + first, block,
+                    target.begin() + ((out * from[2] + plane) * from[1] + in) * block);
+      }
+    }
+  }
+  return stacked;
+}
+
+/// The planes of a volume [N,Cb,D,H,W,b] that each plane of the result needs, as images
+/// [N*D',planes*Cb,H,W,b].
+ir::ValueId stacked_planes(ir::Patch& patch, const ir::Node& node, int64_t planes, int64_t results) {
+  ir::ValueId x = node.inputs[0];
+  Shape shape = patch.value(x).type.shape;
+  const Shape pads = node.attrs.has("pads") ? node.attrs.ints_of("pads") : Shape(6, 0);
+  if (pads[0] != 0 || pads[3] != 0) {
+    const Shape around = {0, 0, pads[0], 0, 0, 0, 0, 0, pads[3], 0, 0, 0};
+    x = patch.add_node("pad", {x}, {{"pads", around}}, node.origins)[0];
+  }
+  shape[2] = results;
+  std::vector<ir::ValueId> parts;
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    const ir::Attrs part{{"starts", Shape{0, 0, plane, 0, 0, 0}}, {"extents", shape}, {"steps", Shape(6, 1)}};
+    parts.push_back(patch.add_node("slice", {x}, part, node.origins)[0]);
+  }
+  if (planes > 1) x = patch.add_node("concat", parts, {{"axis", int64_t{1}}}, node.origins)[0];
+  if (planes == 1) x = parts[0];
+  x = patch.add_node("transpose", {x}, {{"perm", Shape{0, 2, 1, 3, 4, 5}}}, node.origins)[0];
+  const Shape images = {shape[0] * results, planes * shape[1], shape[3], shape[4], shape[5]};
+  return patch.add_node("reshape", {x}, {{"shape", images}}, node.origins)[0];
+}
+
 /// The layer by F(tile,3) in the graph, or nothing where that is not accurate.
 bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64_t tile,
              const ir::Attrs& marks) {
   const ir::Node& node = graph.node(layer.node);
   const ir::Value& weights = graph.value(node.inputs[1]);
-  Tensor transformed = ops::winograd_weights(*weights.constant, tile, layer.group);
-  if (!(winograd_error(*weights.constant, transformed, tile) <= kMaxError)) return false;
+  const Tensor images = layer.planes > 0 ? stacked_weights(*weights.constant) : *weights.constant;
+  Tensor transformed = ops::winograd_weights(images, tile, layer.group);
+  if (!(winograd_error(images, transformed, tile) <= kMaxError)) return false;
   std::vector<ir::ValueId> inputs = node.inputs;
   inputs[1] = patch.add_constant(weights.name + ".winograd", std::move(transformed));
   ir::Attrs attrs = marks;
   attrs.set("tile", tile);
-  if (node.attrs.has("pads")) attrs.set("pads", node.attrs.ints_of("pads"));
-  patch.replace(node.outputs[0], patch.add_node("conv_winograd", inputs, attrs, node.origins)[0]);
+  const bool padded = node.attrs.has("pads");
+  if (layer.planes == 0) {
+    if (padded) attrs.set("pads", node.attrs.ints_of("pads"));
+    patch.replace(node.outputs[0], patch.add_node("conv_winograd", inputs, attrs, node.origins)[0]);
+    return true;
+  }
+  const Shape& out = graph.value(node.outputs[0]).type.shape;
+  if (padded) {
+    const Shape& pads = node.attrs.ints_of("pads");
+    attrs.set("pads", Shape{pads[1], pads[2], pads[4], pads[5]});
+  }
+  inputs[0] = stacked_planes(patch, node, layer.planes, out[2]);
+  const ir::ValueId made = patch.add_node("conv_winograd", inputs, attrs, node.origins)[0];
+  const Shape apart = {out[0], out[2], out[1], out[3], out[4], out[5]};
+  const ir::ValueId planes = patch.add_node("reshape", {made}, {{"shape", apart}}, node.origins)[0];
+  patch.replace(node.outputs[0],
+                patch.add_node("transpose", {planes}, {{"perm", Shape{0, 2, 1, 3, 4, 5}}}, node.origins)[0]);
   return true;
 }
 

@@ -143,13 +143,11 @@ Kernel make_kernel(const Region& region) {
   kernel.program = build_program(*region.graph);
   for (const ir::Node& node : region.graph->nodes()) {
     const ir::OpDef& def = region.graph->ops().get(node.op);
-    if (anchors(def.pattern)) kernel.kernel_class = def.kernel_class;
     const DType dtype = region.graph->value(node.outputs[0]).type.dtype;
     kernel.tolerance += tolerance_of(def, dtype, kernel.tolerance);
   }
   Hasher hasher;
   hasher.update_field(te::print(kernel.program));
-  hasher.update_field(std::to_string(static_cast<int>(kernel.kernel_class)));
   kernel.key = hasher.finish();
   kernel.symbol = base_name(*region.graph) + kernel.key.hex().substr(0, 12);
   kernel.flops = count_flops(kernel.program);

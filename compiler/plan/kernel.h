@@ -16,10 +16,9 @@ namespace tensormill::plan {
 /// immediates.
 struct Kernel {
   std::string symbol;                       ///< "conv_add_relu_0a1b2c3d4e5f"
-  Digest key;                               ///< of the canonical text of the program and its kernel class
+  Digest key;                               ///< of the canonical text of the program
   std::shared_ptr<const ir::Graph> region;  ///< for the reference
   te::Program program;
-  ir::KernelClass kernel_class = ir::KernelClass::kInjective;
   /// Inputs on whose bytes output 0 may lie (in_place.h); with it they are one alias class of the function.
   std::vector<size_t> in_place;
   double tolerance =

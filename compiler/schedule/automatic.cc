@@ -379,12 +379,12 @@ Tuned sketch_schedule(const te::Program& program, const target::Target& target, 
   return {builder.schedule(), builder.knobs()};
 }
 
-Tuned choose_schedule_or_sketch(const te::Program& program, KernelClass kernel_class,
-                                const target::Target& target, const Chooser& choose) {
+Tuned choose_schedule_or_sketch(const te::Program& program, const target::Target& target,
+                                const Chooser& choose) {
   Builder first(program, target, choose);
   const int64_t sketch = first.knob("sketch", 0, {0, 1});
-  Tuned tuned = sketch == 1 ? sketch_schedule(program, target, choose)
-                            : choose_schedule(program, kernel_class, target, choose);
+  Tuned tuned =
+      sketch == 1 ? sketch_schedule(program, target, choose) : choose_schedule(program, target, choose);
   tuned.knobs.insert(tuned.knobs.begin(), first.knobs().begin(), first.knobs().end());
   return tuned;
 }

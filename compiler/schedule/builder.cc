@@ -306,6 +306,15 @@ std::vector<std::string> reduce_axes(const Stage& stage) {
   return names;
 }
 
+bool multiplies_panel(const Builder& builder, const std::string& sums, size_t lane, size_t fixed) {
+  const std::vector<Access> accesses = builder.accesses(sums);
+  if (accesses.size() != 2 || accesses[0].tensor == accesses[1].tensor) return false;
+  return std::any_of(accesses.begin(), accesses.end(), [&](const Access& panel) {
+    return !panel.irregular[lane] && panel.stride[lane] == 1 && !panel.irregular[fixed] &&
+           panel.stride[fixed] == 0;
+  });
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }

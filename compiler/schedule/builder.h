@@ -91,6 +91,10 @@ std::vector<std::string> data_axes(const Stage& stage);
 std::vector<std::string> reduce_axes(const Stage& stage);
 bool contains(const std::vector<std::string>& names, const std::string& name);
 
+/// Whether the sum of stage `sums` multiplies what lies side by side along axis `lane` and stands still along
+/// axis `fixed` by something else: vectors of weights by elements of an input. Axes count data dimensions.
+bool multiplies_panel(const Builder& builder, const std::string& sums, size_t lane, size_t fixed);
+
 // ---- templates: each schedules the stages named, all others being placed already or left at the root
 // -------------
 /// Elementwise and data movement: outer axes fused and parallel, the innermost vectorized.
@@ -101,7 +105,7 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
 /// Every stage that is not inlined, computed at the root, anchors with their epilogues.
 void schedule_roots(Builder& builder, const std::vector<std::string>& done = {});
 
-#define TM_TEMPLATE(name, kernel_class, function, meaning) bool function(Builder& builder);
+#define TM_TEMPLATE(name, function, meaning) bool function(Builder& builder);
 #include "compiler/schedule/templates.def"
 #undef TM_TEMPLATE
 

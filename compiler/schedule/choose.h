@@ -17,7 +17,6 @@ struct Tuned {
 
 /// As default_schedule, with every choice of the template made by `choose`. Throws Error(kInvalidRecords)
 /// when the choices do not fit together.
-Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
-                      const Chooser& choose);
+Tuned choose_schedule(const te::Program& program, const target::Target& target, const Chooser& choose);
 
 }  // namespace tensormill::schedule

@@ -9,31 +9,27 @@ namespace {
 
 struct Template {
   std::string_view name;
-  KernelClass kernel_class;
   bool (*schedule)(Builder&);
 };
 
 const Template kTemplates[] = {
-#define TM_TEMPLATE(name, kernel_class, function, meaning) {#name, KernelClass::kernel_class, function},
+#define TM_TEMPLATE(name, function, meaning) {#name, function},
 #include "compiler/schedule/templates.def"
 #undef TM_TEMPLATE
 };
 
 }  // namespace
 
-Tuned choose_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target,
-                      const Chooser& choose) {
+Tuned choose_schedule(const te::Program& program, const target::Target& target, const Chooser& choose) {
   for (const Template& row : kTemplates) {
-    if (row.kernel_class != kernel_class) continue;
     Builder builder(program, target, choose);
     if (row.schedule(builder)) return {builder.schedule(), builder.knobs()};
   }
   TM_CHECK(false, "no template accepts the program");
 }
 
-Schedule default_schedule(const te::Program& program, KernelClass kernel_class,
-                          const target::Target& target) {
-  return choose_schedule(program, kernel_class, target, {}).schedule;
+Schedule default_schedule(const te::Program& program, const target::Target& target) {
+  return choose_schedule(program, target, {}).schedule;
 }
 
 }  // namespace tensormill::schedule

@@ -31,25 +31,9 @@ struct Schedule {
 std::string print(const Schedule& schedule);     ///< one step a line
 Schedule parse_schedule(std::string_view text);  ///< throws Error(kInvalidRecords) with the line
 
-/// What kind of kernel the program is: set by the operator that anchors the fused group.
-enum class KernelClass : uint8_t {
-  kInjective,
-  kReduction,
-  kConv,
-  kPool,
-  kMatmul,
-  kSoftmax,
-  kConvBlocked,
-  kDepthwise,
-  kWinograd,
-  kMatmulPacked,
-  kLayerNorm,
-  kAttention,
-};
-
-/// The analytic default for the program on the target, by the first row of templates.def that accepts it
-/// (generic rows accept everything of their class).
-Schedule default_schedule(const te::Program& program, KernelClass kernel_class, const target::Target& target);
+/// The analytic default for the program on the target, by the first row of templates.def whose structure it
+/// has (the last takes any program).
+Schedule default_schedule(const te::Program& program, const target::Target& target);
 
 /// Applies the steps and builds the loop nest at te::Level::kLoops: parameters are program.inputs then
 /// program.outputs. Throws Error(kInvalidRecords) naming the first step that does not apply.

@@ -83,8 +83,7 @@ std::string Space::digest() const {
 std::optional<Point> Space::make(const schedule::Chooser& choose) const {
   try {
     const auto find = sketches_ ? schedule::choose_schedule_or_sketch : schedule::choose_schedule;
-    schedule::Tuned tuned =
-        find(kernel_.program, driver::schedule_class(kernel_.kernel_class), target_, choose);
+    schedule::Tuned tuned = find(kernel_.program, target_, choose);
     return Point{index_of(tuned.knobs), std::move(tuned.knobs), std::move(tuned.schedule)};
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidRecords) throw;

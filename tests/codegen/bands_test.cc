@@ -48,8 +48,7 @@ public:
   std::string check(const target::Target& target) {
     graph_.set_outputs({static_cast<ir::ValueId>(tensors_.size() - 1)});
     program_.outputs = {tensors_.back()};
-    const schedule::Schedule steps =
-        schedule::default_schedule(program_, schedule::KernelClass::kConvBlocked, target);
+    const schedule::Schedule steps = schedule::default_schedule(program_, target);
     const te::Function function = lower::lower(schedule::apply(program_, steps, "kernel"), target);
     const std::vector<Tensor> expected = ir::evaluate_reference(graph_, inputs_);
     std::vector<Tensor> interpreted, computed;

@@ -25,8 +25,7 @@ std::string check(const ops_cases::Case& from, int64_t l2_bytes) {
   const target::Target target = with_l2(l2_bytes);
   const ops_cases::Instance instance = ops_cases::instantiate(from, DType::kFloat32).value();
   const te::Program program = ops_cases::make_program(instance);
-  const schedule::Schedule steps = schedule::default_schedule(
-      program, static_cast<schedule::KernelClass>(instance.def->kernel_class), target);
+  const schedule::Schedule steps = schedule::default_schedule(program, target);
   const te::Function function = lower::lower(schedule::apply(program, steps, "kernel"), target);
   std::vector<Tensor> interpreted = ops_cases::make_inputs(instance, 1);
   const std::vector<Tensor> expected = ops_cases::run_reference(instance, interpreted);

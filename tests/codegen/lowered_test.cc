@@ -12,7 +12,6 @@
 namespace tensormill::codegen_test {
 namespace {
 
-using schedule::KernelClass;
 using te::Expr;
 using te::ExprOp;
 
@@ -46,7 +45,7 @@ void expect_same_bits(const te::Function& lowered, const std::vector<Tensor>& ar
   }
 }
 
-void check_program(const te::Program& program, KernelClass kernel_class) {
+void check_program(const te::Program& program) {
   std::vector<Tensor> arguments;
   for (const te::Tensor& input : program.inputs) {
     arguments.push_back(seeded(input->dtypes[0], input->constant_shape(), arguments.size() + 1));
@@ -55,7 +54,7 @@ void check_program(const te::Program& program, KernelClass kernel_class) {
     arguments.push_back(Tensor::zeros(output->dtypes[0], output->constant_shape()));
   }
   for (const target::Target& target : runnable_targets()) {
-    const schedule::Schedule steps = schedule::default_schedule(program, kernel_class, target);
+    const schedule::Schedule steps = schedule::default_schedule(program, target);
     const te::Function lowered = lower::lower(schedule::apply(program, steps, "kernel"), target);
     expect_same_bits(lowered, arguments, target, schedule::print(steps));
   }
@@ -88,7 +87,7 @@ TEST(Lowered, MatmulOfOddExtents) {
     const te::Tensor out = te::compute("out", Shape{m, n}, [&](const std::vector<Expr>& i) {
       return te::max(te::read(product, i), te::float_imm(DType::kFloat32, 0));
     });
-    check_program({{a, b}, {out}}, KernelClass::kMatmul);
+    check_program({{a, b}, {out}});
   }
 }
 
@@ -116,7 +115,7 @@ TEST(Lowered, PaddedConvolution) {
           return te::read(padded, {i[0], r[0], i[2] * Expr(stride) + r[1], i[3] * Expr(stride) + r[2]}) *
                  te::read(w, {i[1], r[0], r[1], r[2]});
         });
-    check_program({{x, w}, {out}}, KernelClass::kConv);
+    check_program({{x, w}, {out}});
   }
 }
 
@@ -128,7 +127,7 @@ TEST(Lowered, GatherChecksItsIndices) {
   });
   const te::Program program = {{table, rows}, {out}};
   for (const target::Target& target : runnable_targets()) {
-    const schedule::Schedule steps = schedule::default_schedule(program, KernelClass::kInjective, target);
+    const schedule::Schedule steps = schedule::default_schedule(program, target);
     const te::Function lowered = lower::lower(schedule::apply(program, steps, "gather"), target);
     std::vector<Tensor> arguments = {seeded(DType::kFloat32, {7, 9}, 1), Tensor::zeros(DType::kInt64, {13}),
                                      Tensor::zeros(DType::kFloat32, {13, 9})};

@@ -17,9 +17,8 @@ using ops_cases::Instance;
 
 te::Function lowered_kernel(const Instance& instance, const target::Target& target) {
   const te::Program program = ops_cases::make_program(instance);
-  const auto kernel_class = static_cast<schedule::KernelClass>(instance.def->kernel_class);
-  return lower::lower(
-      schedule::apply(program, schedule::default_schedule(program, kernel_class, target), "kernel"), target);
+  return lower::lower(schedule::apply(program, schedule::default_schedule(program, target), "kernel"),
+                      target);
 }
 
 void check_kernel(const Instance& instance, const target::Target& target) {

@@ -29,8 +29,7 @@ std::unique_ptr<OneKernel> one_kernel(const std::string& body, const std::string
   EXPECT_EQ(kernels.kernels.size(), 1U) << body;
   auto one = std::make_unique<OneKernel>();
   one->kernel = kernels.kernels.at(0);
-  const schedule::Schedule steps =
-      schedule::default_schedule(one->kernel.program, driver::schedule_class(one->kernel.kernel_class), host);
+  const schedule::Schedule steps = schedule::default_schedule(one->kernel.program, host);
   driver::BuiltKernel built = driver::build_kernel(one->kernel, steps, host, *codegen::make_llvm_backend());
   one->workspace = built.workspace;
   one->function = built.function;

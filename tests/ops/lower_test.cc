@@ -42,8 +42,7 @@ void check_lowering(const Instance& instance, const target::Target& target) {
   const std::vector<Tensor> inputs = ops_cases::make_inputs(instance, 1);
   const std::vector<Tensor> expected = ops_cases::run_reference(instance, inputs);
   const te::Program program = ops_cases::make_program(instance);
-  const auto kernel_class = static_cast<schedule::KernelClass>(instance.def->kernel_class);
-  const schedule::Schedule steps = schedule::default_schedule(program, kernel_class, target);
+  const schedule::Schedule steps = schedule::default_schedule(program, target);
   const te::Function loops = schedule::apply(program, steps, "kernel");
   const te::Function lowered =
       lower::lower(loops, target, [&](std::string_view pass, const te::Function& function) {
@@ -87,8 +86,7 @@ TEST(LowerGraph, RandomGraphsAsOneKernelKeepTheirValues) {
     std::vector<Tensor> inputs = random.inputs;
     for (const Tensor& constant : ops_cases::constants_of(random.graph)) inputs.push_back(constant);
     const te::Program program = ops_cases::graph_program(random.graph);
-    const schedule::Schedule steps =
-        schedule::default_schedule(program, schedule::KernelClass::kReduction, target);
+    const schedule::Schedule steps = schedule::default_schedule(program, target);
     te::Function lowered;
     EXPECT_NO_THROW(lowered = lower::lower(schedule::apply(program, steps, "kernel"), target));
     if (!lowered.body) continue;
@@ -109,10 +107,8 @@ TEST(LowerHostile, AnIndexOutOfRangeIsReportedByTheKernel) {
   ASSERT_TRUE(instance.has_value());
   const target::Target target = target::parse_target(targets()[0], target::Target{});
   const te::Program program = ops_cases::make_program(*instance);
-  const te::Function lowered = lower::lower(
-      schedule::apply(program, schedule::default_schedule(program, schedule::KernelClass::kInjective, target),
-                      "kernel"),
-      target);
+  const te::Function lowered =
+      lower::lower(schedule::apply(program, schedule::default_schedule(program, target), "kernel"), target);
   for (const int64_t bad : {int64_t{3}, INT64_MAX}) {
     std::vector<Tensor> arguments = {Tensor::zeros(DType::kFloat32, {3, 2}),
                                      Tensor::zeros(DType::kInt64, {5}),

@@ -53,6 +53,27 @@ TEST(ChooseAlgorithms, LargeImagesAreFilteredByTiles) {
   }
 }
 
+/// A volume's convolution, of `planes` planes of 3x3, beside other weights.
+ir::Graph volume(int64_t planes, bool padded) {
+  Net net;
+  const ir::ValueId x = net.input({2, 32, 5, 16, 16});
+  const ir::Attrs attrs{{"pads", padded ? Shape{1, 1, 1, 0, 1, 1} : Shape(6, 0)}};
+  const ir::ValueId y =
+      net.add("conv", {x, net.constant({32, 32, planes, 3, 3}, 0.1), net.constant({32}, 0.5)}, attrs);
+  const ir::ValueId mean = net.add("reduce_mean", {y}, {{"axes", Shape{2, 3, 4}}, {"keepdims", int64_t{1}}});
+  return net.finish({y, net.dense(mean, 6000)});
+}
+
+TEST(ChooseAlgorithms, PlanesOfVolumesAreFilteredAsImages) {
+  for (const int64_t planes : {1, 2, 3}) {
+    for (const bool padded : {false, true}) {
+      const ir::Graph graph = chosen(volume(planes, padded));
+      EXPECT_EQ(count(graph, "conv_winograd"), 1) << planes;
+      EXPECT_EQ(count(graph, "conv_blocked"), 0) << planes;
+    }
+  }
+}
+
 /// The tiles that a target's CPU gets for the 3x3 layers of ResNet-50 of 14² and 7².
 std::vector<int64_t> tiles_on(const std::string& cpu) {
   passes::PassContext context;

@@ -8,8 +8,6 @@
 namespace tensormill::schedule_test {
 namespace {
 
-using schedule::KernelClass;
-
 constexpr double kSumTolerance = 2e-6;
 
 class Targets : public ::testing::TestWithParam<int> {
@@ -27,8 +25,7 @@ TEST_P(Targets, Convolutions) {
     SCOPED_TRACE("conv " + std::to_string(shape.in_channels) + "x" + std::to_string(shape.height) + "x" +
                  std::to_string(shape.width));
     for (bool epilogue : {true, false}) {
-      check_program(conv_program(shape, epilogue), KernelClass::kConv, kSumTolerance, target(),
-                    kSumTolerance);
+      check_program(conv_program(shape, epilogue), kSumTolerance, target(), kSumTolerance);
     }
   }
 }
@@ -41,10 +38,10 @@ TEST_P(Targets, Products) {
     SCOPED_TRACE("product " + std::to_string(s[0]) + "," + std::to_string(s[1]) + "," + std::to_string(s[2]) +
                  "," + std::to_string(s[3]));
     for (bool transposed : {false, true}) {
-      check_program(matmul_program(s[0], s[1], s[2], s[3], transposed, true), KernelClass::kMatmul,
-                    kSumTolerance, target(), kSumTolerance);
-      check_program(matmul_program(s[0], s[1], s[2], s[3], transposed, false), KernelClass::kMatmul,
-                    kSumTolerance, target(), kSumTolerance);
+      check_program(matmul_program(s[0], s[1], s[2], s[3], transposed, true), kSumTolerance, target(),
+                    kSumTolerance);
+      check_program(matmul_program(s[0], s[1], s[2], s[3], transposed, false), kSumTolerance, target(),
+                    kSumTolerance);
     }
   }
 }
@@ -56,8 +53,7 @@ TEST_P(Targets, Pools) {
                               {1, 1, 3, 40, 0, 3, 1, 1, 1}};
   for (const ConvShape& shape : shapes) {
     for (te::ReduceOp op : {te::ReduceOp::kMax, te::ReduceOp::kSum}) {
-      check_program(pool_program(shape, op), KernelClass::kPool, op == te::ReduceOp::kSum ? kSumTolerance : 0,
-                    target());
+      check_program(pool_program(shape, op), op == te::ReduceOp::kSum ? kSumTolerance : 0, target());
     }
   }
 }
@@ -70,8 +66,8 @@ TEST_P(Targets, Reductions) {
     for (te::ReduceOp op :
          {te::ReduceOp::kSum, te::ReduceOp::kMax, te::ReduceOp::kMin, te::ReduceOp::kProduct}) {
       for (bool last : {true, false}) {
-        check_program(reduce_program(shape, op, last, false), KernelClass::kReduction, 4e-6, target());
-        check_program(reduce_program(shape, op, last, true), KernelClass::kReduction, 4e-6, target());
+        check_program(reduce_program(shape, op, last, false), 4e-6, target());
+        check_program(reduce_program(shape, op, last, true), 4e-6, target());
       }
     }
   }
@@ -80,8 +76,8 @@ TEST_P(Targets, Reductions) {
 TEST_P(Targets, IndexOfTheLargest) {
   for (const Shape& shape : {Shape{3, 100}, Shape{13, 7}, Shape{1, 1}, Shape{40, 3, 17}}) {
     SCOPED_TRACE(to_string(shape));
-    check_program(arg_max_program(shape, true), KernelClass::kReduction, 0, target());
-    check_program(arg_max_program(shape, false), KernelClass::kReduction, 0, target());
+    check_program(arg_max_program(shape, true), 0, target());
+    check_program(arg_max_program(shape, false), 0, target());
   }
 }
 
@@ -89,7 +85,7 @@ TEST_P(Targets, Softmax) {
   for (const Shape& shape :
        {Shape{3, 100}, Shape{2, 5, 7}, Shape{1, 1}, Shape{4, 16}, Shape{2, 2, 33, 128}, Shape{3, 1}}) {
     SCOPED_TRACE(to_string(shape));
-    check_program(softmax_program(shape), KernelClass::kSoftmax, 4e-6, target(), 4e-6);
+    check_program(softmax_program(shape), 4e-6, target(), 4e-6);
   }
 }
 

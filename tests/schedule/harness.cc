@@ -105,9 +105,9 @@ Checked check_schedule(const te::Program& program, const schedule::Schedule& sch
   return checked;
 }
 
-Checked check_program(const te::Program& program, schedule::KernelClass kernel_class, double tolerance,
-                      const target::Target& target, double math_tolerance, std::vector<Tensor> inputs) {
-  return check_schedule(program, schedule::default_schedule(program, kernel_class, target), tolerance, target,
+Checked check_program(const te::Program& program, double tolerance, const target::Target& target,
+                      double math_tolerance, std::vector<Tensor> inputs) {
+  return check_schedule(program, schedule::default_schedule(program, target), tolerance, target,
                         math_tolerance, std::move(inputs));
 }
 

@@ -28,7 +28,7 @@ struct Checked {
 /// the function before and after each pass: loops against the definition within `tolerance` x the largest
 /// value, each pass bit-equal to the one before (legalize within `math_tolerance`). `inputs` seeded where
 /// empty.
-Checked check_program(const te::Program& program, schedule::KernelClass kernel_class, double tolerance = 0,
+Checked check_program(const te::Program& program, double tolerance = 0,
                       const target::Target& target = test_target(), double math_tolerance = 0,
                       std::vector<Tensor> inputs = {});
 /// As check_program with a given schedule.

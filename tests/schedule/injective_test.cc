@@ -5,7 +5,6 @@
 namespace tensormill::schedule_test {
 namespace {
 
-using schedule::KernelClass;
 using te::Expr;
 
 class InjectiveShapes : public ::testing::TestWithParam<Shape> {};
@@ -21,7 +20,7 @@ TEST_P(InjectiveShapes, AddsAndScales) {
                    te::float_imm(DType::kFloat32, 0)) +
            te::read(sum, i);
   });
-  check_program({{a, b}, {out}}, KernelClass::kInjective);
+  check_program({{a, b}, {out}});
 }
 
 TEST_P(InjectiveShapes, BroadcastsAlongTheLastAxis) {
@@ -31,7 +30,7 @@ TEST_P(InjectiveShapes, BroadcastsAlongTheLastAxis) {
   const te::Tensor b = te::placeholder("b", DType::kFloat32, Shape{shape.back()});
   const te::Tensor out = te::compute(
       "out", shape, [&](const std::vector<Expr>& i) { return te::read(a, i) - te::read(b, {i.back()}); });
-  check_program({{a, b}, {out}}, KernelClass::kInjective);
+  check_program({{a, b}, {out}});
 }
 
 TEST_P(InjectiveShapes, Transposes) {
@@ -41,7 +40,7 @@ TEST_P(InjectiveShapes, Transposes) {
   const te::Tensor out = te::compute("out", turned, [&](const std::vector<Expr>& i) {
     return te::read(a, {i.rbegin(), i.rend()});
   });
-  check_program({{a}, {out}}, KernelClass::kInjective);
+  check_program({{a}, {out}});
 }
 
 TEST(Injective, ATransposeReadsEachLineWhole) {
@@ -52,7 +51,7 @@ TEST(Injective, ATransposeReadsEachLineWhole) {
   });
   target::Target target;
   target.facts.vector_bits = 256;
-  const schedule::Schedule steps = schedule::default_schedule({{a}, {out}}, KernelClass::kInjective, target);
+  const schedule::Schedule steps = schedule::default_schedule({{a}, {out}}, target);
   EXPECT_EQ(schedule::print(steps),
             "split s0 i1 8\nsplit s0 i0 16\nreorder s0 i0.o i1.o i0.i i1.i\nvectorize s0 i1.i\n"
             "fuse s0 i0.o i1.o\n");

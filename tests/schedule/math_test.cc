@@ -67,8 +67,7 @@ std::vector<double> run(ExprOp op, DType dtype, const std::vector<std::vector<do
     return te::make(op, reads);
   })};
   const target::Target target = test_target(256, fma, 1);
-  const schedule::Schedule steps =
-      schedule::default_schedule(program, schedule::KernelClass::kInjective, target);
+  const schedule::Schedule steps = schedule::default_schedule(program, target);
   const te::Function lowered = lower::lower(schedule::apply(program, steps, "k"), target);
   tensors.push_back(Tensor::zeros(dtype, shape));
   EXPECT_EQ(te::interpret(lowered, tensors).code, 0);

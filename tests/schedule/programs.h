@@ -1,4 +1,4 @@
-/// Programs of each kernel class, as the operators write them, for any extents.
+/// Programs of each structure that a template is for, as the operators write them, for any extents.
 #pragma once
 
 #include "compiler/te/tensor_expr.h"

@@ -18,9 +18,8 @@ TEST(Features, EveryOperatorsLoopsHaveThem) {
     const auto instance = ops_cases::instantiate(source, DType::kFloat32);
     if (!instance) continue;
     const te::Program program = ops_cases::make_program(*instance);
-    const schedule::KernelClass kernel_class = driver::schedule_class(instance->def->kernel_class);
     const te::Function loops =
-        schedule::apply(program, schedule::default_schedule(program, kernel_class, target), "kernel");
+        schedule::apply(program, schedule::default_schedule(program, target), "kernel");
     const std::vector<float> features = loop_features(loops, target.facts);
     EXPECT_EQ(features.size(), kFeatureCount);
     EXPECT_GT(features[0], 0) << instance->name() << ": a store runs";

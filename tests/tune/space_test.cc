@@ -22,8 +22,7 @@ protected:
 
 TEST_F(SpaceTest, TheAnalyticPointIsTheDefaultSchedule) {
   const plan::Kernel& kernel = tasks_[0].kernel;
-  EXPECT_EQ(space_.analytic().schedule,
-            schedule::default_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_));
+  EXPECT_EQ(space_.analytic().schedule, schedule::default_schedule(kernel.program, target_));
   EXPECT_GT(space_.size_estimate(), 20U);
   EXPECT_EQ(space_.at(space_.analytic().index)->schedule, space_.analytic().schedule);
 }
@@ -73,8 +72,7 @@ TEST_F(SpaceTest, NeighboursDifferInOneChoice) {
 TEST_F(SpaceTest, AValueThatAKnobLacksIsRefused) {
   const plan::Kernel& kernel = tasks_[0].kernel;
   const std::string& name = space_.analytic().knobs[0].name;
-  EXPECT_THROW(schedule::choose_schedule(kernel.program, driver::schedule_class(kernel.kernel_class), target_,
-                                         schedule::choose_from({{name, 12345}})),
+  EXPECT_THROW(schedule::choose_schedule(kernel.program, target_, schedule::choose_from({{name, 12345}})),
                Error);
 }
 

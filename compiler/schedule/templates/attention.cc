@@ -13,23 +13,60 @@ struct Stages {
   std::string keys, values, scores, logits, most, powers, sums, mix, root;
 };
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+// The stages that `reader` reads.
+std::vector<std::string> producers_of(const Builder& builder, const std::string& reader) {
+  std::vector<std::string> found;
+  for (const std::string& name : builder.stage_names()) {
+    if (contains(builder.readers(name), reader)) found.push_back(name);
+  }
+  return found;
 }
 
+// The one of `names` that is a reduction, or not, as `reduces` says; "" where there is none or more than one.
+std::string only(const Builder& builder, const std::vector<std::string>& names, bool reduces) {
+  std::string found;
+  for (const std::string& name : names) {
+    if ((builder.stage(name).reduction != nullptr) != reduces) continue;
+    if (!found.empty()) return "";
+    found = name;
+  }
+  return found;
+}
+
+// softmax(scores) times values, by what reads what: the result is of a mix and of sums, both of the same
+// powers; those are of logits less the largest of each row; the logits are of scores, sums of products with
+// keys. Empty names for anything else.
 Stages find_stages(const Builder& builder) {
   Stages found;
-  const std::pair<const char*, std::string*> parts[] = {
-      {"_keys", &found.keys},     {"_values", &found.values}, {"_scores", &found.scores},
-      {"_logits", &found.logits}, {"_max", &found.most},      {"_exp", &found.powers},
-      {"_sum", &found.sums},      {"_mix", &found.mix}};
+  size_t reductions = 0;
+  std::string root;
   for (const std::string& name : builder.stage_names()) {
-    const Stage& stage = builder.stage(name);
-    if (stage.is_output) found.root = name;
-    for (const auto& [end, place] : parts) {
-      if (ends_with(stage.tensor->name, end)) *place = name;
-    }
+    if (builder.stage(name).reduction) ++reductions;
+    if (builder.stage(name).is_output) root = root.empty() ? name : "";
   }
+  if (reductions != 4 || root.empty()) return {};
+  for (const std::string& name : producers_of(builder, root)) {
+    if (!builder.stage(name).reduction) continue;
+    (builder.stage(name).shape.size() == 4 ? found.mix : found.sums) = name;
+  }
+  if (found.mix.empty() || found.sums.empty()) return {};
+  found.powers = only(builder, producers_of(builder, found.sums), false);
+  for (const std::string& name : producers_of(builder, found.mix)) {
+    if (name != found.powers) found.values = name;
+  }
+  if (found.powers.empty() || found.values.empty()) return {};
+  found.most = only(builder, producers_of(builder, found.powers), true);
+  found.logits = only(builder, producers_of(builder, found.powers), false);
+  if (found.most.empty() || found.logits.empty()) return {};
+  found.scores = only(builder, producers_of(builder, found.logits), true);
+  if (found.scores.empty() || builder.stage(found.scores).shape.size() != 4) return {};
+  const int64_t keys = builder.stage(found.scores).shape[3];
+  for (const std::string& name : producers_of(builder, found.scores)) {
+    const Shape& shape = builder.stage(name).shape;
+    if (!builder.stage(name).reduction && shape.size() == 4 && shape[3] == keys) found.keys = name;
+  }
+  if (found.keys.empty()) return {};
+  found.root = root;
   return found;
 }
 
@@ -154,10 +191,7 @@ private:
 
 bool template_attention(Builder& builder) {
   const Stages stages = find_stages(builder);
-  for (const std::string* name : {&stages.keys, &stages.values, &stages.scores, &stages.logits, &stages.most,
-                                  &stages.powers, &stages.sums, &stages.mix, &stages.root}) {
-    if (name->empty()) return false;
-  }
+  if (stages.root.empty()) return false;
   const Shape scores = builder.stage(stages.scores).shape, out = builder.stage(stages.root).shape;
   const Shape mixed = builder.stage(stages.mix).shape;
   const int64_t lanes = builder.lanes(stages.scores), width = mixed.size() == 4 ? mixed[3] : 0;
@@ -186,8 +220,10 @@ bool template_attention(Builder& builder) {
 // The result's loops stay as they are: heads that fill no vector are not told apart by whole vectors of
 // columns.
 bool template_attention_by_stages(Builder& builder) {
+  const std::string root = find_stages(builder).root;
+  if (root.empty()) return false;
   builder.inline_injective();
-  schedule_roots(builder, {find_stages(builder).root});
+  schedule_roots(builder, {root});
   return true;
 }
 

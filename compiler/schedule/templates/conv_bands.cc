@@ -19,6 +19,12 @@ struct BandNest {
   std::string feed_sums;  ///< the depthwise sums in the feed; "" where it only moves channels
 };
 
+bool is_block(const Builder& builder, const std::string& name) {
+  const Shape& shape = builder.stage(name).shape;
+  const int64_t block = shape.back();
+  return shape.size() == 5 && (block & (block - 1)) == 0 && block <= 4 * builder.lanes(name);
+}
+
 bool collect(const Builder& builder, BandNest& nest) {
   std::vector<std::string> reductions;
   for (const std::string& name : builder.stage_names()) {
@@ -27,7 +33,8 @@ bool collect(const Builder& builder, BandNest& nest) {
     if (stage.is_output && !nest.consumer.root.empty()) return false;
     if (stage.is_output) nest.consumer.root = name;
   }
-  if (reductions.empty() || reductions.size() > 2) return false;
+  if (reductions.empty() || reductions.size() > 2 || nest.consumer.root.empty()) return false;
+  if (!is_block(builder, nest.consumer.root)) return false;
   nest.consumer.sums = reductions.back();
   if (reductions.size() == 2) nest.feed_sums = reductions[0];
   for (const std::string& name : builder.stage_names()) {
@@ -43,12 +50,6 @@ bool is_read_by(const Builder& builder, const std::string& sums, const std::stri
   return builder.readers(sums) == std::vector<std::string>{reader} &&
          num_elements(builder.stage(sums).shape) == num_elements(builder.stage(reader).shape) &&
          !builder.stage(reader).reduction && reads_elementwise(builder, reader, sums);
-}
-
-bool is_block(const Builder& builder, const std::string& name) {
-  const Shape& shape = builder.stage(name).shape;
-  const int64_t block = shape.back();
-  return shape.size() == 5 && (block & (block - 1)) == 0 && block <= 4 * builder.lanes(name);
 }
 
 bool is_chain(const Builder& builder, const BandNest& nest) {

@@ -50,7 +50,10 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
     if (stage.is_output && !nest.root.empty()) return false;
     if (stage.is_output) nest.root = name;
   }
-  if (nest.sums.empty() || num_elements(builder.stage(nest.root).shape) == 0) return false;
+  if (nest.sums.empty() || nest.root.empty() || num_elements(builder.stage(nest.root).shape) == 0)
+    return false;
+  const size_t dims = builder.stage(nest.sums).shape.size();
+  if (dims < 4 || !multiplies_panel(builder, nest.sums, dims - 1, dims - 2)) return false;
   for (const Access& access : builder.accesses(nest.sums)) {
     if (builder.state().input_of(access.tensor) >= 0) continue;
     for (const std::string& name : builder.stage_names()) {

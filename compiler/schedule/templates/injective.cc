@@ -79,12 +79,6 @@ void schedule_injective(Builder& builder, const std::string& name) {
   builder.parallelize(name, builder.fuse(name, axes), work);
 }
 
-bool template_injective(Builder& builder) {
-  builder.inline_injective();
-  schedule_roots(builder);
-  return true;
-}
-
 void schedule_roots(Builder& builder, const std::vector<std::string>& already) {
   std::vector<std::string> done = already;
   for (const std::string& name : builder.stage_names()) {

@@ -109,7 +109,7 @@ bool schedule_panels(Builder& builder) {
 
 bool template_matmul(Builder& builder) {
   builder.inline_injective();
-  return schedule_panels(builder) || template_injective(builder);
+  return schedule_panels(builder);
 }
 
 }  // namespace tensormill::schedule

@@ -26,7 +26,9 @@ Stages find_stages(Builder& builder) {
     if (!place.empty()) return {};
     place = name;
   }
-  if (found.sums.empty() || found.root.empty() || builder.stage(found.sums).shape.size() != 3) return {};
+  if (found.sums.empty() || found.root.empty() || builder.stage(found.sums).shape.size() != 3 ||
+      reduce_axes(builder.stage(found.sums)).size() != 1 || !multiplies_panel(builder, found.sums, 2, 0))
+    return {};
   return found;
 }
 

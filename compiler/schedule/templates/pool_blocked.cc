@@ -65,6 +65,12 @@ bool template_pool_blocked(Builder& builder) {
       builder.stage(windows).shape != shape || builder.stage(windows).reduction->axes.size() != rank) {
     return false;
   }
+  const int64_t width = shape[rank + 1];
+  // A window moves with the columns; a reduction of whole columns does not.
+  const std::vector<Access> accesses = builder.accesses(windows);
+  if (width == 1 || accesses.size() != 1 ||
+      (accesses[0].stride[rank + 1] == 0 && !accesses[0].irregular[rank + 1]))
+    return false;
   if (windows == root) {
     builder.step("cache_write", {root});
     windows = root + ".c";
@@ -77,7 +83,7 @@ bool template_pool_blocked(Builder& builder) {
   if (builder.stage(windows).reduction->source[0]->op == te::ExprOp::kSelect)
     builder.step("guard", {windows});
 
-  const int64_t taps = reduction_steps(builder.stage(windows)), width = shape[rank + 1];
+  const int64_t taps = reduction_steps(builder.stage(windows));
   const int64_t analytic = tile_columns(width, builder.target().facts.vector_registers);
   const std::string columns = std::to_string(
       builder.knob("tile_columns", analytic, range_candidates(1, std::min<int64_t>(width, 24))));

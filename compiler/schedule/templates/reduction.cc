@@ -302,14 +302,23 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
 
 namespace {
 
-// Stages that reductions read with overlap (padded copies) are computed once; all others are inlined.
+// Whether the reduction `reader` reads elements of the stage more than once, as windows and products do.
+bool reads_again(const Builder& builder, const std::string& reader, const std::string& stage) {
+  const int64_t elements = num_elements(builder.stage(stage).shape);
+  int64_t reads = 1;
+  for (size_t i = 0; i < static_cast<size_t>(builder.stage(reader).num_roots); ++i)
+    reads *= builder.stage(reader).axes[i].extent;
+  return reads > elements;
+}
+
+// Stages that reductions read again and again (padded copies) are computed once; all others are inlined.
 void inline_all_but_padding(Builder& builder) {
   std::vector<std::string> keep;
   for (const std::string& name : builder.stage_names()) {
     const Stage& stage = builder.stage(name);
     if (stage.reduction || stage.is_output || stage.body[0]->op != te::ExprOp::kSelect) continue;
     for (const std::string& reader : builder.readers(name)) {
-      if (builder.stage(reader).reduction) keep.push_back(name);
+      if (builder.stage(reader).reduction && reads_again(builder, reader, name)) keep.push_back(name);
     }
   }
   builder.inline_injective(keep);
@@ -342,15 +351,11 @@ void store_by_stride(Builder& builder) {
 
 }  // namespace
 
-bool template_reduction(Builder& builder) { return template_injective(builder); }
-
-bool template_conv(Builder& builder) {
+bool template_stages(Builder& builder) {
   inline_all_but_padding(builder);
   store_by_stride(builder);
   schedule_roots(builder);
   return true;
 }
-
-bool template_pool(Builder& builder) { return template_conv(builder); }
 
 }  // namespace tensormill::schedule

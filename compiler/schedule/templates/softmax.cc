@@ -22,7 +22,7 @@ bool runs_along_memory(const Builder& builder, const std::string& reduction) {
 
 }  // namespace
 
-bool template_softmax(Builder& builder) {
+bool template_rows(Builder& builder) {
   std::vector<std::string> reductions, outputs;
   for (const std::string& name : builder.stage_names()) {
     const Stage& stage = builder.stage(name);

@@ -45,7 +45,8 @@ bool find_parts(Builder& builder, Parts& parts) {
     if (!parts.product.empty()) return false;
     parts.product = name;
   }
-  if (parts.product.empty() || outputs.size() != 1) return false;
+  if (parts.product.empty() || outputs.size() != 1 || builder.stage(parts.product).shape.size() != 5)
+    return false;
   parts.root = outputs[0];
   parts.input = only_producer(builder, parts.product);
   parts.half = parts.input.empty() ? "" : only_producer(builder, parts.input);
