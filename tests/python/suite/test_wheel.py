@@ -5,10 +5,12 @@ import base64
 import csv
 import hashlib
 import io
+import os
 import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +100,33 @@ def test_versions_agree():
     project = (ROOT / "CMakeLists.txt").read_text()
     assert f"project(tensormill VERSION {tm.__version__} " in project
     assert f'version = "{tm.__version__}"' in (ROOT / "api/python/pyproject.toml").read_text()
+
+
+def test_the_wheel_with_the_program_works_by_itself(tmp_path, monkeypatch):
+    """What the wheel holds, laid out as pip does: the demo runs, with no library but the C library from outside."""
+    monkeypatch.syspath_prepend(str(BUILDER.parent))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    import build_wheels
+
+    licences = build_wheels.bundle(tmp_path / "bundle", tm.program_path(), tm.library_path())
+    assert b"Apache" in licences["libllvm19"]
+    site = tmp_path / "site"
+    for name, (data, is_program) in build_wheels.members_of(tmp_path / "bundle", "py3-none-x", "0.1.0", licences).items():
+        path = site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o755 if is_program else 0o644)
+    program = site / "tensormill/_bundle/bin/tensormill"
+    outside = {name for name, path in build_wheels.libraries_of(program).items() if site not in path.parents}
+    assert outside == set()
+    for name in ("TM_PROGRAM", "TM_LIBRARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    done = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--once"], check=True, stdout=subprocess.PIPE,
+                          text=True, cwd=tmp_path)
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("   ")]
+    assert len(rows) == 5 and rows[0][0] == "7"
+    usage = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--twice"], check=False, stderr=subprocess.PIPE)
+    assert usage.returncode == 2
+    version = subprocess.run([sys.executable, "-m", "tensormill._main", "--version"], check=True, stdout=subprocess.PIPE, text=True)
+    assert version.stdout.startswith("tensormill 0.1.0")
