@@ -86,10 +86,6 @@ te::Program build_program(const ir::Graph& region) {
   return program;
 }
 
-bool anchors(ir::Pattern pattern) {
-  return pattern == ir::Pattern::kComplex || pattern == ir::Pattern::kReduction;
-}
-
 int64_t count_flops(const te::Program& program) {
   int64_t flops = 0;
   for (const te::Tensor& stage : te::stages_of(program)) {

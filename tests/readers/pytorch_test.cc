@@ -53,7 +53,10 @@ TEST_P(Pt2FixtureTest, HasTheNodesAndTensorsThatTorchSays) {
   expect_tensors(program, said);
   std::vector<std::string> targets;
   for (const Node& node : program.graph.nodes) targets.push_back(node.target);
-  const auto expected = said.at("nodes").get<std::vector<std::string>>();
+  // The writer folds what takes an element of a list into the node that gives the list.
+  auto expected = said.at("nodes").get<std::vector<std::string>>();
+  std::erase_if(expected,
+                [](const std::string& target) { return target.find("getitem") != std::string::npos; });
   ASSERT_EQ(targets.size(), expected.size());
   for (size_t i = 0; i < targets.size(); ++i)
     EXPECT_TRUE(targets[i].ends_with(expected[i])) << targets[i] << ", torch says " << expected[i];
@@ -110,9 +113,9 @@ TEST(Pt2Test, FactsHaveSymbolsAndParameters) {
 
 TEST(SymExprTest, BothFormsAreRead) {
   const auto text_of = [](const char* text) { return to_string(parse_sym_expr(text)); };
-  EXPECT_EQ(text_of("2*s0 + 1"), "(2*s0 + 1)");
+  EXPECT_EQ(text_of("2*s0 + 1"), "((2*s0) + 1)");
   EXPECT_EQ(text_of("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))"),
-            "(2*s77 + 1)");
+            "((2*s77) + 1)");
   EXPECT_EQ(text_of("s0 - s1"), "(s0 + (-1*s1))");
   EXPECT_EQ(text_of("FloorDiv(s0, 2)"), "FloorDiv(s0,2)");
   EXPECT_EQ(text_of("s0//2 % 3"), "Mod(FloorDiv(s0,2),3)");

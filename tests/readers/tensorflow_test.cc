@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/wire/checkpoint/crc32c.h"
@@ -124,7 +125,9 @@ TEST(GraphTest, AFrozenGraphHasItsNodes) {
   }
   EXPECT_EQ(functions, said.at("functions").get<std::vector<std::string>>());
   const FileFacts facts = facts_of(graph);
-  EXPECT_EQ(facts.inputs.size(), 2u);
+  std::set<std::string> inputs;
+  for (const FileValue& input : facts.inputs) inputs.insert(input.name);
+  EXPECT_TRUE(inputs.contains("x") && inputs.contains("n"));
   EXPECT_EQ(facts.ops.at("MatMul"), 1);
 }
 

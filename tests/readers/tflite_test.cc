@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/model.h"
@@ -72,8 +74,19 @@ void expect_options(const Options& options, const Json& expected) {
   }
   const Json& fields = expected.at("fields");
   // A table without fields is not read.
-  EXPECT_EQ(own.table, fields.empty() ? std::string() : expected.at("table").get<std::string>());
-  EXPECT_EQ(own.fields.size(), fields.size()) << expected;
+  if (own.table.empty()) {
+    EXPECT_TRUE(fields.empty()) << expected;
+    return;
+  }
+  EXPECT_EQ(own.table, expected.at("table").get<std::string>());
+  // Subgraphs are left at the first one, the only one that there is; lists of them are left out.
+  std::set<std::string> said;
+  for (const auto& [name, value] : fields.items()) said.insert(joined(name));
+  for (const auto& [name, value] : own.fields) {
+    EXPECT_TRUE(said.contains(name) || name.find("subgraph") != std::string::npos ||
+                name == "calledcomputations" || value == Json::array())
+        << own.table << " " << name;
+  }
   for (const auto& [name, value] : fields.items()) {
     const auto found = own.fields.find(joined(name));
     ASSERT_NE(found, own.fields.end()) << expected.at("table") << " " << name;

@@ -112,8 +112,8 @@ FileFormat protobuf_format(std::string_view bytes) {
     const bool has_model = std::any_of(fields.all.begin(), fields.all.end(), [](const Field& field) {
       return field.number >= 200 && field.number <= 3000 && field.type == kBytes;
     });
-    if (has_model && fields.find(2, kBytes) != nullptr) return FileFormat::kCoreMl;
     if (fields.find(7, kBytes) != nullptr || fields.find(8, kBytes) != nullptr) return FileFormat::kOnnx;
+    if (has_model && fields.find(2, kBytes) != nullptr) return FileFormat::kCoreMl;
     const Field* second = fields.find(2, kBytes);
     if (first.value == 1 && second != nullptr && is_meta_graph(second->bytes)) return FileFormat::kSavedModel;
     return FileFormat::kUnknown;

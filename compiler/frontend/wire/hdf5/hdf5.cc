@@ -196,14 +196,16 @@ public:
     const Id attribute(H5Aopen(object.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what);
     const Id type(H5Aget_type(attribute.get()), H5Tclose, what);
     const Id space(H5Aget_space(attribute.get()), H5Sclose, what);
-    if (H5Tget_class(type.get()) != H5T_STRING) bad_hdf5(what + " is no text");
     const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    // An empty list has numbers for its type.
+    if (count == 0) return std::vector<std::string>{};
+    if (H5Tget_class(type.get()) != H5T_STRING) bad_hdf5(what + " is no text");
     const size_t width = H5Tget_size(type.get());
     uint64_t size = 0;
     if (count < 0 || __builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{width}, &size) ||
         size > limits_.attribute_bytes)
       bad_hdf5(what + " is larger than " + std::to_string(limits_.attribute_bytes) + " bytes");
-    if (size == 0) return std::vector<std::string>{};
+    if (width == 0) bad_hdf5(what + " has texts of no bytes");
     return H5Tis_variable_str(type.get()) > 0 ? varying(attribute.get(), type.get(), space.get(), what)
                                               : fixed(attribute.get(), type.get(), size, width, what);
   }

@@ -1,0 +1,93 @@
+"""Models of formats that are read and not imported yet: what they are is said, by content, at every door."""
+
+import json
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import mill
+import serving
+
+FIXTURES = mill.ROOT / "tests/fixtures"
+SAYS = {
+    "tflite/net_int8.tflite": ("a TFLite model (schema 3, 1 subgraph)", "tf2onnx"),
+    "keras/net.keras": ("a Keras model (Keras 3.15.1, Functional of ", "model.export"),
+    "keras/net.h5": ("a Keras model in HDF5 form (Keras 3.15.1, ", "model.export"),
+    "pytorch/net.pt2": ("a PyTorch exported program (schema 8.", "torch.onnx.export"),
+    "pytorch/traced.pt": ("a TorchScript module", "torch.onnx.export"),
+    "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict"),
+    "pytorch/module.pt": ("a pickled PyTorch module", "torch.onnx.export"),
+    "tensorflow/frozen.pb": ("a frozen TensorFlow graph (producer ", "tf2onnx"),
+}
+
+
+class Formats(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+
+    def test_command_line(self):
+        for name, words in SAYS.items():
+            # Without its suffix: it is told by content.
+            path = self.folder / "model"
+            shutil.copyfile(FIXTURES / name, path)
+            done = mill.run_program("compile", path, "-o", self.folder / "out.tar")
+            self.assertEqual(done.returncode, 4, f"{name}: {done.stderr}")
+            for word in words:
+                self.assertIn(word, done.stderr, name)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        done = mill.run_program("tune", FIXTURES / "tensorflow/net", "-o", self.folder / "records.json")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("this is a TensorFlow SavedModel (TensorFlow 2.21.0, ", done.stderr)
+
+    def test_show(self):
+        done = mill.run_program("show", FIXTURES / "tflite/net_int8.tflite")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("format tflite (schema 3, 1 subgraph)", "input image: int8[?,8,8,3] (scale 0.0039",
+                      "quantization: int8 weights and activations", "signatures: serving_default", "operator CONV_2D: 2"):
+            self.assertIn(words, done.stdout)
+        done = mill.run_program("show", "--ops", FIXTURES / "pytorch/net.pt2")
+        self.assertIn("aten.conv2d.default 1\n", done.stdout)
+        done = mill.run_program("--json", "show", FIXTURES / "tensorflow/module")
+        facts = json.loads(done.stdout)
+        self.assertEqual(facts["format"], "saved-model")
+        self.assertEqual({value["name"] for value in facts["inputs"]}, {"x", "n"})
+        done = mill.run_program("show", FIXTURES / "keras/lambda.keras")
+        self.assertIn("refused: doubled: Lambda", done.stdout)
+
+    def test_broken_files(self):
+        for name in ("tflite/net_int8.tflite", "pytorch/net.pt2", "tensorflow/frozen.pb"):
+            path = self.folder / "cut"
+            path.write_bytes((FIXTURES / name).read_bytes()[:3000])
+            done = mill.run_program("show", path)
+            self.assertEqual(done.returncode, 3, f"{name}: {done.stderr}")
+
+    def test_uploads(self):
+        store = self.folder / "store"
+        store.mkdir()
+        server = serving.Server(store)
+        self.addCleanup(server.stop)
+        server.start()
+        before = serving.blobs(server)
+        for name, words in SAYS.items():
+            answer = server.upload("foreign", (FIXTURES / name).read_bytes())
+            self.assertEqual((answer.status, answer.json()["code"]), (422, "not_supported"), answer.body)
+            for word in words:
+                self.assertIn(word, answer.json()["detail"])
+        answer = server.upload("foreign", (FIXTURES / "tflite/control_flow.tflite").read_bytes())
+        self.assertEqual(answer.json()["model"]["operators"]["WHILE"], 1)
+        archive = shutil.make_archive(str(self.folder / "saved"), "zip", FIXTURES / "tensorflow/net")
+        answer = server.upload("foreign", Path(archive).read_bytes())
+        self.assertIn("this is a TensorFlow SavedModel (TensorFlow 2.21.0", answer.json()["detail"])
+        cut = (FIXTURES / "tflite/net_int8.tflite").read_bytes()[:2000]
+        answer = server.upload("foreign", cut)
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "invalid_model"), answer.body)
+        self.assertIn("TFLite model: ", answer.json()["detail"])
+        self.assertEqual(serving.blobs(server), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

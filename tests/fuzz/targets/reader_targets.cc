@@ -1,0 +1,100 @@
+#include <sys/mman.h>
+
+#include "compiler/frontend/formats/detect.h"
+#include "compiler/frontend/keras/model.h"
+#include "compiler/frontend/pytorch/graph_json.h"
+#include "compiler/frontend/tensorflow/model.h"
+#include "compiler/frontend/tflite/facts.h"
+#include "compiler/frontend/tflite/model.h"
+#include "compiler/frontend/wire/checkpoint/crc32c.h"
+#include "compiler/frontend/wire/checkpoint/sstable.h"
+#include "compiler/frontend/wire/flexbuffer.h"
+#include "compiler/frontend/wire/pickle.h"
+#include "runtime/base/file.h"
+#include "tests/fuzz/targets.h"
+
+namespace tensormill::fuzz {
+
+namespace {
+
+/// Aligned as a file is.
+std::shared_ptr<const MappedFile> mapping_of(std::string_view bytes) {
+  const FileDescriptor fd(::memfd_create("input", MFD_CLOEXEC));
+  write_all(fd.get(), bytes, "input");
+  return MappedFile::map(fd.get(), "input");
+}
+
+}  // namespace
+
+void fuzz_tflite(std::string_view bytes) {
+  namespace tflite = frontend::tflite;
+  const auto file = mapping_of(bytes);
+  const tflite::Model model = tflite::read_model(file->text());
+  for (const tflite::Subgraph& graph : model.subgraphs) {
+    for (const tflite::Tensor& tensor : graph.tensors) {
+      if (tensor.sparsity && tensor.is_constant)
+        attempt([&] { tflite::densify(tensor, uint64_t{1} << 20); });
+      if (tensor.type == tflite::TensorType::kString && tensor.is_constant)
+        attempt([&] { tflite::read_strings(tensor.data, 10'000); });
+    }
+  }
+  const frontend::FileFacts facts = tflite::read_facts(file->text());
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(), "facts without words");
+}
+
+void fuzz_flexbuffer(std::string_view bytes) {
+  frontend::wire::flexbuffer_to_json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void fuzz_pickle(std::string_view bytes) {
+  for (const std::string& name : frontend::wire::pickle_imports(bytes))
+    TM_CHECK(name.find('.') != std::string::npos, "an import without a module");
+}
+
+void fuzz_keras_config(std::string_view bytes) {
+  namespace keras = frontend::keras;
+  keras::Model model;
+  model.network = keras::read_network(parse_json(bytes));
+  keras::facts_of(model, "keras");
+}
+
+void fuzz_pt2_graph(std::string_view bytes) {
+  namespace pytorch = frontend::pytorch;
+  const Json module = parse_json(bytes);
+  pytorch::Program program;
+  frontend::wire::WorkBudget values("values", 100'000);
+  program.graph = pytorch::read_graph(pytorch::json_member(module, "graph", "the module"), values);
+  pytorch::read_signature(pytorch::json_member(module, "signature", "the module"), program);
+  for (const auto& [name, meta] : program.graph.tensors) {
+    for (const pytorch::SymDim& dim : meta.sizes) {
+      if (!dim.expr) continue;
+      const std::string text = pytorch::to_string(*dim.expr);
+      if (text.size() > 10'000) continue;
+      TM_CHECK(pytorch::to_string(pytorch::parse_sym_expr(text)) == text, "the expression changed: " + text);
+    }
+  }
+  pytorch::facts_of(program);
+}
+
+void fuzz_graph_def(std::string_view bytes) {
+  namespace tensorflow = frontend::tensorflow;
+  attempt([&] { tensorflow::facts_of(tensorflow::read_graph(bytes)); });
+  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == "saved_model.pb") return bytes;
+    return std::nullopt;
+  };
+  tensorflow::facts_of(tensorflow::read_saved_model(files));
+}
+
+void fuzz_sstable(std::string_view bytes) { frontend::wire::read_sstable(bytes); }
+
+void fuzz_model_format(std::string_view bytes) {
+  const auto file = mapping_of(bytes);
+  const frontend::FileFormat format = frontend::detect_format(file->text());
+  // libhdf5 is no part of what is tried here.
+  if (format == frontend::FileFormat::kKeras || format == frontend::FileFormat::kKerasH5) return;
+  if (format == frontend::FileFormat::kUnknown || frontend::format_row(format).is_importable) return;
+  check_error(frontend::not_importable(file->text(), format));
+}
+
+}  // namespace tensormill::fuzz
