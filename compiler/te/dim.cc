@@ -26,19 +26,6 @@ void collect_symbols(const Dim& dim, std::set<std::string>& names) {
   }
 }
 
-/// The atom with other args, in normal form.
-Dim rebuilt(const DimAtom& atom, std::vector<Dim> args) {
-  switch (atom.kind) {
-    case DimAtom::Kind::kFloorDiv:
-      return floordiv(args[0], args[1]);
-    case DimAtom::Kind::kMin:
-    case DimAtom::Kind::kMax:
-      return extremum(atom.kind, std::move(args));
-    default:
-      return call(atom.name, std::move(args));
-  }
-}
-
 }  // namespace
 
 int64_t checked_add(int64_t a, int64_t b) {
@@ -231,6 +218,18 @@ Dim operator*(const Dim& a, const Dim& b) {
 
 Dim operator-(const Dim& a) { return a * Dim(-1); }
 Dim operator-(const Dim& a, const Dim& b) { return a + -b; }
+
+Dim rebuilt(const DimAtom& atom, std::vector<Dim> args) {
+  switch (atom.kind) {
+    case DimAtom::Kind::kFloorDiv:
+      return floordiv(args[0], args[1]);
+    case DimAtom::Kind::kMin:
+    case DimAtom::Kind::kMax:
+      return extremum(atom.kind, std::move(args));
+    default:
+      return call(atom.name, std::move(args));
+  }
+}
 
 Dim Dim::rewrite(const std::function<std::optional<Dim>(const Atom&)>& replace) const {
   Dim result(constant_);

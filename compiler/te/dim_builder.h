@@ -32,5 +32,15 @@ Dim divided_exactly(const Dim& dim, int64_t by);
 /// The q with a == b * q; nothing where polynomial division leaves a rest.
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b);
 Dim extremum(DimAtom::Kind kind, std::vector<Dim> args);
+/// The atom with other args, in normal form.
+Dim rebuilt(const DimAtom& atom, std::vector<Dim> args);
+/// The factors that all terms have; none where there is a constant besides them.
+std::vector<Atom> common_factors(const Dim& dim);
+/// Without factors that all terms have.
+Dim without_factors(const Dim& dim, const std::vector<Atom>& factors);
+/// Without the number that all summands are multiples of.
+Dim without_content(const Dim& dim);
+/// The coefficient of a symbol that occurs as the only factor of one term and nowhere else; 0 otherwise.
+int64_t linear_coefficient(const Dim& dim, const std::string& symbol);
 
 }  // namespace tensormill::te

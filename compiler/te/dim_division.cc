@@ -62,34 +62,6 @@ Dim divided_by_number(const Dim& a, int64_t divisor) {
   return quotient + of_atom(make_atom(AtomKind::kFloorDiv, {}, {remaining, Dim(divisor)}));
 }
 
-/// The factors that all terms have; none where there is a constant besides them.
-std::vector<Atom> common_factors(const Dim& dim) {
-  if (dim.constant() != 0 || dim.is_constant()) return {};
-  std::vector<Atom> common = dim.terms()[0].factors;
-  for (const DimTerm& term : dim.terms()) {
-    std::vector<Atom> both;
-    std::set_intersection(common.begin(), common.end(), term.factors.begin(), term.factors.end(),
-                          std::back_inserter(both),
-                          [](const Atom& x, const Atom& y) { return compare(x, y) < 0; });
-    common = std::move(both);
-  }
-  return common;
-}
-
-Dim without_common(const Dim& dim, const std::vector<Atom>& factors) {
-  std::vector<DimTerm> terms;
-  int64_t constant = 0;
-  for (const DimTerm& term : dim.terms()) {
-    std::vector<Atom> rest = without_factors(term.factors, factors).value();
-    if (rest.empty()) {
-      constant = term.coefficient;
-    } else {
-      terms.push_back({term.coefficient, std::move(rest)});
-    }
-  }
-  return DimBuilder::sum(std::move(terms), constant);
-}
-
 /// Rounded down, for a divisor with terms, the first of which has a positive coefficient.
 Dim divided_by_terms(Dim a, Dim b) {
   Dim quotient;
@@ -118,7 +90,7 @@ Dim divided_by_terms(Dim a, Dim b) {
   std::vector<Atom> both;
   std::set_intersection(mine.begin(), mine.end(), others.begin(), others.end(), std::back_inserter(both),
                         [](const Atom& x, const Atom& y) { return compare(x, y) < 0; });
-  if (!both.empty()) return quotient + floordiv(without_common(a, both), without_common(b, both));
+  if (!both.empty()) return quotient + floordiv(without_factors(a, both), without_factors(b, both));
   return quotient + of_atom(make_atom(AtomKind::kFloorDiv, {}, {std::move(a), std::move(b)}));
 }
 
@@ -201,6 +173,48 @@ Dim divided_exactly(const Dim& dim, int64_t by) {
   std::vector<DimTerm> terms = dim.terms();
   for (DimTerm& term : terms) term.coefficient /= by;
   return DimBuilder::sum(std::move(terms), dim.constant() / by);
+}
+
+std::vector<Atom> common_factors(const Dim& dim) {
+  if (dim.constant() != 0 || dim.is_constant()) return {};
+  std::vector<Atom> common = dim.terms()[0].factors;
+  for (const DimTerm& term : dim.terms()) {
+    std::vector<Atom> both;
+    std::set_intersection(common.begin(), common.end(), term.factors.begin(), term.factors.end(),
+                          std::back_inserter(both),
+                          [](const Atom& x, const Atom& y) { return compare(x, y) < 0; });
+    common = std::move(both);
+  }
+  return common;
+}
+
+Dim without_factors(const Dim& dim, const std::vector<Atom>& factors) {
+  if (factors.empty()) return dim;
+  std::vector<DimTerm> terms;
+  int64_t constant = 0;
+  for (const DimTerm& term : dim.terms()) {
+    std::vector<Atom> rest = without_factors(term.factors, factors).value();
+    if (rest.empty()) {
+      constant = term.coefficient;
+    } else {
+      terms.push_back({term.coefficient, std::move(rest)});
+    }
+  }
+  return DimBuilder::sum(std::move(terms), constant);
+}
+
+Dim without_content(const Dim& dim) {
+  const int64_t common = content(dim);
+  return common > 1 ? divided_exactly(dim, common) : dim;
+}
+
+int64_t linear_coefficient(const Dim& dim, const std::string& symbol) {
+  for (const DimTerm& term : dim.terms()) {
+    if (term.factors.size() == 1 && term.factors[0]->kind == AtomKind::kSymbol &&
+        term.factors[0]->name == symbol)
+      return (dim - of_term(term)).mentions(symbol) ? 0 : term.coefficient;
+  }
+  return 0;
 }
 
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {

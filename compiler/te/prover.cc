@@ -20,7 +20,6 @@ Range anything() { return {kLowest, kHighest, false, false}; }
 Range index_range() { return {-kIndexLimit, kIndexLimit, false, false}; }
 Range between(__int128 low, __int128 high) { return {low, high, true, true}; }
 bool fits(const Range& range) { return range.low >= kLowest && range.high <= kHighest; }
-Range wrapped(const Range& range) { return fits(range) ? range : anything(); }
 
 __int128 clamp(__int128 value) { return std::clamp(value, -kHuge, kHuge); }
 
@@ -71,6 +70,14 @@ void drop_only_places(Linear& linear) {
 
 }  // namespace
 
+/// Of a value that is in int64: it has wrapped when the sum is not, or, of integers, there is none then.
+Range Prover::wrapped(const Range& range) const {
+  if (fits(range)) return range;
+  if (!context_.integers_ || range.high < kLowest || range.low > kHighest) return anything();
+  return {std::max<__int128>(range.low, kLowest), std::min<__int128>(range.high, kHighest),
+          range.known_low && range.low >= kLowest, range.known_high && range.high <= kHighest};
+}
+
 Range Prover::linear_range(const Linear& linear) const {
   Range sum = between(linear.constant, linear.constant);
   for (const Term& term : linear.terms) {
@@ -87,6 +94,7 @@ Range Prover::linear_range(const Linear& linear) const {
 
 bool Prover::is_exact(const Linear& linear) const {
   if (linear.overflow) return false;
+  if (context_.integers_) return true;
   if (linear.terms.size() == 1 && linear.terms[0].coefficient == 1 && linear.constant == 0) return true;
   return fits(linear_range(linear));
 }

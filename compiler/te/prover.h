@@ -31,6 +31,7 @@ private:
   static constexpr int kMaxDepth = 6;
   static constexpr int kMaxSteps = 160;
 
+  Range wrapped(const Range& range) const;
   Range atom_range(const Expr& atom) const;
   Range division_range(const Expr& atom) const;
   bool nonpositive(Linear linear, int depth);

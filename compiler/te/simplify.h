@@ -26,6 +26,11 @@ class BoundsContext {
 public:
   /// A missing end means that the variable may be any int64 on that side (it was loaded).
   void bind(const Var& var, Interval range) { ranges_[var.get()] = {range, false}; }
+  /// A symbol of a shape: a missing end is the largest index.
+  void bind_index(const Var& var, Interval range) { ranges_[var.get()] = {range, true}; }
+  /// From now on expressions mean integers without bound, as dims do, and what is shown holds where no value
+  /// on the way leaves int64; else they wrap, and a sum is used where it is shown that it does not.
+  void take_integers() { integers_ = true; }
   /// A loop variable: min <= var < min + extent. Symbolic ends are kept as conditions.
   void bind_extent(const Var& var, const Expr& min, const Expr& extent);
   /// A let: the variable has the bounds of the value and, where that does not depend on memory, equals it in
@@ -56,6 +61,7 @@ private:
 
   std::unordered_map<const VarNode*, Entry> ranges_;
   std::vector<Fact> facts_;
+  bool integers_ = false;
 };
 
 /// Integer rewriting: linear forms are collected, floordiv/floormod of affine sums split where ranges allow,

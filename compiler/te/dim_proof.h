@@ -1,0 +1,39 @@
+/// The facts that concern a few dims, as the prover of the loop IR takes them. Not for other rooms: use
+/// dim_facts.h. Thread-safety: an object belongs to one thread and must not outlive its facts.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/te/dim_facts.h"
+
+namespace tensormill::te {
+
+class DimProof {
+public:
+  /// For questions about dims of the symbols in `dims`, which are normalized.
+  DimProof(const DimFacts& facts, std::vector<Dim> dims);
+  bool nonpositive(const Dim& dim);
+  Interval bounds(const Dim& dim) { return context_.bounds(expr(dim)); }
+
+private:
+  void gather_facts();
+  void add_fact(const Dim& nonpositive);
+  void name_atoms(const Dim& dim);
+  void bound_calls();
+  void bound_division(const DimAtom& atom);
+  void add_products(const std::vector<Dim>& dims);
+  Interval call_bounds(const DimAtom& atom);
+  Expr expr(const Dim& dim);
+  void assume(const Dim& nonpositive) { context_.assume(expr(nonpositive) <= Expr(0)); }
+
+  const DimFacts& facts_;
+  std::map<std::string, Var> variables_;
+  std::map<std::string, Atom> calls_;  ///< by text, without bounds yet
+  std::vector<Atom> divisions_;        ///< by dims that are no constants
+  std::vector<Dim> known_;             ///< nonpositive
+  BoundsContext context_;
+};
+
+}  // namespace tensormill::te

@@ -1,0 +1,66 @@
+// Equations of dims, solved for one symbol.
+
+#include <limits>
+
+#include "compiler/te/dim_builder.h"
+#include "compiler/te/dim_facts.h"
+
+namespace tensormill::te {
+namespace {
+
+/// zero == 0 without what all its terms are multiples of and what is known to be positive.
+Dim without_positive_factors(const Dim& zero, const DimFacts& facts) {
+  std::vector<Atom> positive;
+  for (const Atom& atom : common_factors(zero)) {
+    if (facts.bounds(of_atom(atom)).low.value_or(0) > 0) positive.push_back(atom);
+  }
+  return without_factors(zero, positive);
+}
+
+struct Candidate {
+  std::string symbol;
+  Dim value;
+  size_t order = 0;
+};
+
+/// zero == 0 solved for the last of its symbols for which that is possible.
+std::optional<Candidate> solve(const Dim& zero, const DimFacts& facts) {
+  std::optional<Candidate> best;
+  for (const std::string& name : zero.symbols()) {
+    const int64_t coefficient = linear_coefficient(zero, name);
+    const DimFacts::Symbol* declared = facts.find(name);
+    const size_t order = declared != nullptr ? declared->order : std::numeric_limits<size_t>::max();
+    if (coefficient == 0 || (best && order <= best->order)) continue;
+    Dim rest = zero - Dim::symbol(name) * Dim(coefficient);
+    if (coefficient > 0) rest = -rest;
+    const int64_t by = std::abs(coefficient);
+    if (by != 1 && facts.prove_divisible(rest, by) != Truth::kProven) continue;
+    best = Candidate{name, by == 1 ? rest : floordiv(rest, by), order};
+  }
+  return best;
+}
+
+}  // namespace
+
+Unified unify(const Dim& a, const Dim& b, const DimFacts& facts) {
+  const Truth truth = facts.prove_equal(a, b);
+  if (truth == Truth::kProven) return {Unified::Kind::kEqual, {}, {}, {}};
+  const Unified conflict{Unified::Kind::kConflict, {}, {}, {}};
+  if (truth == Truth::kRefuted) return conflict;
+  const Dim zero = without_positive_factors(without_content(facts.normalized(a - b)), facts);
+  std::optional<Candidate> found = solve(zero, facts);
+  if (!found) return {Unified::Kind::kGuard, {}, {}, {}};
+  Unified result{Unified::Kind::kSolved, found->symbol, found->value, {}};
+  facts.express(result.symbol, result.value);
+  const DimFacts::Symbol* symbol = facts.find(result.symbol);
+  const auto require = [&](const Dim& least, const Dim& most) {
+    const Truth known = facts.prove_le(least, most);
+    if (known != Truth::kProven) result.conditions.emplace_back(least, most);
+    return known != Truth::kRefuted;
+  };
+  if (symbol != nullptr && symbol->low && !require(*symbol->low, result.value)) return conflict;
+  if (symbol != nullptr && symbol->high && !require(result.value, *symbol->high)) return conflict;
+  return result;
+}
+
+}  // namespace tensormill::te
