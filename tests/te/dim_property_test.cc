@@ -28,7 +28,7 @@ std::vector<Values> points(int64_t low, int64_t high) {
   std::vector<Values> all;
   for (int64_t a = low; a <= high; ++a) {
     for (int64_t b = low; b <= high; ++b) {
-      for (int64_t c = low; c <= high; ++c) all.push_back({{"A", a}, {"B", b}, {"C", c}});
+      for (int64_t c = low; c <= high; ++c) all.push_back({a, b, c});
     }
   }
   return all;
@@ -36,7 +36,7 @@ std::vector<Values> points(int64_t low, int64_t high) {
 
 std::string at(const Values& values) {
   std::string text;
-  for (const auto& [name, value] : values) text += " " + name + "=" + std::to_string(value);
+  for (size_t i = 0; i < kNames.size(); ++i) text += " " + kNames[i] + "=" + std::to_string(values[i]);
   return text;
 }
 
@@ -44,16 +44,13 @@ std::string at(const Values& values) {
 class Table {
 public:
   explicit Table(const Dim& dim) : formula_(dim.extent().bound_to(kNames)) {}
-  std::optional<int64_t> value(const Values& values) const {
-    const int64_t numbers[] = {values.at("A"), values.at("B"), values.at("C")};
-    return formula_.evaluate(numbers);
-  }
+  std::optional<int64_t> value(const Values& values) const { return formula_.evaluate(values); }
 
 private:
   Extent formula_;
 };
 
-/// A formula's dim; nothing where it is refused, which constants that divide by 0 are.
+/// A formula's dim; nothing where a number in it would pass int64.
 std::optional<Dim> dim_of(const Formula& formula) {
   try {
     return to_dim(formula, kNames);
@@ -78,7 +75,7 @@ TEST(DimProperty, NormalFormsKeepTheValueAndEqualOnesAreEqualEverywhere) {
       // A few of the points for each: another formula of the same form meets others.
       for (int i = 0; i < 12; ++i) {
         const Values& values = all[static_cast<size_t>(random.below(static_cast<int64_t>(all.size())))];
-        const std::optional<int64_t> expected = evaluate(formula, kNames, values);
+        const std::optional<int64_t> expected = evaluate(formula, values);
         if (expected) {
           ASSERT_EQ(table.value(values), expected) << dim->to_string() << at(values);
         }
@@ -132,14 +129,14 @@ Situation situation(RandomFormula& random) {
   }
   for (const Values& values : points(-2, 9)) {
     bool holds = true;
-    for (const std::string& name : kNames) {
-      const int64_t value = values.at(name);
-      const int64_t high = above && name == "C" ? values.at("A") : ends[name].second;
-      holds = holds && value >= ends[name].first && value <= high && value % divisors[name] == 0;
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      const std::string& name = kNames[i];
+      const int64_t high = above && name == "C" ? values[0] : ends[name].second;
+      holds = holds && values[i] >= ends[name].first && values[i] <= high && values[i] % divisors[name] == 0;
     }
     for (const Relation& relation : relations) {
       if (!holds) break;
-      const auto a = evaluate(relation.a, kNames, values), b = evaluate(relation.b, kNames, values);
+      const auto a = evaluate(relation.a, values), b = evaluate(relation.b, values);
       holds = a && b &&
               (relation.kind == 0   ? *a == *b
                : relation.kind == 1 ? *a <= *b
@@ -150,24 +147,24 @@ Situation situation(RandomFormula& random) {
   return result;
 }
 
-void check_truth(Truth truth, bool holds, const std::string& what) {
+void check_truth(Truth truth, bool holds, const std::string& text, const Values& values) {
   if (truth == Truth::kProven) {
-    EXPECT_TRUE(holds) << what;
+    EXPECT_TRUE(holds) << text << at(values);
   }
   if (truth == Truth::kRefuted) {
-    EXPECT_FALSE(holds) << what;
+    EXPECT_FALSE(holds) << text << at(values);
   }
 }
 
 void check_unified(const Unified& unified, const Dim& a, const Dim& b, const Situation& world) {
   if (unified.kind != Unified::Kind::kSolved) return;
   EXPECT_FALSE(unified.value.mentions(unified.symbol));
-  const Table left(a), right(b), solution(unified.value);
+  const Table left(a), right(b), solution(unified.value), symbol(Dim::symbol(unified.symbol));
   for (const Values& values : world.where) {
     const auto x = left.value(values), y = right.value(values), value = solution.value(values);
     if (!x || !y || !value) continue;
     // Where the equation holds the symbol has the value, and where it has the value the equation holds.
-    ASSERT_EQ(*x == *y, values.at(unified.symbol) == *value)
+    ASSERT_EQ(*x == *y, symbol.value(values) == value)
         << a.to_string() << " == " << b.to_string() << " is " << unified.symbol
         << " == " << unified.value.to_string() << at(values);
   }
@@ -185,21 +182,20 @@ void check_answers(const Dim& a, const Dim& b, const Situation& world, RandomFor
   for (const Values& values : world.where) {
     const auto x = left.value(values), y = right.value(values);
     if (!x) continue;
-    const std::string where = text + at(values);
     if (range.low) {
-      ASSERT_LE(*range.low, *x) << where;
+      ASSERT_LE(*range.low, *x) << text << at(values);
     }
     if (range.high) {
-      ASSERT_GE(*range.high, *x) << where;
+      ASSERT_GE(*range.high, *x) << text << at(values);
     }
     const auto z = simpler.value(values);
     if (z) {
-      ASSERT_EQ(*z, *x) << where << " as " << simple.to_string();
+      ASSERT_EQ(*z, *x) << text << at(values) << " as " << simple.to_string();
     }
-    check_truth(divisible, *x % by == 0, where + " by " + std::to_string(by));
+    check_truth(divisible, *x % by == 0, text, values);
     if (!y) continue;
-    check_truth(equal, *x == *y, where + " equal");
-    check_truth(ordered, *x <= *y, where + " ordered");
+    check_truth(equal, *x == *y, text, values);
+    check_truth(ordered, *x <= *y, text, values);
   }
   check_unified(unify(a, b, world.facts), a, b, world);
 }

@@ -1,7 +1,6 @@
 // Random formulas of extents and their plain evaluation, for property tests.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -19,13 +18,13 @@ struct Formula {
   std::vector<Formula> args;
 };
 
-using Values = std::map<std::string, int64_t>;
+/// By the number of the symbol.
+using Values = std::vector<int64_t>;
 
-inline std::optional<int64_t> evaluate(const Formula& formula, const std::vector<std::string>& names,
-                                       const Values& values) {
+inline std::optional<int64_t> evaluate(const Formula& formula, const Values& values) {
   std::vector<int64_t> args;
   for (const Formula& arg : formula.args) {
-    const std::optional<int64_t> value = evaluate(arg, names, values);
+    const std::optional<int64_t> value = evaluate(arg, values);
     if (!value) return std::nullopt;
     args.push_back(*value);
   }
@@ -36,7 +35,7 @@ inline std::optional<int64_t> evaluate(const Formula& formula, const std::vector
     case Extent::Code::kConstant:
       return formula.value;
     case Extent::Code::kSymbol:
-      return values.at(names[static_cast<size_t>(formula.value)]);
+      return values[static_cast<size_t>(formula.value)];
     case Extent::Code::kNeg:
       return -args[0];
     case Extent::Code::kAdd:
@@ -90,12 +89,6 @@ inline Dim to_dim(const Formula& formula, const std::vector<std::string>& names)
       return call(extent_functions()[static_cast<size_t>(formula.value)].name, std::move(args));
   }
   return {};
-}
-
-/// The program of the formula as it stands.
-inline void emit(const Formula& formula, std::vector<Extent::Op>& ops) {
-  for (const Formula& arg : formula.args) emit(arg, ops);
-  ops.push_back({formula.code, formula.value});
 }
 
 class RandomFormula {
