@@ -38,6 +38,9 @@ FileFormat detect_path(const std::string& path);
 /// What is in a file whose format has a reader; nothing for the others. Throws what the reader throws, with
 /// the format's words in front.
 std::optional<FileFacts> read_file_facts(std::string_view bytes, FileFormat format);
+/// The same of a file or a folder. Keras' files are read by libhdf5, which may end the process where one is
+/// broken.
+std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat format);
 
 /// Error(kNotSupported) for a format that is known and cannot be imported: "this is a TFLite model
 /// (schema 3, 2 subgraphs); TensorMill does not import it yet: ...", with what could be read as {"model":

@@ -32,14 +32,14 @@ void fuzz_tflite(std::string_view bytes) {
   const tflite::Model model = tflite::read_model(file->text());
   for (const tflite::Subgraph& graph : model.subgraphs) {
     for (const tflite::Tensor& tensor : graph.tensors) {
-      if (tensor.sparsity && tensor.is_constant)
-        attempt([&] { tflite::densify(tensor, uint64_t{1} << 20); });
+      if (tensor.sparsity && tensor.is_constant) attempt([&] { tflite::densify(tensor, uint64_t{1} << 20); });
       if (tensor.type == tflite::TensorType::kString && tensor.is_constant)
         attempt([&] { tflite::read_strings(tensor.data, 10'000); });
     }
   }
   const frontend::FileFacts facts = tflite::read_facts(file->text());
-  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(), "facts without words");
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
 }
 
 void fuzz_flexbuffer(std::string_view bytes) {
