@@ -82,6 +82,16 @@ class Formats(unittest.TestCase):
         archive = shutil.make_archive(str(self.folder / "saved"), "zip", FIXTURES / "tensorflow/net")
         answer = server.upload("foreign", Path(archive).read_bytes())
         self.assertIn("this is a TensorFlow SavedModel (TensorFlow 2.21.0", answer.json()["detail"])
+        # Beside an ONNX model may lie what other formats have.
+        beside = self.folder / "beside"
+        beside.mkdir()
+        for name in ("config.json", "metadata.json"):
+            (beside / name).write_text("{}", encoding="utf-8")
+        shutil.copyfile(mill.ROOT / "tests/models/digits.onnx", beside / "digits.onnx")
+        archive = shutil.make_archive(str(self.folder / "packed"), "zip", beside)
+        answer = server.upload("digits", Path(archive).read_bytes())
+        self.assertEqual((answer.status, answer.json()["format"]), (201, "onnx-archive"), answer.body)
+        before = serving.blobs(server)
         cut = (FIXTURES / "tflite/net_int8.tflite").read_bytes()[:2000]
         answer = server.upload("foreign", cut)
         self.assertEqual((answer.status, answer.json()["code"]), (422, "invalid_model"), answer.body)

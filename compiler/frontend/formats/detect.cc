@@ -66,6 +66,8 @@ FileFormat pickled_format(std::string_view pickle) {
 }
 
 FileFormat format_of_names(const Names& names) {
+  // Beside an ONNX model may lie anything.
+  if (ends_in(names, ".onnx")) return FileFormat::kOnnxArchive;
   if (has_file(names, "archive_format") && has_folder(names, "models")) return FileFormat::kPt2;
   if (has_file(names, "serialized_exported_program.json")) return FileFormat::kPt2;
   if (has_file(names, "data.pkl") && (has_folder(names, "code") || has_file(names, "constants.pkl")))
@@ -74,7 +76,6 @@ FileFormat format_of_names(const Names& names) {
   if (names.contains("config.json") && names.contains("metadata.json")) return FileFormat::kKeras;
   if (has_file(names, "Manifest.json") && has_folder(names, "com.apple.CoreML"))
     return FileFormat::kMlPackage;
-  if (ends_in(names, ".onnx")) return FileFormat::kOnnxArchive;
   if (has_file(names, "saved_model.pb") || has_file(names, "saved_model.pbtxt"))
     return FileFormat::kSavedModel;
   if (ends_in(names, ".tflite")) return FileFormat::kTfliteBundle;
@@ -103,8 +104,10 @@ FileFormat zip_format(std::string_view bytes) {
 
 FileFormat tar_format(std::string_view bytes) {
   const std::vector<std::string> names = tar_names(bytes);
-  if (!names.empty() && names.front() == "metadata.json") return FileFormat::kPackage;
-  return format_of_names({names.begin(), names.end()});
+  const FileFormat format = format_of_names({names.begin(), names.end()});
+  const bool is_package =
+      !names.empty() && names.front() == "metadata.json" && format == FileFormat::kUnknown;
+  return is_package ? FileFormat::kPackage : format;
 }
 
 /// The members of the outermost object, and a text that one of them has.
