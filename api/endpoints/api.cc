@@ -91,7 +91,8 @@ public:
   http::Lane lane(const http::Request& request, std::string_view body) const noexcept override {
     if (is_health(request.target)) return http::Lane::kReserved;
     const std::string name = direct_inference(request, body);
-    return !name.empty() && services_.deployments->is_quick(name) ? http::Lane::kDirect : http::Lane::kWorker;
+    if (!name.empty() && services_.deployments->is_quick(name)) return http::Lane::kDirect;
+    return is_bulk(request, body) ? http::Lane::kBulk : http::Lane::kWorker;
   }
 
   http::Response handle(http::Request& request) noexcept override {

@@ -39,4 +39,15 @@ std::string direct_inference(const http::Request& request, std::string_view body
   return inferred_deployment(request.target);
 }
 
+bool is_bulk(const http::Request& request, std::string_view body) {
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (path == "/v1/gc") return true;
+  const bool loads = (request.method == "PUT" && path.starts_with("/v1/deployments/")) ||
+                     path.starts_with("/v2/repository/");
+  if (loads) return false;
+  const bool small = request.body->length().value_or(kMaxDirectBody + 1) <= kMaxDirectBody;
+  return !small || request.headers.has("Content-Encoding") || unfolds(body);
+}
+
 }  // namespace tensormill::endpoints

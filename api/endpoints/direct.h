@@ -1,5 +1,5 @@
-/// Which requests may run on the thread that reads them: inferences whose body costs next to nothing to read.
-/// Thread-safety: pure function.
+/// Which requests may run on the thread that reads them, inferences whose body costs next to nothing to read,
+/// and which of the others give way to all that is quick. Thread-safety: pure functions.
 #pragma once
 
 #include <string>
@@ -15,5 +15,11 @@ inline constexpr size_t kMaxDirectBody = size_t{16} << 10;
 /// The deployment of a plain inference whose body, which is all there, has kMaxDirectBody bytes at most and
 /// unfolds to no more: no content coding, no compressed member of an NPZ. "" for any other request.
 std::string direct_inference(const http::Request& request, std::string_view body);
+
+/// Whether it may take long to read and unfold the body: it is larger than kMaxDirectBody, of unknown length,
+/// coded, or has compressed members; or whether the request is for a collection. Not so where a package is
+/// loaded: the threads of its batches, which others wait for, would give way as well. `body` is the whole
+/// body, or "" when it has not come yet.
+bool is_bulk(const http::Request& request, std::string_view body);
 
 }  // namespace tensormill::endpoints

@@ -9,10 +9,11 @@
 namespace tensormill::http {
 
 /// Where a request runs. Those of the reserved lane have threads of their own, so that they are answered
-/// while all workers are busy. Those of the direct lane end within about a millisecond, and unfold nothing:
-/// when their body is there already they may run on the thread that read them, which saves two changes of
-/// threads.
-enum class Lane { kWorker, kReserved, kDirect };
+/// while all workers are busy. Those of the bulk lane read or unfold much: their threads give way to all
+/// others, and so would threads that they start. Those of the direct lane end within about a millisecond, and
+/// unfold nothing: when their body is there already they may run on the thread that read them, which saves
+/// two changes of threads.
+enum class Lane { kWorker, kBulk, kReserved, kDirect };
 
 /// Thread-safety: all methods from many threads.
 class Handler {

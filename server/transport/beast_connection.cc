@@ -287,7 +287,7 @@ void Connection::dispatch(const std::shared_ptr<Exchange>& exchange) {
   exchange_ = exchange;
   const http::Lane lane = exchange->lane;
   if (lane == http::Lane::kDirect && body_is_done()) return run_here(exchange);
-  Executor& executor = lane == http::Lane::kReserved ? state_.reserved : state_.workers;
+  Executor& executor = state_.executor_of(lane);
   // From submit() on the body may be the handler's.
   const bool complete = body_is_done();
   const bool accepted = executor.submit([self = shared_from_this(), exchange] { self->hand_over(exchange); });
@@ -356,14 +356,14 @@ void Connection::watch_for_disconnect(const std::shared_ptr<Exchange>& exchange)
 }
 
 /// While a request is in work whose body is there. A reset is a client that has gone. The end of its stream
-/// may be one that sends no more and waits for the answer: in the clear it is asked a while later. Bytes are
+/// may be one that sends no more and waits for the answer: it is asked a while later. Bytes are
 /// the next request of a client that pipelines, or TLS's word that the client ends; they wait in the socket.
 void Connection::look_at_client() {
   pollfd entry{socket_.native_handle(), POLLRDHUP, 0};
   const bool seen = ::poll(&entry, 1, 0) > 0;
   const bool ended = seen && (entry.revents & POLLRDHUP) != 0;
   const bool gone = seen && (entry.revents & (POLLHUP | POLLERR)) != 0;
-  if (gone || (ended && stream_.is_secure())) {
+  if (gone) {
     exchange_->stop.request_stop();
     return;
   }
@@ -380,7 +380,22 @@ void Connection::look_at_client() {
 /// answers with a reset, which the next look sees.
 void Connection::probe_client() {
   if (!http_1_1_) return;
+  if (stream_.is_secure()) return probe_secure_client();
   ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/// An answer that is there meanwhile waits for the turn of the event loop that ends this: a record is not
+/// begun in another one. Whether the client ended its half with TLS's own word or without makes no
+/// difference: the request is whole, and what it writes no more is not needed.
+void Connection::probe_secure_client() {
+  probing_ = true;
+  stream_.async_write_some(asio::buffer(kContinue.data(), kContinue.size()),
+                           [self = shared_from_this()](ErrorCodeIo error, size_t) {
+                             self->probing_ = false;
+                             if (error && self->exchange_) self->exchange_->stop.request_stop();
+                             const auto answered = std::exchange(self->answered_, nullptr);
+                             if (answered) self->finish(answered);
+                           });
 }
 
 }  // namespace tensormill::transport

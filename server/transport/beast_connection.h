@@ -69,8 +69,8 @@ public:
   void drain();
   /// Closes now and cancels the request in work; any thread.
   void abort();
-  /// What runs the handlers; any thread.
-  Executor& workers() { return state_.workers; }
+  /// What runs the handler of the request in work, on whose thread this is called.
+  Executor& executor() { return state_.executor_of(exchange_->lane); }
   /// Fills `buffer`, which must stay valid until `done` is called on the I/O thread; any thread.
   void read_body(std::span<std::byte> buffer, BodyCallback done);
   /// Whether the handler's thread takes the body from the socket itself: in the clear, of known length. Then
@@ -107,6 +107,7 @@ private:
   void on_watch();
   void look_at_client();
   void probe_client();
+  void probe_secure_client();
   void close();
 
   // beast_body.cc: bodies
@@ -159,8 +160,10 @@ private:
   bool watch_is_due_ = false;  ///< at deadline_ the client is to be watched; nothing is waited for
   bool readable_ =
       false;  ///< something came while the request was in work, so that waiting for it tells no more
-  bool half_closed_ = false;  ///< the client sends no more
-  bool probed_ = false;       ///< it was asked whether it is still there
+  bool half_closed_ = false;            ///< the client sends no more
+  bool probed_ = false;                 ///< it was asked whether it is still there
+  bool probing_ = false;                ///< that is being written
+  std::shared_ptr<Exchange> answered_;  ///< waits for that
   std::optional<AddressLimits::Place> place_;
   std::string peer_;
   bool peer_is_loopback_ = false;

@@ -26,6 +26,10 @@ std::string chunk(const std::string& piece) {
 }  // namespace
 
 void Connection::finish(const std::shared_ptr<Exchange>& exchange) {
+  if (probing_) {
+    answered_ = exchange;
+    return;
+  }
   body_read_here_ = false;
   if (watch_is_due_) disarm_timer();
   if (closed_) {
@@ -193,7 +197,6 @@ void Connection::write_piece(std::string piece, const http::ResponseStream& stre
   const bool seen = !closed_ && ::poll(&entry, 1, 0) > 0;
   if (closed_ || (seen && (entry.revents & (POLLHUP | POLLERR)) != 0)) return done(false);
   const bool ended = seen && (entry.revents & POLLRDHUP) != 0;
-  if (ended && stream_.is_secure()) return done(false);
   if (ended && piece.empty()) piece = http_1_1_ ? chunk(stream.idle_piece()) : stream.idle_piece();
   piece_ = std::move(piece);
   writing_ = {asio::buffer(piece_)};

@@ -52,9 +52,14 @@ private:
 };
 
 struct BeastState {
+  /// Of what reads and unfolds large bodies: a tenth of a thread of the others, where they want the processor
+  /// at the same time. They hold nothing for long that the others need.
+  static constexpr int kBulkNice = 10;
+
   explicit BeastState(const TransportOptions& transport_options)
       : options(transport_options),
         workers(options.workers, options.queue, options.max_connections),
+        bulk(options.workers, options.queue, options.max_connections, kBulkNice),
         reserved(options.reserved_workers, options.queue, 0),
         // A place is free a moment before the thread of the response that had it.
         streams(options.max_streams, options.max_streams, 0),
@@ -72,10 +77,16 @@ struct BeastState {
     if (options.on_refused) options.on_refused(reason);
   }
 
+  Executor& executor_of(http::Lane lane) {
+    if (lane == http::Lane::kReserved) return reserved;
+    return lane == http::Lane::kBulk ? bulk : workers;
+  }
+
   const TransportOptions options;
   std::unique_ptr<TlsFiles> tls;  ///< set before the first connection, or never
   http::Handler* handler = nullptr;
   Executor workers;
+  Executor bulk;
   Executor reserved;
   Executor streams;          ///< live responses hold a thread each
   std::atomic<int> live{0};  ///< places of live responses that are taken

@@ -75,8 +75,8 @@ public:
     // Handlers end before the I/O threads do: their body reads and responses still pass through them. A run
     // that nobody waits for any more may still give its answer.
     const auto end = std::chrono::steady_clock::now() + patience;
-    const bool ended = state_.workers.stop(end) && state_.reserved.stop(end) && state_.streams.stop(end) &&
-                       state_.in_work.wait_until_idle(end);
+    const bool ended = state_.workers.stop(end) && state_.bulk.stop(end) && state_.reserved.stop(end) &&
+                       state_.streams.stop(end) && state_.in_work.wait_until_idle(end);
     if (!ended) return false;
     for (const auto& loop : loops_) loop->work.reset();
     for (const auto& connection : state_.connections.all()) connection->abort();

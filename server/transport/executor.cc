@@ -1,13 +1,31 @@
 #include "server/transport/executor.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 namespace tensormill::transport {
+namespace {
 
-Executor::Executor(int threads, int queue, int max_away)
+/// The calling thread's nice value and `more`. Threads that a task starts begin with the task's, so that each
+/// sets its own to what the maker's was to become.
+std::optional<int> below_caller(int more) {
+  if (more == 0) return std::nullopt;
+  errno = 0;
+  const int own = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()));
+  if (errno != 0) return std::nullopt;
+  return own + more;
+}
+
+}  // namespace
+
+Executor::Executor(int threads, int queue, int max_away, int nice)
     : max_threads_(static_cast<size_t>(threads)),
       max_waiting_(static_cast<size_t>(queue)),
-      max_away_(static_cast<size_t>(max_away)) {}
+      max_away_(static_cast<size_t>(max_away)),
+      nice_(below_caller(nice)) {}
 
 Executor::~Executor() { stop(); }
 
@@ -33,6 +51,8 @@ bool Executor::submit(std::function<void()> task) {
 }
 
 void Executor::run() {
+  // Of this thread alone, as Linux has it. Where it is not allowed all are equals.
+  if (nice_) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), *nice_);
   std::unique_lock lock(mutex_);
   while (true) {
     if (!may_run()) {

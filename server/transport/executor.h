@@ -1,7 +1,8 @@
 /// A bounded set of threads with a bounded queue: what runs handlers, apart from the threads that do I/O.
 /// Threads start when there is work for them and stay. A task that waits for its client says so (Away), and
-/// another one runs meanwhile: 50 clients that stall do not hold up the one that does not.
-/// Thread-safety: all methods from any thread.
+/// another one runs meanwhile: 50 clients that stall do not hold up the one that does not. Threads of a nice
+/// value above 0 give way to all others of the process, and so do threads and processes that their tasks
+/// start: such a task starts none that others wait for. Thread-safety: all methods from any thread.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -28,8 +30,9 @@ public:
     Executor& executor_;
   };
 
-  /// At most `threads` tasks run and `queue` wait; up to `max_away` more run while so many are away.
-  Executor(int threads, int queue, int max_away);
+  /// At most `threads` tasks run and `queue` wait; up to `max_away` more run while so many are away. `nice`
+  /// is added to that of the thread that makes this.
+  Executor(int threads, int queue, int max_away, int nice = 0);
   /// As stop().
   ~Executor();
   Executor(const Executor&) = delete;
@@ -51,6 +54,7 @@ private:
   const size_t max_threads_;
   const size_t max_waiting_;
   const size_t max_away_;
+  const std::optional<int> nice_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable ended_;  ///< nothing runs or waits

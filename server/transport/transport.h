@@ -29,7 +29,7 @@ struct TransportOptions {
   /// that is malformed, too large or too slow). Called from an I/O thread; may be empty.
   std::function<void(std::string_view reason)> on_refused;
   int io_threads = 1;
-  int workers = 8;                        ///< threads that run handlers
+  int workers = 8;                        ///< threads that run handlers; as many of the bulk lane's
   int reserved_workers = 1;               ///< threads that run handlers of the reserved lane
   int queue = 64;                         ///< requests that wait for a worker; past it 503 with Retry-After
   int max_connections = 1024;             ///< past it a connection is answered 503 and closed

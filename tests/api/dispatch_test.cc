@@ -147,6 +147,7 @@ TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
     http::Request request;
     request.method = "POST";
     request.target = target;
+    request.body = std::make_shared<http::BytesBody>(std::string(body));
     if (*coding != '\0') request.headers.set("Content-Encoding", coding);
     return api_->lane(request, body);
   };
@@ -163,18 +164,45 @@ TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
   // What is long, or unfolds, is read where nobody waits for it.
   const char* const infer = "/v1/deployments/digits/infer";
   EXPECT_EQ(lane(infer, std::string(16 << 10, ' ')), http::Lane::kDirect);
-  EXPECT_EQ(lane(infer, std::string((16 << 10) + 1, ' ')), http::Lane::kWorker);
+  EXPECT_EQ(lane(infer, std::string((16 << 10) + 1, ' ')), http::Lane::kBulk);
   for (const char* coding : {"gzip", "zstd", "identity"})
-    EXPECT_EQ(lane(infer, "{}", coding), http::Lane::kWorker);
+    EXPECT_EQ(lane(infer, "{}", coding), http::Lane::kBulk);
   const std::string kept = std::string("PK\x03\x04\x14\0\0\0\0\0", 10) + "data" +
                            std::string("PK\x01\x02\x14\0\x14\0\0\0\0\0", 12);
   EXPECT_EQ(lane(infer, kept), http::Lane::kDirect);
   for (const size_t method : {size_t{8}, size_t{24}}) {
     std::string packed = kept;
     packed[method] = 8;
-    EXPECT_EQ(lane(infer, packed), http::Lane::kWorker) << method;
-    EXPECT_EQ(lane(infer, packed.substr(0, method)), http::Lane::kWorker) << method;
+    EXPECT_EQ(lane(infer, packed), http::Lane::kBulk) << method;
+    EXPECT_EQ(lane(infer, packed.substr(0, method)), http::Lane::kBulk) << method;
   }
+}
+
+TEST_F(Dispatch, WhatMayTakeLongToReadGivesWayUnlessItLoads) {
+  // Chunked, or not there yet: its length is all that is known.
+  struct Announced : http::BytesBody {
+    explicit Announced(std::optional<uint64_t> bytes) : http::BytesBody(""), announced(bytes) {}
+    std::optional<uint64_t> length() const override { return announced; }
+    const std::optional<uint64_t> announced;
+  };
+  const auto lane = [&](const char* method, const char* target, std::optional<uint64_t> length) {
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.body = std::make_shared<Announced>(length);
+    return api_->lane(request, "");
+  };
+  for (const std::optional<uint64_t> length : {std::optional<uint64_t>(), std::optional<uint64_t>(1 << 20)}) {
+    for (const char* target : {"/v1/models", "/v1/tuning-records", "/v2/models/digits/infer", "/v1/jobs",
+                               "/v1/deployments/digits/classify", "/v1/packages/x/run?repeat=2"})
+      EXPECT_EQ(lane("POST", target, length), http::Lane::kBulk) << target;
+    EXPECT_EQ(lane("PATCH", "/v1/uploads/x", length), http::Lane::kBulk);
+    EXPECT_EQ(lane("PUT", "/v1/deployments/digits", length), http::Lane::kWorker);
+    EXPECT_EQ(lane("POST", "/v2/repository/models/digits/load", length), http::Lane::kWorker);
+  }
+  EXPECT_EQ(lane("POST", "/v1/jobs", 200), http::Lane::kWorker);
+  EXPECT_EQ(lane("GET", "/v1/packages", 0), http::Lane::kWorker);
+  EXPECT_EQ(lane("POST", "/v1/gc?dry_run=1", 0), http::Lane::kBulk);
 }
 
 TEST_F(Dispatch, TakesConfiguredOrigins) {

@@ -1,5 +1,8 @@
 #include "tests/transport/fixture.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <stop_token>
 
@@ -77,6 +80,7 @@ int Events::count(const std::string& name) {
 http::Lane TestHandler::lane(const http::Request& request, std::string_view) const noexcept {
   const std::string& target = request.target;
   if (target == "/direct" || target == "/turn") return http::Lane::kDirect;
+  if (target == "/bulk") return http::Lane::kBulk;
   return target == "/reserved" ? http::Lane::kReserved : http::Lane::kWorker;
 }
 
@@ -104,6 +108,11 @@ http::Response TestHandler::handle(http::Request& request) noexcept {
 
 http::Response TestHandler::response_to(http::Request& request) {
   const std::string& target = request.target;
+  if (target == "/bulk") {
+    const std::string body = http::read_all(*request.body);
+    return http::text_response(body + " " +
+                               std::to_string(::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()))));
+  }
   if (target == "/echo" || target == "/direct") {
     http::Response response = http::text_response(http::read_all(*request.body));
     response.headers.set("X-Method", request.method);

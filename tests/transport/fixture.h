@@ -37,8 +37,9 @@ private:
 /// kContentSize bytes in pieces. /stream: three pieces. /endless: pieces until the client has gone, for which
 /// a place is asked for first. /quiet: the same of empty pieces, "quiet" with each. /stuck: never returns,
 /// whatever becomes of the client. /status/N: an empty answer of that status. /reserved: as /ignore, on the
-/// reserved lane. /direct: as /echo, on the direct lane. /later: as /gate, answered by another thread. /turn:
-/// "turn", on the direct lane, in a later turn of the thread where it has such.
+/// reserved lane. /bulk: the body and the thread's nice value, on the bulk lane. /direct: as /echo, on the
+/// direct lane. /later: as /gate, answered by another thread. /turn: "turn", on the direct lane, in a later
+/// turn of the thread where it has such.
 class TestHandler : public http::Handler {
 public:
   static constexpr uint64_t kContentSize = 32 << 20;

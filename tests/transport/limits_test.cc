@@ -1,6 +1,8 @@
 // Limits of heads, bodies, connections and workers; early answers; slow, stalled and vanishing clients.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <vector>
 
 #include "tests/transport/fixture.h"
@@ -203,6 +205,27 @@ TEST_F(Limits, StreamsKeepNoWorker) {
   streaming.send(get("/quiet"));
   ASSERT_TRUE(events().wait("quiet"));
   EXPECT_EQ(exchange(get("/echo")).status, 200);
+}
+
+TEST_F(Limits, BulkHasThreadsOfItsOwnWhichGiveWay) {
+  options_.workers = 1;
+  options_.queue = 8;
+  start();
+  RawClient working = connect();
+  working.send(get("/gate"));
+  ASSERT_TRUE(events().wait("entered"));
+  errno = 0;
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  ASSERT_EQ(errno, 0);
+  const std::string below = std::to_string(std::min(own + 10, 19));
+  for (const char* framing : {"Content-Length: 4\r\n", "Transfer-Encoding: chunked\r\n"}) {
+    // A body that stalls leaves the lane to another one.
+    RawClient stalled = connect();
+    stalled.send(post("/bulk", framing));
+    EXPECT_EQ(exchange(post("/bulk", "Content-Length: 4\r\n", "data")).body, "data " + below);
+  }
+  events().add("open");
+  EXPECT_EQ(working.read_response().status, 200);
 }
 
 TEST_F(Limits, RefusesRequestsPastTheQueueButNotHealth) {

@@ -92,6 +92,11 @@ void TlsClient::send(std::string_view bytes) {
       "cannot send");
 }
 
+void TlsClient::end_sending(bool in_order) {
+  if (in_order) check(::SSL_shutdown(ssl_.get()) >= 0, "cannot say that no more comes");
+  check(::shutdown(socket_.get(), SHUT_WR) == 0, "cannot end a half");
+}
+
 std::string TlsClient::read(size_t count) {
   std::string bytes(count, '\0');
   size_t done = 0;

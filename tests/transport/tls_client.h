@@ -40,6 +40,11 @@ public:
   /// Up to and with the empty line.
   std::string read_head();
 
+  /// Says that it sends no more, with TLS's word for that where `in_order`, and goes on reading.
+  void end_sending(bool in_order = true);
+  /// Without a word.
+  void close() { socket_ = FileDescriptor(); }
+
 private:
   struct Free {
     void operator()(SSL* ssl) const { ::SSL_free(ssl); }

@@ -87,6 +87,48 @@ TEST_F(Tls, EndsAConnectionInOrder) {
   EXPECT_EQ(client.read(1), "");
 }
 
+TEST_F(Tls, WhoSendsNoMoreGetsTheAnswer) {
+  start_tls();
+  for (const int version : {TLS1_2_VERSION, 0}) {
+    for (const bool in_order : {true, false}) {
+      const int before = events().count("entered");
+      TlsClient client = this->client(version);
+      client.send(post("/later", "Content-Length: 2\r\n", "ab"));
+      ASSERT_TRUE(events().wait("entered", before + 1));
+      client.end_sending(in_order);
+      // The server asks whether it is there; the first gate stays open for those that come after.
+      std::string head = client.read_head();
+      if (before == 0) {
+        EXPECT_NE(head.find(" 100 "), std::string::npos);
+        events().add("open");
+      }
+      if (head.find(" 100 ") != std::string::npos) head = client.read_head();
+      EXPECT_NE(head.find(" 200 "), std::string::npos);
+      EXPECT_EQ(client.read(4), "gate");
+      EXPECT_EQ(events().count("cancelled"), 0);
+    }
+  }
+}
+
+TEST_F(Tls, NoticesAClientThatGoes) {
+  start_tls();
+  TlsClient client = this->client();
+  client.send(post("/gate", "Content-Length: 2\r\n", "ab"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.close();
+  EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_F(Tls, WhoSendsNoMoreGetsTheWholeStream) {
+  start_tls();
+  TlsClient client = this->client();
+  client.send(get("/quiet"));
+  client.end_sending();
+  // Only a client that has ended its half gets the pieces that say nothing.
+  std::string all = client.read_head();
+  while (all.find("idle\n") == std::string::npos) all += client.read(1);
+}
+
 TEST_F(Tls, RefusesFilesThatAreWrong) {
   const TestCertificate other;
   EXPECT_NE(refusal_of("/nowhere.pem", certificate_.key()).find("/nowhere.pem"), std::string::npos);
