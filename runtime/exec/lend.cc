@@ -1,5 +1,6 @@
 // Inputs and outputs that lie in the caller's memory.
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 #include "runtime/base/number_text.h"
 #include "runtime/exec/graph_executor.h"
 
