@@ -25,7 +25,7 @@ constexpr double kTolerance = 1e-2;
 bool is_quick(const ir::Graph& graph) {
   int64_t elements = 0, flops = 0;
   for (const ir::Value& value : graph.values())
-    elements += value.constant ? 0 : num_elements(value.type.shape);
+    elements += value.constant ? 0 : num_elements(value.type.shape).hint();
   if (elements > kMostElements) return false;
   for (const plan::Kernel& kernel : plan::extract_kernels(graph).kernels) flops += kernel.flops;
   return flops <= kMostFlops;

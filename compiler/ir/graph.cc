@@ -1,12 +1,15 @@
 #include "compiler/ir/graph.h"
 
+#include <algorithm>
+
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/sym_evaluate.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
 
 std::string to_string(const ValueType& type) {
-  return std::string(dtype_name(type.dtype)) + tensormill::to_string(type.shape);
+  return std::string(dtype_name(type.dtype)) + to_string(type.shape);
 }
 
 namespace {
@@ -24,14 +27,67 @@ bool is_shape_dtype(DType dtype) { return !is_float(dtype); }
 
 }  // namespace
 
-int64_t Attrs::int_of(const std::string& name) const { return attr_as<int64_t>(values_, name); }
+int64_t Attrs::int_of(const std::string& name) const { return sym_int_of(name); }
 double Attrs::float_of(const std::string& name) const { return attr_as<double>(values_, name); }
 const std::string& Attrs::string_of(const std::string& name) const {
   return attr_as<std::string>(values_, name);
 }
-const std::vector<int64_t>& Attrs::ints_of(const std::string& name) const {
+void Attrs::set(const std::string& name, AttrValue value) {
+  if (const SymInt* number = std::get_if<SymInt>(&value); number != nullptr && number->is_constant()) {
+    value = number->hint();
+  } else if (const SymShape* list = std::get_if<SymShape>(&value); list != nullptr && list->is_constant()) {
+    value = list->hints();
+  }
+  values_[name] = std::move(value);
+}
+
+std::vector<int64_t> Attrs::ints_of(const std::string& name) const { return sym_ints_of(name); }
+
+SymInt Attrs::sym_int_of(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found != values_.end() && std::holds_alternative<SymInt>(found->second))
+    return std::get<SymInt>(found->second);
+  return attr_as<int64_t>(values_, name);
+}
+
+SymShape Attrs::sym_ints_of(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found != values_.end() && std::holds_alternative<SymShape>(found->second))
+    return std::get<SymShape>(found->second);
   return attr_as<std::vector<int64_t>>(values_, name);
 }
+
+bool Attrs::operator==(const Attrs& other) const {
+  const auto alike = [](const auto& a, const auto& b) {
+    if (a.first != b.first || a.second.index() != b.second.index()) return false;
+    if (const SymInt* number = std::get_if<SymInt>(&a.second))
+      return same(*number, std::get<SymInt>(b.second));
+    if (const SymShape* list = std::get_if<SymShape>(&a.second))
+      return same(*list, std::get<SymShape>(b.second));
+    return a.second == b.second;
+  };
+  return std::equal(values_.begin(), values_.end(), other.values_.begin(), other.values_.end(), alike);
+}
+
+KnownValue::KnownValue(DType dtype, const Shape& shape, SymShape elements) : tensor_(Tensor(dtype, shape)) {
+  TM_CHECK(static_cast<int64_t>(elements.size()) == tensor_->num_elements(), "known elements");
+  for (size_t i = 0; i < elements.size(); ++i)
+    tensor_->set_element_int(static_cast<int64_t>(i), elements[i].hint());
+  if (!elements.is_constant()) elements_ = std::move(elements);
+}
+
+SymShape KnownValue::elements() const {
+  if (is_symbolic()) return elements_;
+  SymShape elements;
+  for (int64_t i = 0; i < tensor_->num_elements(); ++i) elements.push_back(tensor_->element_as_int(i));
+  return elements;
+}
+
+const Tensor& KnownValue::operator*() const {
+  for (const SymInt& element : elements_) static_cast<void>(static_cast<int64_t>(element));
+  return *tensor_;
+}
+
 DType Attrs::dtype_of(const std::string& name) const { return attr_as<DType>(values_, name); }
 
 std::string Graph::unique_name(const std::string& base) const {
@@ -91,7 +147,7 @@ std::vector<ValueId> Graph::add_node(const std::string& op, std::vector<ValueId>
   std::vector<ValueType> types;
   try {
     types = def.infer(context);
-    for (const ValueType& type : types) num_bytes(type.shape, type.dtype);
+    for (const ValueType& type : types) num_bytes(type.shape.hints(), type.dtype);
   } catch (Error& error) {
     error.add_context(op + (origins.empty() ? "" : " \"" + origins.front() + "\""));
     throw;
@@ -127,14 +183,21 @@ std::vector<ValueId> Graph::add_fused(std::vector<ValueId> inputs, std::shared_p
 }
 
 void Graph::propagate_known(const Node& node) {
+  if (const OpDef& def = ops_->get(node.op); def.known != nullptr) {
+    values_[static_cast<size_t>(node.outputs[0])].known = def.known(node.attrs);
+    return;
+  }
   for (ValueId input : node.inputs) {
     if (input != kAbsent && !value(input).known) return;
   }
   if (node.inputs.empty()) return;
   for (ValueId output : node.outputs) {
     const ValueType& type = value(output).type;
-    if (!is_shape_dtype(type.dtype) || num_elements(type.shape) > kMaxKnownElements) return;
+    if (!is_shape_dtype(type.dtype) || !type.shape.is_constant() ||
+        num_elements(type.shape) > kMaxKnownElements)
+      return;
   }
+  if (propagate_symbolic(node)) return;
   ReferenceContext context{node.attrs, {}, {}};
   for (ValueId input : node.inputs)
     context.inputs.push_back(input == kAbsent ? nullptr : &*value(input).known);
@@ -151,6 +214,28 @@ void Graph::propagate_known(const Node& node) {
   }
   for (size_t i = 0; i < results.size(); ++i)
     values_[static_cast<size_t>(node.outputs[i])].known = results[i];
+}
+
+bool Graph::propagate_symbolic(const Node& node) {
+  std::vector<const KnownValue*> inputs;
+  std::vector<ValueType> input_types, types;
+  bool is_symbolic = false;
+  for (const ValueId input : node.inputs) {
+    inputs.push_back(input == kAbsent ? nullptr : &value(input).known);
+    input_types.push_back(input == kAbsent ? ValueType{} : value(input).type);
+    is_symbolic = is_symbolic || (input != kAbsent && value(input).known.is_symbolic());
+  }
+  const auto depends = [](const auto& attr) {
+    return std::holds_alternative<SymInt>(attr.second) || std::holds_alternative<SymShape>(attr.second);
+  };
+  is_symbolic = is_symbolic || std::any_of(node.attrs.all().begin(), node.attrs.all().end(), depends);
+  if (!is_symbolic) return false;
+  for (const ValueId output : node.outputs) types.push_back(value(output).type);
+  auto results =
+      evaluate_symbolic(ops_->get(node.op), node.attrs, inputs, input_types, types, Undecided::kUnknown);
+  for (size_t i = 0; results && i < results->size(); ++i)
+    values_[static_cast<size_t>(node.outputs[i])].known = std::move((*results)[i]);
+  return true;
 }
 
 void Graph::rename_value(ValueId id, const std::string& name) {

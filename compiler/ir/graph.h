@@ -1,7 +1,8 @@
 /// The graph IR: an SSA graph of typed values. Nodes stand in a vector in topological order; a value is
 /// produced by one node, or is a graph input, or a constant. Passes never edit nodes in place: they apply a
-/// Patch (patch.h). Shapes are concrete here: free dimensions of a model bind when it is imported for
-/// compilation. Thread-safety: a Graph belongs to one thread at a time; const access is free to share.
+/// Patch (patch.h). Extents are SymInts (sym_int.h): expressions over the graph's symbols, or numbers.
+/// Thread-safety: a Graph belongs to one thread at a time; const access is free to share where it has no
+/// symbols.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/ir/sym_int.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/tensor.h"
 
@@ -21,10 +23,10 @@ namespace tensormill::ir {
 /// The type of a value. (Sequence and Optional values join kTensor here when an operator needs them.)
 struct ValueType {
   DType dtype = DType::kFloat32;
-  Shape shape;
+  SymShape shape;
   bool operator==(const ValueType&) const = default;
 };
-/// "f32[1,3,224,224]"
+/// "f32[N,3,(H + 1) // 2,224]"
 std::string to_string(const ValueType& type);
 
 using ValueId = int32_t;
@@ -33,26 +35,53 @@ using NodeId = int32_t;
 inline constexpr int32_t kAbsent = -1;
 
 using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                               std::vector<std::string>, DType>;
-/// Attributes in the order of their names.
+                               std::vector<std::string>, DType, SymInt, SymShape>;
+/// Attributes in the order of their names. Integers that depend on no symbol are held as int64_t.
 class Attrs {
 public:
   Attrs() = default;
-  Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> values) : values_(values) {}
+  Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> values) {
+    for (const auto& [name, value] : values) set(name, value);
+  }
   bool has(const std::string& name) const { return values_.count(name) != 0; }
-  void set(const std::string& name, AttrValue value) { values_[name] = std::move(value); }
+  void set(const std::string& name, AttrValue value);
   /// The attribute; InternalError when it is missing or of another kind (converters and the parser check
   /// first).
   int64_t int_of(const std::string& name) const;
   double float_of(const std::string& name) const;
   const std::string& string_of(const std::string& name) const;
-  const std::vector<int64_t>& ints_of(const std::string& name) const;
+  std::vector<int64_t> ints_of(const std::string& name) const;  ///< of symbolic ones by their guards
+  /// One, or a list, that may be symbolic.
+  SymInt sym_int_of(const std::string& name) const;
+  SymShape sym_ints_of(const std::string& name) const;
   DType dtype_of(const std::string& name) const;
   const std::map<std::string, AttrValue>& all() const { return values_; }
-  bool operator==(const Attrs&) const = default;
+  bool operator==(const Attrs& other) const;  ///< the same numbers and expressions, without a guard
 
 private:
   std::map<std::string, AttrValue> values_;
+};
+
+/// Value of a small integer or bool tensor that is known while the graph is built.
+class KnownValue {
+public:
+  KnownValue() = default;
+  KnownValue(Tensor tensor) : tensor_(std::move(tensor)) {}  // NOLINT: a tensor is a known value
+  /// `elements`, in row-major order, of a tensor of integers.
+  KnownValue(DType dtype, const Shape& shape, SymShape elements);
+
+  explicit operator bool() const { return tensor_.has_value(); }
+  bool is_symbolic() const { return !elements_.empty(); }
+  const Shape& shape() const { return tensor_->shape(); }
+  /// The elements in row-major order.
+  SymShape elements() const;
+  /// Of symbolic elements by their guards.
+  const Tensor& operator*() const;
+  const Tensor* operator->() const { return &**this; }
+
+private:
+  std::optional<Tensor> tensor_;  ///< hints where symbolic
+  SymShape elements_;             ///< empty where no element is symbolic
 };
 
 struct Value {
@@ -61,9 +90,10 @@ struct Value {
   NodeId producer = kAbsent;
   int slot = 0;                    ///< which output of the producer
   std::optional<Tensor> constant;  ///< set for constants: mapped or owned bytes, never copied
-  /// Value of a small integer or bool tensor that is known while the graph is built (shape arithmetic), at
-  /// every opt level; set for constants too. At most kMaxKnownElements elements.
-  std::optional<Tensor> known;
+  /// Shape arithmetic: known at every opt level; set for constants too. At most kMaxKnownElements elements.
+  KnownValue known;
+  /// What is known, else the constant, else null.
+  const Tensor* tensor() const { return known ? &*known : constant ? &*constant : nullptr; }
 };
 inline constexpr int64_t kMaxKnownElements = 1024;
 
@@ -94,6 +124,9 @@ public:
   std::vector<std::string> output_names() const;
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
+  /// What extents may be expressions of; null: of nothing.
+  const std::shared_ptr<SymbolTable>& symbols() const { return symbols_; }
+  void set_symbols(std::shared_ptr<SymbolTable> symbols) { symbols_ = std::move(symbols); }
 
   ValueId add_input(const std::string& name, ValueType type);
   ValueId add_constant(const std::string& name, Tensor tensor);
@@ -118,9 +151,11 @@ public:
 private:
   ValueId add_value(std::string name, ValueType type);
   void propagate_known(const Node& node);
+  bool propagate_symbolic(const Node& node);
 
   const OpRegistry* ops_;
   std::string name_;
+  std::shared_ptr<SymbolTable> symbols_;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> inputs_;

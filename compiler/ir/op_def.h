@@ -84,6 +84,8 @@ struct OpDef {
   /// One tensor per output (each output 0 of its te::Tensor). In bounds for every shape, extents of 0
   /// included.
   std::vector<std::shared_ptr<const te::TensorNode>> (*compute)(const ComputeContext&) = nullptr;
+  /// The value of the one output where attributes alone say it (shape arithmetic).
+  KnownValue (*known)(const Attrs&) = nullptr;
   /// Pure change of shape: the same bytes in the same order (reshape, squeeze, identity).
   bool is_view = false;
   /// Operands may swap (for CSE's canonical order).

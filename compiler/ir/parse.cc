@@ -20,6 +20,7 @@ public:
   Graph parse_file() {
     expect("graph");
     const std::string name = parse_quoted();
+    if (accept("dims")) parse_symbols();
     Graph graph = parse_body(0);
     graph.set_name(name);
     skip_space();
@@ -112,6 +113,36 @@ private:
     return value;
   }
 
+  /// Names of the graph's symbols and their hints.
+  void parse_symbols() {
+    symbols_ = std::make_shared<SymbolTable>();
+    expect("(");
+    while (!accept(")")) {
+      const std::string name = parse_word();
+      if (symbols_->hints().count(name) != 0) fail("dim " + name + " stands twice");
+      expect(":");
+      symbols_->add(name, parse_int());
+      accept(",");
+    }
+  }
+
+  /// A dim, up to a comma or a bracket that is not inside it.
+  SymInt parse_dim() {
+    skip_space();
+    const size_t start = at_;
+    int open = 0;
+    for (; at_ < text_.size(); ++at_) {
+      const char letter = text_[at_];
+      if (open == 0 && (letter == ',' || letter == ']' || letter == '}')) break;
+      open += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+    }
+    const te::Dim dim = te::parse_dim(text_.substr(start, at_ - start));
+    for (const std::string& symbol : dim.symbols()) {
+      if (symbols_ == nullptr || symbols_->hints().count(symbol) == 0) fail("no dim " + symbol);
+    }
+    return {dim, symbols_};
+  }
+
   double parse_double() {
     skip_space();
     double value = 0;
@@ -136,13 +167,15 @@ private:
     const std::string word = parse_word();
     const std::optional<DType> dtype = dtype_from_name(word);
     if (!dtype) fail("no element type " + word);
-    ValueType type{*dtype, parse_list([this] { return parse_int(); })};
-    num_bytes(type.shape, type.dtype);
+    ValueType type{*dtype, parse_list([this] { return parse_dim(); })};
+    num_bytes(type.shape.hints(), type.dtype);
     return type;
   }
 
   AttrValue parse_attr() {
     if (peek("\"")) return parse_quoted();
+    if (accept("dims")) return SymShape(parse_list([this] { return parse_dim(); }));
+    if (accept("dim ")) return parse_dim();
     if (accept("ints")) return parse_list([this] { return parse_int(); });
     if (accept("floats")) return parse_list([this] { return parse_double(); });
     if (accept("strings")) return parse_list([this] { return parse_quoted(); });
@@ -197,6 +230,7 @@ private:
   Graph parse_body(int depth) {
     if (depth > kMaxRegionDepth) fail("regions are nested deeper than " + std::to_string(kMaxRegionDepth));
     Graph graph(ops_);
+    graph.set_symbols(symbols_);
     expect("(");
     while (!accept(")")) {
       const std::string name = parse_value_name();
@@ -253,7 +287,8 @@ private:
       fail(op + " has " + std::to_string(outputs.size()) + " outputs, " + std::to_string(names.size()) +
            " are named");
     for (size_t i = 0; i < types.size(); ++i) {
-      if (graph.value(outputs[i]).type != types[i]) {
+      const ValueType& type = graph.value(outputs[i]).type;
+      if (type.dtype != types[i].dtype || !same(type.shape, types[i].shape)) {
         fail("value " + names[i] + " has type " + to_string(graph.value(outputs[i]).type) +
              ", the text says " + to_string(types[i]));
       }
@@ -285,6 +320,7 @@ private:
   std::string_view text_;
   const OpRegistry& ops_;
   const std::map<Digest, Tensor>& constants_;
+  std::shared_ptr<SymbolTable> symbols_;
   size_t at_ = 0;
 };
 

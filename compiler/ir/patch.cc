@@ -67,6 +67,7 @@ public:
 
   Graph run(const std::vector<NodeId>& order) {
     result_.set_name(source_.name());
+    result_.set_symbols(source_.symbols());
     for (ValueId input : source_.inputs()) {
       mapped_[static_cast<size_t>(input)] =
           result_.add_input(source_.value(input).name, source_.value(input).type);

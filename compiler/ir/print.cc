@@ -63,6 +63,10 @@ struct PrintAttr {
   std::string operator()(const std::vector<int64_t>& values) const {
     return "ints" + list(values, [](int64_t v) { return std::to_string(v); });
   }
+  std::string operator()(const SymInt& value) const { return "dim " + to_string(value); }
+  std::string operator()(const SymShape& values) const {
+    return "dims" + list(values, [](const SymInt& v) { return to_string(v); });
+  }
   std::string operator()(const std::vector<double>& values) const { return "floats" + list(values, number); }
   std::string operator()(const std::vector<std::string>& values) const {
     return "strings" + list(values, [](const std::string& v) { return quoted(v); });
@@ -141,7 +145,14 @@ std::string body_text(const Graph& graph, GraphPrinter& printer, const std::stri
 }  // namespace
 
 std::string GraphPrinter::print(const Graph& graph) {
-  std::string text = "graph " + quoted(graph.name()) + " " + body_text(graph, *this, "") + "\n";
+  std::string text = "graph " + quoted(graph.name()) + " ";
+  if (graph.symbols() != nullptr) {
+    text += "dims(";
+    for (const auto& [name, hint] : graph.symbols()->hints())
+      text += (text.back() == '(' ? "" : ", ") + name + ": " + std::to_string(hint);
+    text += ") ";
+  }
+  text += body_text(graph, *this, "") + "\n";
   before_ = std::exchange(now_, {});
   return text;
 }

@@ -17,7 +17,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
   static_cast<void>(attr_bool(context.attrs, "select_last", false));
   if (x.shape[axis] == 0) fail("axis " + std::to_string(axis) + " has extent 0, expected at least 1");
-  Shape out = x.shape;
+  ir::SymShape out = x.shape;
   if (attr_bool(context.attrs, "keepdims", true)) {
     out[axis] = 1;
   } else {
@@ -69,7 +69,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
     return {te::compute(context.name, out.shape, [](const std::vector<Expr>&) { return Expr(0); })};
   }
   // Results of one element have an axis while they are summed up, along which nothing runs.
-  const Shape rows = out.shape.empty() ? Shape{1} : out.shape;
+  const ir::SymShape rows = out.shape.empty() ? ir::SymShape{1} : out.shape;
   const auto element = [&](const std::vector<Expr>& row, const Expr& k) {
     std::vector<Expr> index = out.shape.empty() ? std::vector<Expr>{} : row;
     if (keepdims) {

@@ -17,13 +17,12 @@ namespace {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kNumeric);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", -1), x.shape.size());
-  const int64_t k = attr_int(context.attrs, "k");
+  const ir::SymInt k = attr_dim(context.attrs, "k");
   static_cast<void>(attr_bool(context.attrs, "largest", true));
   if (k < 0 || k > x.shape[axis]) {
-    fail("attribute k is " + std::to_string(k) + ", the axis has " + std::to_string(x.shape[axis]) +
-         " elements");
+    fail("attribute k is " + to_string(k) + ", the axis has " + to_string(x.shape[axis]) + " elements");
   }
-  Shape out = x.shape;
+  ir::SymShape out = x.shape;
   out[axis] = k;
   return {made_type(DType::kInt64, out)};
 }

@@ -13,15 +13,18 @@ std::vector<ir::OpDef> family();
 
 namespace {
 
+template <typename Dims>
 struct Heads {
-  int64_t batch, queries, keys, heads, width;
+  typename Dims::value_type batch, queries, keys;
+  int64_t heads, width;
   std::vector<int64_t> offsets;  ///< first column of q, k and v
   double scale;
-  Shape scores() const { return {batch, heads, queries, keys}; }
+  Dims scores() const { return {batch, heads, queries, keys}; }
 };
 
-Heads read_heads(const ir::Attrs& attrs, const Shape& q, const Shape& k) {
-  Heads h;
+template <typename Dims>
+Heads<Dims> read_heads(const ir::Attrs& attrs, const Dims& q, const Dims& k) {
+  Heads<Dims> h;
   h.batch = q[0];
   h.queries = q[1];
   h.keys = k[1];
@@ -35,16 +38,19 @@ Heads read_heads(const ir::Attrs& attrs, const Shape& q, const Shape& k) {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& q = input_of(context, 0, kFloats);
   for (size_t i = 0; i < 3; ++i) {
-    const Shape& shape = input_like_first(context, i).shape;
+    const ir::SymShape& shape = input_like_first(context, i).shape;
     if (shape.size() != 3)
       fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", expected 3");
   }
-  const Shape &k = context.inputs[1]->shape, &v = context.inputs[2]->shape;
-  if (k[0] != q.shape[0] || v[0] != q.shape[0] || k[1] != v[1]) {
+  const ir::SymShape &k = context.inputs[1]->shape, &v = context.inputs[2]->shape;
+  const auto agree = [](const ir::SymInt& a, const ir::SymInt& b) {
+    return demand(ir::Relation::kEqual, a, b);
+  };
+  if (!agree(k[0], q.shape[0]) || !agree(v[0], q.shape[0]) || !agree(k[1], v[1])) {
     fail("shapes " + to_string(q.shape) + ", " + to_string(k) + " and " + to_string(v) +
          " do not agree in batch and keys");
   }
-  const Heads h = read_heads(context.attrs, q.shape, k);
+  const Heads<ir::SymShape> h = read_heads(context.attrs, q.shape, k);
   if (h.heads < 0 || h.width < 0 || h.heads > kMaxWindow || h.width > kMaxWindow)
     fail("attributes heads and width are " + std::to_string(h.heads) + " and " + std::to_string(h.width));
   for (size_t i = 0; i < 3; ++i) {
@@ -68,7 +74,7 @@ void reference(const ir::ReferenceContext& context) {
   if (out.num_elements() == 0) return;
   const Shape &q_shape = context.inputs[0]->shape(), &k_shape = context.inputs[1]->shape(),
               &v_shape = context.inputs[2]->shape();
-  const Heads h = read_heads(context.attrs, q_shape, k_shape);
+  const Heads<Shape> h = read_heads(context.attrs, q_shape, k_shape);
   const std::vector<double> q = to_doubles(*context.inputs[0]), k = to_doubles(*context.inputs[1]),
                             v = to_doubles(*context.inputs[2]);
   const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
@@ -111,7 +117,8 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
-  const Heads h = read_heads(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
+  const Heads<ir::SymShape> h =
+      read_heads(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
   const std::string& name = context.name;
   using Index = std::vector<Expr>;
   const auto element = [&](size_t input, const Expr& batch, const Expr& row, const Expr& head,

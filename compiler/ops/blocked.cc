@@ -62,7 +62,7 @@ const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index,
 void check_bias(const ir::InferContext& context, int64_t channels) {
   if (!has_input(context, 2)) return;
   const ir::ValueType& bias = input_like_first(context, 2);
-  if (bias.shape != Shape{channels}) {
+  if (bias.shape != ir::SymShape{channels}) {
     fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(channels) + "]");
   }
 }

@@ -14,7 +14,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kUInt8) | set_of(DType::kInt8));
   if (x.shape.empty() || x.shape.back() % kBytesPerWord != 0)
     fail("shape " + to_string(x.shape) + " does not end with a multiple of four bytes");
-  Shape out = x.shape;
+  ir::SymShape out = x.shape;
   out.back() /= kBytesPerWord;
   return {made_type(DType::kInt32, out)};
 }

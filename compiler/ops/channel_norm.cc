@@ -12,7 +12,7 @@ std::vector<ir::ValueType> channel_norm_type(const ir::InferContext& context, si
   }
   for (size_t i = 1; i <= rows; ++i) {
     const ir::ValueType& row = input_like_first(context, i);
-    if (row.shape != Shape{x.shape[1]}) {
+    if (!demand_equal(row.shape, {x.shape[1]})) {
       fail("input " + std::to_string(i) + " has shape " + to_string(row.shape) + ", expected [" +
            std::to_string(x.shape[1]) + "]");
     }

@@ -14,11 +14,12 @@ namespace {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& first = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), first.shape.size());
-  Shape out = first.shape;
+  ir::SymShape out = first.shape;
   for (size_t i = 1; i < context.inputs.size(); ++i) {
     const ir::ValueType& next = input_like_first(context, i);
     bool fits = next.shape.size() == out.size();
-    for (size_t d = 0; fits && d < out.size(); ++d) fits = d == axis || next.shape[d] == out[d];
+    for (size_t d = 0; fits && d < out.size(); ++d)
+      fits = d == axis || demand(ir::Relation::kEqual, next.shape[d], out[d]);
     if (!fits) {
       fail("input " + std::to_string(i) + " has shape " + to_string(next.shape) + ", input 0 has " +
            to_string(first.shape) + "; they differ outside of axis " + std::to_string(axis));

@@ -96,25 +96,25 @@ private:
 std::vector<ir::ValueType> infer_conv(const ir::InferContext& context) {
   const int64_t groups = check_conv_operands(context);
   const ir::ValueType &x = input(context, 0), &w = input(context, 1);
-  if (w.shape[0] % groups != 0) {
+  if (!demand_divisible(w.shape[0], groups)) {
     fail(std::to_string(w.shape[0]) + " output channels do not divide into " + std::to_string(groups) +
          " groups");
   }
-  if (x.shape[1] % groups != 0 || x.shape[1] / groups != w.shape[1]) {
-    int64_t wanted = 0;
-    if (__builtin_mul_overflow(w.shape[1], groups, &wanted)) fail("attribute group is too large");
+  int64_t wanted = 0;
+  if (__builtin_mul_overflow(w.shape[1].hint(), groups, &wanted)) fail("attribute group is too large");
+  if (!demand(ir::Relation::kEqual, x.shape[1], w.shape[1] * groups)) {
     fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
          std::to_string(wanted) + ": " + std::to_string(w.shape[1]) + " for each of " +
          std::to_string(groups) + " groups");
   }
   if (has_input(context, 2)) {
     const ir::ValueType& bias = input_like_first(context, 2);
-    if (bias.shape != Shape{w.shape[0]}) {
+    if (!demand_equal(bias.shape, {w.shape[0]})) {
       fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(w.shape[0]) + "]");
     }
   }
-  const ConvShape shape = read_shape(context.attrs, x.shape, w.shape);
-  Shape out = window_output(shape.window, shape.spatial, false);
+  const Window window = read_window(context.attrs, spatial_of(w.shape));
+  ir::SymShape out = window_output(window, spatial_of(x.shape), false);
   out.insert(out.begin(), {x.shape[0], w.shape[0]});
   return {made_type(x.dtype, out)};
 }

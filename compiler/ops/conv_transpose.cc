@@ -10,19 +10,20 @@ std::vector<ir::OpDef> family();
 
 namespace {
 
-Shape output_extents(const ir::Attrs& attrs, const Window& window, const Shape& in) {
+ir::SymShape output_extents(const ir::Attrs& attrs, const Window& window, const ir::SymShape& in) {
   const std::vector<int64_t> extra = attr_ints(attrs, "output_padding", window.rank(), 0, 0, kMaxWindow);
-  Shape out;
+  ir::SymShape out;
   for (size_t d = 0; d < window.rank(); ++d) {
     if (in[d] < 1) fail("spatial dimension " + std::to_string(d) + " has extent 0, expected at least 1");
-    int64_t extent = 0;
-    if (__builtin_mul_overflow(in[d] - 1, window.strides[d], &extent) || extent > kMaxTensorBytes) {
+    int64_t reached = 0;
+    if (__builtin_mul_overflow(in[d].hint() - 1, window.strides[d], &reached) || reached > kMaxTensorBytes) {
       fail("spatial dimension " + std::to_string(d) + " with extent " + std::to_string(in[d]) +
            " and stride " + std::to_string(window.strides[d]) + " is too large");
     }
-    extent += extra[d] + window.reach(d) - window.pads_begin[d] - window.pads_end[d];
+    const ir::SymInt extent = (in[d] - 1) * window.strides[d] + extra[d] + window.reach(d) -
+                              window.pads_begin[d] - window.pads_end[d];
     if (extent < 1) {
-      fail("the pads leave extent " + std::to_string(extent) + " of spatial dimension " + std::to_string(d) +
+      fail("the pads leave extent " + to_string(extent) + " of spatial dimension " + std::to_string(d) +
            ", expected at least 1");
     }
     out.push_back(extent);
@@ -33,21 +34,21 @@ Shape output_extents(const ir::Attrs& attrs, const Window& window, const Shape& 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const int64_t groups = check_conv_operands(context);
   const ir::ValueType &x = input(context, 0), &w = input(context, 1);
-  if (x.shape[1] != w.shape[0]) {
+  if (!demand(ir::Relation::kEqual, x.shape[1], w.shape[0])) {
     fail("the input has " + std::to_string(x.shape[1]) + " channels, the weights take " +
          std::to_string(w.shape[0]));
   }
-  if (x.shape[1] % groups != 0) {
+  if (!demand_divisible(x.shape[1], groups)) {
     fail(std::to_string(x.shape[1]) + " channels do not divide into " + std::to_string(groups) + " groups");
   }
   int64_t channels = 0;
-  if (__builtin_mul_overflow(w.shape[1], groups, &channels)) fail("attribute group is too large");
-  if (has_input(context, 2) && input_like_first(context, 2).shape != Shape{channels}) {
+  if (__builtin_mul_overflow(w.shape[1].hint(), groups, &channels)) fail("attribute group is too large");
+  if (has_input(context, 2) && input_like_first(context, 2).shape != ir::SymShape{channels}) {
     fail("the bias has shape " + to_string(input(context, 2).shape) + ", expected [" +
          std::to_string(channels) + "]");
   }
   const Window window = read_window(context.attrs, spatial_of(w.shape));
-  Shape out = output_extents(context.attrs, window, spatial_of(x.shape));
+  ir::SymShape out = output_extents(context.attrs, window, spatial_of(x.shape));
   out.insert(out.begin(), {x.shape[0], channels});
   return {made_type(x.dtype, out)};
 }

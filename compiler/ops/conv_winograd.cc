@@ -68,7 +68,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   }
   if (has_input(context, 2)) {
     const ir::ValueType& bias = input_like_first(context, 2);
-    if (bias.shape != Shape{u.shape[1] * u.shape[3]}) {
+    if (bias.shape != ir::SymShape{u.shape[1] * u.shape[3]}) {
       fail("the bias has shape " + to_string(bias.shape) + ", expected [" +
            std::to_string(u.shape[1] * u.shape[3]) + "]");
     }

@@ -13,11 +13,11 @@ namespace {
 struct Blocks {
   std::vector<int64_t> sides;
   std::vector<int64_t> crops_begin, crops_end;
-  int64_t phases = 1;    ///< pixels of a block
-  int64_t channels = 0;  ///< of each phase
+  int64_t phases = 1;       ///< pixels of a block
+  ir::SymInt channels = 0;  ///< of each phase
 };
 
-Blocks read_blocks(const ir::Attrs& attrs, const Shape& x) {
+Blocks read_blocks(const ir::Attrs& attrs, const ir::SymShape& x) {
   Blocks blocks;
   const size_t rank = attr_ints(attrs, "blocks").size();
   blocks.sides = attr_ints(attrs, "blocks", rank, 1, 1, kMaxWindow);
@@ -31,7 +31,7 @@ Blocks read_blocks(const ir::Attrs& attrs, const Shape& x) {
     if (__builtin_mul_overflow(blocks.phases, side, &blocks.phases)) fail("attribute blocks is too large");
   }
   if (x[1] % blocks.phases != 0) {
-    fail(std::to_string(x[1]) + " channels do not divide into blocks of " + std::to_string(blocks.phases));
+    fail(to_string(x[1]) + " channels do not divide into blocks of " + std::to_string(blocks.phases));
   }
   blocks.channels = x[1] / blocks.phases;
   return blocks;
@@ -40,18 +40,22 @@ Blocks read_blocks(const ir::Attrs& attrs, const Shape& x) {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const Blocks blocks = read_blocks(context.attrs, x.shape);
-  Shape out = x.shape;
-  out[1] = attr_int(context.attrs, "channels", blocks.channels);
+  ir::SymShape out = x.shape;
+  if (context.attrs.has("channels"))
+    out[1] = attr_int(context.attrs, "channels");
+  else
+    out[1] = blocks.channels;
   if (out[1] < 0 || out[1] > blocks.channels) {
-    fail("attribute channels is " + std::to_string(out[1]) + ", each phase has " +
-         std::to_string(blocks.channels));
+    fail("attribute channels is " + to_string(out[1]) + ", each phase has " + to_string(blocks.channels));
   }
   for (size_t d = 0; d < blocks.sides.size(); ++d) {
-    int64_t& extent = out[d + 2];
-    if (__builtin_mul_overflow(extent, blocks.sides[d], &extent)) fail("attribute blocks is too large");
+    ir::SymInt& extent = out[d + 2];
+    int64_t large = 0;
+    if (__builtin_mul_overflow(extent.hint(), blocks.sides[d], &large)) fail("attribute blocks is too large");
+    extent *= blocks.sides[d];
     extent -= blocks.crops_begin[d] + blocks.crops_end[d];
     if (extent < 0)
-      fail("the crops leave extent " + std::to_string(extent) + " of spatial dimension " + std::to_string(d));
+      fail("the crops leave extent " + to_string(extent) + " of spatial dimension " + std::to_string(d));
   }
   return {made_type(x.dtype, out)};
 }

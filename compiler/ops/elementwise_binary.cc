@@ -64,7 +64,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   }
   // The attributes are read once, so that a wrong one is refused here.
   if (!is_float(x.dtype)) static_cast<void>(Row::value_int(0, 0, true, 8, context.attrs));
-  const Shape shape = broadcast_checked(x.shape, y.shape);
+  const ir::SymShape shape = broadcast_checked(x.shape, y.shape);
   return {made_type(Row::kResult == Result::kBool ? DType::kBool : x.dtype, shape)};
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  const ir::ValueType wanted = made_type(x.dtype, attr_ints(context.attrs, "shape"));
+  const ir::ValueType wanted = made_type(x.dtype, attr_dims(context.attrs, "shape"));
   return {made_type(x.dtype, broadcast_checked(x.shape, wanted.shape))};
 }
 

@@ -28,7 +28,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const Filler filler = filler_of(context.attrs);
   const ir::ValueType& x = filler == Filler::kZero ? input(context, 0) : input_of(context, 0, kNumeric);
   const ir::ValueType& count = input_of(context, 1, set_of(DType::kInt64));
-  if (count.shape != Shape{1}) fail("the count has shape " + to_string(count.shape));
+  if (count.shape != ir::SymShape{1}) fail("the count has shape " + to_string(count.shape));
   static_cast<void>(normal_axis(attr_int(context.attrs, "axis"), x.shape.size()));
   return {made_type(x.dtype, x.shape)};
 }

@@ -22,7 +22,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
     fail("attribute channels is " + std::to_string(channels) + ", input 0 has " + std::to_string(x.shape[1]) +
          " blocks of " + std::to_string(block));
   }
-  Shape out(x.shape.begin(), x.shape.end() - 1);
+  ir::SymShape out(x.shape.begin(), x.shape.end() - 1);
   out[1] = channels;
   return {made_type(x.dtype, out)};
 }

@@ -13,9 +13,10 @@ std::vector<ir::OpDef> family();
 namespace {
 
 /// Where something is gathered from an axis, that axis needs an element: no index could be in range.
-void require_elements(const ir::ValueType& x, size_t axis, const Shape& out) {
+void require_elements(const ir::ValueType& x, size_t axis, const ir::SymShape& out) {
+  if (is_proven(ir::Relation::kLess, 0, x.shape[axis])) return;
   if (x.shape[axis] == 0 && num_elements(out) != 0) {
-    fail("axis " + std::to_string(axis) + " has extent 0, and " + std::to_string(num_elements(out)) +
+    fail("axis " + std::to_string(axis) + " has extent 0, and " + to_string(num_elements(out)) +
          " elements are gathered from it");
   }
 }
@@ -24,7 +25,7 @@ std::vector<ir::ValueType> infer_gather(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const ir::ValueType& indices = input_of(context, 1, kIndexTypes);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
-  Shape out(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  ir::SymShape out(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   out.insert(out.end(), indices.shape.begin(), indices.shape.end());
   out.insert(out.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
   const ir::ValueType type = made_type(x.dtype, out);

@@ -33,7 +33,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const int64_t width = first.shape.back();
   int64_t blocks = 0;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
-    Shape shape = input_like_first(context, i).shape;
+    ir::SymShape shape = input_like_first(context, i).shape;
     if (shape.size() != first.shape.size()) {
       fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", input 0 has " +
            std::to_string(first.shape.size()));
@@ -52,7 +52,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
            std::to_string(blocks * width) + " lanes");
     }
   }
-  Shape out = first.shape;
+  ir::SymShape out = first.shape;
   const int64_t count = static_cast<int64_t>(channels.size());
   out[1] = count == 0 ? 0 : (count + width - 1) / width;
   return {made_type(first.dtype, out)};

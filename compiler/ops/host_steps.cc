@@ -36,7 +36,7 @@ void run_host(std::string_view name, const ir::ReferenceContext& context) {
 ir::ValueType count_type() { return made_type(DType::kInt64, {1}); }
 
 std::vector<ir::ValueType> infer_nonzero(const ir::InferContext& context) {
-  const Shape& shape = input_of(context, 0, kAnyType).shape;
+  const ir::SymShape& shape = input_of(context, 0, kAnyType).shape;
   const int64_t rank = std::max<int64_t>(1, static_cast<int64_t>(shape.size()));
   return {made_type(DType::kInt64, {rank, num_elements(shape)}), count_type()};
 }
@@ -46,28 +46,30 @@ std::vector<ir::ValueType> infer_compress(const ir::InferContext& context) {
   const ir::ValueType& condition = input_of(context, 1, kBools);
   if (condition.shape.size() != 1) fail("the condition has shape " + to_string(condition.shape));
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
-  Shape out = x.shape;
-  out[axis] = std::min(out[axis], condition.shape[0]);
+  ir::SymShape out = x.shape;
+  out[axis] = min(out[axis], condition.shape[0]);
   return {made_type(x.dtype, out), count_type()};
 }
 
 std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
-  const Shape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
-  const Shape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
   const std::string found = "boxes are " + to_string(boxes) + ", scores " + to_string(scores);
   if (boxes.size() != 3 || scores.size() != 3) fail(found + "; expected [batch,n,4] and [batch,classes,n]");
   if (boxes[2] != 4) fail(found + "; expected 4 sides of a box");
   if (boxes[0] != scores[0]) fail(found + "; expected pictures for pictures");
   if (boxes[1] != scores[2]) fail(found + "; expected a score for each box");
   if (context.inputs.size() > 2) {
-    const Shape& limits = input_of(context, 2, set_of(DType::kFloat64)).shape;
-    if (limits != Shape{2} && limits != Shape{3}) fail("the limits have shape " + to_string(limits));
+    const ir::SymShape& limits = input_of(context, 2, set_of(DType::kFloat64)).shape;
+    if (limits != ir::SymShape{2} && limits != ir::SymShape{3})
+      fail("the limits have shape " + to_string(limits));
   }
   static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
   static_cast<void>(attr_int(context.attrs, "center_form"));
   const int64_t most = attr_int(context.attrs, "max_per_class");
   const bool has_room = attr_bool(context.attrs, "has_room", false);
-  const int64_t kept = has_room ? std::max<int64_t>(most, 0) : std::clamp<int64_t>(most, 0, boxes[1]);
+  const ir::SymInt most_kept = std::max<int64_t>(most, 0);
+  const ir::SymInt kept = has_room ? most_kept : min(most_kept, boxes[1]);
   return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
 }
 
@@ -81,9 +83,9 @@ std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
 }
 
 std::vector<ir::ValueType> infer_path(const ir::InferContext& context) {
-  const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
   if (shape.size() != 2) fail("the costs have shape " + to_string(shape));
-  return {made_type(DType::kInt32, {2, std::max<int64_t>(shape[0] + shape[1] - 1, 0)}), count_type()};
+  return {made_type(DType::kInt32, {2, max(shape[0] + shape[1] - 1, 0)}), count_type()};
 }
 
 std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
@@ -109,14 +111,14 @@ std::vector<ir::ValueType> infer_append(const ir::InferContext& context) {
   const ir::ValueType &x = input(context, 0), &part = input_like_first(context, 2);
   if (!(input(context, 1) == count_type())) fail("input 1 is no count");
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
-  Shape like = part.shape;
+  ir::SymShape like = part.shape;
   if (like.size() == x.shape.size()) like[axis] = x.shape[axis];
   if (like != x.shape) fail("x has shape " + to_string(x.shape) + ", the part " + to_string(part.shape));
   return {made_type(x.dtype, x.shape)};
 }
 
 std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
-  const Shape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& shape = input_of(context, 0, set_of(DType::kFloat32)).shape;
   int64_t classes = 2;
   while (shape.size() == 2 && classes * (classes - 1) / 2 < shape[1]) ++classes;
   if (shape.size() != 2 || classes * (classes - 1) / 2 != shape[1])
@@ -133,7 +135,7 @@ std::vector<ir::ValueType> infer_determinants(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
-  const Shape& window = input_like_first(context, 1).shape;
+  const ir::SymShape& window = input_like_first(context, 1).shape;
   static_cast<void>(attr_int(context.attrs, "inverse"));
   const bool hermitian = attr_int(context.attrs, "hermitian") != 0;
   if (x.shape.size() < 2 || window.size() != 1 || (x.shape.back() != 2 && (x.shape.back() != 1 || hermitian)))
@@ -142,7 +144,7 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   if (context.inputs.size() > 2 && !(input(context, 2) == count_type())) fail("input 2 is no count");
   if (attr_int(context.attrs, "axis") + 2 != static_cast<int64_t>(x.shape.size()))
     fail("attribute axis is not the last but one of " + to_string(x.shape));
-  Shape result = x.shape;
+  ir::SymShape result = x.shape;
   result[result.size() - 2] = window[0];
   result.back() = hermitian ? 1 : 2;
   return {made_type(x.dtype, result)};
@@ -150,10 +152,10 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
-  const Shape &boxes = input_like_first(context, 1).shape,
-              &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
+  const ir::SymShape &boxes = input_like_first(context, 1).shape,
+                     &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
   const int64_t height = attr_int(context.attrs, "height"), width = attr_int(context.attrs, "width");
-  if (x.shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4 || pictures != Shape{boxes[0]})
+  if (x.shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4 || pictures != ir::SymShape{boxes[0]})
     fail("x is " + to_string(x.shape) + ", boxes are " + to_string(boxes) + ", their pictures " +
          to_string(pictures) + "; expected [n,c,h,w], [m,4] and [m]");
   if (x.shape[2] < 1 || x.shape[3] < 1 || height < 1 || width < 1)
@@ -166,7 +168,7 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
 
 /// The file of a picture.
 void check_file(const ir::InferContext& context) {
-  const Shape& file = input_of(context, 0, set_of(DType::kUInt8)).shape;
+  const ir::SymShape& file = input_of(context, 0, set_of(DType::kUInt8)).shape;
   if (file.size() != 1) fail("the file has shape " + to_string(file));
 }
 

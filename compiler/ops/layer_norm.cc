@@ -18,11 +18,11 @@ size_t first_axis(const ir::Attrs& attrs, size_t rank) {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kFloats);
   const size_t axis = first_axis(context.attrs, x.shape.size());
-  const Shape normalized(x.shape.begin() + static_cast<std::ptrdiff_t>(axis), x.shape.end());
+  const ir::SymShape normalized(x.shape.begin() + static_cast<std::ptrdiff_t>(axis), x.shape.end());
   for (size_t i = 1; i <= 2; ++i) {
     if (!has_input(context, i)) continue;
     const ir::ValueType& row = input_like_first(context, i);
-    if (row.shape != normalized) {
+    if (!demand_equal(row.shape, normalized)) {
       fail("input " + std::to_string(i) + " has shape " + to_string(row.shape) + ", expected " +
            to_string(normalized));
     }

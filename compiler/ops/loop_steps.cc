@@ -38,7 +38,7 @@ std::vector<ir::ValueType> infer_begin(const ir::InferContext& context) {
     const ir::ValueType& scanned = input(context, next);
     if (scanned.shape.empty() || scanned.shape[0] != input(context, first).shape[0])
       fail("scanned values are " + to_string(input(context, first)) + " and " + to_string(scanned));
-    results.push_back(made_type(scanned.dtype, Shape(scanned.shape.begin() + 1, scanned.shape.end())));
+    results.push_back(made_type(scanned.dtype, ir::SymShape(scanned.shape.begin() + 1, scanned.shape.end())));
   }
   return results;
 }
@@ -56,7 +56,7 @@ std::vector<ir::ValueType> infer_end(const ir::InferContext& context) {
   std::vector<ir::ValueType> results;
   for (const size_t end = next + carried; next < end; ++next) results.push_back(input(context, next));
   for (; next < context.inputs.size(); ++next) {
-    Shape stacked = input(context, next).shape;
+    ir::SymShape stacked = input(context, next).shape;
     stacked.insert(stacked.begin(), trips);
     results.push_back(made_type(input(context, next).dtype, std::move(stacked)));
   }

@@ -12,21 +12,25 @@ namespace {
 
 /// How operands of any rank stand as stacks of matrices: a vector is a row on the left, a column on the
 /// right.
+template <typename Dims>
 struct Product {
+  using Int = typename Dims::value_type;
   bool a_vector, b_vector, transpose_a, transpose_b;
-  int64_t rows, columns, depth, b_depth;
-  Shape a_batch, b_batch, batch;
+  Int rows, columns, depth, b_depth;
+  Dims a_batch, b_batch, batch;
 };
 
-Product read_product(const ir::Attrs& attrs, const Shape& a, const Shape& b) {
-  Product p;
+template <typename Dims>
+Product<Dims> read_product(const ir::Attrs& attrs, const Dims& a, const Dims& b) {
+  using Int = typename Dims::value_type;
+  Product<Dims> p;
   p.a_vector = a.size() == 1;
   p.b_vector = b.size() == 1;
   p.transpose_a = attr_bool(attrs, "transpose_a", false) && !p.a_vector;
   p.transpose_b = attr_bool(attrs, "transpose_b", false) && !p.b_vector;
-  const int64_t a_outer = p.a_vector ? 1 : a[a.size() - 2];
-  const int64_t b_outer = p.b_vector ? b.back() : b[b.size() - 2];
-  const int64_t b_inner = p.b_vector ? 1 : b.back();
+  const Int a_outer = p.a_vector ? Int(1) : a[a.size() - 2];
+  const Int b_outer = p.b_vector ? b.back() : b[b.size() - 2];
+  const Int b_inner = p.b_vector ? Int(1) : b.back();
   p.rows = p.transpose_a ? a.back() : a_outer;
   p.depth = p.transpose_a ? a_outer : a.back();
   p.b_depth = p.transpose_b ? b_inner : b_outer;
@@ -43,12 +47,12 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   for (const ir::ValueType* operand : {&a, &b}) {
     if (operand->shape.empty()) fail("an operand has rank 0, expected at least 1");
   }
-  const Product p = read_product(context.attrs, a.shape, b.shape);
-  if (p.depth != p.b_depth) {
-    fail("shapes " + to_string(a.shape) + " and " + to_string(b.shape) + " do not multiply: " +
-         std::to_string(p.depth) + " columns and " + std::to_string(p.b_depth) + " rows");
+  const Product<ir::SymShape> p = read_product(context.attrs, a.shape, b.shape);
+  if (!demand(ir::Relation::kEqual, p.depth, p.b_depth)) {
+    fail("shapes " + to_string(a.shape) + " and " + to_string(b.shape) +
+         " do not multiply: " + to_string(p.depth) + " columns and " + to_string(p.b_depth) + " rows");
   }
-  Shape out = p.batch;
+  ir::SymShape out = p.batch;
   if (!p.a_vector) out.push_back(p.rows);
   if (!p.b_vector) out.push_back(p.columns);
   return {made_type(a.dtype, out)};
@@ -60,7 +64,7 @@ struct MatrixView {
 };
 
 /// The product of integers, which wraps.
-void multiply_ints(const Product& p, MatrixView a, MatrixView b, const int64_t* as, const int64_t* bs,
+void multiply_ints(const Product<Shape>& p, MatrixView a, MatrixView b, const int64_t* as, const int64_t* bs,
                    int64_t* out) {
   for (int64_t i = 0; i < p.rows; ++i) {
     for (int64_t j = 0; j < p.columns; ++j) {
@@ -74,7 +78,7 @@ void multiply_ints(const Product& p, MatrixView a, MatrixView b, const int64_t* 
   }
 }
 
-void multiply_doubles(const Product& p, MatrixView a, MatrixView b, const double* as, const double* bs,
+void multiply_doubles(const Product<Shape>& p, MatrixView a, MatrixView b, const double* as, const double* bs,
                       double* out) {
   GemmOperands gemm;
   gemm.rows = p.rows;
@@ -99,7 +103,7 @@ void multiply_doubles(const Product& p, MatrixView a, MatrixView b, const double
 
 /// Calls multiply(a matrix, b matrix, c matrix) for each matrix of the stack.
 template <typename T, typename Multiply>
-std::vector<T> for_each_matrix(const Product& p, const std::vector<T>& as, const std::vector<T>& bs,
+std::vector<T> for_each_matrix(const Product<Shape>& p, const std::vector<T>& as, const std::vector<T>& bs,
                                Multiply&& multiply) {
   const int64_t size = p.rows * p.columns;
   std::vector<T> values(static_cast<size_t>(num_elements(p.batch) * size));
@@ -114,7 +118,7 @@ std::vector<T> for_each_matrix(const Product& p, const std::vector<T>& as, const
 
 bool part(ir::PartContext& context) {
   const Shape &a = context.inputs[0]->shape, &b = context.inputs[1]->shape;
-  const Product p = read_product(context.attrs, a, b);
+  const Product<Shape> p = read_product(context.attrs, a, b);
   ir::Part part = context.wanted;
   if (part.axis < p.batch.size()) {
     const auto take = [&](size_t input, const Shape& batch) {
@@ -139,7 +143,7 @@ void reference(const ir::ReferenceContext& context) {
   const Tensor& b = *context.inputs[1];
   Tensor& out = *context.outputs[0];
   if (out.num_elements() == 0) return;
-  const Product p = read_product(context.attrs, a.shape(), b.shape());
+  const Product<Shape> p = read_product(context.attrs, a.shape(), b.shape());
   const MatrixView a_view = p.transpose_a ? MatrixView{1, p.rows} : MatrixView{p.depth, 1};
   const MatrixView b_view = p.transpose_b ? MatrixView{1, p.depth} : MatrixView{p.columns, 1};
   if (is_float(a.dtype())) {
@@ -170,7 +174,8 @@ std::vector<Expr> operand_index(const Shape& batch, const std::vector<Expr>& axe
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Product p = read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
+  const Product<ir::SymShape> p =
+      read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
   const te::Tensor sums = reduce_safe(
       context.name, te::ReduceOp::kSum, out.shape, {p.depth}, compute_dtype(out.dtype),
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {

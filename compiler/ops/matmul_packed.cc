@@ -53,10 +53,10 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   }
   if (has_input(context, 2)) {
     const ir::ValueType& bias = input_like_first(context, 2);
-    if (bias.shape != Shape{columns})
+    if (bias.shape != ir::SymShape{columns})
       fail("bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(columns) + "]");
   }
-  Shape out = x.shape;
+  ir::SymShape out = x.shape;
   out.back() = columns;
   return {made_type(x.dtype, out)};
 }

@@ -19,7 +19,7 @@ int64_t extent_of(const ir::InferContext& context, int64_t said) {
   if (said >= 0) return said;
   if (said == kOpenExtent) return 1;
   const auto [operand, axis] = axis_of_extent(said);
-  const Shape& shape = input(context, operand).shape;
+  const ir::SymShape& shape = input(context, operand).shape;
   if (axis >= shape.size()) fail("operand " + std::to_string(operand) + " has shape " + to_string(shape));
   return shape[axis];
 }
@@ -38,7 +38,7 @@ std::vector<ir::ValueType> infer_model(const ir::InferContext& context) {
     if (!dtype) fail("\"" + (*dtypes)[i] + "\" is no dtype");
     if (ranks[i] < 0 || static_cast<size_t>(ranks[i]) > extents.size() - next)
       fail("expected an extent for each axis of the results");
-    Shape shape;
+    ir::SymShape shape;
     for (int64_t d = 0; d < ranks[i]; ++d) shape.push_back(extent_of(context, extents[next++]));
     results.push_back(made_type(*dtype, std::move(shape)));
   }

@@ -9,18 +9,19 @@ std::vector<ir::OpDef> family();
 
 namespace {
 
-size_t new_axis(const ir::Attrs& attrs, const Shape& indices) {
-  return normal_axis(attr_int(attrs, "axis", -1), indices.size() + 1);
+size_t new_axis(const ir::Attrs& attrs, size_t rank) {
+  return normal_axis(attr_int(attrs, "axis", -1), rank + 1);
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& indices = input_of(context, 0, kNumeric);
   const ir::ValueType& values = input(context, 1);
-  if (values.shape != Shape{2}) fail("input 1 has shape " + to_string(values.shape) + ", expected [2]");
-  const int64_t depth = attr_int(context.attrs, "depth");
-  if (depth < 0) fail("attribute depth is " + std::to_string(depth) + ", expected at least 0");
-  Shape out = indices.shape;
-  out.insert(out.begin() + static_cast<std::ptrdiff_t>(new_axis(context.attrs, indices.shape)), depth);
+  if (values.shape != ir::SymShape{2})
+    fail("input 1 has shape " + to_string(values.shape) + ", expected [2]");
+  const ir::SymInt depth = attr_dim(context.attrs, "depth");
+  if (depth < 0) fail("attribute depth is " + to_string(depth) + ", expected at least 0");
+  ir::SymShape out = indices.shape;
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(new_axis(context.attrs, indices.shape.size())), depth);
   return {made_type(values.dtype, out)};
 }
 
@@ -29,7 +30,7 @@ void reference(const ir::ReferenceContext& context) {
   const Tensor& values = *context.inputs[1];
   Tensor& out = *context.outputs[0];
   if (out.num_elements() == 0) return;
-  const AxisView view = view_axis(out.shape(), new_axis(context.attrs, indices.shape()));
+  const AxisView view = view_axis(out.shape(), new_axis(context.attrs, indices.shape().size()));
   for (int64_t i = 0; i < out.num_elements(); ++i) {
     const int64_t from = i / view.inner / view.extent * view.inner + i % view.inner;
     int64_t hot = is_float(indices.dtype()) ? saturate_to(DType::kInt64, indices.element_as_double(from))
@@ -41,7 +42,7 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const size_t axis = new_axis(context.attrs, context.input_types[0].shape);
+  const size_t axis = new_axis(context.attrs, context.input_types[0].shape.size());
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> at = axes;
     at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));

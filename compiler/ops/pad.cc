@@ -24,35 +24,34 @@ Mode read_mode(const ir::Attrs& attrs) {
   fail("attribute mode is \"" + name + "\", expected constant, reflect, edge or wrap");
 }
 
-std::vector<int64_t> read_pads(const ir::Attrs& attrs, size_t rank) {
-  static_cast<void>(attr_ints(attrs, "pads"));
-  return attr_ints(attrs, "pads", 2 * rank, 0, -kMaxTensorBytes, kMaxTensorBytes);
+ir::SymShape read_pads(const ir::Attrs& attrs, size_t rank) {
+  static_cast<void>(attr_dims(attrs, "pads"));
+  return attr_dims(attrs, "pads", 2 * rank, 0, -kMaxTensorBytes, kMaxTensorBytes);
 }
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t rank = x.shape.size();
-  const std::vector<int64_t> pads = read_pads(context.attrs, rank);
+  const ir::SymShape pads = read_pads(context.attrs, rank);
   const Mode mode = read_mode(context.attrs);
   static_cast<void>(attr_float(context.attrs, "value", 0));
   if (has_input(context, 1) && num_elements(input_like_first(context, 1).shape) != 1) {
     fail("input 1 has shape " + to_string(input(context, 1).shape) + ", expected 1 element");
   }
-  Shape out = x.shape;
+  ir::SymShape out = x.shape;
   for (size_t d = 0; d < rank; ++d) {
     out[d] += pads[d] + pads[d + rank];
     if (out[d] < 0) {
-      fail("pads " + std::to_string(pads[d]) + " and " + std::to_string(pads[d + rank]) +
-           " cut more than the extent " + std::to_string(x.shape[d]) + " of dimension " + std::to_string(d));
+      fail("pads " + to_string(pads[d]) + " and " + to_string(pads[d + rank]) + " cut more than the extent " +
+           to_string(x.shape[d]) + " of dimension " + std::to_string(d));
     }
     if (mode != Mode::kConstant && x.shape[d] == 0 && out[d] > 0) {
       fail("dimension " + std::to_string(d) + " has extent 0, and there is nothing to fill " +
-           std::to_string(out[d]) + " elements with");
+           to_string(out[d]) + " elements with");
     }
-    if (mode == Mode::kReflect && std::max(pads[d], pads[d + rank]) >= std::max<int64_t>(x.shape[d], 1)) {
-      fail("a reflecting pad of " + std::to_string(std::max(pads[d], pads[d + rank])) +
-           " needs a larger extent than " + std::to_string(x.shape[d]) + " in dimension " +
-           std::to_string(d));
+    if (mode == Mode::kReflect && max(pads[d], pads[d + rank]) >= max(x.shape[d], 1)) {
+      fail("a reflecting pad of " + to_string(max(pads[d], pads[d + rank])) + " needs a larger extent than " +
+           to_string(x.shape[d]) + " in dimension " + std::to_string(d));
     }
   }
   return {made_type(x.dtype, out)};

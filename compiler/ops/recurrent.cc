@@ -60,10 +60,11 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   if (sums.shape.size() != 3 || sums.shape[2] < gates || sums.shape[2] % gates != 0)
     fail("the sums have shape " + to_string(sums.shape) + ", expected [steps,batch," + std::to_string(gates) +
          "*hidden]");
-  const int64_t hidden = sums.shape[2] / gates, batch = sums.shape[1];
+  const int64_t hidden = sums.shape[2] / gates;
+  const ir::SymInt batch = sums.shape[1];
   constexpr auto kColumns = static_cast<int64_t>(host_ops::kPanelColumns);
   size_t next = 1;
-  const auto expect = [&](DType dtype, const Shape& shape) {
+  const auto expect = [&](DType dtype, const ir::SymShape& shape) {
     const ir::ValueType& type = input(context, next);
     if (!(type == ir::ValueType{dtype, shape}))
       fail("input " + std::to_string(next) + " is " + to_string(type) + ", expected " +

@@ -68,7 +68,14 @@ constexpr te::ReduceOp combination(Kind kind) {
 template <Kind kind>
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, types_of(kind));
-  return {made_type(x.dtype, read_axes(context.attrs, x.shape).output)};
+  const bool keepdims = attr_bool(context.attrs, "keepdims", true);
+  ir::SymShape out = x.shape;
+  const std::vector<size_t> axes = normal_axes(context.attrs, out.size());
+  for (size_t i = axes.size(); i-- > 0;) {
+    out[axes[i]] = 1;
+    if (!keepdims) out.erase(out.begin() + static_cast<std::ptrdiff_t>(axes[i]));
+  }
+  return {made_type(x.dtype, out)};
 }
 
 double combine(Kind kind, double sum, double x) {

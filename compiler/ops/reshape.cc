@@ -13,11 +13,11 @@ namespace {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  const ir::ValueType out = made_type(x.dtype, attr_ints(context.attrs, "shape"));
-  if (num_elements(out.shape) != num_elements(x.shape)) {
-    fail("shape " + to_string(x.shape) + " with " + std::to_string(num_elements(x.shape)) +
+  const ir::ValueType out = made_type(x.dtype, attr_dims(context.attrs, "shape"));
+  if (!demand(ir::Relation::kEqual, num_elements(out.shape), num_elements(x.shape))) {
+    fail("shape " + to_string(x.shape) + " with " + to_string(num_elements(x.shape)) +
          " elements does not reshape to " + to_string(out.shape) + " with " +
-         std::to_string(num_elements(out.shape)));
+         to_string(num_elements(out.shape)));
   }
   return {out};
 }

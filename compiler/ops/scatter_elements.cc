@@ -30,9 +30,11 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& indices = input_of(context, 1, kIndexTypes);
   const ir::ValueType& updates = input(context, 2);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.shape.size());
-  Shape each = indices.shape;
+  ir::SymShape each = indices.shape;
   if (spreads && updates.shape.size() == each.size()) {
-    for (size_t d = 0; d < each.size(); ++d) each[d] = d != axis && each[d] == 1 ? updates.shape[d] : each[d];
+    for (size_t d = 0; d < each.size(); ++d) {
+      if (d != axis && each[d] == 1) each[d] = updates.shape[d];
+    }
   }
   if (updates.dtype != x.dtype || updates.shape != each)
     fail("the updates are " + to_string(updates) + ", expected " + to_string(ir::ValueType{x.dtype, each}));

@@ -19,23 +19,32 @@ Grid read_grid(const ir::Attrs& attrs, size_t rank) {
           attr_ints(attrs, "steps", rank, 1, INT64_MIN, INT64_MAX)};
 }
 
+/// Fails unless the elements lie inside the axis.
+void check_axis(size_t d, const ir::SymInt& axis, const ir::SymInt& start, const ir::SymInt& count,
+                int64_t step) {
+  int64_t hint = 0;
+  const bool overflow = __builtin_mul_overflow(count.hint() - 1, step, &hint) ||
+                        __builtin_add_overflow(hint, start.hint(), &hint);
+  if (count.is_constant() && count.hint() == 0) return;
+  // Where there are none, the place in front of the first one is no element and may be outside.
+  const ir::SymInt last = overflow ? ir::SymInt(-1) : start + (count - 1) * step;
+  const bool is_inside = step > 0 ? last < axis : start < axis && last >= 0;
+  if (overflow || !is_inside) {
+    fail("dimension " + std::to_string(d) + " with extent " + to_string(axis) + " has no " +
+         to_string(count) + " elements from " + to_string(start) + " in steps of " + std::to_string(step));
+  }
+}
+
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  static_cast<void>(attr_ints(context.attrs, "starts"));
-  static_cast<void>(attr_ints(context.attrs, "extents"));
-  const Grid grid = read_grid(context.attrs, x.shape.size());
-  for (size_t d = 0; d < x.shape.size(); ++d) {
-    if (grid.extents[d] == 0) continue;
-    int64_t last = 0;
-    const bool overflow = __builtin_mul_overflow(grid.extents[d] - 1, grid.steps[d], &last) ||
-                          __builtin_add_overflow(last, grid.starts[d], &last);
-    if (overflow || grid.starts[d] >= x.shape[d] || last < 0 || last >= x.shape[d]) {
-      fail("dimension " + std::to_string(d) + " with extent " + std::to_string(x.shape[d]) + " has no " +
-           std::to_string(grid.extents[d]) + " elements from " + std::to_string(grid.starts[d]) +
-           " in steps of " + std::to_string(grid.steps[d]));
-    }
-  }
-  return {made_type(x.dtype, grid.extents)};
+  const size_t rank = x.shape.size();
+  static_cast<void>(attr_dims(context.attrs, "starts"));
+  static_cast<void>(attr_dims(context.attrs, "extents"));
+  const ir::SymShape starts = attr_dims(context.attrs, "starts", rank, 0, 0, kMaxTensorBytes);
+  const ir::SymShape extents = attr_dims(context.attrs, "extents", rank, 0, 0, kMaxTensorBytes);
+  const std::vector<int64_t> steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
+  for (size_t d = 0; d < rank; ++d) check_axis(d, x.shape[d], starts[d], extents[d], steps[d]);
+  return {made_type(x.dtype, extents)};
 }
 
 void reference(const ir::ReferenceContext& context) {

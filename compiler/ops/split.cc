@@ -12,17 +12,17 @@ namespace {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
-  const std::vector<int64_t>& sizes = attr_ints(context.attrs, "sizes");
+  const ir::SymShape sizes = attr_dims(context.attrs, "sizes");
   if (sizes.empty()) fail("attribute sizes is empty, expected at least 1 value");
   std::vector<ir::ValueType> types;
-  int64_t rest = x.shape[axis];
-  for (const int64_t size : sizes) {
+  ir::SymInt rest = x.shape[axis];
+  for (const ir::SymInt& size : sizes) {
     if (size < 0 || size > rest) {
-      fail("attribute sizes has the value " + std::to_string(size) + ", " + std::to_string(rest) + " of " +
+      fail("attribute sizes has the value " + to_string(size) + ", " + to_string(rest) + " of " +
            std::to_string(x.shape[axis]) + " elements are left");
     }
     rest -= size;
-    Shape part = x.shape;
+    ir::SymShape part = x.shape;
     part[axis] = size;
     types.push_back(made_type(x.dtype, part));
   }

@@ -22,16 +22,16 @@ const ir::ValueType& text_input(const ir::InferContext& context, size_t index) {
   return type;
 }
 
-Shape strings_shape(const ir::ValueType& type) { return shown_shape(type.dtype, type.shape); }
+ir::SymShape strings_shape(const ir::ValueType& type) { return shown_shape(type.dtype, type.shape); }
 
 /// The shape of inputs 0 and 1, which is the same.
-Shape common_shape(const ir::InferContext& context) {
-  const Shape a = strings_shape(text_input(context, 0)), b = strings_shape(text_input(context, 1));
+ir::SymShape common_shape(const ir::InferContext& context) {
+  const ir::SymShape a = strings_shape(text_input(context, 0)), b = strings_shape(text_input(context, 1));
   if (a != b) fail("strings of shapes " + to_string(a) + " and " + to_string(b));
   return a;
 }
 
-ir::ValueType text_type(Shape shape, int64_t width) {
+ir::ValueType text_type(ir::SymShape shape, const ir::SymInt& width) {
   shape.push_back(width);
   return made_type(kString, std::move(shape));
 }
@@ -62,12 +62,12 @@ std::vector<ir::ValueType> infer_find(const ir::InferContext& context) {
 }
 
 std::vector<ir::ValueType> infer_join(const ir::InferContext& context) {
-  const Shape shape = common_shape(context);
+  const ir::SymShape shape = common_shape(context);
   return {text_type(shape, text_input(context, 0).shape.back() + text_input(context, 1).shape.back())};
 }
 
 /// Attribute axis is the last one of the strings; what is done with data extents needs no types then.
-void check_axis(const ir::InferContext& context, const Shape& strings) {
+void check_axis(const ir::InferContext& context, const ir::SymShape& strings) {
   const int64_t axis = attr_int(context.attrs, "axis");
   if (axis != static_cast<int64_t>(strings.size()) - 1) fail("attribute axis is " + std::to_string(axis));
 }
@@ -75,8 +75,8 @@ void check_axis(const ir::InferContext& context, const Shape& strings) {
 std::vector<ir::ValueType> infer_split(const ir::InferContext& context) {
   const ir::ValueType& x = text_input(context, 0);
   const auto delimiter = static_cast<int64_t>(attr_string(context.attrs, "delimiter", "").size());
-  const Shape shape = strings_shape(x);
-  Shape parts = shape;
+  const ir::SymShape shape = strings_shape(x);
+  ir::SymShape parts = shape;
   parts.push_back(host_ops::max_parts(x.shape.back(), delimiter, attr_int(context.attrs, "maxsplit")));
   check_axis(context, parts);
   return {text_type(parts, x.shape.back()), made_type(DType::kInt64, shape), made_type(DType::kInt64, {1})};
@@ -84,26 +84,26 @@ std::vector<ir::ValueType> infer_split(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_normalize(const ir::InferContext& context) {
   const ir::ValueType& x = text_input(context, 0);
-  Shape shape = strings_shape(x);
+  ir::SymShape shape = strings_shape(x);
   if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape[0] != 1))
     fail("strings of shape " + to_string(shape) + ", expected [c] or [1,c]");
   if (strings_shape(text_input(context, 1)).size() != 1) fail("stop words of another rank than 1");
   check_axis(context, shape);
   static_cast<void>(attr_int(context.attrs, "case"));
   static_cast<void>(attr_int(context.attrs, "case_sensitive"));
-  shape.back() = std::max<int64_t>(shape.back(), 1);
+  shape.back() = max(shape.back(), 1);
   return {text_type(shape, x.shape.back()), made_type(DType::kInt64, {1})};
 }
 
 std::vector<ir::ValueType> infer_tokenize(const ir::InferContext& context) {
   const ir::ValueType& x = text_input(context, 0);
   if (strings_shape(text_input(context, 1)).size() != 1) fail("patterns of another rank than 1");
-  Shape tokens = strings_shape(x);
+  ir::SymShape tokens = strings_shape(x);
   tokens.push_back(host_ops::max_tokens(x.shape.back(), attr_int(context.attrs, "mark") != 0));
   check_axis(context, tokens);
   const auto pad = static_cast<int64_t>(attr_string(context.attrs, "pad", "").size());
   static_cast<void>(attr_int(context.attrs, "least"));
-  return {text_type(tokens, std::max(x.shape.back(), pad)), made_type(DType::kInt64, {1})};
+  return {text_type(tokens, max(x.shape.back(), pad)), made_type(DType::kInt64, {1})};
 }
 
 template <host_ops::HostFunction function>

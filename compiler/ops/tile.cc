@@ -11,16 +11,14 @@ namespace {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  static_cast<void>(attr_ints(context.attrs, "repeats"));
-  const std::vector<int64_t> repeats =
-      attr_ints(context.attrs, "repeats", x.shape.size(), 1, 0, kMaxTensorBytes);
-  Shape out;
+  static_cast<void>(attr_dims(context.attrs, "repeats"));
+  const ir::SymShape repeats = attr_dims(context.attrs, "repeats", x.shape.size(), 1, 0, kMaxTensorBytes);
+  ir::SymShape out;
   for (size_t d = 0; d < repeats.size(); ++d) {
     int64_t extent = 0;
-    if (__builtin_mul_overflow(x.shape[d], repeats[d], &extent)) {
-      fail("extent " + std::to_string(x.shape[d]) + " times " + std::to_string(repeats[d]) + " is too large");
-    }
-    out.push_back(extent);
+    if (__builtin_mul_overflow(x.shape[d].hint(), repeats[d].hint(), &extent))
+      fail("extent " + to_string(x.shape[d]) + " times " + to_string(repeats[d]) + " is too large");
+    out.push_back(x.shape[d] * repeats[d]);
   }
   return {made_type(x.dtype, out)};
 }

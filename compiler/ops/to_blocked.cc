@@ -27,8 +27,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
     fail("input 0 has rank " + std::to_string(x.shape.size()) + ", expected at least 2");
   }
   const int64_t block = read_block(context.attrs);
-  Shape out = x.shape;
-  out[1] = x.shape[1] / block + (x.shape[1] % block != 0 ? 1 : 0);
+  ir::SymShape out = x.shape;
+  out[1] = ceildiv(x.shape[1], block);
   out.push_back(block);
   return {made_type(x.dtype, out)};
 }

@@ -30,7 +30,7 @@ std::vector<size_t> permutation(const ir::Attrs& attrs, size_t rank) {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  Shape out;
+  ir::SymShape out;
   for (const size_t d : permutation(context.attrs, x.shape.size())) out.push_back(x.shape[d]);
   return {made_type(x.dtype, out)};
 }

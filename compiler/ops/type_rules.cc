@@ -1,6 +1,7 @@
 #include "compiler/ops/type_rules.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/base/model_step.h"
@@ -8,9 +9,10 @@
 namespace tensormill::ops {
 namespace {
 
-void check_shape(DType dtype, const Shape& shape) {
+/// Of symbolic extents the hints: sizes are checked again when shapes bind.
+void check_shape(DType dtype, const ir::SymShape& shape) {
   int64_t bytes = static_cast<int64_t>(dtype_bytes(dtype));
-  for (const int64_t extent : shape) {
+  for (const int64_t extent : shape.hints()) {
     if (extent < 0) fail("shape " + to_string(shape) + " has the negative extent " + std::to_string(extent));
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxTensorBytes) {
       fail("shape " + to_string(shape) + " of " + std::string(dtype_name(dtype)) + " needs more than " +
@@ -26,6 +28,15 @@ const T* find_attr(const ir::Attrs& attrs, const std::string& name) {
   const T* value = std::get_if<T>(&found->second);
   if (value == nullptr) fail("attribute " + name + " is of the wrong kind");
   return value;
+}
+
+/// The number, or the list, as a symbolic one; null when it is missing.
+template <typename Symbolic, typename Plain>
+std::optional<Symbolic> find_symbolic(const ir::Attrs& attrs, const std::string& name) {
+  const auto found = attrs.all().find(name);
+  if (found == attrs.all().end()) return std::nullopt;
+  if (const Symbolic* value = std::get_if<Symbolic>(&found->second)) return *value;
+  return Symbolic(*find_attr<Plain>(attrs, name));
 }
 
 template <typename T>
@@ -65,7 +76,7 @@ const ir::ValueType& input_like_first(const ir::InferContext& context, size_t in
   return input_of(context, index, set_of(input(context, 0).dtype));
 }
 
-ir::ValueType made_type(DType dtype, Shape shape) {
+ir::ValueType made_type(DType dtype, ir::SymShape shape) {
   check_shape(dtype, shape);
   if (static_cast<int64_t>(shape.size()) > kMaxTensorRank)
     fail("rank " + std::to_string(shape.size()) + ", there may be " + std::to_string(kMaxTensorRank) +
@@ -79,13 +90,26 @@ Shape broadcast_checked(const Shape& a, const Shape& b) {
   return result;
 }
 
-int64_t attr_int(const ir::Attrs& attrs, const std::string& name) {
-  return require_attr<int64_t>(attrs, name);
+ir::SymShape broadcast_checked(const ir::SymShape& a, const ir::SymShape& b) {
+  ir::SymShape result = broadcast_shapes(a, b);
+  check_shape(DType::kBool, result);
+  return result;
 }
 
+int64_t attr_int(const ir::Attrs& attrs, const std::string& name) { return attr_dim(attrs, name); }
+
 int64_t attr_int(const ir::Attrs& attrs, const std::string& name, int64_t fallback) {
-  const int64_t* value = find_attr<int64_t>(attrs, name);
-  return value == nullptr ? fallback : *value;
+  return attr_dim(attrs, name, fallback);
+}
+
+ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name) {
+  const std::optional<ir::SymInt> value = find_symbolic<ir::SymInt, int64_t>(attrs, name);
+  if (!value) fail("attribute " + name + " is missing");
+  return *value;
+}
+
+ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name, int64_t fallback) {
+  return find_symbolic<ir::SymInt, int64_t>(attrs, name).value_or(fallback);
 }
 
 bool attr_bool(const ir::Attrs& attrs, const std::string& name, bool fallback) {
@@ -104,22 +128,34 @@ std::string attr_string(const ir::Attrs& attrs, const std::string& name, const s
 
 DType attr_dtype(const ir::Attrs& attrs, const std::string& name) { return require_attr<DType>(attrs, name); }
 
-const std::vector<int64_t>& attr_ints(const ir::Attrs& attrs, const std::string& name) {
-  return require_attr<std::vector<int64_t>>(attrs, name);
+std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name) {
+  return Shape(attr_dims(attrs, name));
 }
 
 std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count,
                                int64_t fallback, int64_t low, int64_t high) {
-  const std::vector<int64_t>* found = find_attr<std::vector<int64_t>>(attrs, name);
-  std::vector<int64_t> values = found == nullptr ? std::vector<int64_t>(count, fallback) : *found;
+  return Shape(attr_dims(attrs, name, count, fallback, low, high));
+}
+
+ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name) {
+  const auto values = find_symbolic<ir::SymShape, std::vector<int64_t>>(attrs, name);
+  if (!values) fail("attribute " + name + " is missing");
+  return *values;
+}
+
+ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name, size_t count, int64_t fallback,
+                       int64_t low, int64_t high) {
+  const auto values =
+      find_symbolic<ir::SymShape, std::vector<int64_t>>(attrs, name).value_or(ir::SymShape(count, fallback));
   if (values.size() != count) {
     fail("attribute " + name + " has " + std::to_string(values.size()) + " values, expected " +
          std::to_string(count));
   }
-  for (const int64_t value : values) {
-    if (value < low || value > high) {
-      fail("attribute " + name + " has the value " + std::to_string(value) + ", expected " +
-           std::to_string(low) + " to " + std::to_string(high));
+  for (const ir::SymInt& value : values) {
+    // Of symbolic ones the hints: sizes are checked again when shapes bind.
+    if (value.hint() < low || value.hint() > high) {
+      fail("attribute " + name + " has the value " + to_string(value) + ", expected " + std::to_string(low) +
+           " to " + std::to_string(high));
     }
   }
   return values;

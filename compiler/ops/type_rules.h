@@ -38,9 +38,10 @@ const ir::ValueType& input_of(const ir::InferContext& context, size_t index, DTy
 const ir::ValueType& input_like_first(const ir::InferContext& context, size_t index);
 /// `type`, checked: at most kMaxTensorRank axes, extents >= 0 and a product, zeros counted as one, of at
 /// most kMaxTensorBytes bytes.
-ir::ValueType made_type(DType dtype, Shape shape);
+ir::ValueType made_type(DType dtype, ir::SymShape shape);
 /// As broadcast_shapes, with made_type's checks.
 Shape broadcast_checked(const Shape& a, const Shape& b);
+ir::SymShape broadcast_checked(const ir::SymShape& a, const ir::SymShape& b);
 
 int64_t attr_int(const ir::Attrs& attrs, const std::string& name);
 int64_t attr_int(const ir::Attrs& attrs, const std::string& name, int64_t fallback);
@@ -48,7 +49,14 @@ bool attr_bool(const ir::Attrs& attrs, const std::string& name, bool fallback);
 double attr_float(const ir::Attrs& attrs, const std::string& name, double fallback);
 std::string attr_string(const ir::Attrs& attrs, const std::string& name, const std::string& fallback);
 DType attr_dtype(const ir::Attrs& attrs, const std::string& name);
-const std::vector<int64_t>& attr_ints(const ir::Attrs& attrs, const std::string& name);
+std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name);
+/// One integer, or a list of them, that may be symbolic.
+ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name);
+ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name, int64_t fallback);
+ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name);
+/// As attr_ints.
+ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name, size_t count, int64_t fallback,
+                       int64_t low, int64_t high);
 /// The attribute, or `count` times `fallback`; its length must be `count`, its values in [low, high].
 std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count,
                                int64_t fallback, int64_t low, int64_t high);

@@ -21,30 +21,29 @@ Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel) {
   return window;
 }
 
-Shape window_output(const Window& window, const Shape& input, bool ceil_mode) {
-  Shape output;
+ir::SymShape window_output(const Window& window, const ir::SymShape& input, bool ceil_mode) {
+  ir::SymShape output;
   for (size_t d = 0; d < window.rank(); ++d) {
-    const int64_t padded = input[d] + window.pads_begin[d] + window.pads_end[d];
-    const int64_t reach = window.reach(d);
+    const int64_t stride = window.strides[d], reach = window.reach(d);
+    const ir::SymInt begin = input[d] + window.pads_begin[d], padded = begin + window.pads_end[d];
     // The only window of ceil_mode may reach past the end, too, by less than a stride.
-    const bool is_partial = ceil_mode && reach > padded && reach - padded < window.strides[d] &&
-                            input[d] + window.pads_begin[d] > 0;
-    if (is_partial) {
+    if (ceil_mode && reach > padded && reach - padded < stride && begin > 0) {
       output.push_back(1);
       continue;
     }
-    if (reach > padded) {
+    if (!demand(ir::Relation::kLessEqual, reach, padded)) {
       fail("the window reaches over " + std::to_string(reach) + " elements in spatial dimension " +
-           std::to_string(d) + ", the padded input has " + std::to_string(padded));
+           std::to_string(d) + ", the padded input has " + to_string(padded));
     }
-    int64_t extent = (padded - reach) / window.strides[d] + 1;
-    const bool rest = (padded - reach) % window.strides[d] != 0;
-    if (ceil_mode && rest && extent * window.strides[d] < input[d] + window.pads_begin[d]) ++extent;
-    output.push_back(extent);
+    const ir::SymInt whole = (padded - reach) / stride + 1;
+    // One more that reaches past the end, where it begins before the padding there.
+    const ir::SymInt begun = min(ceildiv(padded - reach, stride) + 1, ceildiv(begin, stride));
+    output.push_back(ceil_mode ? max(whole, begun) : whole);
   }
   return output;
 }
 
 Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 2, shape.end()); }
+ir::SymShape spatial_of(const ir::SymShape& shape) { return {shape.begin() + 2, shape.end()}; }
 
 }  // namespace tensormill::ops

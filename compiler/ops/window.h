@@ -26,9 +26,10 @@ Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel);
 /// Extents of the output over `input` spatial extents: floor((in + pads - reach) / stride) + 1, or with
 /// `ceil_mode` rounded up, less windows that would start in the padding at the end. A window larger than the
 /// padded input is an error.
-Shape window_output(const Window& window, const Shape& input, bool ceil_mode);
+ir::SymShape window_output(const Window& window, const ir::SymShape& input, bool ceil_mode);
 
 /// shape[2..]
 Shape spatial_of(const Shape& shape);
+ir::SymShape spatial_of(const ir::SymShape& shape);
 
 }  // namespace tensormill::ops

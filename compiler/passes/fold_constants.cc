@@ -61,9 +61,10 @@ ir::Graph fold_constants(const ir::Graph& graph, const PassContext& /*context*/)
       }
       const ir::ValueId made = folded[static_cast<size_t>(input)];
       const ir::Value& value = patch.value(made == ir::kAbsent ? input : made);
-      const std::optional<Tensor>& tensor = value.constant ? value.constant : value.known;
-      constant = constant && tensor.has_value();
-      inputs.push_back(tensor ? &*tensor : nullptr);
+      // What follows from extents of later runs is no constant.
+      const bool is_symbolic = !value.constant && value.known.is_symbolic();
+      inputs.push_back(is_symbolic ? nullptr : value.tensor());
+      constant = constant && inputs.back() != nullptr;
     }
     if (!constant || !within_budget(graph, node)) continue;
     const std::vector<Tensor> results = evaluate(graph, node, inputs);

@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  const Shape& shape(ir::ValueId value) const { return graph_.value(value).type.shape; }
+  const ir::SymShape& shape(ir::ValueId value) const { return graph_.value(value).type.shape; }
 
   /// The only reader of `value`, or null.
   const ir::Node* reader(ir::ValueId value) const {

@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  const Shape& shape(ir::ValueId id) const { return graph_.value(id).type.shape; }
+  const ir::SymShape& shape(ir::ValueId id) const { return graph_.value(id).type.shape; }
 
   static bool has(const ir::Node& node, const char* attribute) {
     return node.attrs.has(attribute) && node.attrs.int_of(attribute) != 0;

@@ -60,8 +60,9 @@ std::optional<std::vector<int64_t>> integers_of(const ir::Graph& graph, ir::Valu
     id = node.inputs[0];
   }
   const ir::Value& value = graph.value(id);
-  const std::optional<Tensor>& row = value.known ? value.known : value.constant;
-  if (!row || row->num_elements() > kLongestRow || row->dtype() == DType::kBool) return std::nullopt;
+  const Tensor* row = value.tensor();
+  if (row == nullptr || row->num_elements() > kLongestRow || row->dtype() == DType::kBool)
+    return std::nullopt;
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < row->num_elements(); ++i) {
     const double number =
@@ -121,9 +122,7 @@ namespace {
 using Nodes = std::vector<std::pair<const ir::Graph*, const ir::Node*>>;  // by sample
 
 void add_slices(const Nodes& nodes, std::vector<SliceFact>& slices) {
-  const auto asked_of = [](const auto& node) -> const std::vector<int64_t>& {
-    return node.second->attrs.ints_of("asked");
-  };
+  const auto asked_of = [](const auto& node) { return node.second->attrs.ints_of("asked"); };
   for (size_t axis = 0; axis < asked_of(nodes[0]).size() / 3; ++axis) {
     SliceFact slice{{}, {}, {}, asked_of(nodes[0])[3 * axis + 2]};
     bool has_one_step = true;
@@ -186,7 +185,7 @@ ExtentFacts extent_facts(const std::vector<const ir::Graph*>& samples, bool all)
       add_ratios(samples, first.node(producer), facts);
     if (all && producer != ir::kAbsent && first.node(producer).op == "concat")
       add_ends(samples, first.node(producer), facts);
-    const auto shape_of = [&](const ir::Graph* graph) -> const Shape& {
+    const auto shape_of = [&](const ir::Graph* graph) -> const ir::SymShape& {
       return graph->values()[i].type.shape;
     };
     for (size_t d = 0; d < shape_of(&first).size(); ++d) {

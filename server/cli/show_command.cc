@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/task.h"
@@ -141,9 +142,14 @@ int show_model(const ShowArguments& arguments, bool json) {
     frontend::onnx::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
     bind_input_values(arguments.input_values, source, options);
+    if (!arguments.tasks) options = frontend::onnx::with_symbols(facts, std::move(options));
     const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
     if (arguments.tasks) return show_tasks(graph, json);
     std::cout << ir::print(graph);
+    if (graph.symbols() != nullptr) {
+      for (const ir::Guard& guard : graph.symbols()->guards())
+        std::cout << "guard " << ir::to_string(guard) << " of \"" << guard.origin << "\"\n";
+    }
     return 0;
   }
   if (json) {

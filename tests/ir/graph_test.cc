@@ -19,7 +19,7 @@ Tensor ints(const Ints& values) {
 
 Ints known_ints(const Graph& graph, ValueId id) {
   Ints values;
-  const std::optional<Tensor>& known = graph.value(id).known;
+  const KnownValue& known = graph.value(id).known;
   if (!known) return {-999};
   for (int64_t i = 0; i < known->num_elements(); ++i) values.push_back(known->element_as_int(i));
   return values;
@@ -78,9 +78,9 @@ TEST(KnownValues, ShapeArithmeticIsKnownWhileTheGraphIsBuilt) {
   const ValueId both = graph.add_node("concat", {twice, index}, {{"axis", int64_t{0}}})[0];
   EXPECT_EQ(known_ints(graph, both), (Ints{25, 2}));
   const ValueId real = graph.add_node("cast", {both}, {{"to", DType::kFloat32}})[0];
-  EXPECT_FALSE(graph.value(real).known.has_value()) << "floats are not shapes";
+  EXPECT_FALSE(graph.value(real).known) << "floats are not shapes";
   const ValueId x = graph.add_input("x", {DType::kInt64, {2}});
-  EXPECT_FALSE(graph.value(graph.add_node("add", {x, both})[0]).known.has_value());
+  EXPECT_FALSE(graph.value(graph.add_node("add", {x, both})[0]).known);
 }
 
 TEST(KnownValues, RefusedDataAndLargeTensorsAreNotKnown) {
@@ -88,11 +88,11 @@ TEST(KnownValues, RefusedDataAndLargeTensorsAreNotKnown) {
   const ValueId shape = graph.add_constant("shape", ints({2, 3}));
   const ValueId far = graph.add_constant("far", ints({7}));
   const ValueId gathered = graph.add_node("gather", {shape, far}, {{"axis", int64_t{0}}})[0];
-  EXPECT_FALSE(graph.value(gathered).known.has_value()) << "the index is out of range when the model runs";
+  EXPECT_FALSE(graph.value(gathered).known) << "the index is out of range when the model runs";
   const ValueId most = graph.add_node("tile", {shape}, {{"repeats", Ints{kMaxKnownElements / 2}}})[0];
-  EXPECT_TRUE(graph.value(most).known.has_value());
+  EXPECT_TRUE(graph.value(most).known);
   const ValueId more = graph.add_node("tile", {shape}, {{"repeats", Ints{kMaxKnownElements / 2 + 1}}})[0];
-  EXPECT_FALSE(graph.value(more).known.has_value());
+  EXPECT_FALSE(graph.value(more).known);
 }
 
 TEST(Verify, ARegionThatDoesNotFitIsFound) {

@@ -24,7 +24,7 @@ public:
   std::vector<ir::ValueId> split_in_two(ir::ValueId x);
   ir::ValueId shuffle_in_two(ir::ValueId x);
   ir::ValueId dense(ir::ValueId x, int64_t features);
-  const Shape& shape(ir::ValueId x) const { return graph.value(x).type.shape; }
+  const ir::SymShape& shape(ir::ValueId x) const { return graph.value(x).type.shape; }
   ir::Graph finish(std::vector<ir::ValueId> outputs);
 
   ir::Graph graph;

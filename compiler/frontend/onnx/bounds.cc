@@ -82,7 +82,7 @@ private:
     if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
     // Of none nothing is to be known.
     if (num_elements(type.shape) == 0) return Numbers(std::vector<BoundedInt>());
-    if (const Tensor* known = known_of(id)) return listed(*known);
+    if (graph_.value(id).known) return listed(graph_.value(id).known);
     if (const Numbers found = by_producer(id)) return found;
     return has_rooms_ ? by_room(id) : std::nullopt;
   }
@@ -111,7 +111,7 @@ private:
 
   /// What nothing else bounds.
   Numbers by_room(V id) {
-    if (context_.is_computable(id)) return listed(context_.known_value(id, "an extent"));
+    if (context_.is_computable(id)) return listed(context_.known_symbolic(id, "an extent"));
     std::vector<BoundedInt> numbers;
     for (int64_t i = 0; i < num_elements(graph_.value(id).type.shape); ++i)
       numbers.push_back({0, id, 0, i, {kOpen, 0}});
@@ -193,21 +193,18 @@ private:
   double number(const ir::Node& node, size_t input, double otherwise) const {
     if (input >= node.inputs.size() || node.inputs[input] == ir::kAbsent) return otherwise;
     const ir::Value& value = graph_.value(node.inputs[input]);
-    const std::optional<Tensor>& number = value.known ? value.known : value.constant;
-    return number && number->num_elements() == 1 ? number->element_as_double(0) : otherwise;
+    const Tensor* number = value.tensor();
+    return number != nullptr && number->num_elements() == 1 ? number->element_as_double(0) : otherwise;
   }
 
   const Tensor* known_of(V id) const {
-    const std::optional<Tensor>& known = graph_.value(id).known;
+    const ir::KnownValue& known = graph_.value(id).known;
     return known ? &*known : nullptr;
   }
 
-  static Numbers listed(const Tensor& tensor) {
+  static Numbers listed(const ir::KnownValue& value) {
     std::vector<BoundedInt> numbers;
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-      const int64_t number = tensor.element_as_int(i);
-      numbers.push_back({number, ir::kAbsent, number});
-    }
+    for (const ir::SymInt& number : value.elements()) numbers.push_back({number, ir::kAbsent, number});
     return numbers;
   }
 
@@ -217,7 +214,7 @@ private:
     if (axes.empty() || id != node.outputs.back()) return std::nullopt;
     for (size_t i = 0; i < axes.size(); ++i) {
       if (!axes[i]) continue;
-      const int64_t most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+      const ir::SymInt most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
       const int64_t least = node.op == "take_first" ? least_of(node.inputs[1]) : 0;
       RoomSet grows;
       if (has_rooms_ && node.op == "take_first" && node.attrs.has("grows"))
@@ -225,7 +222,7 @@ private:
       // As many as were taken before.
       if (has_rooms_ && node.op == "take_first" && node.attrs.has("fits"))
         grows = operand(node.inputs[1], false).grows;
-      return Numbers({{most, id, std::clamp<int64_t>(least, 0, most), 0, grows}});
+      return Numbers({{most, id, least <= 0 ? ir::SymInt(0) : min(least, most), 0, grows}});
     }
     return std::nullopt;
   }
@@ -384,7 +381,7 @@ private:
     const Numbers numbers = of(id);
     if (!numbers) return has_room(id) ? 0 : least_known(id);
     int64_t least = numbers->empty() ? kLeast : kMost;
-    for (const BoundedInt& each : *numbers) least = std::min(least, each.least);
+    for (const BoundedInt& each : *numbers) least = std::min<int64_t>(least, each.least);
     return least;
   }
 
@@ -411,10 +408,10 @@ std::optional<RoomSet> growing_rooms(const NodeContext& context, V count) {
   return rooms;
 }
 
-std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, V value) {
+std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
   const BoundedInts bounds = bounds_of(context, value, std::nullopt);
   if (!bounds) return std::nullopt;
-  std::vector<int64_t> numbers;
+  ir::SymShape numbers;
   for (const BoundedInt& each : *bounds) {
     if (!each.is_known()) return std::nullopt;
     numbers.push_back(each.most);
@@ -429,13 +426,10 @@ std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char
   if (context.room() && !context.is_computable(value)) {
     if (const BoundedInts found = bounds_of(context, value, context.room())) return *found;
   }
-  const Tensor& known = context.known_value(value, what);
-  if (is_float(known.dtype())) context.invalid(std::string(what) + " is no integer");
+  const ir::KnownValue& known = context.known_symbolic(value, what);
+  if (is_float(context.type(value).dtype)) context.invalid(std::string(what) + " is no integer");
   std::vector<BoundedInt> numbers;
-  for (int64_t i = 0; i < known.num_elements(); ++i) {
-    const int64_t number = known.element_as_int(i);
-    numbers.push_back({number, ir::kAbsent, number});
-  }
+  for (const ir::SymInt& number : known.elements()) numbers.push_back({number, ir::kAbsent, number});
   return numbers;
 }
 
@@ -474,7 +468,7 @@ bool is_count_of(NodeContext& context, const BoundedInt& number, V x, int64_t ax
 }
 
 V as_count(NodeContext& context, const BoundedInt& number) {
-  if (number.is_known()) return context.int64_constant({number.most});
+  if (number.is_known()) return context.extents({number.most});
   Compose c(context);
   V count = number.count;
   if (num_elements(c.shape(count)) != 1) count = c.slice(count, 0, number.element, 1);

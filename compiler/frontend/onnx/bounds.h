@@ -16,9 +16,9 @@ inline constexpr int64_t kMaxPadded = int64_t{1} << 16;
 
 /// An integer that says how large something is: `most`, or what a run works out within [least, most].
 struct BoundedInt {
-  int64_t most = 0;
+  ir::SymInt most = 0;
   ir::ValueId count = ir::kAbsent;  ///< an integer tensor, or kAbsent: it is `most`
-  int64_t least = 0;
+  ir::SymInt least = 0;
   int64_t element = 0;  ///< of the count, which has one, or is a vector
   RoomSet grows = {};   ///< `most` is what there is room for: a run that needs more starts again
   bool is_known() const { return count == ir::kAbsent; }
@@ -32,7 +32,7 @@ BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, std::option
 std::optional<RoomSet> growing_rooms(const NodeContext& context, ir::ValueId count);
 /// The integers of a small value where each follows from what is known: of a shape, say, of which data
 /// decides other extents. Nothing where one does not.
-std::optional<std::vector<int64_t>> told_ints(const NodeContext& context, ir::ValueId value);
+std::optional<ir::SymShape> told_ints(const NodeContext& context, ir::ValueId value);
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
 /// no room (ImportForm::rooms).
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
@@ -43,10 +43,10 @@ BoundedInt bounded_int(NodeContext& context, size_t index, const char* what);
 /// bounded_int, of which no more counts than `extent`: what nothing else bounds is bounded by that. The model
 /// may say it as the lesser of a number and the extent: in a sample, whose extents stand for any, a run works
 /// it out within [0, that number].
-BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent);
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent);
 /// A shape of which the run may work out some extents: `extents` at their largest.
 struct BoundedShape {
-  Shape extents;
+  ir::SymShape extents;
   std::vector<std::pair<size_t, BoundedInt>> open;  ///< by axis
 };
 /// Operand `index` as a shape; throws ValueRequired where an extent is not bounded.

@@ -186,6 +186,7 @@ ImportStop GraphBuilder::stop_at(int64_t node, const std::string& message) const
 
 void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bool renamed) {
   const std::string label = node_label(node, index);
+  const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
   std::vector<Binding> inputs;
   std::vector<ir::ValueId> tensors;
   for (const std::string& input : node.inputs) {

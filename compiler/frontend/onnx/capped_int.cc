@@ -58,7 +58,7 @@ std::vector<KnownNumber> least_of(const ir::Graph& graph, V id) {
 
 }  // namespace
 
-BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int64_t extent) {
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent) {
   const V value = context.input(index);
   const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
   if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))
@@ -75,7 +75,7 @@ BoundedInt capped_int(NodeContext& context, size_t index, const char* what, int6
   if (numbers.empty()) return number;
   // A number that is the extent by chance is no other than that.
   if (!are_extents) std::erase_if(numbers, is_own);
-  int64_t cap = numbers.empty() ? extent : numbers[0].value;
+  int64_t cap = numbers.empty() ? ir::SymInt(extent) : ir::SymInt(numbers[0].value);
   for (const KnownNumber& each : numbers) cap = std::min(cap, each.value);
   if (cap < 0 || cap > kMaxPadded) return number;
   return {cap, context.input(index), 0};

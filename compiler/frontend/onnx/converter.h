@@ -70,11 +70,13 @@ public:
   const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
   int64_t rank(ir::ValueId value) const { return static_cast<int64_t>(type(value).shape.size()); }
   /// Integers of an operand whose value is known while the graph is built; throws ValueRequired otherwise.
-  std::vector<int64_t> known_ints(size_t index, const char* what) const;
+  ir::SymShape known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
   /// One of one element; throws Error(kInvalidModel) for another number of them.
   const Tensor& known_scalar(size_t index, const char* what) const;
   const Tensor& known_value(ir::ValueId value, const char* what) const;
+  /// The same, whose integers may be symbolic.
+  const ir::KnownValue& known_symbolic(ir::ValueId value, const char* what) const;
   bool is_known(size_t index) const { return is_computable(input(index)); }
   bool is_computable(ir::ValueId value) const;  ///< whether known_value knows it
   /// Throws ValueRequired when an extent of the operand may depend on data.
@@ -106,7 +108,7 @@ public:
   int64_t normalize_axis(int64_t axis, int64_t rank) const;
 
   /// a * b; the numbers come from the model, so that an overflow is its fault: Error(kInvalidModel).
-  int64_t product(int64_t a, int64_t b) const;
+  ir::SymInt product(const ir::SymInt& a, const ir::SymInt& b) const;
 
   /// A node of the graph with this node as its origin; its first output.
   ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
@@ -115,7 +117,9 @@ public:
   ir::ValueId constant(Tensor tensor);
   ir::ValueId int64_constant(const std::vector<int64_t>& values);  ///< 1-D
   ir::ValueId scalar_like(ir::ValueId value, double number);       ///< 0-D constant of value's dtype
-  ir::ValueId reshape(ir::ValueId value, Shape shape);
+  ir::ValueId reshape(ir::ValueId value, ir::SymShape shape);
+  /// The dims as i64 [n]: a constant, or a node where they are symbolic.
+  ir::ValueId extents(const ir::SymShape& values);
   /// Defines output `index`; a value that stood before this node is passed through an identity, so that each
   /// name of the model is one value.
   void set_output(size_t index, ir::ValueId value);
@@ -143,7 +147,7 @@ private:
   ir::ValueId guard_;
   ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;
-  mutable std::map<ir::ValueId, Tensor> evaluated_;  ///< values that `known` worked out
+  mutable std::map<ir::ValueId, ir::KnownValue> evaluated_;  ///< values that `known` worked out
 };
 
 using Converter = void (*)(NodeContext& context);

@@ -77,7 +77,7 @@ V as_long_as(NodeContext& context, V x, size_t index) {
 
 V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
   Compose c(context);
-  Shape behind = c.shape(x);
+  ir::SymShape behind = c.shape(x);
   behind[static_cast<size_t>(axis)] = more;
   return c.concat({x, c.filled(c.dtype(x), behind, 0)}, axis);
 }
@@ -116,13 +116,14 @@ struct AxisRange {
 };
 
 /// The axes of `from` that axis `at` of `to` is made of, if it is made of whole ones.
-std::optional<AxisRange> merged_axes(const Shape& from, const Shape& to, size_t at) {
+std::optional<AxisRange> merged_axes(const ir::SymShape& from, const ir::SymShape& to, size_t at) {
   const auto behind = [&](size_t first, int64_t product) -> std::optional<size_t> {
     int64_t passed = 1;
     for (; first < from.size() && passed < product; ++first) passed *= from[first];
     return passed == product ? std::optional(first) : std::nullopt;
   };
-  const int64_t before = num_elements(Shape(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(at)));
+  const ir::SymInt before =
+      num_elements(ir::SymShape(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(at)));
   const std::optional<size_t> first = behind(0, before);
   std::optional<size_t> last = first ? behind(*first, to[at]) : std::nullopt;
   if (!last) return std::nullopt;
@@ -133,9 +134,9 @@ std::optional<AxisRange> merged_axes(const Shape& from, const Shape& to, size_t 
 
 /// x of shape `from` in shape `to`, whose axis `at` is made of the axes of `range`: what is there of them,
 /// close together.
-V merged(NodeContext& context, V x, AxisRange range, const Shape& to, size_t at) {
+V merged(NodeContext& context, V x, AxisRange range, const ir::SymShape& to, size_t at) {
   Compose c(context);
-  const Shape from = c.shape(x);
+  const ir::SymShape from = c.shape(x);
   const auto axis = static_cast<int64_t>(at);
   std::vector<V> counts;
   std::vector<size_t> counted;
@@ -149,22 +150,22 @@ V merged(NodeContext& context, V x, AxisRange range, const Shape& to, size_t at)
   bool is_leading = counted.size() == 1;
   for (size_t d = range.first; is_leading && d < counted[0]; ++d) is_leading = from[d] == 1;
   if (is_leading) return take_first(context, result, total, axis);
-  V rest = c.ints(c.count_to(to[at]), {to[at]}), place = c.ints({0}, {1});
+  V rest = c.iota(to[at]), place = c.ints({0}, {1});
   int64_t stride = 1;
   for (size_t d = range.last; d-- > range.first; stride *= from[d]) {
     const V count = c.binary("max", counts[d - range.first], c.ints({1}, {1}));
     const V own = context.add("mod", {rest, count}, {{"fmod", int64_t{0}}});
-    place = c.add(place, c.mul(own, c.ints({stride}, {1})));
+    place = c.add(place, c.mul(own, c.dims({stride}, {1})));
     rest = c.div(rest, count);
   }
-  result = c.gather(result, c.binary("min", place, c.ints({to[at] - 1}, {1})), axis);
+  result = c.gather(result, c.binary("min", place, c.dims({to[at] - 1}, {1})), axis);
   return take_first(context, result, total, axis);
 }
 
 }  // namespace
 
-V counted_reshape(NodeContext& context, V x, const Shape& shape) {
-  const Shape from = context.type(x).shape;
+V counted_reshape(NodeContext& context, V x, const ir::SymShape& shape) {
+  const ir::SymShape from = context.type(x).shape;
   const auto is_kept = [&](const DataExtent& extent) { return reshaped_axis(from, extent.axis, shape); };
   for (const DataExtent& extent : context.data_shape(x).extents) {
     if (is_kept(extent)) continue;
@@ -180,7 +181,7 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
   const DataShape shape = context.data_shape(x);
   if (!shape.is_known) return std::nullopt;
   if (const DataExtent* data = shape.along(axis)) return data->count;
-  return context.int64_constant({context.type(x).shape[static_cast<size_t>(axis)]});
+  return context.extents({context.type(x).shape[static_cast<size_t>(axis)]});
 }
 
 V take_zeroed(NodeContext& context, V x, V count, int64_t axis) {
@@ -226,7 +227,7 @@ std::optional<V> appended(NodeContext& context, const std::vector<V>& parts, int
   if (more == 0 || more > spare) return std::nullopt;
   const V part = parts.size() == 2 ? parts[1] : c.concat({parts.begin() + 1, parts.end()}, axis);
   const V longer = context.add("append", {whole, count, part}, {{"axis", axis}});
-  return take_zeroed(context, longer, c.add(count, c.ints({more}, {1})), axis);
+  return take_zeroed(context, longer, c.add(count, c.dims({more}, {1})), axis);
 }
 
 /// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
@@ -244,16 +245,16 @@ V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axi
     parts.push_back(filled_along(context, input, axis, "zero"));
     extent += c.shape(input)[static_cast<size_t>(axis)];
   }
-  const V places = c.ints(c.count_to(extent), {extent});
+  const V places = c.iota(extent);
   V from = places, total = c.ints({0}, {1});
   for (size_t i = 0; i < inputs.size(); ++i) {
     const V count = counts[i];
     total = c.add(total, count);
     if (parts[i] == inputs[i]) continue;
-    const V gap = c.sub(c.ints({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
+    const V gap = c.sub(c.dims({c.shape(inputs[i])[static_cast<size_t>(axis)]}, {1}), count);
     from = c.add(from, c.where(c.binary("less", places, total), c.ints({0}, {1}), gap));
   }
-  const V last = c.minus(c.ints({extent}, {1}), 1);
+  const V last = c.minus(c.dims({extent}, {1}), 1);
   const V moved = c.gather(c.concat(parts, axis), c.binary("min", from, last), axis);
   return context.add_many("take_first", {moved, total}, {{"axis", axis}, {"fits", int64_t{1}}})[0];
 }

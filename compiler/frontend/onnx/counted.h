@@ -33,7 +33,7 @@ ir::ValueId take_zeroed(NodeContext& context, ir::ValueId x, ir::ValueId count, 
 ir::ValueId counted_concat(NodeContext& context, std::vector<ir::ValueId> parts, int64_t axis);
 /// x in a shape of as many elements. Axes that depend on data may be merged with their neighbours: what is
 /// there of them is moved together.
-ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const Shape& shape);
+ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const ir::SymShape& shape);
 /// The count of `axis` of x as i64 [1], a constant where no data decides; nothing where that cannot be told.
 std::optional<ir::ValueId> count_along(NodeContext& context, ir::ValueId x, int64_t axis);
 

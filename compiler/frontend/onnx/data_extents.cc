@@ -50,16 +50,18 @@ struct NodeForm {
 
 bool is_empty(const ir::ValueType& type) { return num_elements(type.shape) == 0; }
 
-void give_elements(Shape& shape) {
+void give_elements(ir::SymShape& shape) {
   constexpr int64_t kFew = 2;
-  std::replace(shape.begin(), shape.end(), int64_t{0}, kFew);
+  for (ir::SymInt& extent : shape) {
+    if (extent.is_constant() && extent.hint() == 0) extent = kFew;
+  }
 }
 
 /// Of a node that reads or makes no elements: with a few along each axis of none, as what computes nothing
 /// says nothing of the other axes. Nothing where it does not take those.
 std::optional<NodeForm> with_elements(const ir::Graph& graph, const ir::Node& node, NodeForm form) {
   if (form.attrs.has("shape")) {
-    Shape shape = form.attrs.ints_of("shape");
+    ir::SymShape shape = form.attrs.sym_ints_of("shape");
     give_elements(shape);
     form.attrs.set("shape", shape);
   }
@@ -204,7 +206,7 @@ bool CountNumbers::is_number(ir::ValueId id) const {
 void CountNumbers::add_value(ir::ValueId id) {
   same_.push_back(id);
   const ir::Value& value = graph_.value(id);
-  if (!value.known || !is_number(id)) return;
+  if (!value.known || value.known.is_symbolic() || !is_number(id)) return;
   const std::tuple key(value.type.dtype, value.type.shape, value.known->element_as_int(0));
   set(id, known_.emplace(key, id).first->second);
 }

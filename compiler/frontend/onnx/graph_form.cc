@@ -33,7 +33,7 @@ GraphForm form_of(const ir::Graph& graph) {
 int64_t largest_of(const ir::Graph& graph) {
   int64_t largest = 0;
   for (const ir::Value& value : graph.values()) {
-    if (!value.constant) largest = std::max(largest, num_elements(value.type.shape));
+    if (!value.constant) largest = std::max<int64_t>(largest, num_elements(value.type.shape));
   }
   return largest;
 }

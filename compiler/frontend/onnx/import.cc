@@ -227,7 +227,7 @@ private:
       // An initializer that is listed as an input is a default that nothing overrides here.
       if (initializers.count(input.name) != 0) continue;
       if (input.is_tensor) {
-        ir::ValueType type{*dtype_of(input.elem_type), binder.shape_of(input)};
+        ir::ValueType type{*dtype_of(input.elem_type), with_symbols(input.name, binder.shape_of(input))};
         if (type.dtype == kString) type.shape.push_back(binder.text_width(input));
         bind(input.name, add_input(input.name, type));
       } else {
@@ -236,8 +236,27 @@ private:
     }
   }
 
+  /// The shape with the symbols of `options.symbols` in place of the extents that are their hints.
+  ir::SymShape with_symbols(const std::string& input, const Shape& shape) {
+    ir::SymShape result = shape;
+    const auto found = options_.symbols.find(input);
+    if (found == options_.symbols.end()) return result;
+    if (graph_.symbols() == nullptr) graph_.set_symbols(std::make_shared<ir::SymbolTable>());
+    for (const auto& [axis, name] : found->second) {
+      const auto known = symbols_.find(name);
+      if (known == symbols_.end()) {
+        symbols_.emplace(name, graph_.symbols()->add(name, shape[axis]));
+      } else if (known->second.hint() != shape[axis]) {
+        throw Error(ErrorCode::kInvalidArgument, "dim " + name + " is " + ir::to_string(known->second) +
+                                                     " and " + std::to_string(shape[axis]));
+      }
+      result[axis] = symbols_.at(name);
+    }
+    return result;
+  }
+
   ir::ValueId add_input(const std::string& name, const ir::ValueType& type) {
-    num_bytes(type.shape, type.dtype);
+    num_bytes(type.shape.hints(), type.dtype);
     if (const auto known = options_.run_values.find(name); known != options_.run_values.end()) {
       graph_.add_input(name, type);
       return add_bound(graph_.unique_name(name), type, known->second);
@@ -383,6 +402,7 @@ private:
   const ModelProto& model_;
   ir::Graph graph_;
   size_t made_ = 0;  ///< nodes, before the unused ones were left out
+  std::map<std::string, ir::SymInt> symbols_;
   GraphBuilder builder_;
   Scope scope_;
 };

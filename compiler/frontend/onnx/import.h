@@ -118,6 +118,9 @@ struct ImportOptions {
   /// one "NAME" of all and "NAME.extents"; optional values and sequences that data decides about have
   /// "NAME.present", too.
   std::map<std::string, std::optional<std::vector<ir::ValueType>>> input_elements;
+  /// Axes that are symbols of the graph, by input and axis; their extents in input_shapes are the hints
+  /// (ir/sym_int.h). Axes of one name are one symbol.
+  std::map<std::string, std::map<size_t, std::string>> symbols = {};
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;

@@ -41,7 +41,7 @@ Json options_json(const ImportOptions& options) {
     if (!types) continue;
     all = Json::array();
     for (const ir::ValueType& type : *types)
-      all.push_back({{"dtype", dtype_name(type.dtype)}, {"shape", type.shape}});
+      all.push_back({{"dtype", dtype_name(type.dtype)}, {"shape", Shape(type.shape)}});
   }
   return {{"input_shapes", std::move(shapes)},
           {"input_values", std::move(values)},

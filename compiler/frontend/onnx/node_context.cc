@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/tensor_data.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/sym_evaluate.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -46,25 +47,46 @@ std::vector<std::string> graph_inputs(const ir::Graph& graph, const std::vector<
   return names;
 }
 
-/// The value of the last of `values`, among which is no graph input, by the operators' references.
-Tensor evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
-  std::map<ir::ValueId, Tensor> results;
+/// Outputs of a node by its operator's reference, from numbers; symbolic integers by their expressions.
+std::vector<ir::KnownValue> evaluate_node(const ir::Graph& graph, const ir::Node& node,
+                                          const std::vector<const ir::KnownValue*>& inputs) {
+  const ir::OpDef& def = graph.ops().get(node.op);
+  std::vector<ir::ValueType> input_types, types;
+  bool is_symbolic = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    is_symbolic = is_symbolic || (inputs[i] != nullptr && inputs[i]->is_symbolic());
+    input_types.push_back(inputs[i] == nullptr ? ir::ValueType{} : graph.value(node.inputs[i]).type);
+  }
+  for (const ir::ValueId output : node.outputs) types.push_back(graph.value(output).type);
+  if (is_symbolic) {
+    auto results = evaluate_symbolic(def, node.attrs, inputs, input_types, types, ir::Undecided::kGuarded);
+    if (results) return *std::move(results);
+  }
+  ir::ReferenceContext context{node.attrs, {}, {}};
+  std::vector<Tensor> results;
+  for (const ir::KnownValue* input : inputs) context.inputs.push_back(input == nullptr ? nullptr : &**input);
+  for (const ir::ValueType& type : types) results.push_back(Tensor::zeros(type.dtype, type.shape));
+  for (Tensor& result : results) context.outputs.push_back(&result);
+  def.reference(context);
+  return {results.begin(), results.end()};
+}
+
+/// The value of the last of `values`, among which is no graph input.
+ir::KnownValue evaluate_constant(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::map<ir::ValueId, ir::KnownValue> results;
   for (ir::ValueId id : values) {
     const ir::Value& value = graph.value(id);
     if (value.constant || value.known) {
-      results.emplace(id, value.constant ? *value.constant : *value.known);
+      results.emplace(id, value.constant ? ir::KnownValue(*value.constant) : value.known);
       continue;
     }
     if (results.count(id) != 0) continue;
     const ir::Node& node = graph.node(value.producer);
-    ir::ReferenceContext context{node.attrs, {}, {}};
+    std::vector<const ir::KnownValue*> inputs;
     for (ir::ValueId input : node.inputs)
-      context.inputs.push_back(input == ir::kAbsent ? nullptr : &results.at(input));
-    for (ir::ValueId output : node.outputs) {
-      const ir::ValueType& type = graph.value(output).type;
-      context.outputs.push_back(&(results[output] = Tensor::zeros(type.dtype, type.shape)));
-    }
-    graph.ops().get(node.op).reference(context);
+      inputs.push_back(input == ir::kAbsent ? nullptr : &results.at(input));
+    std::vector<ir::KnownValue> made = evaluate_node(graph, node, inputs);
+    for (size_t i = 0; i < made.size(); ++i) results[node.outputs[i]] = std::move(made[i]);
   }
   return results.at(values.back());
 }
@@ -147,10 +169,15 @@ const Tensor& NodeContext::known_scalar(size_t index, const char* what) const {
 
 const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
   const ir::Value& value = graph_.value(id);
-  if (value.known) return *value.known;
-  if (value.constant) return *value.constant;
+  return value.constant && !value.known ? *value.constant : *known_symbolic(id, what);
+}
+
+const ir::KnownValue& NodeContext::known_symbolic(ir::ValueId id, const char* what) const {
+  const ir::Value& value = graph_.value(id);
+  if (value.known) return value.known;
   const auto evaluated = evaluated_.find(id);
   if (evaluated != evaluated_.end()) return evaluated->second;
+  if (value.constant) return evaluated_.emplace(id, *value.constant).first->second;
   const std::vector<ir::ValueId> values = ancestors(graph_, id);
   std::vector<std::string> inputs = graph_inputs(graph_, values);
   if (!inputs.empty()) throw ValueRequired{what, std::move(inputs)};
@@ -203,16 +230,15 @@ std::vector<std::string> NodeContext::deciding_numbers() const {
   return are_numbers ? names : std::vector<std::string>();
 }
 
-std::vector<int64_t> NodeContext::known_ints(size_t index, const char* what) const {
+ir::SymShape NodeContext::known_ints(size_t index, const char* what) const {
   if (!is_known(index)) {
-    if (std::optional<std::vector<int64_t>> told = told_ints(*this, input(index))) return *std::move(told);
+    if (std::optional<ir::SymShape> told = told_ints(*this, input(index))) return *std::move(told);
   }
-  const Tensor& tensor = known(index, what);
-  if (is_float(tensor.dtype()) || tensor.dtype() == kString)
-    invalid(std::string(what) + " has type " + std::string(dtype_name(tensor.dtype())));
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_int(i));
-  return values;
+  const ir::KnownValue& value = known_symbolic(input(index), what);
+  const DType dtype = type(input(index)).dtype;
+  if (is_float(dtype) || dtype == kString)
+    invalid(std::string(what) + " has type " + std::string(dtype_name(dtype)));
+  return value.elements();
 }
 
 int64_t NodeContext::int_attr(const char* name, int64_t fallback) const {
@@ -275,11 +301,11 @@ int64_t NodeContext::normalize_axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-int64_t NodeContext::product(int64_t a, int64_t b) const {
+ir::SymInt NodeContext::product(const ir::SymInt& a, const ir::SymInt& b) const {
   int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result))
-    invalid(std::to_string(a) + " * " + std::to_string(b) + " is too large");
-  return result;
+  if (__builtin_mul_overflow(a.hint(), b.hint(), &result))
+    invalid(to_string(a) + " * " + to_string(b) + " is too large");
+  return a * b;
 }
 
 std::string NodeContext::temporary_name() {
@@ -321,7 +347,11 @@ ir::ValueId NodeContext::scalar_like(ir::ValueId value, double number) {
   return constant(std::move(tensor));
 }
 
-ir::ValueId NodeContext::reshape(ir::ValueId value, Shape shape) {
+ir::ValueId NodeContext::extents(const ir::SymShape& values) {
+  return values.is_constant() ? int64_constant(values.hints()) : add("extents", {}, {{"values", values}});
+}
+
+ir::ValueId NodeContext::reshape(ir::ValueId value, ir::SymShape shape) {
   return add("reshape", {value}, {{"shape", std::move(shape)}});
 }
 

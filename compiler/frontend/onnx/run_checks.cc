@@ -69,7 +69,7 @@ public:
   Meeting(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes)
       : context_(context), c_(context), operands_(operands) {
     for (const MeetingAxis& axis : axes) {
-      const int64_t extent = c_.shape(operands[axis.operand])[static_cast<size_t>(axis.axis)];
+      const ir::SymInt extent = c_.shape(operands[axis.operand])[static_cast<size_t>(axis.axis)];
       const DataShape shape = context.data_shape(operands[axis.operand]);
       is_told_ = is_told_ && shape.is_known;
       const DataExtent* data = shape.along(axis.axis);
@@ -90,14 +90,15 @@ public:
     }
   }
 
-  void make_fixed(int64_t extent) {
+  void make_fixed(const ir::SymInt& extent) {
     if (!is_told_) return;
     for (const Counted& axis : counted_) meet_fixed(axis, extent, false);
   }
 
   void make_broadcast() {
     if (!is_told_ || counted_.empty()) return;
-    const auto wide = std::find_if(fixed_.begin(), fixed_.end(), [](int64_t extent) { return extent != 1; });
+    const auto wide =
+        std::find_if(fixed_.begin(), fixed_.end(), [](const ir::SymInt& extent) { return extent != 1; });
     if (wide != fixed_.end()) {
       for (const Counted& axis : counted_) meet_fixed(axis, *wide, true);
       return;
@@ -152,25 +153,25 @@ private:
 
   /// Whether as many elements as a fixed extent may be there, or one that stands for all. In a sample that is
   /// found out by the extents.
-  bool may_be(const Counted& axis, int64_t extent, bool spreads) const {
+  bool may_be(const Counted& axis, const ir::SymInt& extent, bool spreads) const {
     if (!context_.is_sample()) return spreads || axis.room >= extent || is_roomy(context_, axis.count);
     return (axis.room == extent || is_roomy(context_, axis.count)) && !(spreads && axis.room == 1);
   }
 
   /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only
   /// one for each. `zero`: of zero_if.
-  V at_places(const Counted& axis, int64_t extent, V is_one, V zero) {
+  V at_places(const Counted& axis, const ir::SymInt& extent, V is_one, V zero) {
     V x = operands_[axis.operand];
     if (axis.room == 0) x = longer_by(context_, x, 1, axis.axis);
     const int64_t last = std::max<int64_t>(axis.room, 1) - 1;
-    V places = c_.binary("min", c_.ints(c_.count_to(extent), {extent}), c_.ints({last}, {1}));
+    V places = c_.binary("min", c_.iota(extent), c_.dims({last}, {1}));
     if (is_one != ir::kAbsent) places = c_.where(is_one, c_.ints({0}, {1}), places);
     return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero), axis.axis);
   }
 
-  void meet_fixed(const Counted& axis, int64_t extent, bool spreads) {
+  void meet_fixed(const Counted& axis, const ir::SymInt& extent, bool spreads) {
     if (!may_be(axis, extent, spreads)) return;
-    const V fixed = c_.ints({extent}, {1});
+    const V fixed = c_.dims({extent}, {1});
     V holds = c_.binary("equal", axis.count, fixed), is_one = ir::kAbsent;
     if (spreads) {
       is_one = c_.binary("equal", axis.count, c_.ints({1}, {1}));
@@ -206,7 +207,7 @@ private:
   Compose c_;
   std::vector<V>& operands_;
   std::vector<Counted> counted_;
-  std::vector<int64_t> fixed_;
+  ir::SymShape fixed_;
   bool is_told_ = true;
 };
 
@@ -239,17 +240,17 @@ void make_same(NodeContext& context, std::vector<V>& operands, const std::vector
   Meeting(context, operands, axes).make_same();
 }
 
-V with_extent(NodeContext& context, V x, int64_t axis, int64_t extent) {
+V with_extent(NodeContext& context, V x, int64_t axis, const ir::SymInt& extent) {
   std::vector<V> operands{x};
   Meeting(context, operands, {{0, axis}}).make_fixed(extent);
   return operands[0];
 }
 
 V with_extents_of(NodeContext& context, V x, V other, int64_t first) {
-  const Shape shape = context.type(other).shape;
+  const ir::SymShape shape = context.type(other).shape;
   const int64_t rank = context.rank(x), before = rank - context.rank(other);
   for (int64_t axis = std::max(first, before); axis < rank; ++axis) {
-    const int64_t extent = shape[static_cast<size_t>(axis - before)];
+    const ir::SymInt extent = shape[static_cast<size_t>(axis - before)];
     if (extent > 1 && context.data_shape(other).along(axis - before) == nullptr)
       x = with_extent(context, x, axis, extent);
   }

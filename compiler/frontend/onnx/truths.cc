@@ -15,7 +15,7 @@ using Truths = std::vector<std::optional<bool>>;
 std::optional<bool> negated(std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; }
 
 int64_t most_of(const BoundedInt& number) {
-  return number.is_known() ? number.most : std::numeric_limits<int64_t>::max();
+  return number.is_known() ? number.most : ir::SymInt(std::numeric_limits<int64_t>::max());
 }
 
 std::optional<bool> is_less(const BoundedInt& a, const BoundedInt& b) {
@@ -46,9 +46,9 @@ public:
   Truths of(V id, int depth) const {
     const ir::Value& value = graph_.value(id);
     const auto count = static_cast<size_t>(num_elements(value.type.shape));
-    const std::optional<Tensor>& known = value.known ? value.known : value.constant;
+    const Tensor* known = value.tensor();
     Truths truths(count);
-    if (known) {
+    if (known != nullptr) {
       for (size_t i = 0; i < count; ++i) truths[i] = known->element_as_int(static_cast<int64_t>(i)) != 0;
       return truths;
     }

@@ -39,6 +39,10 @@ void add_shapes(std::vector<Case>& cases) {
   expand("rank", {3, 1}, {{"shape", Ints{2, 1, 4}}});
   expand("scalar", {}, {{"shape", Ints{2, 2}}});
   expand("to empty", {1}, {{"shape", Ints{0}}});
+  for (const Ints& values : {Ints{}, Ints{7}, Ints{3, 1, 224}})
+    cases.push_back({"extents", std::to_string(values.size()), {{"values", values}}, {}});
+  for (const int64_t extent : {0, 1, 13})
+    cases.push_back({"iota", std::to_string(extent), {{"extent", extent}}, {}});
   const Table tile{cases, "tile"};
   tile("plain", {2, 3}, {{"repeats", Ints{3, 2}}});
   tile("once", {2, 3}, {{"repeats", Ints{1, 1}}});

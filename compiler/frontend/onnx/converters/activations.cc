@@ -30,7 +30,7 @@ namespace {
 ir::ValueId shrink_integers(Compose& c, ir::ValueId x, double bias, double lambda) {
   const ir::ValueId zero = c.number(x, 0);
   const ir::ValueId above = c.binary("greater", x, c.number(x, std::floor(lambda)));
-  const ir::ValueId less = c.sub(x, c.cast(c.ints({static_cast<int64_t>(bias)}, {}), c.dtype(x)));
+  const ir::ValueId less = c.sub(x, c.cast(c.dims({static_cast<int64_t>(bias)}, {}), c.dtype(x)));
   const ir::ValueId positive = c.where(above, less, zero);
   if (c.dtype(x) == DType::kUInt64) return positive;
   const ir::ValueId below = c.binary("less", x, c.number(x, std::ceil(-lambda)));
@@ -90,22 +90,22 @@ void convert_swish(NodeContext& context) {
 void convert_hardmax(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const ir::SymShape shape = c.shape(x);
+  const ir::SymInt rank = static_cast<int64_t>(shape.size());
   const bool flat = context.opset() < 13;
   int64_t axis = context.normalize_axis(context.int_attr("axis", flat ? 1 : -1), rank);
   if (std::count(shape.begin(), shape.end(), 0) != 0) return context.set_output(0, x);
   ir::ValueId seen = x;
   if (flat) {
-    Shape matrix{1, 1};
+    ir::SymShape matrix{1, 1};
     for (int64_t i = 0; i < rank; ++i) {
-      int64_t& extent = matrix[i < axis ? 0 : 1];
+      ir::SymInt& extent = matrix[i < axis ? 0 : 1];
       extent = context.product(extent, shape[static_cast<size_t>(i)]);
     }
     seen = c.reshape(x, matrix);
     axis = 1;
   }
-  const int64_t depth = c.shape(seen)[static_cast<size_t>(axis)];
+  const ir::SymInt depth = c.shape(seen)[static_cast<size_t>(axis)];
   const ir::ValueId values = c.doubles(c.dtype(x), {0, 1}, {2});
   const ir::ValueId hot = with_count(context, seen, axis, "lowest", [&](ir::ValueId all) {
     return context.add("one_hot", {c.arg_max(all, axis, false), values}, {{"axis", axis}, {"depth", depth}});
@@ -131,13 +131,13 @@ void convert_group_normalization(NodeContext& context) {
   // From opset 21 on there is a scale for each channel.
   if (context.opset() >= 21 && context.rank(x) > 1 && context.rank(context.input(1)) == 1)
     x = with_extent(context, x, 1, c.shape(context.input(1))[0]);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
-  Shape grouped{shape[0], groups};
+  ir::SymShape grouped{shape[0], groups};
   if (context.data_shape(x).extents.empty()) {
-    grouped.push_back(shape[0] == 0 ? 0 : num_elements(shape) / shape[0] / groups);
+    grouped.push_back(shape[0] == 0 ? ir::SymInt(0) : num_elements(shape) / shape[0] / groups);
   } else {
     // Axes of the run stay axes.
     grouped.push_back(shape[1] / groups);
@@ -150,9 +150,9 @@ void convert_group_normalization(NodeContext& context) {
   const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), inner, true);
   const ir::ValueId deviation = c.unary("sqrt", c.plus(variance, context.float_attr("epsilon", 1e-5)));
   ir::ValueId result = c.cast(c.div(centered, deviation), c.dtype(x));
-  const bool per_group = c.shape(context.input(1)) == Shape{groups} && context.opset() < 21;
-  Shape along(per_group ? grouped.size() : shape.size(), 1);
-  along[1] = per_group ? groups : shape[1];
+  const bool per_group = c.shape(context.input(1)) == ir::SymShape{groups} && context.opset() < 21;
+  ir::SymShape along(per_group ? grouped.size() : shape.size(), 1);
+  along[1] = per_group ? ir::SymInt(groups) : shape[1];
   if (!per_group) result = c.reshape(result, shape);
   result = c.mul(result, c.reshape(context.input(1), along));
   result = c.add(result, c.reshape(context.input(2), along));

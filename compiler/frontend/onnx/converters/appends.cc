@@ -90,7 +90,7 @@ ir::ValueId joined(NodeContext& node, ir::ValueId initial, ir::ValueId parts, in
   std::vector<int64_t> perm = c.count_to(rank + 1);
   std::rotate(perm.begin(), perm.begin() + 1, perm.begin() + along + 1);
   if (along > 0) parts = c.transpose(parts, perm);
-  Shape shape = c.shape(parts);
+  ir::SymShape shape = c.shape(parts);
   const auto at = shape.begin() + along;
   *at = node.product(at[0], at[1]);
   shape.erase(at + 1);

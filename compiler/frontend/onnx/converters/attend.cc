@@ -12,7 +12,7 @@ using V = ir::ValueId;
 
 V split_heads(NodeContext& context, V x, int64_t heads) {
   Compose c(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape.size() != 3 || heads < 1 || shape[2] % heads != 0)
     context.invalid("an operand of shape " + to_string(shape) + " does not divide into " +
                     std::to_string(heads) + " heads");
@@ -21,13 +21,13 @@ V split_heads(NodeContext& context, V x, int64_t heads) {
 
 V merge_heads(NodeContext& context, V x) {
   Compose c(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
 }
 
 V repeat_heads(NodeContext& context, V x, int64_t heads) {
   Compose c(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape[1] == heads) return x;
   if (shape[1] < 1 || heads % shape[1] != 0)
     context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
@@ -58,7 +58,7 @@ V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
 }
 
 V window_addend(Compose& c, int64_t queries, int64_t keys, V before, int64_t window, V like) {
-  const V first = c.sub(c.add(c.positions(queries, 2, 4), before), c.ints({window - 1}, {}));
+  const V first = c.sub(c.add(c.positions(queries, 2, 4), before), c.dims({window - 1}, {}));
   return addend_of(c, c.binary("greater_equal", c.positions(keys, 3, 4), first), like);
 }
 
@@ -74,7 +74,7 @@ DType attended_as(DType dtype) { return dtype == DType::kFloat64 ? dtype : DType
 V attend(NodeContext& context, AttentionOperands& operands) {
   Compose c(context);
   const DType dtype = c.dtype(operands.q), wide = attended_as(dtype);
-  const int64_t heads = c.shape(operands.q)[1];
+  const ir::SymInt heads = c.shape(operands.q)[1];
   const V q = c.cast(operands.q, wide);
   const V k = repeat_heads(context, c.cast(operands.k, wide), heads);
   const V v = repeat_heads(context, c.cast(operands.v, wide), heads);
@@ -87,7 +87,7 @@ V attend(NodeContext& context, AttentionOperands& operands) {
                                                    : c.add(operands.capped, c.cast(operands.addend, wide));
   const DType precision = operands.precision.value_or(wide);
   V scores = c.cast(operands.masked, precision);
-  const Shape shape = c.shape(scores);
+  const ir::SymShape shape = c.shape(scores);
   if (operands.sink != ir::kAbsent) {
     const V sink = c.cast(operands.sink, precision);
     scores = c.concat({scores, c.expand(sink, {shape[0], shape[1], shape[2], 1})}, 3);
@@ -100,9 +100,9 @@ V attend(NodeContext& context, AttentionOperands& operands) {
 
 V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
   Compose c(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   V angles = position_ids == ir::kAbsent ? cache : c.gather(cache, position_ids, 0);
-  const Shape have = c.shape(angles);
+  const ir::SymShape have = c.shape(angles);
   if (have.size() != 3 || have[1] != shape[2])
     context.invalid("the angles have shape " + to_string(have) + " for a sequence of " +
                     std::to_string(shape[2]));
@@ -111,7 +111,7 @@ V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
 
 V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned, bool interleaved) {
   Compose c(context);
-  const int64_t width = c.shape(x)[3];
+  const ir::SymInt width = c.shape(x)[3];
   if (turned == 0) turned = width;
   if (turned < 0 || turned > width || turned % 2 != 0)
     context.invalid("rotary_embedding_dim is " + std::to_string(turned) + " of " + std::to_string(width));
@@ -123,7 +123,7 @@ V rotated(NodeContext& context, V x, V cosines, V sines, int64_t turned, bool in
   const V second = interleaved ? c.slice(x, 3, 1, half, 2) : c.slice(x, 3, half, half);
   const V real = c.sub(c.mul(cosine, first), c.mul(sine, second));
   const V imaginary = c.add(c.mul(sine, first), c.mul(cosine, second));
-  Shape shape = c.shape(x);
+  ir::SymShape shape = c.shape(x);
   shape[3] = turned;
   // Along an axis of their own, so that a kernel's vectors are of one part.
   const int64_t axis = interleaved ? 4 : 3;

@@ -14,13 +14,13 @@ using V = ir::ValueId;
 /// The standard operator's mask as something to add: shorter rows mean that no later key is seen.
 V mask_addend(NodeContext& context, V mask, int64_t keys, V like) {
   Compose c(context);
-  Shape shape = c.shape(mask);
+  ir::SymShape shape = c.shape(mask);
   const bool is_meant = !context.takes_meant_alone() || shape.empty() || shape.back() == keys;
   if (shape.empty() || shape.back() > keys || shape.size() > 4 || !is_meant)
     context.invalid("attn_mask has shape " + to_string(shape) + " for " + std::to_string(keys) + " keys");
   const bool is_bool = c.dtype(mask) == DType::kBool;
   if (shape.back() < keys) {
-    const int64_t axis = static_cast<int64_t>(shape.size()) - 1;
+    const ir::SymInt axis = static_cast<int64_t>(shape.size()) - 1;
     shape.back() = keys - shape.back();
     mask = c.concat({mask, c.filled(c.dtype(mask), shape, is_bool ? 0 : kMinusInfinity)}, axis);
   }
@@ -46,7 +46,7 @@ void convert_attention(NodeContext& context) {
     if (c.shape(operand).size() != 4) context.invalid("an operand has shape " + to_string(c.shape(operand)));
   }
   const V like = operands.q;
-  const int64_t batch = c.shape(like)[0], queries = c.shape(like)[2], keys = c.shape(operands.k)[2];
+  const ir::SymInt batch = c.shape(like)[0], queries = c.shape(like)[2], keys = c.shape(operands.k)[2];
   if (context.has_input(3)) operands.addend = mask_addend(context, context.input(3), keys, like);
   V valid = ir::kAbsent;
   if (context.has_input(6)) {
@@ -54,7 +54,7 @@ void convert_attention(NodeContext& context) {
     if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3 &&
         c.shape(operands.addend)[0] == batch)
       operands.addend = c.unsqueeze(operands.addend, 1);
-    const V lengths = integers_within(context, context.input(6), c.ints({keys}, {1}), "nonpad_kv_seqlen");
+    const V lengths = integers_within(context, context.input(6), c.dims({keys}, {1}), "nonpad_kv_seqlen");
     valid = c.reshape(lengths, {batch, 1, 1, 1});
     operands.addend =
         added(c, operands.addend, addend_of(c, c.binary("less", c.positions(keys, 3, 4), valid), like));
@@ -62,8 +62,9 @@ void convert_attention(NodeContext& context) {
   const int64_t window = context.int_attr("local_window_size", -1);
   if (window != -1 && window < 1) context.invalid("local_window_size is " + std::to_string(window));
   if (window > 0 || context.int_attr("is_causal", 0) != 0) {
-    V before = c.ints({context.has_input(4) ? c.shape(context.input(4))[2] : 0}, {});
-    if (!context.has_input(4) && valid != ir::kAbsent) before = c.sub(valid, c.ints({queries}, {}));
+    V before =
+        c.reshape(context.extents({context.has_input(4) ? c.shape(context.input(4))[2] : ir::SymInt(0)}), {});
+    if (!context.has_input(4) && valid != ir::kAbsent) before = c.sub(valid, c.dims({queries}, {}));
     operands.addend = added(c, operands.addend, causal_addend(c, queries, keys, before, like));
     if (window > 0)
       operands.addend = added(c, operands.addend, window_addend(c, queries, keys, before, window, like));

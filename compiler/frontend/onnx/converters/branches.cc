@@ -121,7 +121,8 @@ private:
     const DataShape shape = node_.data_shape(yes), other_shape = node_.data_shape(no);
     const size_t rank = one.shape.size();
     if (one.dtype != other.dtype || other.shape.size() != rank) refuse(name);
-    const V condition = rank == 0 ? c_.reshape(condition_, {}) : c_.reshape(condition_, Shape(rank, 1));
+    const V condition =
+        rank == 0 ? c_.reshape(condition_, {}) : c_.reshape(condition_, ir::SymShape(rank, 1));
     const bool is_known = shape.is_known && other_shape.is_known;
     if (one == other && (!is_known || are_alike(shape, other_shape))) return c_.where(condition, yes, no);
     if (!is_known) refuse(name);
@@ -129,7 +130,7 @@ private:
     std::vector<std::pair<int64_t, V>> counts;
     for (size_t d = 0; d < rank; ++d) {
       const auto axis = static_cast<int64_t>(d);
-      const int64_t more = other.shape[d] - one.shape[d];
+      const ir::SymInt more = other.shape[d] - one.shape[d];
       if (more == 0 && shape.along(axis) == nullptr && other_shape.along(axis) == nullptr) continue;
       counts.emplace_back(
           axis, c_.where(condition_, *count_along(node_, yes, axis), *count_along(node_, no, axis)));

@@ -116,7 +116,7 @@ void CarriedValues::add_table(size_t owner) {
 }
 
 int64_t CarriedValues::extent_of(const Form& form, size_t axis) const {
-  int64_t extent = form.type.shape[axis];
+  ir::SymInt extent = form.type.shape[axis];
   for (const Axis& own : form.axes) {
     if (own.axis == axis && own.growth != 0)
       extent += node_.product(own.growth, std::max<int64_t>(*most_trips_, 1));
@@ -160,13 +160,13 @@ std::vector<V> CarriedValues::initial() {
 V CarriedValues::largest(const Form& form, V x) {
   Compose c(node_);
   if (form.axes.empty()) return x == ir::kAbsent ? c.filled(form.type.dtype, form.type.shape, 0) : x;
-  Shape extents = form.type.shape;
+  ir::SymShape extents = form.type.shape;
   for (const Axis& axis : form.axes) extents[axis.axis] = extent_of(form, axis.axis);
   if (x == ir::kAbsent || num_elements(c.shape(x)) == 0) return c.filled(form.type.dtype, extents, 0);
   x = filled_behind(node_, x, "zero");
   for (const Axis& axis : form.axes) {
     const auto at = static_cast<int64_t>(axis.axis);
-    const int64_t own = c.shape(x)[axis.axis], most = extents[axis.axis];
+    const ir::SymInt own = c.shape(x)[axis.axis], most = extents[axis.axis];
     if (own < most) x = longer_by(node_, x, most - own, at);
     if (own > most) x = c.slice(x, at, 0, most);
   }
@@ -237,7 +237,7 @@ std::vector<int64_t> CarriedValues::spare() const {
 
 /// Whether the first iteration sees one element at least, and so does each where none takes any away.
 bool CarriedValues::starts_with_some(const Count& count) const {
-  const std::optional<Tensor>& first = node_.graph().value(count.initial).known;
+  const ir::KnownValue& first = node_.graph().value(count.initial).known;
   return !counts_may_shrink_ && first && first->element_as_int(0) > 0;
 }
 
@@ -319,8 +319,8 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
   if (before) form.initial = in_form(context_, form.initial, elements);
   form.kind = Kind::kStack;
   const bool is_list = result.kind == Binding::Kind::kSequence;
-  const int64_t length =
-      is_list ? static_cast<int64_t>(result.elements.size()) : node_.type(result.tensor).shape[0];
+  const auto listed = static_cast<int64_t>(result.elements.size());
+  const ir::SymInt length = is_list ? ir::SymInt(listed) : node_.type(result.tensor).shape[0];
   static_cast<void>(make_room(form, 0, length - form.type.shape[0], !is_list, name));
 }
 
@@ -347,7 +347,7 @@ Binding CarriedValues::stack_as(Form& form, const Binding& result, const std::st
     form.uneven = both.uneven;
     if (form.initial.tensor != ir::kAbsent) {
       ElementForm first = both;
-      first.type.shape = Shape(form.type.shape.begin() + 1, form.type.shape.end());
+      first.type.shape = ir::SymShape(form.type.shape.begin() + 1, form.type.shape.end());
       form.initial = in_form(context_, form.initial, first);
     }
   }

@@ -19,6 +19,11 @@ ir::ValueId Compose::summable(V x) {
   return cast(x, info.is_signed ? DType::kInt32 : DType::kUInt32);
 }
 
+ir::ValueId Compose::extent(V like, const ir::SymInt& value) {
+  if (value.is_constant()) return number(like, static_cast<double>(value.hint()));
+  return reshape(cast(context_.extents({value}), dtype(like)), {});
+}
+
 ir::ValueId Compose::clip(V x, double low, double high) {
   return context_.add("clip", {x, number(x, low), number(x, high)});
 }
@@ -45,10 +50,14 @@ ir::ValueId Compose::concat(std::vector<V> parts, int64_t axis) {
   return parts.size() == 1 ? parts[0] : context_.add("concat", std::move(parts), {{"axis", axis}});
 }
 
-ir::ValueId Compose::slice(V x, int64_t axis, int64_t start, int64_t extent, int64_t step) {
+ir::ValueId Compose::slice(V x, int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,
+                           int64_t step) {
   const size_t at = static_cast<size_t>(axis);
-  std::vector<int64_t> starts(shape(x).size(), 0), extents(shape(x)), steps(shape(x).size(), 1);
-  if (start == 0 && step == 1 && extent == extents[at]) return x;
+  ir::SymShape starts(shape(x).size(), 0), extents(shape(x));
+  std::vector<int64_t> steps(shape(x).size(), 1);
+  if (is_proven(ir::Relation::kEqual, start, 0) && step == 1 &&
+      is_proven(ir::Relation::kEqual, extent, extents[at]))
+    return x;
   starts[at] = start;
   extents[at] = extent;
   steps[at] = step;
@@ -68,34 +77,44 @@ ir::ValueId Compose::arg_max(V x, int64_t axis, bool keepdims) {
                       {{"axis", axis}, {"keepdims", int64_t{keepdims}}, {"select_last", int64_t{0}}});
 }
 
-ir::ValueId Compose::expand(V x, const Shape& to) {
-  return shape(x) == to ? x : context_.add("expand", {x}, {{"shape", to}});
+ir::ValueId Compose::expand(V x, const ir::SymShape& to) {
+  return same(shape(x), to) ? x : context_.add("expand", {x}, {{"shape", to}});
+}
+
+ir::ValueId Compose::reshape(V x, ir::SymShape to) {
+  return same(shape(x), to) ? x : context_.reshape(x, std::move(to));
 }
 
 ir::ValueId Compose::unsqueeze(V x, int64_t axis) {
-  Shape to = shape(x);
+  ir::SymShape to = shape(x);
   to.insert(to.begin() + axis, 1);
   return context_.reshape(x, to);
 }
 
 ir::ValueId Compose::squeeze(V x, int64_t axis) {
-  Shape to = shape(x);
+  ir::SymShape to = shape(x);
   to.erase(to.begin() + axis);
   return context_.reshape(x, to);
 }
 
-ir::ValueId Compose::filled(DType dtype, const Shape& shape, double value) {
+ir::ValueId Compose::filled(DType dtype, const ir::SymShape& shape, double value) {
   // A string of nothing but zeros is empty; its bytes are an axis of their own.
-  if (dtype == kString) return expand(context_.constant(Tensor::zeros(dtype, Shape(shape.size(), 1))), shape);
+  if (dtype == kString)
+    return expand(context_.constant(Tensor::zeros(dtype, ir::SymShape(shape.size(), 1))), shape);
   Tensor scalar(dtype, {});
   scalar.set_element(0, value);
   return expand(context_.constant(std::move(scalar)), shape);
 }
 
-ir::ValueId Compose::positions(int64_t count, size_t axis, size_t rank) {
-  Shape along(rank, 1);
+ir::ValueId Compose::iota(const ir::SymInt& count, const ir::SymShape& shape) {
+  if (count.is_constant() && shape.is_constant()) return ints(count_to(count), shape);
+  return reshape(context_.add("iota", {}, {{"extent", count}}), shape);
+}
+
+ir::ValueId Compose::positions(const ir::SymInt& count, size_t axis, size_t rank) {
+  ir::SymShape along(rank, 1);
   along[axis] = count;
-  return ints(count_to(count), std::move(along));
+  return iota(count, along);
 }
 
 std::vector<int64_t> Compose::count_to(int64_t count) const {
@@ -106,11 +125,11 @@ std::vector<int64_t> Compose::count_to(int64_t count) const {
   return values;
 }
 
-ir::ValueId Compose::ints(const std::vector<int64_t>& values, Shape shape) {
+ir::ValueId Compose::ints(const std::vector<int64_t>& values, ir::SymShape shape) {
   return context_.constant(Tensor::from<int64_t>(std::move(shape), values));
 }
 
-ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, Shape shape) {
+ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, ir::SymShape shape) {
   Tensor tensor(dtype, std::move(shape));
   for (size_t i = 0; i < values.size(); ++i) tensor.set_element(static_cast<int64_t>(i), values[i]);
   return context_.constant(std::move(tensor));

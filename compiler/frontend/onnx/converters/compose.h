@@ -18,7 +18,7 @@ public:
   using V = ir::ValueId;
   explicit Compose(NodeContext& context) : context_(context) {}
 
-  Shape shape(V x) const { return context_.type(x).shape; }
+  ir::SymShape shape(V x) const { return context_.type(x).shape; }
   DType dtype(V x) const { return context_.type(x).dtype; }
 
   V unary(const char* op, V x) { return context_.add(op, {x}); }
@@ -38,6 +38,8 @@ public:
   /// modulo 2^bits.
   V summable(V x);
   V number(V like, double value) { return context_.scalar_like(like, value); }
+  /// A dim as a scalar of the operand's dtype.
+  V extent(V like, const ir::SymInt& value);
   V clip(V x, double low, double high);
   /// Of what is there along axes whose extent data decides.
   V reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims);
@@ -46,23 +48,28 @@ public:
   V transpose(V x, std::vector<int64_t> perm);
   V concat(std::vector<V> parts, int64_t axis);
   /// Elements start, start + step ... of one axis.
-  V slice(V x, int64_t axis, int64_t start, int64_t extent, int64_t step = 1);
+  V slice(V x, int64_t axis, const ir::SymInt& start, const ir::SymInt& extent, int64_t step = 1);
   V gather(V x, V indices, int64_t axis);
   V gather_elements(V x, V indices, int64_t axis);
   V arg_max(V x, int64_t axis, bool keepdims);
-  V expand(V x, const Shape& to);
-  V reshape(V x, Shape to) { return shape(x) == to ? x : context_.reshape(x, std::move(to)); }
+  V expand(V x, const ir::SymShape& to);
+  V reshape(V x, ir::SymShape to);
   /// With an axis of extent 1 at `axis`, or without the axis.
   V unsqueeze(V x, int64_t axis);
   V squeeze(V x, int64_t axis);
   /// Filled constants and values; of strings empty ones.
-  V filled(DType dtype, const Shape& shape, double value);
+  V filled(DType dtype, const ir::SymShape& shape, double value);
   /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
   std::vector<int64_t> count_to(int64_t count) const;
-  V ints(const std::vector<int64_t>& values, Shape shape);
+  V ints(const std::vector<int64_t>& values, ir::SymShape shape);
+  /// Dims, as `shape` of as many elements.
+  V dims(const ir::SymShape& values, const Shape& shape) { return reshape(context_.extents(values), shape); }
+  /// 0, 1 ... count - 1, in the shape [count], or in one of as many elements.
+  V iota(const ir::SymInt& count) { return iota(count, {count}); }
+  V iota(const ir::SymInt& count, const ir::SymShape& shape);
   /// 0, 1 ... count - 1 along `axis` of `rank` axes, the others of extent 1.
-  V positions(int64_t count, size_t axis, size_t rank);
-  V doubles(DType dtype, const std::vector<double>& values, Shape shape);
+  V positions(const ir::SymInt& count, size_t axis, size_t rank);
+  V doubles(DType dtype, const std::vector<double>& values, ir::SymShape shape);
 
 private:
   NodeContext& context_;

@@ -51,7 +51,7 @@ void convert_bias_add(NodeContext& context) {
 void convert_bias_split_gelu(NodeContext& context) {
   Compose c(context);
   const V sum = c.add(context.input(0), context.input(1));
-  const int64_t axis = context.rank(sum) - 1, width = c.shape(sum).back() / 2;
+  const ir::SymInt axis = context.rank(sum) - 1, width = c.shape(sum).back() / 2;
   if (c.shape(sum).back() != 2 * width) context.invalid("has an odd number of columns");
   const V right = context.add("gelu", {c.slice(sum, axis, width, width)}, {{"approximate", "none"}});
   context.set_output(0, c.mul(c.slice(sum, axis, 0, width), right));
@@ -63,21 +63,21 @@ namespace {
 /// float32, times operand 1 plus operand 2; SiLU where attribute activation is 1.
 V group_normalized(NodeContext& context, V x) {
   Compose c(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const int64_t groups = context.required_int("groups"), activation = context.required_int("activation");
   const bool is_last = context.int_attr("channels_last", 1) != 0;
-  const int64_t channels = shape.size() == 4 ? shape[is_last ? 3 : 1] : 0;
+  const ir::SymInt channels = shape.size() == 4 ? shape[is_last ? 3 : 1] : ir::SymInt(0);
   if (groups < 1 || channels % groups != 0 || shape.size() != 4)
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
-  const Shape split = is_last ? Shape{shape[0], shape[1], shape[2], groups, channels / groups}
-                              : Shape{shape[0], groups, channels / groups, shape[2], shape[3]};
+  const ir::SymShape split = is_last ? ir::SymShape{shape[0], shape[1], shape[2], groups, channels / groups}
+                                     : ir::SymShape{shape[0], groups, channels / groups, shape[2], shape[3]};
   const std::vector<int64_t> axes = is_last ? std::vector<int64_t>{1, 2, 4} : std::vector<int64_t>{2, 3, 4};
   const V rows = c.cast(c.reshape(x, split), DType::kFloat32);
   const V centered = c.sub(rows, c.reduce("reduce_mean", rows, axes, true));
   const V variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, true);
   const V deviation = c.unary("sqrt", c.plus(variance, context.float_attr("epsilon", 1e-5)));
-  const Shape along = is_last ? Shape{channels} : Shape{channels, 1, 1};
+  const ir::SymShape along = is_last ? ir::SymShape{channels} : ir::SymShape{channels, 1, 1};
   const V scaled = c.mul(c.reshape(c.div(centered, deviation), shape), c.reshape(context.input(1), along));
   V result = c.add(scaled, c.reshape(context.input(2), along));
   if (activation == 1) result = c.mul(result, c.unary("sigmoid", result));

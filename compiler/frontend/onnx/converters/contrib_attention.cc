@@ -20,10 +20,11 @@ void convert_rotary_embedding_of_positions(NodeContext& context) {
   Compose c(context);
   const bool flat = context.rank(context.input(0)) == 3;
   V x = context.input(0);
-  const int64_t pairs = c.shape(context.input(2)).back();
+  const ir::SymInt pairs = c.shape(context.input(2)).back();
   if (flat) {
     const int64_t heads = context.int_attr("num_heads", 0);
-    x = split_heads(context, x, heads != 0 ? heads : c.shape(x)[2] / std::max<int64_t>(1, 2 * pairs));
+    x = split_heads(context, x,
+                    heads != 0 ? ir::SymInt(heads) : c.shape(x)[2] / std::max<int64_t>(1, 2 * pairs));
   }
   if (c.shape(x).size() != 4) context.invalid("the input has shape " + to_string(c.shape(x)));
   // Heads are as wide as the caches say, unless a part of them is turned.
@@ -31,9 +32,8 @@ void convert_rotary_embedding_of_positions(NodeContext& context) {
     context.invalid("the caches have " + std::to_string(pairs) + " columns for heads of " +
                     std::to_string(c.shape(x)[3]));
   V ids = context.input(1);
-  const int64_t batch = c.shape(x)[0], length = c.shape(x)[2];
-  if (c.shape(ids).size() == 1)
-    ids = c.expand(c.add(ids, c.ints(c.count_to(length), {1, length})), {batch, length});
+  const ir::SymInt batch = c.shape(x)[0], length = c.shape(x)[2];
+  if (c.shape(ids).size() == 1) ids = c.expand(c.add(ids, c.iota(length, {1, length})), {batch, length});
   const V cosines = chosen_angles(context, context.input(2), ids, x);
   const V sines = chosen_angles(context, context.input(3), ids, x);
   V result = rotated(context, x, cosines, sines, context.int_attr("rotary_embedding_dim", 0),
@@ -48,9 +48,9 @@ namespace {
 /// [2B] where those that are seen end and, behind that, where they start.
 V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
   Compose c(context);
-  const Shape shape = c.shape(mask);
+  const ir::SymShape shape = c.shape(mask);
   V seen = ir::kAbsent;
-  const int64_t batch = c.shape(like)[0];
+  const ir::SymInt batch = c.shape(like)[0];
   if (shape.size() == 1 && (shape[0] == batch || shape[0] == context.product(2, batch))) {
     const V bounds = c.reshape(c.cast(mask, DType::kInt64), {shape[0], 1, 1, 1}),
             at = c.positions(keys, 3, 4);
@@ -71,12 +71,12 @@ V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
 /// kAbsent, as [B,S,heads*D].
 V attended(NodeContext& context, AttentionOperands operands, V mask, V bias) {
   Compose c(context);
-  const int64_t queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
+  const ir::SymInt queries = c.shape(operands.q)[2], keys = c.shape(operands.k)[2];
   if (mask != ir::kAbsent) operands.addend = filter_addend(context, mask, keys, operands.q);
   operands.addend = added(c, operands.addend, bias);
   if (context.int_attr("unidirectional", 0) != 0)
     operands.addend =
-        added(c, operands.addend, causal_addend(c, queries, keys, c.ints({keys - queries}, {}), operands.q));
+        added(c, operands.addend, causal_addend(c, queries, keys, c.dims({keys - queries}, {}), operands.q));
   operands.scale = context.float_attr("scale", 0);
   return merge_heads(context, attend(context, operands));
 }
@@ -94,7 +94,7 @@ std::array<V, 3> read_heads(NodeContext& context, int64_t heads) {
   const V query = context.input(0);
   const auto packs = [&](V x, int64_t parts) {
     if (x == ir::kAbsent || context.rank(x) != 5) return false;
-    const Shape shape = c.shape(x);
+    const ir::SymShape shape = c.shape(x);
     if (shape[2] != heads || shape[3] != parts)
       context.invalid("a packed operand has shape " + to_string(shape) + " for " + std::to_string(heads) +
                       " heads");
@@ -118,8 +118,8 @@ void convert_multi_head_attention(NodeContext& context) {
   std::array<V, 3> parts = read_heads(context, heads);
   int64_t offset = 0;
   for (size_t i = 0; i < 3; ++i) {
-    const Shape shape = c.shape(parts[i]);
-    const int64_t width = context.product(heads, shape.back());
+    const ir::SymShape shape = c.shape(parts[i]);
+    const ir::SymInt width = context.product(heads, shape.back());
     const bool has_bias = i == 0 || !context.has_input(i) || context.rank(context.input(i)) != 4;
     if (context.has_input(3) && has_bias) {
       const V bias = c.slice(context.input(3), 0, offset, width);
@@ -127,9 +127,9 @@ void convert_multi_head_attention(NodeContext& context) {
     }
     offset += width;
   }
-  if (context.has_input(3) && c.shape(context.input(3)) != Shape{offset})
+  if (context.has_input(3) && c.shape(context.input(3)) != ir::SymShape{offset})
     context.invalid("bias has shape " + to_string(c.shape(context.input(3))) + ", expected " +
-                    to_string(Shape{offset}));
+                    to_string(ir::SymShape{offset}));
   AttentionOperands operands;
   operands.q = parts[0];
   operands.k = appended(context, context.optional_input(6), parts[1]);
@@ -145,8 +145,8 @@ namespace {
 /// may be kAbsent.
 V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
   Compose c(context);
-  Shape shape = c.shape(fresh);
-  const int64_t count = shape[2];
+  ir::SymShape shape = c.shape(fresh);
+  const ir::SymInt count = shape[2];
   shape[2] = length;
   V base = past;
   if (base != ir::kAbsent && c.shape(base)[2] != length) {
@@ -192,10 +192,10 @@ void convert_group_query_attention(NodeContext& context) {
     operands.k = c.slice(all, 1, heads, kv_heads);
     operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
   }
-  const int64_t batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
+  const ir::SymInt batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
   const int64_t total = context.known_scalar(6, "total_sequence_length").element_as_int(0);
   const V past = context.optional_input(3);
-  const int64_t held = past == ir::kAbsent ? 0 : c.shape(past)[2];
+  const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
   if (queries < 1 || total > kMaxTensorBytes || (total < queries && !context.is_sample()))
     context.invalid("total_sequence_length is " + std::to_string(total) + " for " + std::to_string(queries) +
                     " queries");
@@ -233,7 +233,7 @@ void convert_group_query_attention(NodeContext& context) {
                         context.int_attr("rotary_interleaved", 0) != 0);
     }
   }
-  const int64_t keys = std::max(held, total);
+  const ir::SymInt keys = max(held, total);
   operands.k = cache_with(context, past, operands.k, before, keys);
   operands.v = cache_with(context, context.optional_input(4), operands.v, before, keys);
   const V own = c.add(c.positions(queries, 2, 4), before), at = c.positions(keys, 3, 4);
@@ -245,7 +245,7 @@ void convert_group_query_attention(NodeContext& context) {
   if (context.has_input(10)) {
     // For the keys in use; those of a cache that is longer are not seen.
     V bias = context.input(10);
-    Shape shape = c.shape(bias);
+    ir::SymShape shape = c.shape(bias);
     if (shape.size() != 4 || shape[3] > keys)
       context.invalid("attention_bias has shape " + to_string(shape) + " for " + std::to_string(keys) +
                       " keys");
@@ -271,7 +271,7 @@ namespace {
 void attend_packed(NodeContext& context, V all, V mask, V past, V bias) {
   Compose c(context);
   const int64_t heads = context.required_int("num_heads");
-  const int64_t columns = c.shape(all).back();
+  const ir::SymInt columns = c.shape(all).back();
   const std::vector<int64_t> widths =
       context.ints_attr("qkv_hidden_sizes", {columns / 3, columns / 3, columns / 3});
   if (widths.size() != 3 || widths[0] < 1 || widths[1] != widths[0] || widths[2] < 1 ||

@@ -21,7 +21,7 @@ V minors(Compose& c, V x, int64_t n) {
       }
     }
   }
-  const int64_t batch = c.shape(x)[0], count = static_cast<int64_t>(from.size());
+  const ir::SymInt batch = c.shape(x)[0], count = static_cast<int64_t>(from.size());
   const V taken = c.gather(c.reshape(x, {batch, n * n}), c.ints(from, {count}), 1);
   return c.reshape(taken, {batch * n * n, n - 1, n - 1});
 }
@@ -33,15 +33,15 @@ void convert_inverse(NodeContext& context) {
   Compose c(context);
   constexpr int64_t kLargest = 32;
   const V given = context.input(0);
-  const Shape shape = c.shape(given);
-  const int64_t n = shape.empty() ? 0 : shape.back();
+  const ir::SymShape shape = c.shape(given);
+  const ir::SymInt n = shape.empty() ? ir::SymInt(0) : shape.back();
   if (shape.size() < 2 || shape[shape.size() - 2] != n)
     context.invalid("X has shape " + to_string(shape) + ", expected square matrices");
   if (n > kLargest)
     context.unsupported("X",
                         "matrices of more than " + std::to_string(kLargest) + " rows are not implemented");
   if (n == 0) return context.set_output(0, c.unary("identity", given));
-  const int64_t batch = num_elements(Shape(shape.begin(), shape.end() - 2));
+  const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
   const V x = c.reshape(c.cast(given, DType::kFloat64), {batch, n, n});
   V cofactors = c.filled(DType::kFloat64, {batch, 1, 1}, 1);
   if (n > 1) {

@@ -27,13 +27,13 @@ void convert_unfold_tensor(NodeContext& context) {
   const V x = context.input(0);
   const int64_t rank = context.rank(x), axis = context.normalize_axis(context.int_attr("dim", -1), rank);
   const int64_t size = context.required_int("size"), step = context.int_attr("step", 1);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   if (size < 1 || size > extent || step < 1)
     context.invalid("windows of " + std::to_string(size) + " elements every " + std::to_string(step) +
                     " of " + std::to_string(extent));
   const int64_t count = (extent - size) / step + 1;
-  const V starts = c.mul(c.ints(c.count_to(count), {count, 1}), c.ints({step}, {}));
-  const V taken = c.gather(x, c.add(starts, c.ints(c.count_to(size), {1, size})), axis);
+  const V starts = c.mul(c.iota(count, {count, 1}), c.dims({step}, {}));
+  const V taken = c.gather(x, c.add(starts, c.iota(size, {1, size})), axis);
   std::vector<int64_t> perm = c.count_to(rank + 1);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
@@ -58,17 +58,16 @@ void convert_dynamic_time_warping(NodeContext& context) {
 void convert_ngram_repeat_block(NodeContext& context) {
   Compose c(context);
   const V ids = context.input(0), scores = context.input(1);
-  const Shape shape = c.shape(ids);
+  const ir::SymShape shape = c.shape(ids);
   const int64_t size = context.required_int("ngram_size");
   if (shape.size() != 2 || context.rank(scores) != 2 || size < 1)
     context.invalid("input_ids of shape " + to_string(shape) + ", and n-grams of " + std::to_string(size));
-  const int64_t windows = shape[1] - size + 1;
+  const ir::SymInt windows = shape[1] - size + 1;
   if (windows < 1) return context.set_output(0, c.unary("identity", scores));
   const double infinity = std::numeric_limits<double>::infinity();
   V floor = c.filled(c.dtype(scores), {shape[0], windows}, -infinity);
   if (size > 1) {
-    const V places =
-        c.add(c.ints(c.count_to(windows), {windows, 1}), c.ints(c.count_to(size - 1), {1, size - 1}));
+    const V places = c.add(c.iota(windows, {windows, 1}), c.iota(size - 1, {1, size - 1}));
     const V last = c.unsqueeze(c.slice(ids, 1, windows, size - 1), 1);
     const V equal = c.cast(c.binary("equal", c.gather(ids, places, 1), last), DType::kInt32);
     const V repeats = c.cast(c.reduce("reduce_min", equal, {2}, false), DType::kBool);
@@ -87,7 +86,7 @@ V box_points(Compose& c, V low, V high, int64_t extent, int64_t count) {
   const double last = static_cast<double>(extent - 1);
   if (count == 1) return c.times(c.add(low, high), 0.5 * last);
   const V step = c.times(c.sub(high, low), last / static_cast<double>(count - 1));
-  return c.add(c.times(low, last), c.mul(step, c.cast(c.ints(c.count_to(count), {1, count}), c.dtype(low))));
+  return c.add(c.times(low, last), c.mul(step, c.cast(c.iota(count, {1, count}), c.dtype(low))));
 }
 
 struct Corners {
@@ -117,23 +116,23 @@ Corners corners_of(Compose& c, V points, int64_t extent, bool nearest) {
 void convert_crop_and_resize(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0), boxes = context.input(1);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const std::vector<int64_t> size = context.known_ints(3, "crop_size");
   if (shape.size() != 4 || context.rank(boxes) != 2 || size.size() != 2 || size[0] < 1 || size[1] < 1)
     context.invalid("X has shape " + to_string(shape) + ", crop_size is " + to_string(size));
-  const int64_t count = c.shape(boxes)[0], points = context.product(size[0], size[1]);
+  const ir::SymInt count = c.shape(boxes)[0], points = context.product(size[0], size[1]);
   const bool nearest = context.string_attr("mode", "bilinear") == "nearest";
   const auto end = [&](int64_t at) { return c.slice(boxes, 1, at, 1); };
   const auto axis = [&](int64_t d) {
-    const auto extent = shape[static_cast<size_t>(d) + 2], wanted = size[static_cast<size_t>(d)];
+    const ir::SymInt extent = shape[static_cast<size_t>(d) + 2], wanted = size[static_cast<size_t>(d)];
     return corners_of(c, box_points(c, end(d), end(d + 2), extent, wanted), extent, nearest);
   };
   const Corners rows = axis(0), columns = axis(1);
   const V pictures = c.reshape(c.gather(x, context.input(2), 0), {count, shape[1], shape[2] * shape[3]});
-  const Shape along_rows{count, 1, size[0], 1}, along_columns{count, 1, 1, size[1]};
+  const ir::SymShape along_rows{count, 1, size[0], 1}, along_columns{count, 1, 1, size[1]};
   const auto taken = [&](V row, V column) {
     const V place =
-        c.add(c.mul(c.reshape(row, along_rows), c.ints({shape[3]}, {})), c.reshape(column, along_columns));
+        c.add(c.mul(c.reshape(row, along_rows), c.dims({shape[3]}, {})), c.reshape(column, along_columns));
     const V index = c.expand(c.reshape(place, {count, 1, points}), {count, shape[1], points});
     return c.reshape(c.gather_elements(pictures, index, 2), {count, shape[1], size[0], size[1]});
   };
@@ -161,7 +160,7 @@ void convert_conv_transpose_of_pads(NodeContext& context) {
   const size_t rank = c.shape(result).size() - 2;
   if (pads.size() != 2 * rank) context.invalid("Pads are " + to_string(pads));
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t extent = c.shape(result)[d + 2] - pads[d] - pads[d + rank];
+    const ir::SymInt extent = c.shape(result)[d + 2] - pads[d] - pads[d + rank];
     if (pads[d] < 0 || pads[d + rank] < 0 || extent < 0) context.invalid("Pads are " + to_string(pads));
     result = c.slice(result, static_cast<int64_t>(d) + 2, pads[d], extent);
   }

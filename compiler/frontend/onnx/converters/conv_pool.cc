@@ -29,24 +29,23 @@ ir::Attrs pool_attrs(const NodeContext& context, const Windows& windows) {
 /// What is pooled of x where windows reach beyond it: as many elements along each axis as there are windows.
 ir::ValueId as_pooled(NodeContext& context, const Windows& windows, ir::ValueId pooled) {
   if (!windows.pooled) return pooled;
-  Shape extents = context.type(pooled).shape;
+  ir::SymShape extents = context.type(pooled).shape;
   std::copy(windows.pooled->begin(), windows.pooled->end(), extents.begin() + 2);
-  const Shape starts(extents.size(), 0), steps(extents.size(), 1);
+  const ir::SymShape starts(extents.size(), 0), steps(extents.size(), 1);
   return context.add("slice", {pooled}, {{"starts", starts}, {"extents", extents}, {"steps", steps}});
 }
 
 /// Windows along each axis, those that the input fills in part too; none starts in the padding behind it. The
 /// end is padded for them.
-Shape with_partial_windows(Windows& windows, const Shape& shape) {
+ir::SymShape with_partial_windows(Windows& windows, const ir::SymShape& shape) {
   const size_t rank = windows.kernel.size();
-  Shape counts(rank);
+  ir::SymShape counts(rank);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t begin = shape[d + 2] + windows.pads[d];
+    const ir::SymInt begin = shape[d + 2] + windows.pads[d];
     const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
-    const int64_t room = begin + windows.pads[d + rank] - reach;
+    const ir::SymInt left = begin + windows.pads[d + rank] - reach;
     windows.pads[d + rank] += stride - 1;
-    counts[d] = room + stride <= 0 ? 0 : (room + stride - 1) / stride + 1;
-    if (counts[d] > 0 && (counts[d] - 1) * stride >= begin) --counts[d];
+    counts[d] = max(min(ceildiv(left, stride) + 1, ceildiv(begin, stride)), 0);
   }
   return counts;
 }
@@ -111,17 +110,18 @@ PoolElements listed_elements(NodeContext& context, const Windows& windows, const
 }
 
 /// Output 1 of MaxPool: the element number of the first largest element of each window.
-ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape pooled) {
+ir::ValueId pool_indices(NodeContext& context, const Windows& windows, ir::SymShape pooled) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x), spatial(shape.begin() + 2, shape.end()),
-              out(pooled.begin() + 2, pooled.end());
-  const int64_t taps = num_elements(windows.kernel), points = num_elements(out),
-                plane = num_elements(spatial);
+  const ir::SymShape shape = c.shape(x), spatial(shape.begin() + 2, shape.end()),
+                     out(pooled.begin() + 2, pooled.end());
+  const ir::SymInt taps = num_elements(windows.kernel), points = num_elements(out),
+                   plane = num_elements(spatial);
   const bool column_major = context.int_attr("storage_order", 0) != 0;
   PoolElements elements{};
   // Of a large map the lists would be larger than it.
-  if (context.is_sample() || context.product(points, taps) > kMaxTapElements) {
+  const bool is_symbolic = !spatial.is_constant() || !out.is_constant();
+  if (context.is_sample() || is_symbolic || context.product(points, taps) > kMaxTapElements) {
     const WindowGrid grid{spatial, out, windows.kernel, windows.strides, windows.dilations, windows.pads};
     elements.read = window_elements(context, grid, false);
     elements.named = column_major ? window_elements(context, grid, true) : elements.read;
@@ -132,12 +132,12 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, Shape poo
   const ir::ValueId table =
       c.expand(c.reshape(elements.named, {1, 1, points, taps}), {shape[0], shape[1], points, taps});
   const ir::ValueId best = c.reshape(c.gather_elements(table, c.arg_max(rows, 3, true), 3), pooled);
-  Shape images(pooled.size(), 1), channels(pooled.size(), 1);
+  ir::SymShape images(pooled.size(), 1), channels(pooled.size(), 1);
   images[0] = shape[0];
   channels[1] = shape[1];
-  const ir::ValueId map = c.add(c.mul(c.ints(c.count_to(shape[0]), images), c.ints({shape[1]}, {})),
-                                c.ints(c.count_to(shape[1]), channels));
-  return c.add(best, c.mul(map, c.ints({plane}, {})));
+  const ir::ValueId map =
+      c.add(c.mul(c.iota(shape[0], images), c.dims({shape[1]}, {})), c.iota(shape[1], channels));
+  return c.add(best, c.mul(map, c.dims({plane}, {})));
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ std::optional<UnsupportedForm> check_windows(const NodeProto& node, int64_t) {
 }
 
 ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::ValueId bias, bool exact) {
-  const Shape weights = context.type(w).shape;
+  const ir::SymShape weights = context.type(w).shape;
   if (weights.size() < 3)
     context.invalid("the weights have shape " + to_string(weights) + ", expected [M,C/group,kernel...]");
   const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
@@ -200,7 +200,7 @@ void convert_average_pool(NodeContext& context) {
 }
 
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
-  const Shape shape = context.type(x).shape;
+  const ir::SymShape shape = context.type(x).shape;
   const Windows windows = read_pool_windows(context, x);
   const bool is_counted = has_counted_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
   const int64_t includes = context.int_attr("count_include_pad", 0);
@@ -218,7 +218,8 @@ ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
     if (includes != 0) return over(x);
     return c.div(over(x), over(c.where(c.binary("equal", x, x), c.number(x, 1), c.number(x, 1))));
   }
-  if (!windows.same || !context.is_sample()) return as_pooled(context, windows, pool(x, windows));
+  if (!windows.same || (!context.is_sample() && windows.symbolic_pads.empty()))
+    return as_pooled(context, windows, pool(x, windows));
   const auto pool_padded = [&](ir::ValueId value) {
     Windows own = windows;
     value = padded_for(context, value, own, 0);
@@ -227,7 +228,7 @@ ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   if (includes != 0) return pool_padded(x);
   // Which part of each window is data.
   Compose c(context);
-  Shape plane(shape);
+  ir::SymShape plane(shape);
   plane[0] = plane[1] = 1;
   return c.div(pool_padded(x), pool_padded(c.filled(c.dtype(x), plane, 1)));
 }
@@ -245,14 +246,14 @@ double power_of(const NodeContext& context) {
 void convert_lp_pool(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   Windows windows = read_pool_windows(context, x);
   const bool is_partial = windows.pooled || context.int_attr("ceil_mode", 0) != 0;
-  Shape counts = is_partial ? with_partial_windows(windows, shape) : Shape();
+  ir::SymShape counts = is_partial ? with_partial_windows(windows, shape) : ir::SymShape();
   if (windows.pooled) counts = *windows.pooled;
   const double p = power_of(context);
   if (p < 1) context.invalid("p is below 1");
-  Shape planes(shape), ones{1, 1};
+  ir::SymShape planes(shape), ones{1, 1};
   planes[0] = context.product(shape[0], shape[1]);
   planes[1] = 1;
   ones.insert(ones.end(), windows.kernel.begin(), windows.kernel.end());
@@ -264,15 +265,16 @@ void convert_lp_pool(NodeContext& context) {
                         {"group", int64_t{1}}};
   ir::ValueId sums = context.add("conv", {powers, c.filled(c.dtype(x), ones, 1)}, attrs);
   if (is_partial) {
-    Shape extents = c.shape(sums);
+    ir::SymShape extents = c.shape(sums);
     std::copy(counts.begin(), counts.end(), extents.begin() + 2);
     // In a sample there may be as many by chance.
     if (context.is_sample() || extents != c.shape(sums))
-      sums = context.add(
-          "slice", {sums},
-          {{"starts", Shape(extents.size(), 0)}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}});
+      sums = context.add("slice", {sums},
+                         {{"starts", ir::SymShape(extents.size(), 0)},
+                          {"extents", extents},
+                          {"steps", ir::SymShape(extents.size(), 1)}});
   }
-  Shape out = c.shape(sums);
+  ir::SymShape out = c.shape(sums);
   out[0] = shape[0];
   out[1] = shape[1];
   context.set_output(0, c.binary("pow", c.reshape(sums, out), c.number(x, 1 / p)));
@@ -306,7 +308,7 @@ RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V
   const auto number = [&](size_t index) {
     return c.cast(row_element(context, context.input(index), static_cast<int64_t>(d)), DType::kInt64);
   };
-  const auto less = [&](int64_t a, V b) { return c.binary("less", c.ints({a}, {1}), b); };
+  const auto less = [&](int64_t a, V b) { return c.binary("less", c.dims({a}, {1}), b); };
   RunWindows axis;
   axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape");
   axis.image = as_count(context, axis.extent);
@@ -315,7 +317,7 @@ RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V
   const int64_t pads = form.pads[d] + form.pads[d + form.strides.size()];
   const V reach = c.plus(c.times(c.minus(axis.block, 1), static_cast<double>(form.dilations[d])), 1);
   const V free = c.sub(c.plus(axis.image, static_cast<double>(pads)), reach);
-  axis.windows = c.plus(c.div(free, c.ints({form.strides[d]}, {1})), 1);
+  axis.windows = c.plus(c.div(free, c.dims({form.strides[d]}, {1})), 1);
   for (const V holds : {less(0, block), less(0, axis.image), less(-1, free), less(0, axis.windows)})
     fits = fits == ir::kAbsent ? holds : c.binary("and", fits, holds);
   axis.windows = c.binary("max", axis.windows, c.ints({1}, {1}));
@@ -334,11 +336,11 @@ V last_digit(NodeContext& context, V& number, V extent) {
 V col2im_of_run(NodeContext& context) {
   Compose c(context);
   const V given = context.input(0);
-  const Shape x = c.shape(given), numbers = c.shape(context.input(1));
+  const ir::SymShape x = c.shape(given), numbers = c.shape(context.input(1));
   if (x.size() != 3 || numbers.size() != 1 || numbers[0] < 1 || c.shape(context.input(2)) != numbers)
     context.invalid("columns of shape " + to_string(x) + ", image_shape of " + to_string(numbers));
   const auto rank = static_cast<size_t>(numbers[0]);
-  const Windows form = read_windows(context, Shape(rank + 2, 1), std::vector<int64_t>(rank, 1));
+  const Windows form = read_windows(context, ir::SymShape(rank + 2, 1), std::vector<int64_t>(rank, 1));
   V fits = ir::kAbsent, taps = c.ints({1}, {1}), points = taps;
   std::vector<RunWindows> axes;
   for (size_t d = 0; d < rank; ++d) {
@@ -346,18 +348,18 @@ V col2im_of_run(NodeContext& context) {
     taps = c.mul(taps, axes[d].block);
     points = c.mul(points, axes[d].windows);
   }
-  const V rows = c.ints({x[1]}, {1}), whole = c.div(rows, taps);
-  fits = c.binary("and", fits, c.binary("equal", points, c.ints({x[2]}, {1})));
+  const V rows = c.dims({x[1]}, {1}), whole = c.div(rows, taps);
+  fits = c.binary("and", fits, c.binary("equal", points, c.dims({x[2]}, {1})));
   fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
   const Check check{fits,
                     "image_shape {} and block_shape {} do not fit {} rows of {}",
-                    {context.input(1), context.input(2), rows, c.ints({x[2]}, {1})}};
+                    {context.input(1), context.input(2), rows, c.dims({x[2]}, {1})}};
   BoundedInt channels{x[1], value_if(context, whole, check)};
   if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
   // Of each row its channel and tap, of each column its window.
-  V channel = c.ints(c.count_to(x[1]), {x[1], 1}), window = c.ints(c.count_to(x[2]), {1, x[2]});
+  V channel = c.iota(x[1], {x[1], 1}), window = c.iota(x[2], {1, x[2]});
   std::vector<V> places(rank);
   for (size_t d = rank; d-- > 0;) {
     const V start = last_digit(context, window, axes[d].windows);
@@ -366,12 +368,12 @@ V col2im_of_run(NodeContext& context) {
                       c.times(step, static_cast<double>(form.dilations[d])));
     places[d] = c.minus(places[d], static_cast<double>(form.pads[d]));
   }
-  V place = channel, inside = c.binary("less", channel, c.ints({channels.most}, {1}));
-  Shape most{x[0], channels.most};
+  V place = channel, inside = c.binary("less", channel, c.dims({channels.most}, {1}));
+  ir::SymShape most{x[0], channels.most};
   for (size_t d = 0; d < rank; ++d) {
     // Of what is outside of the room the run learns behind.
     most.push_back(std::max<int64_t>(axes[d].extent.most, 0));
-    const V room = c.ints({most.back()}, {1});
+    const V room = c.dims({most.back()}, {1});
     const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
                                 c.binary("less", places[d], c.binary("min", axes[d].image, room)));
     inside = c.binary("and", inside, is_there);
@@ -382,7 +384,7 @@ V col2im_of_run(NodeContext& context) {
   const int64_t elements = context.product(x[1], x[2]);
   const V updates = c.reshape(c.where(inside, wide, nothing), {x[0], elements});
   const V targets = c.reshape(c.where(inside, place, c.ints({0}, {1, 1})), {1, elements});
-  const int64_t row = num_elements(Shape(most.begin() + 1, most.end()));
+  const ir::SymInt row = num_elements(ir::SymShape(most.begin() + 1, most.end()));
   const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
                              {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
   V result = c.reshape(c.cast(sums, c.dtype(given)), most);
@@ -406,15 +408,15 @@ void convert_col2im(NodeContext& context) {
   }
   const std::vector<int64_t> image = context.known_ints(1, "image_shape"),
                              block = context.known_ints(2, "block_shape");
-  const Shape x = c.shape(context.input(0));
+  const ir::SymShape x = c.shape(context.input(0));
   const size_t rank = image.size();
   if (x.size() != 3 || rank == 0 || block.size() != rank) context.invalid("columns of shape " + to_string(x));
-  Shape padded{1, 1};
+  ir::SymShape padded{1, 1};
   padded.insert(padded.end(), image.begin(), image.end());
   if (std::any_of(image.begin(), image.end(), [](int64_t n) { return n < 1 || n > kMaxWindowNumber; }))
     context.invalid("image_shape is " + to_string(image));
   const Windows windows = read_windows(context, padded, block);
-  Shape out(rank);
+  ir::SymShape out(rank);
   int64_t points = 1, taps = 1, plane = 1;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t reach = (block[d] - 1) * windows.dilations[d] + 1;
@@ -449,7 +451,7 @@ void convert_col2im(NodeContext& context) {
   const ir::ValueId rows = c.reshape(c.summable(context.input(0)), {x[0], channels, taps * points});
   const ir::ValueId wide = c.concat({rows, c.filled(c.dtype(rows), {x[0], channels, 1}, 0)}, 2);
   const ir::ValueId parts = c.gather(wide, from, 2);
-  Shape result{x[0], channels};
+  ir::SymShape result{x[0], channels};
   result.insert(result.end(), image.begin(), image.end());
   const ir::ValueId sums = c.reduce("reduce_sum", parts, {3}, false);
   context.set_output(0, c.reshape(c.cast(sums, c.dtype(context.input(0))), result));

@@ -15,14 +15,14 @@ namespace {
 /// the extent, and is what a run works out.
 ir::ValueId middle_of(NodeContext& context, ir::ValueId x, size_t d, int64_t wanted, bool upper) {
   Compose c(context);
-  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
-  const int64_t axis = static_cast<int64_t>(d) + 2, extent = c.shape(x)[d + 2];
+  const auto number = [&](int64_t value) { return c.dims({value}, {1}); };
+  const ir::SymInt axis = static_cast<int64_t>(d) + 2, extent = c.shape(x)[d + 2];
   const ir::ValueId whole = number(extent);
   const ir::ValueId over = c.binary("max", c.sub(whole, number(wanted)), number(0));
   const ir::ValueId before = c.div(upper ? over : c.add(over, number(1)), number(2));
-  const ir::ValueId places = c.add(c.ints(c.count_to(wanted), {wanted}), before);
+  const ir::ValueId places = c.add(c.iota(wanted), before);
   const ir::ValueId part = c.gather(x, c.binary("min", places, number(extent - 1)), axis);
-  Shape along(c.shape(x).size(), 1);
+  ir::SymShape along(c.shape(x).size(), 1);
   along[d + 2] = wanted;
   return c.where(c.reshape(c.binary("less", places, whole), along), part, c.number(part, 0));
 }
@@ -41,7 +41,7 @@ ir::ValueId transposed_to_shape(NodeContext& context, const Windows& windows,
                                {"group", context.int_attr("group", 1)}});
   for (size_t d = 0; d < rank; ++d) y = middle_of(context, y, d, wanted[d], upper);
   if (!context.has_input(2)) return y;
-  Shape channels(rank + 2, 1);
+  ir::SymShape channels(rank + 2, 1);
   channels[1] = c.shape(y)[1];
   return c.add(y, c.reshape(context.input(2), channels));
 }
@@ -50,7 +50,7 @@ ir::ValueId transposed_to_shape(NodeContext& context, const Windows& windows,
 
 // The output is what the pads leave of the whole; given its shape, or "same", the pads follow from it.
 void convert_conv_transpose(NodeContext& context) {
-  const Shape x = context.type(context.input(0)).shape, w = context.type(context.input(1)).shape;
+  const ir::SymShape x = context.type(context.input(0)).shape, w = context.type(context.input(1)).shape;
   if (w.size() < 3 || w.size() != x.size())
     context.invalid("the weights have shape " + to_string(w) + ", the input " + to_string(x));
   const size_t rank = w.size() - 2;

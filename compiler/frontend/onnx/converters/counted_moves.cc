@@ -39,11 +39,11 @@ void convert_expand(NodeContext& context) {
   ir::ValueId x = context.input(0);
   const auto rank = static_cast<int64_t>(numbers.size());
   std::vector<std::pair<int64_t, BoundedInt>> repeated;
-  Shape extents;
+  ir::SymShape extents;
   for (int64_t i = 0; i < rank; ++i) {
     const BoundedInt& number = numbers[static_cast<size_t>(i)];
     const int64_t own = i - rank + context.rank(x);
-    const int64_t extent = own < 0 ? 1 : c.shape(x)[static_cast<size_t>(own)];
+    const ir::SymInt extent = own < 0 ? ir::SymInt(1) : c.shape(x)[static_cast<size_t>(own)];
     extents.push_back(number.most);
     if (own >= 0 && extent != 1 && context.data_shape(x).along(own) != nullptr) {
       const bool is_kept = number.is_known() ? number.most == 1 : is_count_of(context, number, x, own);
@@ -52,7 +52,7 @@ void convert_expand(NodeContext& context) {
     } else if (!number.is_known() && extent == 1) {
       repeated.emplace_back(i, number);
     } else if (!number.is_known()) {
-      const ir::ValueId wanted = as_count(context, number), fixed = c.ints({extent}, {1});
+      const ir::ValueId wanted = as_count(context, number), fixed = c.dims({extent}, {1});
       x = value_if(
           context, x,
           {c.binary("or", c.binary("equal", wanted, fixed), c.binary("equal", wanted, c.ints({1}, {1}))),
@@ -74,8 +74,8 @@ ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t
   Compose c(context);
   const ir::ValueId count = as_count(context, number);
   if (number.is_known() || (!number.grows && number.least >= least && number.most <= kMost)) return count;
-  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.ints({least}, {1}), count),
-                                     c.binary("less_equal", count, c.ints({kMost}, {1})));
+  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.dims({least}, {1}), count),
+                                     c.binary("less_equal", count, c.dims({kMost}, {1})));
   const std::string expected = " is {}, expected " + std::to_string(least) + " to " + std::to_string(kMost);
   return checked_number(context, count, holds, what + expected);
 }
@@ -86,11 +86,10 @@ namespace {
 ir::ValueId copied(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& times) {
   Compose c(context);
   const ir::ValueId own = *count_along(context, x, axis);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const int64_t most = context.product(extent, std::max<int64_t>(times.most, 0));
   const ir::ValueId from =
-      context.add("mod", {c.ints(c.count_to(most), {most}), c.binary("max", own, c.ints({1}, {1}))},
-                  {{"fmod", int64_t{0}}});
+      context.add("mod", {c.iota(most), c.binary("max", own, c.ints({1}, {1}))}, {{"fmod", int64_t{0}}});
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
                     c.mul(own, no_less_than(context, times, 0, "a number of repeats")), axis);
 }
@@ -103,12 +102,11 @@ ir::ValueId tiled(NodeContext& context, ir::ValueId x, const std::vector<int64_t
     if (extent.axis >= rest.size() || rest[extent.axis] == 1) continue;
     const int64_t times = std::exchange(rest[extent.axis], 1);
     const auto axis = static_cast<int64_t>(extent.axis);
-    const int64_t most = context.product(c.shape(x)[extent.axis], times);
+    const ir::SymInt most = context.product(c.shape(x)[extent.axis], times);
     const ir::ValueId count = c.binary("max", extent.count, c.ints({1}, {1}));
-    const ir::ValueId from =
-        context.add("mod", {c.ints(c.count_to(most), {most}), count}, {{"fmod", int64_t{0}}});
+    const ir::ValueId from = context.add("mod", {c.iota(most), count}, {{"fmod", int64_t{0}}});
     x = take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
-                   c.mul(extent.count, c.ints({times}, {1})), axis);
+                   c.mul(extent.count, c.dims({times}, {1})), axis);
   }
   return context.add("tile", {x}, {{"repeats", rest}});
 }
@@ -166,7 +164,7 @@ SliceStep known_step(NodeContext& context, int64_t step) {
 SliceStep step_of_run(NodeContext& context, V step) {
   Compose c(context);
   const V is_step = c.unary("not", c.binary("equal", step, c.ints({0}, {1})));
-  const V least = c.ints({-kMostStep}, {1}), most = c.ints({kMostStep}, {1});
+  const V least = c.dims({-kMostStep}, {1}), most = c.dims({kMostStep}, {1});
   return {std::nullopt, within(context, checked_number(context, step, is_step, "a step is {}"), least, most)};
 }
 
@@ -178,7 +176,7 @@ V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, const SliceS
   const auto by_way = [&](V backward, V forward) {
     return step.known ? (*step.known < 0 ? backward : forward) : c.where(is_back, backward, forward);
   };
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], known = step.known.value_or(1);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], known = step.known.value_or(1);
   const V size = c.binary("max", by_way(c.sub(none, step.value), step.value), one);
   const V count = *count_along(context, x, axis);
   const auto from_front = [&](V at) { return c.where(c.binary("less", at, none), c.add(at, count), at); };
@@ -189,8 +187,8 @@ V part_of(NodeContext& context, V x, int64_t axis, V first, V stop, const SliceS
   const V way = c.minus(c.add(by_way(c.sub(first, stop), c.sub(stop, first)), size), 1);
   const V taken = c.div(c.binary("max", way, none), size);
   const int64_t most = (extent + std::abs(known) - 1) / std::abs(known);
-  const V places = c.add(c.mul(c.ints(c.count_to(most), {most}), step.value), first);
-  const V inside = within(context, places, none, c.ints({extent - 1}, {1}));
+  const V places = c.add(c.mul(c.iota(most), step.value), first);
+  const V inside = within(context, places, none, c.dims({extent - 1}, {1}));
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
 }
 
@@ -221,8 +219,8 @@ void slice_as_run(NodeContext& context) {
   V x = context.is_sample() ? context.input(0) : with_room(context, context.input(0));
   if (context.has_input(3) && !is_told(context, 3))
     return context.set_output(0, slice_of_named_axes(context, x));
-  const int64_t rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
-  std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>();
+  const ir::SymInt rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
+  std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape();
   if (!context.has_input(3)) {
     for (int64_t axis = 0; axis < std::min(number, rank); ++axis) axes.push_back(axis);
   }
@@ -232,7 +230,7 @@ void slice_as_run(NodeContext& context) {
   const bool has_steps = context.has_input(4), are_told = !has_steps || is_told(context, 4);
   const V steps = has_steps ? numbers_of(context, 4, given, "steps") : ir::kAbsent;
   const std::vector<int64_t> known =
-      has_steps && are_told ? context.known_ints(4, "steps") : std::vector<int64_t>(axes.size(), 1);
+      has_steps && are_told ? context.known_ints(4, "steps") : ir::SymShape(axes.size(), 1);
   for (int64_t i = 0; i < given; ++i) {
     const auto at = static_cast<size_t>(i);
     const SliceStep step =
@@ -245,14 +243,14 @@ void slice_as_run(NodeContext& context) {
 
 V lengths_of_parts(NodeContext& context, V lengths, V count, int64_t extent) {
   Compose c(context);
-  const V none = c.ints({0}, {1}), past = c.ints({extent + 1}, {1});
+  const V none = c.ints({0}, {1}), past = c.dims({extent + 1}, {1});
   // One that is too long makes the sum so.
   const V within_sum = within(context, lengths, none, past);
   const V least = c.reduce("reduce_min", lengths, {0}, true);
   const V total = c.reduce("reduce_sum", within_sum, {0}, true);
   const V fits = c.binary("and", c.binary("less_equal", none, least), c.binary("equal", total, count));
   const Check check{fits, "lengths {} of parts are no split of {} elements", {lengths, count}};
-  return c.add(within(context, lengths, none, c.ints({extent}, {1})), zero_if(context, check));
+  return c.add(within(context, lengths, none, c.dims({extent}, {1})), zero_if(context, check));
 }
 
 namespace {
@@ -260,9 +258,9 @@ namespace {
 /// As long as all others but the last ones, which are shorter where the axis is no multiple: i64 [parts].
 V even_lengths(NodeContext& context, V count, int64_t parts) {
   Compose c(context);
-  const V number = c.ints({parts}, {1});
-  const V size = c.div(c.add(count, c.ints({parts - 1}, {1})), number);
-  const V left = c.sub(count, c.mul(c.ints(c.count_to(parts), {parts}), size));
+  const V number = c.dims({parts}, {1});
+  const V size = c.div(c.add(count, c.dims({parts - 1}, {1})), number);
+  const V left = c.sub(count, c.mul(c.iota(parts), size));
   return c.binary("min", c.binary("max", left, c.ints({0}, {1})), size);
 }
 
@@ -273,17 +271,17 @@ void split_as_run(NodeContext& context) {
   require_told_extents(context);
   const V x = context.is_sample() ? context.input(0) : with_room(context, context.input(0));
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const auto parts = static_cast<int64_t>(context.num_outputs());
   const V count = *count_along(context, x, axis);
   const V lengths = context.has_input(1)
                         ? lengths_of_parts(context, numbers_of(context, 1, parts, "split"), count, extent)
                         : even_lengths(context, count, parts);
   const V ends = context.add("cumsum", {lengths}, {{"axis", int64_t{0}}}), starts = c.sub(ends, lengths);
-  const V whole = filled_along(context, x, axis, "zero"), steps = c.ints(c.count_to(extent), {extent});
+  const V whole = filled_along(context, x, axis, "zero"), steps = c.iota(extent);
   for (int64_t i = 0; i < parts; ++i) {
     const V places = c.add(steps, c.slice(starts, 0, i, 1));
-    const V part = c.gather(whole, c.binary("min", places, c.ints({extent - 1}, {1})), axis);
+    const V part = c.gather(whole, c.binary("min", places, c.dims({extent - 1}, {1})), axis);
     context.set_output(static_cast<size_t>(i), take_first(context, part, c.slice(lengths, 0, i, 1), axis));
   }
 }

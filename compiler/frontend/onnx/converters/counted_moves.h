@@ -18,7 +18,7 @@ ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t
 void reshape_as_run(NodeContext& context);
 /// Whether Reshape to `shape`, of the model's numbers (0: as before, -1: the rest), leaves or joins those
 /// axes of its input whose extents a run decides. A number for one of them holds in some runs alone.
-bool reshape_keeps_counts(NodeContext& context, const Shape& shape);
+bool reshape_keeps_counts(NodeContext& context, const ir::SymShape& shape);
 /// Squeeze and Unsqueeze of axes that are not known.
 void squeeze_as_run(NodeContext& context);
 void unsqueeze_as_run(NodeContext& context);

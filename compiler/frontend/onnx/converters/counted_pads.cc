@@ -20,13 +20,13 @@ V within(NodeContext& context, V x, V low, V high) {
 
 V moved_along(NodeContext& context, V x, int64_t axis, V front, const BoundedInt& total, V value) {
   Compose c(context);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], most = std::max<int64_t>(total.most, 0);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], most = std::max<int64_t>(total.most, 0);
   const V end = c.add(front, *count_along(context, x, axis));
-  const V places = c.ints(c.count_to(most), {most});
-  const V from = within(context, c.sub(places, front), c.ints({0}, {1}), c.ints({extent - 1}, {1}));
+  const V places = c.iota(most);
+  const V from = within(context, c.sub(places, front), c.ints({0}, {1}), c.dims({extent - 1}, {1}));
   const V is_inside =
       c.binary("and", c.binary("less", places, end), c.unary("not", c.binary("less", places, front)));
-  Shape along(c.shape(x).size(), 1);
+  ir::SymShape along(c.shape(x).size(), 1);
   along[static_cast<size_t>(axis)] = most;
   const V moved = c.gather(filled_along(context, x, axis, "zero"), from, axis);
   const V result = c.where(c.reshape(is_inside, along), moved, c.reshape(value, {}));
@@ -43,7 +43,7 @@ V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, i
   // What goes on is what negative pads leave.
   const V cut = c.binary("min", before, none), left = c.add(c.add(count, cut), c.binary("min", behind, none));
   const V last = c.sub(left, one);
-  V from = c.sub(c.ints(c.count_to(most), {most}), c.binary("max", before, none));
+  V from = c.sub(c.iota(most), c.binary("max", before, none));
   if (mode == "wrap") {
     from = in_period(from, left);
   } else if (mode == "reflect") {
@@ -56,14 +56,14 @@ V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, i
   // Of nothing nothing goes on.
   const V is_none = c.binary("and", c.binary("equal", left, none), c.binary("equal", total, none));
   const V holds = c.binary("or", is_none, c.binary("less", none, left));
-  from = within(context, c.sub(from, cut), none, c.ints({c.shape(x)[static_cast<size_t>(axis)] - 1}, {1}));
+  from = within(context, c.sub(from, cut), none, c.dims({c.shape(x)[static_cast<size_t>(axis)] - 1}, {1}));
   const Check check{
       holds,
       "pads of {} and {} leave nothing of axis " + std::to_string(axis) + ", of {}, that goes on",
       {before, behind, count}};
   from = c.add(from, zero_if(context, check));
   const V all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
-  const std::optional<Tensor>& known = context.graph().value(total).known;
+  const ir::KnownValue& known = context.graph().value(total).known;
   if (known && known->element_as_int(0) == most) return all;
   return take_first(context, all, c.binary("max", total, none), axis);
 }
@@ -178,7 +178,7 @@ void center_crop_pad_as_run(NodeContext& context) {
 
 V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
   Compose c(context);
-  const Shape shape = c.shape(map);
+  const ir::SymShape shape = c.shape(map);
   const std::vector<BoundedInt> wanted = bounded_ints(context, index, "output_shape");
   if (wanted.size() != shape.size())
     context.invalid("output_shape has " + std::to_string(wanted.size()) + " values for shape " +
@@ -190,7 +190,7 @@ V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
       map = moved_along(context, map, axis, none, extent_of_run(context, wanted[d]), value);
       continue;
     }
-    const V given = as_count(context, wanted[d]), own = c.ints({shape[d]}, {1});
+    const V given = as_count(context, wanted[d]), own = c.dims({shape[d]}, {1});
     const Check check{c.binary("equal", given, own), "output_shape has {}, expected {}", {given, own}};
     map = moved_along(context, map, axis, zero_if(context, check), {shape[d]}, value);
   }

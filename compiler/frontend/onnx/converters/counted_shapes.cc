@@ -26,7 +26,7 @@ V product_up_to(Compose& c, V number, V factor, V most) {
 /// What the model's numbers of a shape stand for: i64 [their number], of as many elements as x has.
 V resolved_extents(NodeContext& context, V x, V wanted) {
   Compose c(context);
-  const int64_t rank = c.shape(wanted)[0], own_rank = context.rank(x);
+  const ir::SymInt rank = c.shape(wanted)[0], own_rank = context.rank(x);
   const V own = extents_of_run(context, x), zero = c.ints({0}, {1}), one = c.ints({1}, {1});
   V extents = wanted;
   if (context.int_attr("allowzero", 0) == 0) {
@@ -79,12 +79,12 @@ namespace {
 /// Extents of a Reshape, of which those of x that a run decides are no numbers.
 class ReshapedAxes {
 public:
-  ReshapedAxes(NodeContext& context, const Shape& shape)
+  ReshapedAxes(NodeContext& context, const ir::SymShape& shape)
       : from_(context.type(context.input(0)).shape), counted_(from_.size(), false), to_(shape) {
     for (const DataExtent& extent : context.data_shape_of(0).extents) counted_[extent.axis] = true;
     if (context.int_attr("allowzero", 0) != 0) return;
     for (size_t i = 0; i < std::min(to_.size(), from_.size()); ++i) {
-      if (to_[i] == 0) to_[i] = counted_[i] ? kSame : from_[i];
+      if (to_[i] == 0) to_[i] = counted_[i] ? ir::SymInt(kSame) : from_[i];
     }
   }
 
@@ -155,16 +155,16 @@ private:
     return true;
   }
 
-  Shape from_;
+  ir::SymShape from_;
   std::vector<bool> counted_;
-  Shape to_;
+  ir::SymShape to_;
   // What is left of both.
   size_t from_begin_ = 0, from_end_ = from_.size(), to_begin_ = 0, to_end_ = to_.size();
 };
 
 }  // namespace
 
-bool reshape_keeps_counts(NodeContext& context, const Shape& shape) {
+bool reshape_keeps_counts(NodeContext& context, const ir::SymShape& shape) {
   const DataShape data = context.data_shape_of(0);
   return !data.is_known || data.extents.empty() || ReshapedAxes(context, shape).keep_counts();
 }
@@ -173,7 +173,7 @@ void reshape_as_run(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
   require_told_extents(context);
-  if (const int64_t axes = num_elements(c.shape(context.input(1))); axes > kMaxTensorRank)
+  if (const ir::SymInt axes = num_elements(c.shape(context.input(1))); axes > kMaxTensorRank)
     context.invalid("a shape of " + std::to_string(axes) + " axes; there may be " +
                     std::to_string(kMaxTensorRank));
   const std::vector<BoundedInt> given = bounded_ints(context, 1, "shape");
@@ -199,7 +199,7 @@ void squeeze_as_run(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
   require_told_extents(context);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const V counts = extents_of_run(context, x);
   NamedAxes axes = named_axes(context, 1, context.rank(x));
   const V is_long = c.cast(c.unary("not", c.binary("equal", counts, c.ints({1}, {1}))), DType::kInt64);
@@ -211,7 +211,7 @@ void squeeze_as_run(NodeContext& context) {
   const bool is_fixed =
       !context.is_sample() && num_elements(shape) != 0 && context.data_shape(x).extents.empty();
   if (is_fixed && std::count(shape.begin(), shape.end(), 1) == axes.number) {
-    Shape others = shape;
+    ir::SymShape others = shape;
     std::erase(others, 1);
     return context.set_output(0, value_with(context, c.reshape(x, others), zero));
   }
@@ -221,7 +221,7 @@ void squeeze_as_run(NodeContext& context) {
 
 void unsqueeze_as_run(NodeContext& context) {
   require_told_extents(context);
-  const int64_t added = num_elements(context.type(context.input(1)).shape);
+  const ir::SymInt added = num_elements(context.type(context.input(1)).shape);
   const NamedAxes axes = named_axes(context, 1, context.rank(context.input(0)) + added);
   context.set_output(0, with_axes(context, context.input(0), axes));
 }

@@ -44,9 +44,9 @@ V over_windows(NodeContext& context, V x, const Windows& windows, const char* wi
     const int64_t stride = windows.strides[d];
     // Pads that follow from the extent follow from the count.
     if (windows.same && stride != 1) return ir::kAbsent;
-    const V behind = c.add(count, c.ints({pads_of(windows, d) - reach_of(windows, d) + stride}, {1}));
+    const V behind = c.add(count, c.dims({pads_of(windows, d) - reach_of(windows, d) + stride}, {1}));
     const V room = c.binary("max", behind, c.ints({0}, {1}));
-    return stride == 1 ? room : c.div(room, c.ints({stride}, {1}));
+    return stride == 1 ? room : c.div(room, c.dims({stride}, {1}));
   };
   return counted(context, x, with, count_of, compute);
 }
@@ -57,8 +57,8 @@ V from_windows(NodeContext& context, V x, const Windows& windows, const std::vec
   const CountOf count_of = [&](size_t d, V count) {
     const int64_t stride = windows.strides[d];
     const int64_t more = reach_of(windows, d) - stride + extra[d] - pads_of(windows, d);
-    const V spread = stride == 1 ? count : c.mul(count, c.ints({stride}, {1}));
-    return more == 0 ? spread : c.add(spread, c.ints({more}, {1}));
+    const V spread = stride == 1 ? count : c.mul(count, c.dims({stride}, {1}));
+    return more == 0 ? spread : c.add(spread, c.dims({more}, {1}));
   };
   return counted(context, x, "zero", count_of, compute);
 }

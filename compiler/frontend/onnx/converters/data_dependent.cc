@@ -81,11 +81,11 @@ namespace {
 std::array<ir::ValueId, 4> distinct_elements(NodeContext& context, bool sorted) {
   Compose c(context);
   ir::ValueId x = context.input(0);
-  const Shape shape = shown_shape(c.dtype(x), c.shape(x));
+  const ir::SymShape shape = shown_shape(c.dtype(x), c.shape(x));
   const bool flat = !context.has_attr("axis");
   int64_t axis = 0;
   if (flat) {
-    Shape row{num_elements(shape)};
+    ir::SymShape row{num_elements(shape)};
     if (is_text(context, x)) row.push_back(c.shape(x).back());
     x = is_text(context, x) ? c.reshape(x, row) : counted_reshape(context, x, row);
   } else {

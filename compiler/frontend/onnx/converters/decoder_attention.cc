@@ -31,8 +31,9 @@ V heads_of(NodeContext& context, size_t operand, int64_t heads) {
   if (context.rank(x) == 4) return x;
   if (context.has_input(kBias)) {
     const V bias = context.input(kBias);
-    const int64_t width = c.shape(x).back();
-    if (c.shape(bias) != Shape{3 * width}) context.invalid("bias has shape " + to_string(c.shape(bias)));
+    const ir::SymInt width = c.shape(x).back();
+    if (c.shape(bias) != ir::SymShape{3 * width})
+      context.invalid("bias has shape " + to_string(c.shape(bias)));
     x = c.add(x, c.slice(bias, 0, static_cast<int64_t>(operand) * width, width));
   }
   return split_heads(context, x, heads);
@@ -41,7 +42,7 @@ V heads_of(NodeContext& context, size_t operand, int64_t heads) {
 /// x with `fill` behind its last axis, for keys that are not seen.
 V as_long(NodeContext& context, V x, int64_t keys, double fill) {
   Compose c(context);
-  Shape rest = c.shape(x);
+  ir::SymShape rest = c.shape(x);
   if (rest.empty() || rest.back() > keys)
     context.invalid("a mask has shape " + to_string(rest) + " for " + std::to_string(keys) + " keys");
   rest.back() = keys - rest.back();
@@ -51,7 +52,7 @@ V as_long(NodeContext& context, V x, int64_t keys, double fill) {
 /// What mask_index [B,T], 0 for what is not seen, and attention_bias [..,T] add.
 V addend_of_masks(NodeContext& context, const AttentionOperands& operands) {
   Compose c(context);
-  const int64_t keys = c.shape(operands.k)[2];
+  const ir::SymInt keys = c.shape(operands.k)[2];
   V addend = ir::kAbsent;
   if (context.has_input(kMask)) {
     const V mask = as_long(context, context.input(kMask), keys, 1);
@@ -68,11 +69,11 @@ V addend_of_masks(NodeContext& context, const AttentionOperands& operands) {
 /// of beam cache_indirection[entry,j,t].
 V of_beams(NodeContext& context, V cache, V before) {
   Compose c(context);
-  const Shape shape = c.shape(cache), beams = c.shape(context.input(kIndirection));
+  const ir::SymShape shape = c.shape(cache), beams = c.shape(context.input(kIndirection));
   if (beams.size() != 3 || beams[0] * beams[1] != shape[0] || beams[2] != shape[2])
     context.invalid("cache_indirection has shape " + to_string(beams) + " for a cache of " +
                     to_string(shape));
-  const V row = c.ints(c.count_to(shape[0]), {shape[0], 1, 1, 1}), width = c.ints({beams[1]}, {});
+  const V row = c.iota(shape[0], {shape[0], 1, 1, 1}), width = c.dims({beams[1]}, {});
   const V chosen = c.cast(c.reshape(context.input(kIndirection), {shape[0], 1, shape[2], 1}), DType::kInt64);
   const V from = c.add(c.mul(c.div(row, width), width), chosen);
   const V is_past = c.binary("less", c.positions(shape[2], 2, 4), before);
@@ -83,7 +84,7 @@ V of_beams(NodeContext& context, V cache, V before) {
 V cached(NodeContext& context, size_t past, V fresh, V before, size_t present) {
   Compose c(context);
   const V cache = context.input(past);
-  const Shape shape = c.shape(cache), own = c.shape(fresh);
+  const ir::SymShape shape = c.shape(cache), own = c.shape(fresh);
   if (shape.size() != 4 || own[2] != 1 || shape[0] != own[0] || shape[1] != own[1] || shape[3] != own[3])
     context.invalid("a step of shape " + to_string(own) + " does not fit a cache of " + to_string(shape));
   const V whole = c.where(c.binary("equal", c.positions(shape[2], 2, 4), before), fresh, cache);

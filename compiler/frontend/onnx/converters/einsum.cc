@@ -48,10 +48,10 @@ Labelled without_repeats(NodeContext& context, Labelled x) {
   for (size_t i = 0; i < x.letters.size(); ++i) {
     const size_t j = x.letters.find(x.letters[i], i + 1);
     if (j == std::string::npos) continue;
-    Shape shape = c.shape(x.value);
+    ir::SymShape shape = c.shape(x.value);
     if (shape[i] != shape[j]) context.invalid("two axes of one letter have other extents");
     // Along axis j the element of axis i's position, then one of the j axis.
-    Shape along(shape.size(), 1);
+    ir::SymShape along(shape.size(), 1);
     along[i] = shape[i];
     const std::vector<int64_t> positions = c.count_to(shape[i]);
     shape[j] = 1;
@@ -82,11 +82,11 @@ Labelled summed(Compose& c, const Labelled& x, const std::string& wanted) {
 /// The axes in the order of `letters`; those that x lacks get extent 1.
 ir::ValueId arranged(Compose& c, const Labelled& x, const std::string& letters) {
   std::vector<int64_t> perm;
-  Shape shape;
-  const Shape have = c.shape(x.value);
+  ir::SymShape shape;
+  const ir::SymShape have = c.shape(x.value);
   for (char letter : letters) {
     const size_t at = x.letters.find(letter);
-    shape.push_back(at == std::string::npos ? 1 : have[at]);
+    shape.push_back(at == std::string::npos ? ir::SymInt(1) : have[at]);
     if (at != std::string::npos) perm.push_back(static_cast<int64_t>(at));
   }
   const ir::ValueId moved = std::is_sorted(perm.begin(), perm.end()) ? x.value : c.transpose(x.value, perm);
@@ -95,7 +95,7 @@ ir::ValueId arranged(Compose& c, const Labelled& x, const std::string& letters) 
 
 int64_t extent_of(Compose& c, const Labelled& x, const std::string& letters) {
   int64_t product = 1;
-  const Shape shape = c.shape(x.value);
+  const ir::SymShape shape = c.shape(x.value);
   for (char letter : letters) product *= shape[x.letters.find(letter)];
   return product;
 }
@@ -115,7 +115,7 @@ Labelled multiplied(NodeContext& context, Labelled a, Labelled b, const std::str
   }
   const std::string all = batch + rows + columns;
   const bool broadcasts = [&] {
-    const Shape as = c.shape(a.value), bs = c.shape(b.value);
+    const ir::SymShape as = c.shape(a.value), bs = c.shape(b.value);
     for (char letter : batch + depth) {
       if (as[a.letters.find(letter)] != bs[b.letters.find(letter)]) return true;
     }
@@ -129,8 +129,8 @@ Labelled multiplied(NodeContext& context, Labelled a, Labelled b, const std::str
   const int64_t stacks = extent_of(c, a, batch);
   const ir::ValueId left = c.reshape(arranged(c, a, batch + rows + depth), {stacks, m, k});
   const ir::ValueId right = c.reshape(arranged(c, b, batch + depth + columns), {stacks, k, n});
-  Shape shape;
-  const Shape as = c.shape(a.value), bs = c.shape(b.value);
+  ir::SymShape shape;
+  const ir::SymShape as = c.shape(a.value), bs = c.shape(b.value);
   for (char letter : all)
     shape.push_back(has(a.letters, letter) ? as[a.letters.find(letter)] : bs[b.letters.find(letter)]);
   return {c.reshape(c.matmul(left, right), shape), all};

@@ -66,7 +66,7 @@ ir::ValueId aligned_operand(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), rank);
   const int64_t behind = rank - axis - context.rank(b);
   if (behind < 0) context.invalid("the second operand does not fit behind axis " + std::to_string(axis));
-  Shape shape = context.type(b).shape;
+  ir::SymShape shape = context.type(b).shape;
   shape.insert(shape.end(), static_cast<size_t>(behind), 1);
   return context.reshape(b, shape);
 }
@@ -139,11 +139,11 @@ void convert_bit_shift(NodeContext& context) {
 void convert_prelu(NodeContext& context) {
   ir::ValueId x = context.input(0), slope = context.input(1);
   // A slope per channel may come as [C]: unidirectional broadcasting would align it with the last dim.
-  const Shape shape = context.type(slope).shape;
+  const ir::SymShape shape = context.type(slope).shape;
   const int64_t rank = context.rank(x);
   if (shape.size() == 1 && rank > 2 && shape[0] != 1 && shape[0] == context.type(x).shape[1] &&
       shape[0] != context.type(x).shape.back()) {
-    Shape broadcast(static_cast<size_t>(rank - 1), 1);
+    ir::SymShape broadcast(static_cast<size_t>(rank - 1), 1);
     broadcast[0] = shape[0];
     slope = context.reshape(slope, broadcast);
   }

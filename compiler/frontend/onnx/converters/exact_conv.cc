@@ -30,11 +30,11 @@ std::optional<Tensor> centered_weights(NodeContext& context, ir::ValueId w, ir::
       weights->shape().size() < 3 || weights->num_elements() == 0 ||
       (zero != ir::kAbsent && zeros == nullptr))
     return std::nullopt;
-  const int64_t outputs = weights->shape()[0], row = weights->num_elements() / outputs;
+  const ir::SymInt outputs = weights->shape()[0], row = weights->num_elements() / outputs;
   if (zeros != nullptr && zeros->num_elements() != 1 && zeros->num_elements() != outputs) return std::nullopt;
   Tensor result(DType::kFloat32, weights->shape());
   for (int64_t i = 0; i < result.num_elements(); ++i) {
-    const int64_t at = zeros == nullptr || zeros->num_elements() == 1 ? 0 : i / row;
+    const ir::SymInt at = zeros == nullptr || zeros->num_elements() == 1 ? ir::SymInt(0) : i / row;
     const int64_t offset = zeros == nullptr ? 0 : zeros->element_as_int(at);
     result.set_element(i, static_cast<double>(weights->element_as_int(i) - offset));
   }
@@ -57,8 +57,8 @@ std::optional<double> largest_input(NodeContext& context, ir::ValueId x, ir::Val
 /// First input channels of the parts, and the number of channels at the end; empty when one channel alone
 /// may pass the bound.
 std::vector<int64_t> part_bounds(const Tensor& weights, double largest) {
-  const Shape& shape = weights.shape();
-  const int64_t outputs = shape[0], inputs = shape[1], taps = weights.num_elements() / (outputs * inputs);
+  const ir::SymShape& shape = weights.shape();
+  const ir::SymInt outputs = shape[0], inputs = shape[1], taps = weights.num_elements() / (outputs * inputs);
   const std::span<const float> values = weights.values<float>();
   std::vector<double> sums(static_cast<size_t>(outputs), 0);
   const auto magnitude = [&](int64_t out, int64_t in) {
@@ -88,8 +88,8 @@ std::vector<int64_t> part_bounds(const Tensor& weights, double largest) {
 
 /// Input channels [first, last) of the weights.
 Tensor weight_part(const Tensor& weights, int64_t first, int64_t last) {
-  Shape shape = weights.shape();
-  const int64_t inputs = shape[1], taps = weights.num_elements() / (shape[0] * inputs);
+  ir::SymShape shape = weights.shape();
+  const ir::SymInt inputs = shape[1], taps = weights.num_elements() / (shape[0] * inputs);
   shape[1] = last - first;
   Tensor part(DType::kFloat32, shape);
   const std::span<const float> from = weights.values<float>();

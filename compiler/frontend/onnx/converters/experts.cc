@@ -47,7 +47,7 @@ V activated(NodeContext& context, V x, const Experts& experts) {
   const V first = product(c, x, experts.layers[0]);
   const V third = experts.layers[2].is_there() ? product(c, x, experts.layers[2]) : ir::kAbsent;
   if (kind == "swiglu") {
-    const int64_t fusion = context.int_attr("swiglu_fusion", 0), width = c.shape(first).back() / 2;
+    const ir::SymInt fusion = context.int_attr("swiglu_fusion", 0), width = c.shape(first).back() / 2;
     if (fusion == 0) {
       if (third == ir::kAbsent) context.invalid("swiglu_fusion is 0, and there is no fc3");
       return swiglu(context, first, third);
@@ -55,7 +55,7 @@ V activated(NodeContext& context, V x, const Experts& experts) {
     if (c.shape(first).back() != 2 * width) context.invalid("fc1 has an odd number of rows");
     const int64_t step = fusion == 1 ? 2 : 1;
     return swiglu(context, c.slice(first, 2, 0, width, step),
-                  c.slice(first, 2, fusion == 1 ? 1 : width, width, step));
+                  c.slice(first, 2, fusion == 1 ? ir::SymInt(1) : width, width, step));
   }
   V result = first;
   if (kind == "relu") result = c.unary("relu", first);
@@ -104,7 +104,7 @@ V by_all(NodeContext& context, V x, const Routing& routing, const Experts& exper
 /// Each token by the experts that it has, whose weights are gathered.
 V by_chosen(NodeContext& context, V x, const Routing& routing, const Experts& experts, int64_t chosen_count) {
   Compose c(context);
-  const int64_t tokens = c.shape(x)[0], rows = tokens * chosen_count;
+  const ir::SymInt tokens = c.shape(x)[0], rows = tokens * chosen_count;
   const V chosen = c.reshape(routing.chosen, {rows});
   Experts own;
   for (size_t i = 0; i < experts.layers.size(); ++i) {
@@ -112,7 +112,7 @@ V by_chosen(NodeContext& context, V x, const Routing& routing, const Experts& ex
     if (layer.is_there()) own.layers[i].weights = c.gather(layer.weights, chosen, 0);
     if (layer.bias != ir::kAbsent) own.layers[i].bias = c.gather(layer.bias, chosen, 0);
   }
-  const int64_t hidden = c.shape(x)[1];
+  const ir::SymInt hidden = c.shape(x)[1];
   const V repeated = c.expand(c.unsqueeze(x, 1), {tokens, chosen_count, hidden});
   const V results = results_of(context, c.reshape(repeated, {rows, 1, hidden}), own);
   const V weighted =
@@ -123,10 +123,10 @@ V by_chosen(NodeContext& context, V x, const Routing& routing, const Experts& ex
 void check_layer(NodeContext& context, const Layer& layer, const char* name, int64_t count, int64_t in) {
   if (!layer.is_there()) return;
   Compose c(context);
-  const Shape shape = c.shape(layer.weights);
+  const ir::SymShape shape = c.shape(layer.weights);
   const bool fits = shape.size() == 3 && shape[0] == count && shape[2] == in;
   const bool bias_fits =
-      layer.bias == ir::kAbsent || (fits && c.shape(layer.bias) == Shape{shape[0], shape[1]});
+      layer.bias == ir::kAbsent || (fits && c.shape(layer.bias) == ir::SymShape{shape[0], shape[1]});
   if (!fits || !bias_fits)
     context.invalid(std::string(name) + " has weights of shape " + to_string(shape) + ", expected [" +
                     std::to_string(count) + ",...," + std::to_string(in) + "], and a bias of a row each");
@@ -134,10 +134,10 @@ void check_layer(NodeContext& context, const Layer& layer, const char* name, int
 
 void set_mixture(NodeContext& context, const Experts& experts) {
   Compose c(context);
-  const Shape shape = c.shape(context.input(0)), router = c.shape(context.input(1));
+  const ir::SymShape shape = c.shape(context.input(0)), router = c.shape(context.input(1));
   if (shape.size() < 2 || router.size() != 2 || shape.back() < 1)
     context.invalid("operands of shapes " + to_string(shape) + " and " + to_string(router));
-  const int64_t hidden = shape.back(), tokens = num_elements(shape) / hidden, count = router[1];
+  const ir::SymInt hidden = shape.back(), tokens = num_elements(shape) / hidden, count = router[1];
   const int64_t chosen_count = context.int_attr("k", 1);
   if (router[0] != tokens || chosen_count < 1 || chosen_count > count)
     context.invalid(std::to_string(chosen_count) + " experts of " + to_string(router) + " for " +
@@ -165,19 +165,19 @@ void set_mixture(NodeContext& context, const Experts& experts) {
 V dequantized_weights(NodeContext& context, size_t at, size_t scales_at, size_t zeros_at) {
   const int64_t bits = context.int_attr("expert_weight_bits", 4), pack = 8 / bits;
   const Tensor &codes = context.known(at, "weights"), &scales = context.known(scales_at, "scales");
-  const Shape shape = codes.shape();
+  const ir::SymShape shape = codes.shape();
   const bool is_matrix = codes.dtype() == DType::kUInt8 && shape.size() == 3;
-  const Shape lines = is_matrix ? Shape{shape[0], shape[1]} : Shape{};
+  const ir::SymShape lines = is_matrix ? ir::SymShape{shape[0], shape[1]} : ir::SymShape{};
   const bool fits = is_matrix && scales.shape().size() >= 2 &&
-                    Shape(scales.shape().begin(), scales.shape().begin() + 2) == lines;
+                    ir::SymShape(scales.shape().begin(), scales.shape().begin() + 2) == lines;
   if (!fits || scales.num_elements() == 0)
     context.invalid("weights of shape " + to_string(shape) + " and scales of " + to_string(scales.shape()));
-  const int64_t columns = context.product(shape[2], pack), rows = num_elements(lines);
-  const int64_t blocks = scales.num_elements() / rows, size = (columns + blocks - 1) / blocks;
+  const ir::SymInt columns = context.product(shape[2], pack), rows = num_elements(lines);
+  const ir::SymInt blocks = scales.num_elements() / rows, size = (columns + blocks - 1) / blocks;
   if (context.product(rows, columns) > kMaxTensorBytes / 8) context.invalid("the weights are too large");
   const Tensor* zeros = context.has_input(zeros_at) ? &context.known(zeros_at, "zero_points") : nullptr;
   // A line of zero points: the blocks of a row, or, of one block a row, the rows of an expert.
-  const int64_t a_line = blocks > 1 || scales.shape().size() == 3 ? blocks : shape[1];
+  const ir::SymInt a_line = blocks > 1 || scales.shape().size() == 3 ? blocks : shape[1];
   const int64_t line_bytes = (a_line + pack - 1) / pack;
   if (zeros != nullptr && zeros->num_elements() != rows * blocks / a_line * line_bytes)
     context.invalid("zero_points have " + std::to_string(zeros->num_elements()) + " bytes");

@@ -116,9 +116,9 @@ void convert_quick_gelu(NodeContext& context) {
 void convert_embed_layer_norm(NodeContext& context) {
   Compose c(context);
   const V ids = context.input(0);
-  const Shape shape = c.shape(ids);
+  const ir::SymShape shape = c.shape(ids);
   if (shape.size() != 2) context.invalid("input_ids has shape " + to_string(shape));
-  const V places = context.has_input(8) ? context.input(8) : c.ints(c.count_to(shape[1]), {1, shape[1]});
+  const V places = context.has_input(8) ? context.input(8) : c.iota(shape[1], {1, shape[1]});
   V sum = c.add(c.gather(context.input(2), ids, 0), c.gather(context.input(3), places, 0));
   if (context.has_input(1) && context.has_input(4))
     sum = c.add(sum, c.gather(context.input(4), context.input(1), 0));

@@ -18,15 +18,15 @@ namespace {
 
 /// The homogeneous positions [spatial..., rank+1] of all elements, that on the last axis first, worked out
 /// from their indices: the extents may be free, or, where `counts` has them, a run's.
-V grid_nodes(Compose& c, DType dtype, const Shape& spatial, const std::vector<V>& counts, bool align) {
-  Shape each = spatial;
+V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, const std::vector<V>& counts, bool align) {
+  ir::SymShape each = spatial;
   each.push_back(1);
   const DType wide = dtype_bytes(dtype) < 4 ? DType::kFloat32 : dtype;
   std::vector<V> parts;
   for (size_t d = spatial.size(); d-- > 0;) {
-    Shape along(each.size(), 1);
+    ir::SymShape along(each.size(), 1);
     along[d] = spatial[d];
-    const V at = c.cast(c.ints(c.count_to(spatial[d]), along), wide),
+    const V at = c.cast(c.iota(spatial[d], along), wide),
             extent = counts[d] == ir::kAbsent ? c.filled(wide, {}, static_cast<double>(spatial[d]))
                                               : c.reshape(c.cast(counts[d], wide), {});
     // One element alone stands at -1.
@@ -42,9 +42,9 @@ V grid_nodes(Compose& c, DType dtype, const Shape& spatial, const std::vector<V>
 V grid_of_run(NodeContext& context, bool align) {
   Compose c(context);
   V theta = context.input(0);
-  const Shape shape = c.shape(theta), numbers = c.shape(context.input(1));
-  const int64_t rank = shape.size() == 3 ? shape[1] : 0;
-  if ((rank != 2 && rank != 3) || shape[2] != rank + 1 || numbers != Shape{rank + 2})
+  const ir::SymShape shape = c.shape(theta), numbers = c.shape(context.input(1));
+  const ir::SymInt rank = shape.size() == 3 ? shape[1] : ir::SymInt(0);
+  if ((rank != 2 && rank != 3) || shape[2] != rank + 1 || numbers != ir::SymShape{rank + 2})
     context.invalid("theta has shape " + to_string(shape) + " for a size of " + to_string(numbers));
   const auto number = [&](int64_t at) {
     return c.cast(row_element(context, context.input(1), at), DType::kInt64);
@@ -52,7 +52,7 @@ V grid_of_run(NodeContext& context, bool align) {
   const V batch = number(0), own = *count_along(context, theta, 0);
   theta = value_if(context, theta,
                    {c.binary("equal", batch, own), "size has a batch of {}, theta of {}", {batch, own}});
-  Shape out{shape[0]}, spatial;
+  ir::SymShape out{shape[0]}, spatial;
   std::vector<V> counts;
   for (int64_t d = 0; d < rank; ++d) {
     const BoundedInt extent = bounded_count(context, number(d + 2), kMaxListed, "size");
@@ -62,7 +62,7 @@ V grid_of_run(NodeContext& context, bool align) {
   }
   out.push_back(rank);
   const V grid = grid_nodes(c, c.dtype(theta), spatial, counts, align);
-  const Shape row{1, num_elements(spatial), rank + 1};
+  const ir::SymShape row{1, num_elements(spatial), rank + 1};
   V result = c.reshape(c.matmul(c.reshape(grid, row), theta, true), out);
   for (size_t d = 0; d < counts.size(); ++d) {
     if (counts[d] != ir::kAbsent)
@@ -84,12 +84,12 @@ void convert_affine_grid(NodeContext& context) {
   }
   const std::vector<int64_t> size = context.known_ints(1, "size");
   const int64_t rank = static_cast<int64_t>(size.size()) - 2;
-  if ((rank != 2 && rank != 3) || c.shape(theta) != Shape{size[0], rank, rank + 1})
+  if ((rank != 2 && rank != 3) || c.shape(theta) != ir::SymShape{size[0], rank, rank + 1})
     context.invalid("theta has shape " + to_string(c.shape(theta)) + " for a size of " + to_string(size));
-  const Shape spatial(size.begin() + 2, size.end());
+  const ir::SymShape spatial(size.begin() + 2, size.end());
   int64_t points = 1;
   for (int64_t extent : spatial) points = context.product(points, extent);
-  Shape out{size[0]};
+  ir::SymShape out{size[0]};
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
   // A table of many positions would be larger than what is made of them.
@@ -126,8 +126,8 @@ void convert_center_crop_pad(NodeContext& context) {
                     std::to_string(axes.size()) + " axes");
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = context.normalize_axis(axes[i], rank);
-    Shape shape = c.shape(x);
-    int64_t& extent = shape[static_cast<size_t>(axis)];
+    ir::SymShape shape = c.shape(x);
+    ir::SymInt& extent = shape[static_cast<size_t>(axis)];
     if (wanted[i] < 0) context.invalid("shape is " + to_string(wanted));
     if (context.is_sample() && extent > 0) {
       x = centered(context, x, axis, {wanted[i]});
@@ -151,17 +151,17 @@ void convert_center_crop_pad(NodeContext& context) {
 void convert_reverse_sequence(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
-  const Shape shape = c.shape(x);
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const ir::SymShape shape = c.shape(x);
+  const ir::SymInt rank = static_cast<int64_t>(shape.size());
   const int64_t batch_axis = context.normalize_axis(context.int_attr("batch_axis", 1), rank);
   const int64_t time_axis = context.normalize_axis(context.int_attr("time_axis", 0), rank);
-  Shape along_time(shape.size(), 1), along_batch(shape.size(), 1);
+  ir::SymShape along_time(shape.size(), 1), along_batch(shape.size(), 1);
   along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
   along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
   const std::vector<int64_t> steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
   const V time = c.ints(steps, along_time);
   const V count =
-      count_along(context, x, time_axis).value_or(c.ints({shape[static_cast<size_t>(time_axis)]}, {1}));
+      count_along(context, x, time_axis).value_or(c.dims({shape[static_cast<size_t>(time_axis)]}, {1}));
   const V length = c.reshape(integers_within(context, context.input(1), count, "sequence_lens"), along_batch);
   const V mirrored = c.sub(c.minus(length, 1), time);
   const V from = c.where(c.binary("less", time, length), mirrored, time);
@@ -172,33 +172,33 @@ void convert_reverse_sequence(NodeContext& context) {
 void convert_tensor_scatter(NodeContext& context) {
   Compose c(context);
   const V past = context.input(0), update = context.input(1);
-  const Shape shape = c.shape(past);
+  const ir::SymShape shape = c.shape(past);
   const int64_t rank = context.rank(past), axis = context.normalize_axis(context.int_attr("axis", -2), rank);
   const size_t at = static_cast<size_t>(axis);
   const std::string mode = context.string_attr("mode", "linear");
   if (mode != "linear" && mode != "circular") context.invalid("mode is \"" + mode + "\"");
-  Shape expected = shape;
-  expected[at] = c.shape(update).size() == shape.size() ? c.shape(update)[at] : -1;
+  ir::SymShape expected = shape;
+  expected[at] = c.shape(update).size() == shape.size() ? c.shape(update)[at] : ir::SymInt(-1);
   if (axis == 0 || c.shape(update) != expected || expected[at] > shape[at])
     context.invalid("an update of shape " + to_string(c.shape(update)) + " does not fit a cache of " +
                     to_string(shape));
-  const int64_t rows = expected[at], places = shape[at];
+  const ir::SymInt rows = expected[at], places = shape[at];
   if (rows == 0 || places == 0) {
     context.set_output(0, c.unary("identity", past));
     return;
   }
-  Shape along(shape.size(), 1), batch(shape.size(), 1);
+  ir::SymShape along(shape.size(), 1), batch(shape.size(), 1);
   along[at] = places;
   batch[0] = shape[0];
-  V row = c.ints(c.count_to(places), along);
+  V row = c.iota(places, along);
   if (context.has_input(2)) {
     V first = c.cast(context.input(2), DType::kInt64);
     if (mode == "linear")
-      first = integers_within(context, first, c.ints({places - rows}, {1}), "write_indices");
+      first = integers_within(context, first, c.dims({places - rows}, {1}), "write_indices");
     row = c.sub(row, c.reshape(first, batch));
   }
-  const V none = c.ints({0}, {}), last = c.ints({rows - 1}, {});
-  if (mode == "circular") row = context.add("mod", {row, c.ints({places}, {})}, {{"fmod", int64_t{0}}});
+  const V none = c.ints({0}, {}), last = c.dims({rows - 1}, {});
+  if (mode == "circular") row = context.add("mod", {row, c.dims({places}, {})}, {{"fmod", int64_t{0}}});
   const V inside = c.binary("and", c.binary("greater_equal", row, none), c.binary("less_equal", row, last));
   const V chosen = c.binary("max", c.binary("min", row, last), none);
   context.set_output(0, c.where(inside, c.gather_elements(update, c.expand(chosen, shape), axis), past));
@@ -240,7 +240,7 @@ void convert_image_decoder(NodeContext& context) {
   const Tensor& file = context.known(0, "encoded_stream");
   const image::Image picture = image::decode_or_empty(
       {static_cast<const std::byte*>(file.data()), file.num_bytes()}, channels, format == "BGR");
-  const Shape shape{picture.height, picture.width, picture.channels};
+  const ir::SymShape shape{picture.height, picture.width, picture.channels};
   context.set_output(0, context.constant(Tensor::from<uint8_t>(shape, picture.pixels)));
 }
 

@@ -122,10 +122,10 @@ V positions_of(NodeContext& context, V x, const Labels& keys) {
   if (const std::vector<int64_t> table = table_of(keys, least); !table.empty()) {
     const int64_t span = static_cast<int64_t>(table.size());
     const V key = c.cast(x, DType::kInt64);
-    const V inside = c.binary("and", c.binary("greater_equal", key, c.ints({least}, {})),
-                              c.binary("less_equal", key, c.ints({least + span - 1}, {})));
-    const V row = c.where(inside, c.sub(key, c.ints({least}, {})), c.ints({0}, {}));
-    return c.where(inside, c.gather(c.ints(table, {span}), row, 0), c.ints({count}, {}));
+    const V inside = c.binary("and", c.binary("greater_equal", key, c.dims({least}, {})),
+                              c.binary("less_equal", key, c.dims({least + span - 1}, {})));
+    const V row = c.where(inside, c.sub(key, c.dims({least}, {})), c.ints({0}, {}));
+    return c.where(inside, c.gather(c.ints(table, {span}), row, 0), c.dims({count}, {}));
   }
   const int64_t axis = context.rank(x);
   const V seen = c.unsqueeze(c.cast(x, keys.dtype), axis);
@@ -136,7 +136,7 @@ V positions_of(NodeContext& context, V x, const Labels& keys) {
     same = c.binary("or", same, c.binary("and", c.unary("is_nan", seen), c.unary("is_nan", all)));
   const V equal = c.cast(same, DType::kInt32);
   const V known = c.cast(c.reduce("reduce_max", equal, {axis}, false), DType::kBool);
-  return c.where(known, c.arg_max(equal, axis, false), c.ints({count}, {}));
+  return c.where(known, c.arg_max(equal, axis, false), c.dims({count}, {}));
 }
 
 /// Each element's value; `values` has one more than there are keys.

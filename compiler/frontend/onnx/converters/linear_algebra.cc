@@ -22,10 +22,10 @@ struct Grams {
 /// Matches of each n-gram that begins at one of the first `windows` elements of each row of x [rows, more],
 /// its elements `distance` apart: [rows, grams].
 V count_grams(Compose& c, V x, int64_t windows, const Grams& grams, int64_t distance) {
-  const int64_t rows = c.shape(x)[0], count = static_cast<int64_t>(grams.positions.size());
+  const ir::SymInt rows = c.shape(x)[0], count = static_cast<int64_t>(grams.positions.size());
   std::vector<int64_t> places = c.count_to(grams.length);
   for (int64_t& place : places) place *= distance;
-  const V from = c.add(c.ints(c.count_to(windows), {windows, 1}), c.ints(places, {1, grams.length}));
+  const V from = c.add(c.iota(windows, {windows, 1}), c.ints(places, {1, grams.length}));
   const V seen = c.reshape(c.gather(x, from, 1), {rows, windows, 1, grams.length});
   const V equal =
       c.cast(c.binary("equal", seen, c.ints(grams.elements, {count, grams.length})), DType::kFloat32);
@@ -75,20 +75,20 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   const int64_t skips = context.required_int("max_skip_count");
   const std::string mode = context.string_attr("mode", "TF");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") context.invalid("mode is \"" + mode + "\"");
-  const Shape shape = c.shape(elements);
+  const ir::SymShape shape = c.shape(elements);
   if (shape.empty() || shape.size() > 2)
     context.invalid("X has shape " + to_string(shape) + ", expected rank 1 or 2");
-  const int64_t rows = shape.size() == 2 ? shape[0] : 1;
+  const ir::SymInt rows = shape.size() == 2 ? shape[0] : ir::SymInt(1);
   // Distances past a row's end find nothing; the first ones are looked at in short rows too, so that the
   // graph is the same for each extent that may be free.
   constexpr int64_t kFirst = 64;
-  const int64_t extent = shape.back();
-  const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max(extent, kFirst)) + 1;
+  const ir::SymInt extent = shape.back();
+  const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max<int64_t>(extent, kFirst)) + 1;
   // Behind each row there is what no n-gram has, so that all begin at any element, however far they reach.
   int64_t reach = 0;
-  for (const Grams& grams : all) reach = std::max(reach, context.product(grams.length - 1, most));
+  for (const Grams& grams : all) reach = std::max<int64_t>(reach, context.product(grams.length - 1, most));
   V whole = c.cast(elements, DType::kInt64);
-  const int64_t last = static_cast<int64_t>(shape.size()) - 1;
+  const ir::SymInt last = static_cast<int64_t>(shape.size()) - 1;
   if (context.data_shape(whole).along(last) != nullptr) {
     // Behind what is there of a row, too.
     const auto none = static_cast<double>(element_of_none(all));
@@ -96,7 +96,7 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   }
   const V row = c.reshape(whole, {rows, extent});
   const V x =
-      reach == 0 ? row : c.concat({row, c.expand(c.ints({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
+      reach == 0 ? row : c.concat({row, c.expand(c.dims({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
   int64_t width = 0;
   for (int64_t column : columns) {
     if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));
@@ -130,10 +130,10 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
 
 void convert_det(NodeContext& context) {
   Compose c(context);
-  const Shape shape = c.shape(context.input(0));
+  const ir::SymShape shape = c.shape(context.input(0));
   if (shape.size() < 2 || shape.back() != shape[shape.size() - 2])
     context.invalid("X has shape " + to_string(shape) + ", expected square matrices");
-  const Shape batch(shape.begin(), shape.end() - 2);
+  const ir::SymShape batch(shape.begin(), shape.end() - 2);
   const V matrices = c.reshape(context.input(0), {num_elements(batch), shape.back(), shape.back()});
   context.set_output(0, c.reshape(context.add("determinants", {matrices}), batch));
 }
@@ -144,11 +144,11 @@ namespace {
 V triangle_of_run(NodeContext& context, bool upper) {
   Compose c(context);
   const V x = context.input(0), k = context.input(1);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape.size() < 2 || num_elements(c.shape(k)) != 1)
     context.invalid("input has shape " + to_string(shape) + ", k " + to_string(c.shape(k)));
-  const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  const V right = c.sub(c.ints(c.count_to(columns), {1, columns}), c.ints(c.count_to(rows), {rows, 1}));
+  const ir::SymInt rows = shape[shape.size() - 2], columns = shape.back();
+  const V right = c.sub(c.iota(columns, {1, columns}), c.iota(rows, {rows, 1}));
   const V diagonal = c.reshape(c.cast(k, DType::kInt64), {1, 1});
   const V inside = c.binary(upper ? "greater_equal" : "less_equal", right, diagonal);
   return c.where(inside, x, c.filled(c.dtype(x), {}, 0));

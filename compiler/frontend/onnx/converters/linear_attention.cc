@@ -25,13 +25,13 @@ bool has_columns(const NodeContext& context, V x, int64_t count) {
 }
 
 /// x [batch, steps, columns] as [steps, batch, ...]; `each` is the shape of a step's columns.
-V by_step(NodeContext& context, V x, const char* name, const Shape& each) {
+V by_step(NodeContext& context, V x, const char* name, const ir::SymShape& each) {
   Compose c(context);
-  const Shape own = c.shape(x);
+  const ir::SymShape own = c.shape(x);
   if (own.size() != 3 || own[2] != num_elements(each))
     context.invalid(std::string(name) + " has shape " + to_string(own) + ", expected " +
                     std::to_string(num_elements(each)) + " columns");
-  Shape shape{own[1], own[0]};
+  ir::SymShape shape{own[1], own[0]};
   shape.insert(shape.end(), each.begin(), each.end());
   return c.reshape(c.transpose(c.cast(x, DType::kFloat32), {1, 0, 2}), std::move(shape));
 }
@@ -50,7 +50,7 @@ struct LinearAttention {
 /// x [steps, batch, own heads, ...] for so many heads, the same for as many that stand side by side.
 V for_heads(NodeContext& context, V x, int64_t heads) {
   Compose c(context);
-  const int64_t own = c.shape(x)[2];
+  const ir::SymInt own = c.shape(x)[2];
   if (own == heads) return x;
   std::vector<int64_t> from = c.count_to(heads);
   for (int64_t& head : from) head /= heads / own;
@@ -60,8 +60,8 @@ V for_heads(NodeContext& context, V x, int64_t heads) {
 /// The keys [steps, batch, heads, keys of a head, 1]. com.microsoft has heads of the state that share one of
 /// the keys.
 V keys_by_step(NodeContext& context, int64_t heads, int64_t keys) {
-  const Shape own = Compose(context).shape(context.input(1));
-  const int64_t given = own.size() == 3 && keys > 0 ? own[2] / keys : 0;
+  const ir::SymShape own = Compose(context).shape(context.input(1));
+  const int64_t given = own.size() == 3 && keys > 0 ? own[2] / keys : ir::SymInt(0);
   const bool is_shared = context.node().domain == "com.microsoft" && given > 0 && heads % given == 0;
   const V key = by_step(context, context.input(1), "key", {is_shared ? given : heads, keys, 1});
   return for_heads(context, key, heads);
@@ -70,7 +70,7 @@ V keys_by_step(NodeContext& context, int64_t heads, int64_t keys) {
 LinearAttention read_operands(NodeContext& context) {
   Compose c(context);
   const int64_t queries = context.required_int("q_num_heads"), heads = context.required_int("kv_num_heads");
-  const Shape q = c.shape(context.input(0)), v = c.shape(context.input(2));
+  const ir::SymShape q = c.shape(context.input(0)), v = c.shape(context.input(2));
   // com.microsoft also has heads of the state that share one of the queries.
   const bool is_shared =
       context.node().domain == "com.microsoft" && queries > 0 && heads > 0 && heads % queries == 0;
@@ -87,7 +87,8 @@ LinearAttention read_operands(NodeContext& context) {
   const bool is_gated = rule == "gated" || rule == "gated_delta";
   const bool is_delta = rule == "delta" || rule == "gated_delta";
   if (!is_gated && !is_delta && rule != "linear") context.invalid("update_rule is \"" + rule + "\"");
-  const Shape split = is_shared ? Shape{queries, 1, keys} : Shape{heads, queries / heads, keys};
+  const ir::SymShape split =
+      is_shared ? ir::SymShape{queries, 1, keys} : ir::SymShape{heads, queries / heads, keys};
   const V query = for_heads(context, by_step(context, context.input(0), "query", split), heads);
   const double scale = context.float_attr("scale", 0);
   LinearAttention all{};
@@ -107,7 +108,7 @@ LinearAttention read_operands(NodeContext& context) {
     if (!is_delta) context.invalid("erase_gate belongs to the delta rules, not to \"" + rule + "\"");
     all.asked = c.mul(all.key, by_step(context, context.input(6), "erase_gate", {heads, keys, 1}));
   }
-  const Shape state{q[0], heads, keys, values};
+  const ir::SymShape state{q[0], heads, keys, values};
   if (context.has_input(3) && c.shape(context.input(3)) != state)
     context.invalid("past_state has shape " + to_string(c.shape(context.input(3))) + ", expected " +
                     to_string(state));
@@ -122,7 +123,7 @@ public:
   explicit BodyWriter(std::string name) { graph_.name = std::move(name); }
 
   void input(const std::string& name) { graph_.inputs.push_back(float_value(name, {})); }
-  void output(const std::string& name, const Shape& shape) {
+  void output(const std::string& name, const ir::SymShape& shape) {
     graph_.outputs.push_back(float_value(name, shape));
   }
   void node(const char* op, std::vector<std::string> inputs, std::string output,
@@ -137,7 +138,7 @@ public:
   std::shared_ptr<const GraphProto> done() { return std::make_shared<const GraphProto>(std::move(graph_)); }
 
 private:
-  static ValueInfoProto float_value(const std::string& name, const Shape& shape) {
+  static ValueInfoProto float_value(const std::string& name, const ir::SymShape& shape) {
     constexpr int32_t kFloatType = 1;  // TensorProto.DataType
     ValueInfoProto value;
     value.name = name;
@@ -162,7 +163,7 @@ AttributeProto ints_attribute(std::string name, std::vector<int64_t> values) {
 /// state' = kept * state + key (x) added, where added is value, or rate * (value - asked^T (kept * state));
 /// output = query state'.
 std::shared_ptr<const GraphProto> step_body(const LinearAttention& all, const std::vector<std::string>& names,
-                                            const Shape& state, const Shape& row) {
+                                            const ir::SymShape& state, const ir::SymShape& row) {
   BodyWriter body("step");
   for (const std::string& name : names) body.input(name);
   std::string kept = "state", added = "value";
@@ -230,8 +231,8 @@ std::optional<std::vector<Binding>> convert_linear_attention(StructureContext& c
   bind("kept", all.kept);
   bind("rate", all.rate);
   bind("asked", all.asked);
-  const Shape state = c.shape(all.state), query = c.shape(all.query);
-  const Shape row{query[1], query[2], query[3], state[3]};
+  const ir::SymShape state = c.shape(all.state), query = c.shape(all.query);
+  const ir::SymShape row{query[1], query[2], query[3], state[3]};
   context.builder.convert(scan_node(node.label(), names, step_body(all, names, state, row)), 0, scope, true);
   const Binding *last = scope.find("last_state"), *rows = scope.find("rows");
   if (last == nullptr || rows == nullptr) return std::nullopt;
@@ -252,10 +253,10 @@ void convert_causal_conv(NodeContext& context) {
   if (!is_silu && activation != "none") context.invalid("activation is \"" + activation + "\"");
   require_floats(context);
   const V input = context.input(0);
-  const Shape x = c.shape(input), w = c.shape(context.input(1));
+  const ir::SymShape x = c.shape(input), w = c.shape(context.input(1));
   if (x.size() != 3 || w.size() != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1)
     context.invalid("weight of shape " + to_string(w) + " does not fit an input of shape " + to_string(x));
-  const Shape state{x[0], x[1], w[2] - 1};
+  const ir::SymShape state{x[0], x[1], w[2] - 1};
   if (context.has_input(3) && c.shape(context.input(3)) != state)
     context.invalid("past_state has shape " + to_string(c.shape(context.input(3))) + ", expected " +
                     to_string(state));

@@ -17,7 +17,7 @@ using V = ir::ValueId;
 V rows_of(NodeContext& context, size_t index) {
   Compose c(context);
   V x = context.input(index);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape.empty() || shape.size() > 2) context.invalid("the input has shape " + to_string(shape));
   if (shape.size() == 1) x = c.unsqueeze(x, 0);
   return c.cast(x, DType::kFloat32);
@@ -94,7 +94,7 @@ void set_binary_outputs(NodeContext& context, V score, const ClassLabels& labels
 void convert_scaler(NodeContext& context) {
   Compose c(context);
   V x = rows_of(context, 0);
-  const int64_t columns = c.shape(x)[1];
+  const ir::SymInt columns = c.shape(x)[1];
   const std::vector<double> offset = float_values(context, "offset"), scale = float_values(context, "scale");
   if (!offset.empty()) x = c.sub(x, column_constant(context, offset, columns, "offset"));
   if (!scale.empty()) x = c.mul(x, column_constant(context, scale, columns, "scale"));
@@ -126,7 +126,7 @@ namespace {
 V imputed_text(NodeContext& context, V x) {
   Compose c(context);
   const std::vector<std::string> values = text_values(context, "imputed_value_strings");
-  const Shape shape = shown_shape(kString, c.shape(x));
+  const ir::SymShape shape = shown_shape(kString, c.shape(x));
   const int64_t count = static_cast<int64_t>(values.size());
   if (shape.empty() || (count != 1 && count != shape.back()))
     context.invalid("imputed_value_strings has " + std::to_string(count) + " values for shape " +
@@ -134,7 +134,7 @@ V imputed_text(NodeContext& context, V x) {
   const SortedTexts replaced = sorted_texts({context.string_attr("replaced_value_string", "")});
   const V missing = c.binary("equal", found_text(context, x, replaced), c.ints({0}, {}));
   const std::vector<V> texts = of_one_width(context, {text_constant(context, values), x});
-  Shape mask = shape;
+  ir::SymShape mask = shape;
   mask.push_back(1);
   return c.where(c.reshape(missing, mask), texts[0], texts[1]);
 }
@@ -151,7 +151,7 @@ void convert_imputer(NodeContext& context) {
     const V x = context.input(0);
     const int64_t count = static_cast<int64_t>(integers.size());
     const V missing =
-        c.binary("equal", x, c.cast(c.ints({context.int_attr("replaced_value_int64", 0)}, {}), c.dtype(x)));
+        c.binary("equal", x, c.cast(c.dims({context.int_attr("replaced_value_int64", 0)}, {}), c.dtype(x)));
     if (context.rank(x) < 1 || (count != 1 && count != c.shape(x).back()))
       context.invalid("imputed_value_int64s has " + std::to_string(count) + " values for shape " +
                       to_string(c.shape(x)));
@@ -189,7 +189,7 @@ namespace {
 V linear_scores(NodeContext& context, int64_t outputs) {
   Compose c(context);
   const V x = rows_of(context, 0);
-  const int64_t columns = c.shape(x)[1];
+  const ir::SymInt columns = c.shape(x)[1];
   const std::vector<double> weights = float_values(context, "coefficients"),
                             intercepts = float_values(context, "intercepts");
   if (outputs < 1 || static_cast<int64_t>(weights.size()) != context.product(outputs, columns))
@@ -209,10 +209,10 @@ void convert_linear_regressor(NodeContext& context) {
 void convert_linear_classifier(NodeContext& context) {
   Compose c(context);
   const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
-  const int64_t columns = c.shape(rows_of(context, 0))[1];
+  const ir::SymInt columns = c.shape(rows_of(context, 0))[1];
   const int64_t weights = static_cast<int64_t>(float_values(context, "coefficients").size());
-  const V scores = linear_scores(context, columns == 0 ? 0 : weights / columns);
-  const int64_t outputs = c.shape(scores)[1];
+  const V scores = linear_scores(context, columns == 0 ? ir::SymInt(0) : weights / columns);
+  const ir::SymInt outputs = c.shape(scores)[1];
   if (outputs == 1 && labels.count == 2) {
     set_binary_outputs(context, scores, labels, 0, true);
   } else if (outputs == labels.count) {
@@ -229,7 +229,7 @@ namespace {
 V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, int64_t count,
                  const std::string& kernel) {
   Compose c(context);
-  const int64_t columns = c.shape(x)[1];
+  const ir::SymInt columns = c.shape(x)[1];
   const std::vector<double> params = float_values(context, "kernel_params");
   if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
       (kernel != "LINEAR" && params.size() != 3))
@@ -304,7 +304,7 @@ std::vector<double> pair_weights(const NodeContext& context, const std::vector<i
 /// The label that most decisions [N,pairs] between two classes are for, the first of equals.
 V elected(NodeContext& context, V decisions, const ClassLabels& labels) {
   Compose c(context);
-  const int64_t classes = labels.count, pairs = c.shape(decisions)[1];
+  const ir::SymInt classes = labels.count, pairs = c.shape(decisions)[1];
   std::vector<double> first(static_cast<size_t>(pairs * classes), 0), second = first;
   int64_t pair = 0;
   for (int64_t i = 0; i < classes; ++i) {
@@ -323,7 +323,7 @@ V elected(NodeContext& context, V decisions, const ClassLabels& labels) {
 /// 1 / (1 + e^(a d + b)) of each decision d between two classes (Platt 1999), coupled to one a class.
 V class_probabilities(NodeContext& context, V decisions) {
   Compose c(context);
-  const int64_t pairs = c.shape(decisions)[1];
+  const ir::SymInt pairs = c.shape(decisions)[1];
   const std::vector<double> a = float_values(context, "prob_a"), b = float_values(context, "prob_b");
   if (static_cast<int64_t>(a.size()) != pairs || a.size() != b.size())
     context.invalid("prob_a and prob_b have " + std::to_string(a.size()) + " and " +
@@ -342,7 +342,7 @@ void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {
   const std::vector<double> rho = float_values(context, "rho"),
                             weights = float_values(context, "coefficients");
   const V x = rows_of(context, 0);
-  const int64_t columns = c.shape(x)[1];
+  const ir::SymInt columns = c.shape(x)[1];
   if (rho.empty() || labels.count < 2 ||
       static_cast<int64_t>(weights.size()) != context.product(labels.count, columns))
     context.invalid(std::to_string(weights.size()) + " coefficients and " + std::to_string(rho.size()) +

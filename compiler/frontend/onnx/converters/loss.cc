@@ -10,8 +10,8 @@ namespace {
 ir::ValueId negative_log_likelihood(NodeContext& context, ir::ValueId log_prob, ir::ValueId target,
                                     ir::ValueId weight) {
   Compose c(context);
-  const Shape shape = c.shape(log_prob), points = c.shape(target);
-  Shape expected = shape;
+  const ir::SymShape shape = c.shape(log_prob), points = c.shape(target);
+  ir::SymShape expected = shape;
   if (shape.size() < 2) context.invalid("the scores have shape " + to_string(shape) + ", expected [N,C,...]");
   expected.erase(expected.begin() + 1);
   if (points != expected)

@@ -38,7 +38,7 @@ void convert_cast_map(NodeContext& context) {
   const MapParts map = map_parts(context);
   if (is_text(context, map.keys)) context.invalid("the keys of the map are strings");
   V values = cast_values(context, map.values);
-  const int64_t entries = c.shape(map.keys)[0];
+  const ir::SymInt entries = c.shape(map.keys)[0];
   const std::string form = context.string_attr("map_form", "DENSE");
   V from = ir::kAbsent;
   if (form == "DENSE") {
@@ -47,7 +47,7 @@ void convert_cast_map(NodeContext& context) {
   } else if (form == "SPARSE") {
     const int64_t most = context.int_attr("max_map", 1);
     if (most < 1 || most > (int64_t{1} << 24)) context.invalid("max_map is " + std::to_string(most));
-    Shape pad = c.shape(values);
+    ir::SymShape pad = c.shape(values);
     pad[0] = 1;
     values = c.concat({values, c.filled(c.dtype(values), pad, 0)}, 0);
     const V inside = c.binary("and", c.binary("greater_equal", map.keys, c.number(map.keys, 0)),
@@ -55,7 +55,7 @@ void convert_cast_map(NodeContext& context) {
     const V places = c.where(inside, map.keys, c.number(map.keys, static_cast<double>(most)));
     // The pad is the value of places without a key.
     const V none = c.expand(c.filled(DType::kInt64, {1}, static_cast<double>(entries)), {most + 1});
-    const V placed = context.add("scatter", {none, places, c.ints(c.count_to(entries), {entries})},
+    const V placed = context.add("scatter", {none, places, c.iota(entries)},
                                  {{"axis", int64_t{0}}, {"reduction", std::string("none")}});
     from = c.slice(placed, 0, 0, most);
   } else {

@@ -46,7 +46,7 @@ ir::ValueId gemm(NodeContext& context) {
   if (context.has_input(2) && beta != 0.0) {
     ir::ValueId c = context.input(2);
     if (beta != 1.0) c = context.add("mul", {c, context.scalar_like(c, beta)});
-    const Shape expected = context.type(result).shape;
+    const ir::SymShape expected = context.type(result).shape;
     result = context.add("add", {result, c});
     if (context.type(result).shape != expected) {
       context.invalid("C of shape " + to_string(context.type(c).shape) + " does not broadcast to " +

@@ -1,5 +1,4 @@
-// Operators that move elements: transpose, concat, split, slice, gather, pad, tile, expand and blocks of
-// space.
+// Operators that move elements: transpose, concat, split, slice, gather, pad.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -17,44 +16,51 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-constexpr int64_t kMaxBlock = 1 << 15;
-
-/// One axis of ONNX Slice, normalized as the standard says.
-struct AxisSlice {
-  int64_t start = 0;
-  int64_t extent = 0;
-  int64_t step = 1;
-};
-
-/// `keeps_place`: also of no elements, where it starts.
-AxisSlice normalize_slice(int64_t start, int64_t end, int64_t step, int64_t extent, bool keeps_place) {
-  const auto wrap = [&](int64_t at) { return at < 0 ? std::max<int64_t>(at, -extent - 1) + extent : at; };
-  AxisSlice slice;
-  slice.step = step;
-  if (step > 0) {
-    slice.start = std::clamp<int64_t>(wrap(start), 0, extent);
-    const int64_t stop = std::clamp<int64_t>(wrap(end), 0, extent);
-    slice.extent = stop > slice.start ? (stop - slice.start - 1) / step + 1 : 0;
-  } else {
-    // A start before the first element is the first: here the operator's text is not what numpy does.
-    slice.start = std::min(std::max<int64_t>(wrap(start), 0), extent - 1);
-    // An end below -extent means "past the first element".
-    const int64_t stop = end < -extent ? -1 : std::clamp<int64_t>(wrap(end), -1, extent - 1);
-    slice.extent =
-        slice.start > stop ? (slice.start - stop - 1) / -std::max<int64_t>(step, -INT64_MAX) + 1 : 0;
-  }
-  slice.start = std::max<int64_t>(slice.start, 0);
-  if (slice.extent == 0 && !keeps_place) slice = {0, 0, 1};
-  return slice;
-}
-
 /// Beyond any extent all places are alike.
 constexpr int64_t kMostPlace = int64_t{1} << 39;
 
-void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends,
+/// One axis of ONNX Slice, normalized as the standard says.
+struct AxisSlice {
+  ir::SymInt start = 0;
+  ir::SymInt extent = 0;
+  int64_t step = 1;
+};
+
+/// `at`, counted from the end where it is negative, within [low, high] of an axis.
+ir::SymInt place_within(const ir::SymInt& at, const ir::SymInt& extent, const ir::SymInt& low,
+                        const ir::SymInt& high) {
+  // What is far beyond the axis is beyond it, whatever the sum.
+  const bool is_front = at >= 0;
+  const ir::SymInt wrapped = is_front ? at : max(at, -kMostPlace) + extent;
+  return max(min(wrapped, high), low);
+}
+
+/// `keeps_place`: also of no elements, where it starts.
+AxisSlice normalize_slice(const ir::SymInt& start, const ir::SymInt& end, int64_t step,
+                          const ir::SymInt& extent, bool keeps_place) {
+  AxisSlice slice;
+  slice.step = step;
+  if (step > 0) {
+    slice.start = place_within(start, extent, 0, extent);
+    const ir::SymInt stop = place_within(end, extent, 0, extent);
+    slice.extent = max(floordiv(stop - slice.start - 1, step) + 1, 0);
+  } else {
+    // A start before the first element is the first: here the operator's text is not what numpy does.
+    slice.start = min(place_within(start, extent, 0, extent), extent - 1);
+    // An end below -extent means "past the first element".
+    const ir::SymInt stop = place_within(end, extent, -1, extent - 1);
+    slice.extent = max(floordiv(slice.start - stop - 1, -std::max<int64_t>(step, -INT64_MAX)) + 1, 0);
+  }
+  slice.start = max(slice.start, 0);
+  const bool is_empty = slice.extent.is_constant() && slice.extent.hint() == 0;
+  if (is_empty && !keeps_place) slice = {0, 0, 1};
+  return slice;
+}
+
+void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymShape& ends,
                std::vector<int64_t> axes, std::vector<int64_t> steps) {
-  const Shape& shape = context.type(context.input(0)).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const ir::SymShape& shape = context.type(context.input(0)).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
   if (axes.empty()) {
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
@@ -63,9 +69,8 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
     context.invalid("starts, ends, axes and steps have different lengths");
   }
-  std::vector<int64_t> all_starts(shape.size(), 0);
+  ir::SymShape all_starts(shape.size(), 0), extents(shape);
   std::vector<int64_t> all_steps(shape.size(), 1);
-  std::vector<int64_t> extents(shape);
   std::vector<int64_t> asked;  // by axis: start, end and step as the model says them
   for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, kMostPlace, 1});
   std::vector<bool> is_sliced(shape.size(), false);
@@ -79,7 +84,7 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;
     for (const auto& [part, number] :
-         {std::pair(0, starts[i]), std::pair(1, ends[i]), std::pair(2, steps[i])})
+         {std::pair(0, starts[i].hint()), std::pair(1, ends[i].hint()), std::pair(2, steps[i])})
       asked[3 * axis + part] = std::clamp(number, -kMostPlace, kMostPlace);
   }
   ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
@@ -89,34 +94,34 @@ void add_slice(NodeContext& context, const std::vector<int64_t>& starts, const s
 }
 
 /// x with `value` in front of and behind its elements along an axis whose extent is as data says.
-ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& data, int64_t before,
-                         int64_t behind, ir::ValueId value) {
+ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& data,
+                         const ir::SymInt& before, const ir::SymInt& behind, ir::ValueId value) {
   Compose c(context);
   const auto axis = static_cast<int64_t>(data.axis);
-  Shape own = c.shape(x), along(own.size(), 1);
-  const auto part = [&](int64_t extent) {
+  ir::SymShape own = c.shape(x), along(own.size(), 1);
+  const auto part = [&](const ir::SymInt& extent) {
     own[data.axis] = extent;
-    return c.expand(c.reshape(value, Shape(own.size(), 1)), own);
+    return c.expand(c.reshape(value, ir::SymShape(own.size(), 1)), own);
   };
   const ir::ValueId front = part(before), back = part(behind);
   const ir::ValueId all = c.concat({front, filled_along(context, x, axis, "zero"), back}, axis);
-  const int64_t extent = c.shape(all)[data.axis];
+  const ir::SymInt extent = c.shape(all)[data.axis];
   along[data.axis] = extent;
-  const ir::ValueId end = c.add(data.count, c.ints({before}, {1}));
-  const ir::ValueId inside = c.binary("less", c.ints(c.count_to(extent), along), end);
+  const ir::ValueId end = c.add(data.count, c.dims({before}, {1}));
+  const ir::ValueId inside = c.binary("less", c.iota(extent, along), end);
   const ir::ValueId result = c.where(inside, all, c.reshape(value, {}));
-  return take_first(context, result, c.add(end, c.ints({behind}, {1})), axis);
+  return take_first(context, result, c.add(end, c.dims({behind}, {1})), axis);
 }
 
 /// x without what negative pads take away; they become 0.
-ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
+ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, ir::SymShape& pads) {
   Compose c(context);
   const size_t rank = c.shape(x).size();
   if (pads.size() != 2 * rank) return x;
   for (size_t axis = 0; axis < rank; ++axis) {
-    const int64_t before = std::min<int64_t>(0, pads[axis]), behind = std::min<int64_t>(0, pads[axis + rank]);
+    const ir::SymInt before = min(pads[axis], 0), behind = min(pads[axis + rank], 0);
     if (before == 0 && behind == 0) continue;
-    const int64_t extent = c.shape(x)[axis];
+    const ir::SymInt extent = c.shape(x)[axis];
     if (before < -extent || behind < -extent - before)
       context.invalid("the pads take more than axis " + std::to_string(axis) + " has");
     x = c.slice(x, static_cast<int64_t>(axis), -before, extent + before + behind);
@@ -127,17 +132,17 @@ ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, std::vector<int64_
 }
 
 /// x with the reflections that are longer than an axis, there and back; their pads become 0.
-ir::ValueId reflected_far(NodeContext& context, ir::ValueId x, std::vector<int64_t>& pads) {
+ir::ValueId reflected_far(NodeContext& context, ir::ValueId x, ir::SymShape& pads) {
   Compose c(context);
   const size_t rank = c.shape(x).size();
   if (pads.size() != 2 * rank) return x;
   for (size_t axis = 0; axis < rank; ++axis) {
-    int64_t &before = pads[axis], &behind = pads[axis + rank];
-    const int64_t extent = c.shape(x)[axis];
-    if (extent == 0 || std::max(before, behind) < extent) continue;
-    if (std::max(before, behind) > kMaxListed)
+    ir::SymInt &before = pads[axis], &behind = pads[axis + rank];
+    const ir::SymInt extent = c.shape(x)[axis];
+    if (max(before, behind) == 0 || extent == 0 || max(before, behind) < extent) continue;
+    if (max(before, behind) > kMaxListed)
       context.unsupported("pads", "pads of more than " + std::to_string(kMaxListed) + " are not implemented");
-    const ir::ValueId front = c.ints({before}, {1}), back = c.ints({behind}, {1});
+    const ir::ValueId front = c.dims({before}, {1}), back = c.dims({behind}, {1});
     x = continued_along(context, x, static_cast<int64_t>(axis), front, back, extent + before + behind,
                         "reflect");
     before = behind = 0;
@@ -145,24 +150,25 @@ ir::ValueId reflected_far(NodeContext& context, ir::ValueId x, std::vector<int64
   return x;
 }
 
-void add_pad(NodeContext& context, std::vector<int64_t> pads, ir::ValueId value, double attribute_value) {
+void add_pad(NodeContext& context, ir::SymShape pads, ir::ValueId value, double attribute_value) {
   Compose c(context);
   ir::ValueId x = context.input(0);
   const std::string mode = context.string_attr("mode", "constant");
   const size_t rank = c.shape(x).size();
   for (const DataExtent& data : context.data_shape(x).extents) {
     if (pads.size() != 2 * rank) continue;
-    int64_t &before = pads[data.axis], &behind = pads[data.axis + rank];
+    ir::SymInt &before = pads[data.axis], &behind = pads[data.axis + rank];
     if (before < 0 || behind < 0 || before + behind == 0) continue;
     if (mode != "constant") {
-      const int64_t most = c.shape(x)[data.axis] + before + behind;
+      const ir::SymInt most = c.shape(x)[data.axis] + before + behind;
       x = continued_along(context, x, static_cast<int64_t>(data.axis),
-                          c.ints({std::exchange(before, 0)}, {1}), c.ints({std::exchange(behind, 0)}, {1}),
-                          most, mode);
+                          c.dims({std::exchange(before, ir::SymInt(0))}, {1}),
+                          c.dims({std::exchange(behind, ir::SymInt(0))}, {1}), most, mode);
       continue;
     }
     const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
-    x = padded_count(context, x, data, std::exchange(before, 0), std::exchange(behind, 0), fill);
+    x = padded_count(context, x, data, std::exchange(before, ir::SymInt(0)),
+                     std::exchange(behind, ir::SymInt(0)), fill);
   }
   // What goes on is what negative pads leave.
   if (mode != "constant") x = without_cuts(context, x, pads);
@@ -220,7 +226,7 @@ void convert_concat(NodeContext& context) {
 namespace {
 
 /// In the first opset the operand has the type of the data.
-std::vector<int64_t> split_sizes(const NodeContext& context) {
+ir::SymShape split_sizes(const NodeContext& context) {
   constexpr double kMost = 1e12;
   if (!context.has_input(1)) return context.ints_attr("split", {});
   if (context.opset() > 1) return context.known_ints(1, "split");
@@ -243,19 +249,21 @@ void convert_split(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return split_as_run(context);
   ir::ValueId x = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
-  std::vector<int64_t> sizes = split_sizes(context);
+  ir::SymShape sizes = split_sizes(context);
   if (sizes.empty() && context.data_shape(x).along(axis) != nullptr) return split_as_run(context);
-  int64_t total = 0;
-  const bool add_up = std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) {
-    return size >= 0 && !__builtin_add_overflow(total, size, &total);
+  ir::SymInt total = 0;
+  int64_t sum = 0;
+  const bool add_up = std::all_of(sizes.begin(), sizes.end(), [&](const ir::SymInt& size) {
+    total += size;
+    return size >= 0 && !__builtin_add_overflow(sum, size.hint(), &sum);
   });
   if (!sizes.empty() && add_up) x = with_extent(context, x, axis, total);
-  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
+  const ir::SymInt extent = context.type(x).shape[static_cast<size_t>(axis)];
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
   const bool is_even = sizes.empty();
   if (is_even) {
-    const int64_t size = (extent + parts - 1) / parts;
-    for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(extent - i * size, 0, size));
+    const ir::SymInt size = ceildiv(extent, parts);
+    for (int64_t i = 0; i < parts; ++i) sizes.push_back(max(min(extent - i * size, size), 0));
   }
   if (static_cast<int64_t>(sizes.size()) != parts) {
     context.invalid("split has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) +
@@ -281,18 +289,18 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
                           const BoundedInt& end) {
   Compose c(context);
   static_cast<void>(context.data_shape_of(0));
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   if (start < -extent) start = 0;
   const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
   ir::ValueId stop = as_count(context, end);
   stop = c.where(c.binary("less", stop, none), c.add(stop, count), stop);
   const ir::ValueId first =
-      start < 0 ? c.binary("max", c.plus(count, static_cast<double>(start)), none) : c.ints({start}, {1});
+      start < 0 ? c.binary("max", c.plus(count, static_cast<double>(start)), none) : c.dims({start}, {1});
   const bool are_last = start < 0 && end.is_known() && end.most >= extent;
   const ir::ValueId taken =
-      are_last ? c.binary("min", count, c.ints({-start}, {1})) : c.sub(c.binary("min", stop, count), first);
+      are_last ? c.binary("min", count, c.dims({-start}, {1})) : c.sub(c.binary("min", stop, count), first);
   // The most that can be taken, at which the result is stored.
-  int64_t most = start < 0 ? std::min(-start, extent) : std::max<int64_t>(extent - start, 0);
+  ir::SymInt most = start < 0 ? min(-start, extent) : max(extent - start, 0);
   ir::ValueId whole = filled_along(context, x, axis, "zero");
   if (context.is_sample() && start >= 0 && start <= kMaxPadded) {
     // What nothing bounds is bounded by the extent, which is not one of the model's numbers.
@@ -301,14 +309,14 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
     most = is_short ? end.most - start : extent;
     if (is_short || start != 0) whole = longer_by(context, whole, start + most, axis);
   } else if (start >= 0 && end.most >= 0) {
-    most = std::clamp<int64_t>(end.most - start, 0, most);
+    most = max(min(end.most - start, most), 0);
   }
   ir::ValueId part = ir::kAbsent;
   if (start >= 0) {
     part = c.slice(whole, axis, most == 0 ? 0 : start, most);
   } else {
-    const ir::ValueId places = c.add(c.ints(c.count_to(most), {most}), first);
-    part = c.gather(whole, c.binary("min", places, c.ints({extent - 1}, {1})), axis);
+    const ir::ValueId places = c.add(c.iota(most), first);
+    part = c.gather(whole, c.binary("min", places, c.dims({extent - 1}, {1})), axis);
   }
   return take_first(context, part, taken, axis);
 }
@@ -318,10 +326,10 @@ ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, i
                             int64_t step) {
   Compose c(context);
   step = std::clamp(step, -kMostStep, kMostStep);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
   const ir::ValueId count = *count_along(context, x, axis), none = c.ints({0}, {1});
   const auto from_front = [&](int64_t at) {
-    return at < 0 ? c.add(count, c.ints({at}, {1})) : c.ints({at}, {1});
+    return at < 0 ? c.add(count, c.dims({at}, {1})) : c.dims({at}, {1});
   };
   const auto within = [&](ir::ValueId at, ir::ValueId low, ir::ValueId high) {
     return c.binary("min", c.binary("max", at, low), high);
@@ -332,10 +340,10 @@ ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, i
   const ir::ValueId stop = within(from_front(end), step < 0 ? c.ints({-1}, {1}) : none, last);
   const ir::ValueId way = step < 0 ? c.sub(first, stop) : c.sub(stop, first);
   const ir::ValueId taken =
-      c.binary("max", c.div(c.plus(way, static_cast<double>(size - 1)), c.ints({size}, {1})), none);
+      c.binary("max", c.div(c.plus(way, static_cast<double>(size - 1)), c.dims({size}, {1})), none);
   const int64_t most = (extent - 1) / size + 1;
-  const ir::ValueId places = c.add(c.mul(c.ints(c.count_to(most), {most}), c.ints({step}, {1})), first);
-  const ir::ValueId inside = within(places, none, c.ints({extent - 1}, {1}));
+  const ir::ValueId places = c.add(c.mul(c.iota(most), c.dims({step}, {1})), first);
+  const ir::ValueId inside = within(places, none, c.dims({extent - 1}, {1}));
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), inside, axis), taken, axis);
 }
 
@@ -343,16 +351,14 @@ ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, i
 /// nothing.
 std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const ir::ValueId x = context.input(0);
-  const std::vector<int64_t> starts = context.known_ints(1, "starts");
+  const ir::SymShape starts = context.known_ints(1, "starts");
   if (starts.size() != 1 || num_elements(context.type(context.input(2)).shape) != 1) return std::nullopt;
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes =
-      context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>{0};
-  const std::vector<int64_t> steps =
-      context.has_input(4) ? context.known_ints(4, "steps") : std::vector<int64_t>{1};
+  const std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape{0};
+  const std::vector<int64_t> steps = context.has_input(4) ? context.known_ints(4, "steps") : ir::SymShape{1};
   if (axes.size() != 1 || steps.size() != 1) return std::nullopt;
   const int64_t axis = context.normalize_axis(axes[0], rank);
-  const int64_t extent = context.type(x).shape[static_cast<size_t>(axis)];
+  const ir::SymInt extent = context.type(x).shape[static_cast<size_t>(axis)];
   const BoundedInt end = capped_int(context, 2, "ends", extent);
   const bool is_counted = is_counted_along(context, x, axis);
   if (steps[0] != 1) {
@@ -361,7 +367,7 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
                     : std::nullopt;
   }
   if (!is_counted && end.is_known()) return std::nullopt;
-  const int64_t all = context.is_sample() ? kMaxPadded + 1 : extent;
+  const ir::SymInt all = context.is_sample() ? ir::SymInt(kMaxPadded + 1) : extent;
   if (is_counted && end.is_known() && starts[0] == 0 && end.most >= all) return std::nullopt;
   return slice_counted(context, x, axis, starts[0], end);
 }
@@ -376,11 +382,10 @@ void convert_slice(NodeContext& context) {
     context.set_output(0, *counted);
     return;
   }
-  const std::vector<int64_t> starts = context.known_ints(1, "starts");
-  const std::vector<int64_t> ends = context.known_ints(2, "ends");
-  add_slice(context, starts, ends,
-            context.has_input(3) ? context.known_ints(3, "axes") : std::vector<int64_t>{},
-            context.has_input(4) ? context.known_ints(4, "steps") : std::vector<int64_t>{});
+  const ir::SymShape starts = context.known_ints(1, "starts");
+  const ir::SymShape ends = context.known_ints(2, "ends");
+  add_slice(context, starts, ends, context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape{},
+            context.has_input(4) ? context.known_ints(4, "steps") : ir::SymShape{});
 }
 
 namespace {
@@ -403,7 +408,7 @@ ir::ValueId indices_within(NodeContext& context, ir::ValueId indices, ir::ValueI
   Compose c(context);
   for (const DataExtent& extent : context.data_shape(indices).extents) {
     const auto d = static_cast<int64_t>(extent.axis);
-    const int64_t own = c.shape(x)[extent.axis], given = c.shape(indices)[extent.axis];
+    const ir::SymInt own = c.shape(x)[extent.axis], given = c.shape(indices)[extent.axis];
     const DataShape data = context.data_shape(x);
     const DataExtent* counted = data.along(d);
     if (d == axis || (given <= own && !context.is_sample())) continue;
@@ -440,9 +445,9 @@ void convert_pad_attrs(NodeContext& context) {
 
 void convert_pad(NodeContext& context) {
   if (!is_told(context, 1) || (context.has_input(3) && !is_told(context, 3))) return pad_as_run(context);
-  const std::vector<int64_t> given = context.known_ints(1, "pads");
+  const ir::SymShape given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
-  std::vector<int64_t> pads = given;
+  ir::SymShape pads = given;
   // From opset 18 on the pads may be given for some axes only.
   if (context.has_input(3)) {
     const std::vector<int64_t> axes = context.known_ints(3, "axes");
@@ -461,39 +466,6 @@ void convert_pad(NodeContext& context) {
     }
   }
   add_pad(context, pads, context.optional_input(2), 0);
-}
-
-// [N,C,H,W] -> [N,b,b,C/b²,H,W] (DCR) or [N,C/b²,b,b,H,W] (CRD) -> [N,C/b²,H,b,W,b] -> [N,C/b²,H*b,W*b]
-void convert_depth_to_space(NodeContext& context) {
-  const Shape shape = context.type(context.input(0)).shape;
-  const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[1] % (block * block) != 0) {
-    context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
-  }
-  const bool depth_first = context.string_attr("mode", "DCR") == "DCR";
-  const int64_t channels = shape[1] / (block * block);
-  const Shape blocks = depth_first ? Shape{shape[0], block, block, channels, shape[2], shape[3]}
-                                   : Shape{shape[0], channels, block, block, shape[2], shape[3]};
-  const std::vector<int64_t> perm =
-      depth_first ? std::vector<int64_t>{0, 3, 4, 1, 5, 2} : std::vector<int64_t>{0, 1, 4, 2, 5, 3};
-  const ir::ValueId moved =
-      context.add("transpose", {context.reshape(context.input(0), blocks)}, {{"perm", perm}});
-  context.set_output(0, context.reshape(moved, {shape[0], channels, shape[2] * block, shape[3] * block}));
-}
-
-void convert_space_to_depth(NodeContext& context) {
-  const Shape shape = context.type(context.input(0)).shape;
-  const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[2] % block != 0 || shape[3] % block != 0) {
-    context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
-  }
-  const int64_t height = shape[2] / block;
-  const int64_t width = shape[3] / block;
-  const ir::ValueId blocks =
-      context.reshape(context.input(0), {shape[0], shape[1], height, block, width, block});
-  const ir::ValueId moved =
-      context.add("transpose", {blocks}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
-  context.set_output(0, context.reshape(moved, {shape[0], shape[1] * block * block, height, width}));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -30,7 +30,7 @@ ir::ValueId with_channels_of(NodeContext& context, ir::ValueId x, ir::ValueId sc
 /// In training mode the data's own mean and variance normalize; the running ones are outputs 1 and 2.
 void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs) {
   Compose c(context);
-  const Shape shape = c.shape(inputs[0]);
+  const ir::SymShape shape = c.shape(inputs[0]);
   std::vector<int64_t> axes;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (axis != 1) axes.push_back(static_cast<int64_t>(axis));
@@ -50,8 +50,8 @@ void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs
 ir::ValueId normalized_by_element(NodeContext& context, const std::vector<ir::ValueId>& inputs,
                                   double epsilon) {
   Compose c(context);
-  const Shape shape = c.shape(inputs[0]), own = c.shape(inputs[3]);
-  if (shape.empty() || own != Shape(shape.begin() + 1, shape.end()))
+  const ir::SymShape shape = c.shape(inputs[0]), own = c.shape(inputs[3]);
+  if (shape.empty() || own != ir::SymShape(shape.begin() + 1, shape.end()))
     context.invalid("statistics of shape " + to_string(own) + " for data of " + to_string(shape));
   const ir::ValueId deviation = c.unary("sqrt", c.plus(inputs[4], epsilon));
   return c.add(c.mul(c.div(c.sub(inputs[0], inputs[3]), deviation), inputs[1]), inputs[2]);
@@ -80,7 +80,7 @@ namespace {
 /// The same where data decides how far the channels go.
 ir::ValueId instance_normalized(NodeContext& context, ir::ValueId x, double epsilon) {
   Compose c(context);
-  Shape channels(c.shape(x).size(), 1);
+  ir::SymShape channels(c.shape(x).size(), 1);
   channels[1] = c.shape(x)[1];
   const ir::ValueId centered = c.sub(x, c.reduce_spatial("reduce_mean", x));
   const ir::ValueId variance = c.reduce_spatial("reduce_mean", c.mul(centered, centered));
@@ -137,13 +137,13 @@ void convert_softmax(NodeContext& context) {
 
 // Before opset 13: the input is seen as a matrix, [product of dims before axis, product of the others].
 void convert_softmax_flat(NodeContext& context) {
-  const Shape shape = context.type(context.input(0)).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const ir::SymShape shape = context.type(context.input(0)).shape;
+  const ir::SymInt rank = static_cast<int64_t>(shape.size());
   const int64_t given = context.int_attr("axis", 1);
-  const int64_t axis = given == rank ? rank : context.normalize_axis(given, rank);
-  Shape matrix{1, 1};
+  const int64_t axis = given == rank ? int64_t{rank} : context.normalize_axis(given, rank);
+  ir::SymShape matrix{1, 1};
   for (int64_t i = 0; i < rank; ++i) {
-    int64_t& extent = matrix[i < axis ? 0 : 1];
+    ir::SymInt& extent = matrix[i < axis ? 0 : 1];
     extent = context.product(extent, shape[static_cast<size_t>(i)]);
   }
   const std::string op = context.node().op_type == "Softmax" ? "softmax" : "log_softmax";

@@ -154,7 +154,7 @@ namespace {
 
 /// The numbers in the bytes of x along its last axis, two in each, low bits first.
 V nibbles(Compose& c, V x) {
-  Shape shape = c.shape(x);
+  ir::SymShape shape = c.shape(x);
   const auto axis = static_cast<int64_t>(shape.size());
   const V low = c.binary("and", x, c.number(x, 15));
   const V high = c.binary("and", c.div(x, c.number(x, 16)), c.number(x, 15));
@@ -184,7 +184,7 @@ void convert_gather_block_quantized(NodeContext& context) {
   const int64_t added = context.rank(context.input(1)) - 1, along = axis + (axis > taken ? added : 0);
   V codes = slices(data);
   if (is_bytes && bits == 4) codes = nibbles(c, codes);
-  const int64_t extent = c.shape(codes)[static_cast<size_t>(along)];
+  const ir::SymInt extent = c.shape(codes)[static_cast<size_t>(along)];
   std::vector<int64_t> block_of = c.count_to(extent);
   for (int64_t& block : block_of) block /= size;
   const auto of_blocks = [&](V x) { return c.gather(x, c.ints(block_of, {extent}), along); };

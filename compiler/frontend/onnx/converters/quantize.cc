@@ -23,16 +23,16 @@ Range range_of(const NodeContext& context, DType dtype) {
 }
 
 /// A scale or zero point for data of `shape`: one value, one an axis element, or one a block of the axis.
-ir::ValueId aligned(NodeContext& context, ir::ValueId value, const Shape& shape, int64_t axis) {
+ir::ValueId aligned(NodeContext& context, ir::ValueId value, const ir::SymShape& shape, int64_t axis) {
   Compose c(context);
-  const Shape have = c.shape(value);
+  const ir::SymShape have = c.shape(value);
   if (num_elements(have) == 1 && have.size() <= 1) return c.reshape(value, {});
   const size_t at = static_cast<size_t>(axis);
   if (have.size() == 1) {
     if (have[0] != shape[at])
       context.invalid("a scale or zero point has " + std::to_string(have[0]) + " values for an axis of " +
                       std::to_string(shape[at]));
-    Shape along(shape.size(), 1);
+    ir::SymShape along(shape.size(), 1);
     along[at] = have[0];
     return c.reshape(value, along);
   }
@@ -57,7 +57,7 @@ ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
 
 ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows) {
   if (value == ir::kAbsent) return value;
-  const Shape have = c.shape(value);
+  const ir::SymShape have = c.shape(value);
   if (have.size() != 1) return value;
   if (have[0] == 1) return c.reshape(value, {});
   return rows ? c.reshape(value, {have[0], 1}) : value;
@@ -92,8 +92,8 @@ namespace {
 /// As [1,C,1...] where it has one value a channel.
 ir::ValueId per_channel(Compose& c, ir::ValueId value, size_t rank, size_t at) {
   if (value == ir::kAbsent) return value;
-  const int64_t count = num_elements(c.shape(value));
-  Shape along(count == 1 ? 0 : rank, 1);
+  const ir::SymInt count = num_elements(c.shape(value));
+  ir::SymShape along(count == 1 ? 0 : rank, 1);
   if (count != 1) along[at] = count;
   return c.reshape(value, along);
 }
@@ -130,7 +130,7 @@ void convert_quantize_linear(NodeContext& context) {
   if (context.has_attr("output_dtype") && context.int_attr("output_dtype", 0) != 0)
     to = context.dtype_attr("output_dtype");
   if (context.has_input(2)) to = c.dtype(context.input(2));
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const int64_t axis = axis_of(context, x);
   const DType wide = division_dtype(context, c.dtype(x), c.dtype(context.input(1)));
   const ir::ValueId scale = c.cast(aligned(context, context.input(1), shape, axis), wide);
@@ -142,7 +142,7 @@ void convert_quantize_linear(NodeContext& context) {
 void convert_dequantize_linear(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const int64_t axis = axis_of(context, x);
   const ir::ValueId scale = aligned(context, context.input(1), shape, axis);
   const ir::ValueId zero =

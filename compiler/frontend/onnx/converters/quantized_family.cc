@@ -85,14 +85,14 @@ void convert_qlinear_reduce_mean(NodeContext& context) {
 void convert_qlinear_softmax(NodeContext& context) {
   Compose c(context);
   const V x = operand(context, 0);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const int64_t rank = context.rank(x), axis = context.normalize_axis(context.int_attr("axis", -1), rank);
   V result = ir::kAbsent;
   if (context.required_int("opset") >= 13) {
     result = context.add("softmax", {x}, {{"axis", axis}});
   } else {
-    const int64_t inner = num_elements(Shape(shape.begin() + axis, shape.end()));
-    const V rows = c.reshape(x, {num_elements(Shape(shape.begin(), shape.begin() + axis)), inner});
+    const ir::SymInt inner = num_elements(ir::SymShape(shape.begin() + axis, shape.end()));
+    const V rows = c.reshape(x, {num_elements(ir::SymShape(shape.begin(), shape.begin() + axis)), inner});
     result = c.reshape(context.add("softmax", {rows}, {{"axis", int64_t{1}}}), shape);
   }
   set_quantized(context, result, 3, context.input(0));
@@ -168,9 +168,9 @@ void convert_dynamic_quantize_lstm(NodeContext& context) {
     const auto for_columns = [&](size_t operand) {
       const V value = context.optional_input(operand);
       if (value == ir::kAbsent) return value;
-      const Shape shape = c.shape(value);
-      return c.reshape(value,
-                       shape.size() == 2 ? Shape{shape[0], 1, shape[1]} : Shape{num_elements(shape), 1, 1});
+      const ir::SymShape shape = c.shape(value);
+      return c.reshape(value, shape.size() == 2 ? ir::SymShape{shape[0], 1, shape[1]}
+                                                : ir::SymShape{num_elements(shape), 1, 1});
     };
     const V apart = centered(c, x, for_columns(scale_at + 1), DType::kInt32);
     return c.transpose(c.mul(c.cast(apart, DType::kFloat32), for_columns(scale_at)), {0, 2, 1});

@@ -41,20 +41,20 @@ double number_of(const RandomSequence& sequence, Draw draw, int64_t position) {
 /// As many as free extents make: sums of two draws, from tables that repeat after two primes, so that a pair
 /// comes again after their product. The sum of two normal numbers is normal, the fraction of the sum of two
 /// uniform ones uniform.
-ir::ValueId drawn_from_tables(NodeContext& context, const Shape& shape, Draw draw) {
+ir::ValueId drawn_from_tables(NodeContext& context, const ir::SymShape& shape, Draw draw) {
   constexpr int64_t kFirst = 4093, kSecond = 4099;
   Compose c(context);
-  ir::ValueId place = c.ints({0}, Shape(shape.size(), 1));
+  ir::ValueId place = c.ints({0}, ir::SymShape(shape.size(), 1));
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    Shape along(shape.size(), 1);
+    ir::SymShape along(shape.size(), 1);
     along[axis] = shape[axis];
-    place = c.add(c.mul(place, c.ints({shape[axis]}, {})), c.ints(c.count_to(shape[axis]), along));
+    place = c.add(c.mul(place, c.dims({shape[axis]}, {})), c.iota(shape[axis], along));
   }
   const RandomSequence sequence = sequence_of(context);
   const auto from_table = [&](int64_t start, int64_t size) {
     std::vector<double> numbers;
     for (int64_t i = 0; i < size; ++i) numbers.push_back(number_of(sequence, draw, start + i));
-    const ir::ValueId at = context.add("mod", {place, c.ints({size}, {})}, {{"fmod", int64_t{0}}});
+    const ir::ValueId at = context.add("mod", {place, c.dims({size}, {})}, {{"fmod", int64_t{0}}});
     return c.gather(c.doubles(DType::kFloat32, numbers, {size}), at, 0);
   };
   const ir::ValueId sum = c.add(from_table(0, kFirst), from_table(kFirst, kSecond));
@@ -62,7 +62,7 @@ ir::ValueId drawn_from_tables(NodeContext& context, const Shape& shape, Draw dra
   return c.where(c.binary("less", sum, c.number(sum, 1)), sum, c.minus(sum, 1));
 }
 
-ir::ValueId drawn(NodeContext& context, DType dtype, const Shape& shape, Draw draw, double base,
+ir::ValueId drawn(NodeContext& context, DType dtype, const ir::SymShape& shape, Draw draw, double base,
                   double span) {
   if (!is_float(dtype)) context.invalid("dtype is " + std::string(dtype_name(dtype)) + ", expected a float");
   if (num_elements(shape) > kMaxDraws)
@@ -79,11 +79,11 @@ ir::ValueId drawn(NodeContext& context, DType dtype, const Shape& shape, Draw dr
 }
 
 /// Of [0, 1) in float32, one for each element of `shape`.
-ir::ValueId unit_draws(NodeContext& context, const Shape& shape) {
+ir::ValueId unit_draws(NodeContext& context, const ir::SymShape& shape) {
   return drawn(context, DType::kFloat32, shape, Draw::kUniform, 0, 1);
 }
 
-ir::ValueId drawn_as_said(NodeContext& context, DType dtype, const Shape& shape) {
+ir::ValueId drawn_as_said(NodeContext& context, DType dtype, const ir::SymShape& shape) {
   const bool uniform = context.node().op_type.find("Uniform") != std::string::npos;
   const double base = uniform ? context.float_attr("low", 0) : context.float_attr("mean", 0);
   const double span = uniform ? context.float_attr("high", 1) - base : context.float_attr("scale", 1);
@@ -94,7 +94,7 @@ ir::ValueId drawn_as_said(NodeContext& context, DType dtype, const Shape& shape)
 }  // namespace
 
 void convert_random(NodeContext& context) {
-  const Shape shape = context.required_ints("shape");
+  const ir::SymShape shape = context.required_ints("shape");
   for (const int64_t extent : shape) {
     if (extent < 0) context.invalid("shape is " + to_string(shape));
   }
@@ -121,7 +121,7 @@ void convert_bernoulli(NodeContext& context) {
 void convert_multinomial(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   const int64_t count = context.int_attr("sample_size", 1);
   if (shape.size() != 2 || shape[1] < 1 || count < 0)
     context.invalid("sample_size " + std::to_string(count) + " of weights of shape " + to_string(shape));

@@ -36,8 +36,8 @@ struct Extent {
 void check_operand(NodeContext& context, size_t operand, const char* name,
                    const std::vector<Extent>& extents) {
   if (!context.has_input(operand)) return;
-  const Shape shape = context.type(context.input(operand)).shape;
-  Shape expected;
+  const ir::SymShape shape = context.type(context.input(operand)).shape;
+  ir::SymShape expected;
   for (const Extent& extent : extents) expected.push_back(extent.value);
   const std::string found =
       std::string(name) + " has shape " + to_string(shape) + ", expected " + to_string(expected);
@@ -187,7 +187,7 @@ V input_sums(NodeContext& context, const Layer& layer, const Direction& d, V bia
   Compose c(context);
   // One product of many rows; a number of rows that depends on data stays an axis of its own.
   const bool is_flat = context.data_shape(layer.x).extents.empty();
-  const int64_t features = c.shape(layer.x)[2];
+  const ir::SymInt features = c.shape(layer.x)[2];
   const V x = is_flat ? c.reshape(layer.x, {layer.steps * layer.batch, features}) : layer.x;
   return c.reshape(with_bias(c, c.matmul(x, c.transpose(d.w, {1, 0})), bias),
                    {layer.steps, layer.batch, layer.gates * layer.hidden});
@@ -208,7 +208,7 @@ State unroll(NodeContext& context, const Layer& layer, const Direction& d, Step 
     if (layer.lengths == ir::kAbsent) {
       state = next;
     } else {
-      const V runs = c.binary("less", c.ints({t}, {1, 1}), layer.lengths);
+      const V runs = c.binary("less", c.dims({t}, {1, 1}), layer.lengths);
       output = c.where(runs, next.h, c.number(next.h, 0));
       state.h = c.where(runs, next.h, state.h);
       if (next.c != ir::kAbsent) state.c = c.where(runs, next.c, state.c);
@@ -324,7 +324,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   layer.kind = gates == 1 ? "rnn" : gates == 3 ? "gru" : "lstm";
   layer.batchwise = context.int_attr("layout", 0) != 0;
   layer.x = layer.batchwise ? c.transpose(context.input(0), {1, 0, 2}) : context.input(0);
-  const Shape x = c.shape(layer.x), r = c.shape(context.input(2));
+  const ir::SymShape x = c.shape(layer.x), r = c.shape(context.input(2));
   if (x.size() != 3 || r.size() != 3)
     context.invalid("X has shape " + to_string(x) + ", R " + to_string(r) + ", expected rank 3");
   layer.steps = x[0];
@@ -342,7 +342,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   if (gates == 4) check_operand(context, 7, "P", {directions, {3 * layer.hidden, "three gates"}});
   if (context.has_input(4)) {
     const V steps =
-        count_along(context, context.input(0), layer.batchwise ? 1 : 0).value_or(c.ints({layer.steps}, {1}));
+        count_along(context, context.input(0), layer.batchwise ? 1 : 0).value_or(c.dims({layer.steps}, {1}));
     const V lengths = integers_within(context, context.input(4), steps, "sequence_lens");
     layer.lengths = c.reshape(lengths, {layer.batch, 1});
   }

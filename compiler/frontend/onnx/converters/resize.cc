@@ -22,7 +22,7 @@ ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis
                         const ResizeOptions& options) {
   const ResizeTaps taps = make_taps(axis, options);
   if (options.mode == "nearest") return c.gather(x, c.ints(taps.elements, {axis.out}), dim);
-  Shape along(c.shape(x).size(), 1);
+  ir::SymShape along(c.shape(x).size(), 1);
   along[static_cast<size_t>(dim)] = axis.out;
   ir::ValueId sum = ir::kAbsent;
   for (int64_t tap = 0; tap < taps.count; ++tap) {
@@ -42,14 +42,14 @@ ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
-  if (context.is_sample() || axis.is_of_run) {
+  if (context.is_sample() || axis.is_of_run || axis.is_symbolic()) {
     Compose c(context);
-    Shape shape(rank, 1);
+    ir::SymShape shape(rank, 1);
     shape[dim] = axis.out;
     return c.reshape(outside_nodes(c, axis, options), shape);
   }
   const ResizeTaps taps = make_taps(axis, options);
-  Shape along(rank, 1);
+  ir::SymShape along(rank, 1);
   along[dim] = axis.out;
   Tensor mask(DType::kBool, along);
   for (int64_t i = 0; i < axis.out; ++i)
@@ -60,10 +60,9 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Re
 void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
                 const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
-    if (axis.is_of_run || (axis.in == axis.out && axis.scale == 1)) continue;
-    if (!(axis.scale > 0) || axis.in < 1 || axis.out < 0 || axis.out > kMaxListed)
-      context.invalid("an axis of " + std::to_string(axis.in) + " cannot become one of " +
-                      std::to_string(axis.out));
+    if (axis.is_of_run || (same(axis.in, axis.out) && axis.scale == 1)) continue;
+    if (!(axis.scale > 0) || axis.in.hint() < 1 || axis.out.hint() < 0 || axis.out.hint() > kMaxListed)
+      context.invalid("an axis of " + to_string(axis.in) + " cannot become one of " + to_string(axis.out));
     if (options.antialias && 2 / axis.scale > kMaxTaps)
       context.invalid("scale " + std::to_string(axis.scale) + " is too small");
   }
@@ -75,7 +74,7 @@ void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
 std::vector<size_t> resizing_order(const NodeContext& context, const std::vector<ResizeAxis>& axes) {
   std::vector<size_t> order, growing;
   for (size_t d = 0; d < axes.size(); ++d)
-    (!context.is_sample() && axes[d].out > axes[d].in ? growing : order).push_back(d);
+    (!context.is_sample() && axes[d].out.hint() > axes[d].in.hint() ? growing : order).push_back(d);
   order.insert(order.end(), growing.rbegin(), growing.rend());
   return order;
 }
@@ -98,14 +97,14 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     const bool is_resized = d > 1 || axes.size() < 3;
     const bool by_chance =
         context.is_sample() && is_resized && (axes[d].by_size || axes[d].computed != ir::kAbsent);
-    if (axes[d].in == axes[d].out && axes[d].scale == 1 && !by_chance && !axes[d].is_of_run &&
-        (!crop || axes[d].is_whole()))
-      continue;
+    const bool is_kept = same(axes[d].in, axes[d].out) && (axes[d].by_size || axes[d].scale == 1);
+    if (is_kept && !by_chance && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
-      if (context.is_sample() && repeats(axes[d], options)) return &resize_by_repeating;
-      if (context.is_sample() && is_wide(axes[d], options) && !crop) return &resize_by_product;
-      return context.is_sample() && has_formula(axes[d], options) ? &resize_by_nodes : &resize_axis;
+      const bool by_nodes = context.is_sample() || axes[d].is_symbolic();
+      if (by_nodes && repeats(axes[d], options)) return &resize_by_repeating;
+      if (by_nodes && is_wide(axes[d], options) && !crop) return &resize_by_product;
+      return by_nodes && has_formula(axes[d], options) ? &resize_by_nodes : &resize_axis;
     }();
     x = along(c, x, static_cast<int64_t>(d), axes[d], options);
     if (!crop) continue;
@@ -154,7 +153,7 @@ ir::ValueId common_scale(NodeContext& context, const std::vector<ResizeAxis>& ax
 }
 
 void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
-               const std::vector<int64_t>& sizes) {
+               const ir::SymShape& sizes) {
   if (sizes.size() != which.size())
     context.invalid("sizes has " + std::to_string(sizes.size()) + " values for " +
                     std::to_string(which.size()) + " axes");
@@ -162,7 +161,7 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   double common = 0;
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
-    axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.in);
+    axis.scale = static_cast<double>(sizes[i].hint()) / static_cast<double>(axis.in.hint());
     axis.out = sizes[i];
     axis.by_size = policy == "stretch";
     const bool better = policy == "not_larger" ? axis.scale < common : axis.scale > common;
@@ -177,11 +176,11 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
     axis.scale = common;
-    axis.out = static_cast<int64_t>(std::round(common * static_cast<double>(axis.in)));
+    axis.out = static_cast<int64_t>(std::round(common * static_cast<double>(int64_t{axis.in})));
     axis.computed = computed;
     // Far samples would be lines that hide what other ones show.
     if (context.is_sample() && axis.out < std::min<int64_t>(sizes[i], 3))
-      context.invalid("an axis of " + std::to_string(axis.in) + " hardly remains");
+      context.invalid("an axis of " + to_string(axis.in) + " hardly remains");
   }
 }
 

@@ -19,14 +19,13 @@ namespace {
 
 /// The input's extent, of the type of `like`; of none that of one.
 ir::ValueId in_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  if (axis.in_of_run == ir::kAbsent) return c.number(like, static_cast<double>(axis.in));
+  if (axis.in_of_run == ir::kAbsent) return c.extent(like, axis.in);
   return c.cast(c.binary("max", axis.in_of_run, c.ints({1}, {1})), c.dtype(like));
 }
 
 /// The output's extent, of the type of `like`.
 ir::ValueId out_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  return axis.out_of_run == ir::kAbsent ? c.number(like, static_cast<double>(axis.out))
-                                        : c.cast(axis.out_of_run, c.dtype(like));
+  return axis.out_of_run == ir::kAbsent ? c.extent(like, axis.out) : c.cast(axis.out_of_run, c.dtype(like));
 }
 
 /// The scale, of the type of `like`.
@@ -40,7 +39,7 @@ ir::ValueId scale_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
 ir::ValueId transformed_positions(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const std::string& mode = options.coordinates;
   const DType dtype = options.mode == "nearest" ? DType::kFloat32 : DType::kFloat64;
-  const ir::ValueId x = c.cast(c.ints(c.count_to(axis.out), {axis.out}), dtype);
+  const ir::ValueId x = c.cast(c.iota(axis.out), dtype);
   const ir::ValueId in = in_nodes(c, axis, x), out = out_nodes(c, axis, x);
   const ir::ValueId scale = scale_nodes(c, axis, x);
   const ir::ValueId real_out = axis.by_size ? out : c.mul(in, scale);
@@ -87,7 +86,7 @@ namespace {
 ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = transformed_positions(c, axis, options);
   if (!axis.is_of_run) return position;
-  const ir::ValueId own = c.cast(c.ints(c.count_to(axis.out), {axis.out}), c.dtype(position));
+  const ir::ValueId own = c.cast(c.iota(axis.out), c.dtype(position));
   return c.where(is_left(c, axis, options), own, position);
 }
 
@@ -133,7 +132,7 @@ bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
 
 ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                                 const ResizeOptions&) {
-  Shape apart = c.shape(x), wide = apart, joined = apart;
+  ir::SymShape apart = c.shape(x), wide = apart, joined = apart;
   const auto at = static_cast<std::ptrdiff_t>(dim + 1);
   apart.insert(apart.begin() + at, 1);
   wide.insert(wide.begin() + at, static_cast<int64_t>(axis.scale));
@@ -172,7 +171,7 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Resize
     weights.push_back(weight);
     sum = sum == ir::kAbsent ? weight : c.add(sum, weight);
   }
-  Shape along(c.shape(x).size(), 1);
+  ir::SymShape along(c.shape(x).size(), 1);
   along[static_cast<size_t>(dim)] = axis.out;
   const bool is_whole = !options.antialias && !options.exclude_outside;
   ir::ValueId result = ir::kAbsent;
@@ -191,10 +190,10 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
   const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
   const ir::ValueId scale = scale_nodes(c, axis, position);
   // No scale is below half an element by all of them: an axis of a common scale has one element at least.
-  const int64_t reach = (options.mode == "cubic" ? 4 : 2) * axis.in + 1;
-  const int64_t extent = axis.in + 2 * reach;
-  const ir::ValueId counted = c.cast(c.ints(c.count_to(extent), {extent}), DType::kFloat64);
-  const ir::ValueId elements = c.sub(counted, c.number(position, static_cast<double>(reach)));
+  const ir::SymInt reach = (options.mode == "cubic" ? 4 : 2) * axis.in + 1;
+  const ir::SymInt extent = axis.in + 2 * reach;
+  const ir::ValueId counted = c.cast(c.iota(extent), DType::kFloat64);
+  const ir::ValueId elements = c.sub(counted, c.extent(position, reach));
   const ir::ValueId limited = c.binary("min", c.binary("max", elements, zero), last);
   const ir::ValueId apart = c.sub(elements, c.reshape(position, {axis.out, 1}));
   ir::ValueId weights = filter_nodes(c, c.mul(apart, c.binary("min", scale, c.number(scale, 1))), options);

@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
+#include "runtime/base/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -17,7 +18,7 @@ using V = ir::ValueId;
 
 /// The input's extent as [1] of the type.
 V in_number(Compose& c, const ResizeAxis& axis, DType dtype) {
-  return c.cast(axis.in_of_run == ir::kAbsent ? c.ints({axis.in}, {1}) : axis.in_of_run, dtype);
+  return c.cast(axis.in_of_run == ir::kAbsent ? c.dims({axis.in}, {1}) : axis.in_of_run, dtype);
 }
 
 /// How large an axis becomes (a float, as [1]).
@@ -52,8 +53,8 @@ void set_scaled(NodeContext& context, ResizeAxis& axis) {
 }
 
 void check_number(const NodeContext& context, V numbers, const std::vector<size_t>& which, const char* what) {
-  const Shape& shape = context.type(numbers).shape;
-  if (shape != Shape{static_cast<int64_t>(which.size())})
+  const ir::SymShape& shape = context.type(numbers).shape;
+  if (shape != ir::SymShape{static_cast<int64_t>(which.size())})
     context.invalid(std::string(what) + " has shape " + to_string(shape) + " for " +
                     std::to_string(which.size()) + " axes");
 }
@@ -70,7 +71,7 @@ bool is_stretched(const NodeContext& context) {
 std::vector<ResizeAxis> axes_of(NodeContext& context) {
   const V x = context.input(0);
   std::vector<ResizeAxis> axes;
-  for (const int64_t extent : context.type(x).shape) {
+  for (const ir::SymInt& extent : context.type(x).shape) {
     axes.emplace_back();
     axes.back().in = axes.back().out = extent;
   }
@@ -80,11 +81,12 @@ std::vector<ResizeAxis> axes_of(NodeContext& context) {
 
 void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
   // In float32, as other runtimes have it: the product may round up to the next integer.
-  const double out = std::floor(static_cast<float>(axis.in) * static_cast<float>(scale));
+  const double out = std::floor(static_cast<float>(axis.in.hint()) * static_cast<float>(scale));
   if (!(scale > 0) || !(out <= static_cast<double>(kMaxListed)))
-    context.invalid("scale " + std::to_string(scale) + " of an axis of " + std::to_string(axis.in));
+    context.invalid("scale " + std::to_string(scale) + " of an axis of " + to_string(axis.in));
   axis.scale = scale;
-  axis.out = static_cast<int64_t>(out);
+  axis.out = axis.in.is_constant() ? ir::SymInt(static_cast<int64_t>(out))
+                                   : ir::call("scaled", {axis.in, factor_bits(static_cast<float>(scale))});
 }
 
 void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
@@ -164,8 +166,8 @@ void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
 void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
   Compose c(context);
   const V roi = context.input(1);
-  const Shape& shape = c.shape(roi);
-  if (shape != Shape{static_cast<int64_t>(2 * which.size())})
+  const ir::SymShape& shape = c.shape(roi);
+  if (shape != ir::SymShape{static_cast<int64_t>(2 * which.size())})
     context.invalid("roi has shape " + to_string(shape) + " for " + std::to_string(which.size()) + " axes");
   const V numbers = c.cast(roi, DType::kFloat64);
   for (size_t i = 0; i < which.size(); ++i) {
@@ -186,7 +188,7 @@ namespace {
 void check_not_empty(NodeContext& context, ResizeAxis& axis) {
   Compose c(context);
   const V zero = c.ints({0}, {1});
-  const V out = axis.out_of_run == ir::kAbsent ? c.ints({axis.out}, {1}) : axis.out_of_run;
+  const V out = axis.out_of_run == ir::kAbsent ? c.dims({axis.out}, {1}) : axis.out_of_run;
   const auto is_some = [&](V extent) { return c.cast(c.binary("less", zero, extent), DType::kInt64); };
   const Check check{c.binary("equal", is_some(axis.in_of_run), is_some(out)),
                     "an axis of {} cannot become one of {}",
@@ -212,7 +214,7 @@ void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std:
 
 V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const ResizeOptions& options) {
   if (axis.in == 0) {
-    Shape shape = c.shape(x);
+    ir::SymShape shape = c.shape(x);
     shape[static_cast<size_t>(dim)] = axis.out;
     return c.filled(c.dtype(x), shape, 0);
   }
@@ -220,7 +222,7 @@ V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const Resi
   const V resized = (is_listed ? resize_by_nodes : resize_by_product)(c, x, dim, axis, options);
   if (options.mode == "nearest") return resized;
   // What is left as it is may have infinities beside it.
-  const V own = c.binary("min", c.ints(c.count_to(axis.out), {axis.out}), c.ints({axis.in - 1}, {1}));
+  const V own = c.binary("min", c.iota(axis.out), c.dims({axis.in - 1}, {1}));
   return c.where(is_left(c, axis, options), c.gather(x, own, dim), resized);
 }
 

@@ -11,9 +11,9 @@ namespace {
 /// between two hangs on the rounding, and other runtimes compute it in float32.
 template <typename T>
 T position_of(const ResizeAxis& axis, const std::string& mode, T x) {
-  const T in = static_cast<T>(axis.in), half = static_cast<T>(0.5);
-  const T scale = axis.by_size ? static_cast<T>(axis.out) / in : static_cast<T>(axis.scale);
-  const T out = axis.by_size ? static_cast<T>(axis.out) : in * scale;
+  const T in = static_cast<T>(int64_t{axis.in}), half = static_cast<T>(0.5);
+  const T scale = axis.by_size ? static_cast<T>(int64_t{axis.out}) / in : static_cast<T>(axis.scale);
+  const T out = axis.by_size ? static_cast<T>(int64_t{axis.out}) : in * scale;
   if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (mode == "asymmetric") return x / scale;
   if (mode == "tf_half_pixel_for_nn") return (x + half) / scale;
@@ -24,7 +24,7 @@ T position_of(const ResizeAxis& axis, const std::string& mode, T x) {
   if (mode == "pytorch_half_pixel" && axis.out == 1) return 0;
   const T position = (x + half) / scale - half;
   if (mode != "half_pixel_symmetric") return position;
-  const T adjustment = static_cast<T>(axis.out) / out;
+  const T adjustment = static_cast<T>(int64_t{axis.out}) / out;
   return in / 2 * (1 - adjustment) + position;
 }
 
@@ -69,7 +69,7 @@ ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options) {
                                                                   : "floor";
   for (int64_t x = 0; x < axis.out; ++x) {
     const double position = source_position(axis, options, x);
-    taps.outside.push_back(position < 0 || position > static_cast<double>(axis.in - 1));
+    taps.outside.push_back(position < 0 || position > static_cast<double>(int64_t{axis.in - 1}));
     if (options.mode == "nearest") {
       taps.elements.push_back(std::clamp<int64_t>(nearest_element(rounding, position), 0, axis.in - 1));
       taps.weights.push_back(1);
@@ -82,9 +82,10 @@ ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options) {
       const double element = base + static_cast<double>(first + tap);
       const double distance = (element - position) * shrink;
       double weight = options.mode == "cubic" ? keys(distance, options.cubic) : triangle(distance);
-      if (options.exclude_outside && (element < 0 || element > static_cast<double>(axis.in - 1))) weight = 0;
+      if (options.exclude_outside && (element < 0 || element > static_cast<double>(int64_t{axis.in - 1})))
+        weight = 0;
       taps.elements.push_back(
-          static_cast<int64_t>(std::clamp(element, 0.0, static_cast<double>(axis.in - 1))));
+          static_cast<int64_t>(std::clamp(element, 0.0, static_cast<double>(int64_t{axis.in - 1}))));
       weights.push_back(weight);
       sum += weight;
     }

@@ -23,8 +23,8 @@ inline constexpr const char* kNearestByScale = "ceil_below_1";
 
 /// One axis of the resize.
 struct ResizeAxis {
-  int64_t in = 1;
-  int64_t out = 1;
+  ir::SymInt in = 1;
+  ir::SymInt out = 1;
   double scale = 1;
   bool by_size = false;  ///< scale is out / in
   double roi_start = 0;
@@ -36,6 +36,7 @@ struct ResizeAxis {
   ir::ValueId start_of_run = ir::kAbsent, span_of_run = ir::kAbsent;
   bool is_of_run = false;  ///< a run works out how the axis is resized
 
+  bool is_symbolic() const { return !in.is_constant() || !out.is_constant(); }
   bool is_whole() const { return roi_start == 0 && roi_end == 1 && start_of_run == ir::kAbsent; }
 };
 

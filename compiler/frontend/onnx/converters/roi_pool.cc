@@ -14,7 +14,7 @@ using V = ir::ValueId;
 /// Which elements of an axis of `extent` lie in each of `cells` parts of the boxes' sides: bool
 /// [boxes,cells,extent]. `first`, `last`: the sides' ends, whole numbers [boxes,1].
 V cell_members(Compose& c, V first, V last, int64_t cells, int64_t extent) {
-  const auto ramp = [&](int64_t count, Shape shape) {
+  const auto ramp = [&](int64_t count, ir::SymShape shape) {
     std::vector<double> values;
     for (const int64_t each : c.count_to(count)) values.push_back(static_cast<double>(each));
     return c.doubles(DType::kFloat32, values, std::move(shape));
@@ -35,7 +35,7 @@ V cell_members(Compose& c, V first, V last, int64_t cells, int64_t extent) {
 void convert_max_roi_pool(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0), boxes = context.input(1);
-  const Shape shape = c.shape(x), box_shape = c.shape(boxes);
+  const ir::SymShape shape = c.shape(x), box_shape = c.shape(boxes);
   const std::vector<int64_t> cells = context.required_ints("pooled_shape");
   if (shape.size() != 4 || box_shape.size() != 2 || box_shape[1] != 5)
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(box_shape));

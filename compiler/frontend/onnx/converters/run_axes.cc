@@ -32,7 +32,7 @@ V NamedAxes::flag(NodeContext& context, int64_t axis) const {
 
 V NamedAxes::by_axis(NodeContext& context, V numbers, int64_t otherwise) const {
   Compose c(context);
-  return c.where(c.cast(flags, DType::kBool), chosen(c, places, numbers), c.ints({otherwise}, {1}));
+  return c.where(c.cast(flags, DType::kBool), chosen(c, places, numbers), c.dims({otherwise}, {1}));
 }
 
 NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank) {
@@ -55,12 +55,12 @@ NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
   const V numbers = c.reshape(given, {1, axes.number}), none = c.ints({0}, {1});
   const V from_front =
       c.where(c.binary("less", numbers, none), c.plus(numbers, static_cast<double>(rank)), numbers);
-  axes.places = c.cast(c.binary("equal", from_front, c.ints(c.count_to(rank), {rank, 1})), DType::kInt64);
+  axes.places = c.cast(c.binary("equal", from_front, c.iota(rank, {rank, 1})), DType::kInt64);
   const V flags = c.reduce("reduce_max", axes.places, {1}, false);
   // An axis that is none, or that stands twice, is one less.
   const V named = c.reduce("reduce_sum", flags, {0}, true);
   const std::string range = std::to_string(-rank) + " to " + std::to_string(rank - 1);
-  const Check check{c.binary("equal", named, c.ints({axes.number}, {1})),
+  const Check check{c.binary("equal", named, c.dims({axes.number}, {1})),
                     axes.number == 1 ? "axis {} is none of " + range
                                      : "axes {} are not each one of " + range + ", and none twice",
                     {given}};
@@ -69,7 +69,7 @@ NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
 }
 
 V with_room(NodeContext& context, V x) {
-  const Shape shape = context.type(x).shape;
+  const ir::SymShape shape = context.type(x).shape;
   for (int64_t d = 0; d < context.rank(x); ++d) {
     if (shape[static_cast<size_t>(d)] == 0)
       x = take_first(context, longer_by(context, x, 1, d), context.int64_constant({0}), d);
@@ -79,11 +79,11 @@ V with_room(NodeContext& context, V x) {
 
 V places_of(NodeContext& context, const std::vector<RunAxis>& axes) {
   Compose c(context);
-  V places = c.ints({0}, Shape(axes.size(), 1));
+  V places = c.ints({0}, ir::SymShape(axes.size(), 1));
   for (size_t d = 0; d < axes.size(); ++d) {
-    Shape along(axes.size(), 1);
+    ir::SymShape along(axes.size(), 1);
     along[d] = axes[d].most;
-    places = c.add(places, c.mul(c.ints(c.count_to(axes[d].most), along), axes[d].stride));
+    places = c.add(places, c.mul(c.iota(axes[d].most, along), axes[d].stride));
   }
   return places;
 }
@@ -112,7 +112,7 @@ V extents_of_run(NodeContext& context, V x) {
 namespace {
 
 /// How far apart elements are along each axis of a shape, as it is stored.
-std::vector<int64_t> strides_of(const NodeContext& context, const Shape& shape) {
+std::vector<int64_t> strides_of(const NodeContext& context, const ir::SymShape& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;)
     strides[d - 1] = context.product(strides[d], std::max<int64_t>(shape[d], 1));
@@ -122,16 +122,16 @@ std::vector<int64_t> strides_of(const NodeContext& context, const Shape& shape) 
 /// Which one of those that are not named each axis is, i64 [rank]; -1 where it is named.
 V places_among_others(NodeContext& context, V flags) {
   Compose c(context);
-  const int64_t rank = c.shape(flags)[0];
+  const ir::SymInt rank = c.shape(flags)[0];
   const V named = context.add("cumsum", {flags}, {{"axis", int64_t{0}}});
-  const V places = c.sub(c.ints(c.count_to(rank), {rank}), named);
+  const V places = c.sub(c.iota(rank), named);
   return c.where(c.cast(flags, DType::kBool), c.ints({-1}, {1}), places);
 }
 
 /// The axes of a result, each of them one of those of x from `first(axis)` to `last(axis)`, or one of the
 /// extent 1 where `may_be_one`. In a sample, the most that it can be is their sum: the most of several
 /// extents is no formula.
-std::vector<RunAxis> axes_among(NodeContext& context, const Shape& stored, V counts, V strides,
+std::vector<RunAxis> axes_among(NodeContext& context, const ir::SymShape& stored, V counts, V strides,
                                 const std::function<std::pair<int64_t, int64_t>(int64_t)>& range,
                                 bool may_be_one) {
   Compose c(context);
@@ -144,7 +144,7 @@ std::vector<RunAxis> axes_among(NodeContext& context, const Shape& stored, V cou
       const int64_t own = stored[static_cast<size_t>(d)];
       axis.most = context.is_sample() ? axis.most + own : std::max(axis.most, own);
     }
-    axis.count = c.binary("min", c.slice(counts, 0, j, 1), c.ints({axis.most}, {1}));
+    axis.count = c.binary("min", c.slice(counts, 0, j, 1), c.dims({axis.most}, {1}));
     axis.stride = c.slice(strides, 0, j, 1);
     axes.push_back(axis);
   }
@@ -165,12 +165,12 @@ V none_of(Compose& c, const NamedAxes& axes) {
 
 V without_axes(NodeContext& context, V x, V counts, const NamedAxes& axes) {
   Compose c(context);
-  const Shape stored = c.shape(x);
+  const ir::SymShape stored = c.shape(x);
   const int64_t rank = context.rank(x), number = axes.number, kept = rank - number;
   if (kept == 0)
     return value_with(context, c.reshape(taken_at(context, x, c.ints({0}, {1}), {}), {}), none_of(c, axes));
   const V places = c.reshape(places_among_others(context, axes.flags), {1, rank});
-  const V is_own = c.cast(c.binary("equal", places, c.ints(c.count_to(kept), {kept, 1})), DType::kInt64);
+  const V is_own = c.cast(c.binary("equal", places, c.iota(kept, {kept, 1})), DType::kInt64);
   const V strides = c.ints(strides_of(context, stored), {rank});
   const std::vector<RunAxis> own = axes_among(
       context, stored, chosen(c, is_own, counts), chosen(c, is_own, strides),
@@ -180,13 +180,12 @@ V without_axes(NodeContext& context, V x, V counts, const NamedAxes& axes) {
 
 V with_axes(NodeContext& context, V x, const NamedAxes& axes) {
   Compose c(context);
-  const Shape stored = c.shape(x);
+  const ir::SymShape stored = c.shape(x);
   const int64_t own_rank = context.rank(x), rank = own_rank + axes.number;
   if (own_rank == 0)
-    return value_with(context, c.reshape(x, Shape(static_cast<size_t>(rank), 1)), none_of(c, axes));
+    return value_with(context, c.reshape(x, ir::SymShape(static_cast<size_t>(rank), 1)), none_of(c, axes));
   const V places = c.reshape(places_among_others(context, axes.flags), {rank, 1});
-  const V is_own =
-      c.cast(c.binary("equal", places, c.ints(c.count_to(own_rank), {1, own_rank})), DType::kInt64);
+  const V is_own = c.cast(c.binary("equal", places, c.iota(own_rank, {1, own_rank})), DType::kInt64);
   const V strides = c.ints(strides_of(context, stored), {own_rank});
   const V counts = c.add(chosen(c, is_own, extents_of_run(context, x)), axes.flags);
   const std::vector<RunAxis> own = axes_among(

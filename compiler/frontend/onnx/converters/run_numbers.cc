@@ -99,7 +99,7 @@ RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at) {
   }
   if (node == nullptr || node->op != "concat") return {row, at, {}};
   for (const ir::ValueId part : node->inputs) {
-    const int64_t extent = num_elements(graph.value(part).type.shape);
+    const ir::SymInt extent = num_elements(graph.value(part).type.shape);
     if (at < extent) return part_of_row(context, part, at);
     at -= extent;
   }

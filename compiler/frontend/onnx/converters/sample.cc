@@ -112,7 +112,7 @@ std::vector<Tap> crossed(Compose& c, const std::vector<Tap>& outer, const std::v
   std::vector<Tap> all;
   for (const Tap& before : outer) {
     for (const Tap& tap : own) {
-      all.push_back({c.add(c.mul(before.index, c.ints({extent}, {})), tap.index),
+      all.push_back({c.add(c.mul(before.index, c.dims({extent}, {})), tap.index),
                      c.binary("and", before.inside, tap.inside), c.mul(before.weight, tap.weight)});
     }
   }
@@ -135,7 +135,7 @@ GridOptions grid_options(const NodeContext& context) {
 void convert_grid_sample(NodeContext& context) {
   Compose c(context);
   const GridOptions options = grid_options(context);
-  const Shape x = c.shape(context.input(0)), grid = c.shape(context.input(1));
+  const ir::SymShape x = c.shape(context.input(0)), grid = c.shape(context.input(1));
   const size_t rank = x.size() - std::min<size_t>(2, x.size());
   if (rank == 0 || grid.size() != x.size())
     context.invalid("a grid of shape " + to_string(grid) + " does not fit X of shape " + to_string(x));
@@ -148,8 +148,8 @@ void convert_grid_sample(NodeContext& context) {
                     " pictures, X has " + std::to_string(x[0]));
   if (options.mode == "cubic" && rank > 3)
     context.unsupported("mode", "cubic of more than 3 dims is not implemented");
-  const int64_t points = num_elements(Shape(grid.begin() + 1, grid.end() - 1));
-  const int64_t plane = num_elements(Shape(x.begin() + 2, x.end()));
+  const ir::SymInt points = num_elements(ir::SymShape(grid.begin() + 1, grid.end() - 1));
+  const ir::SymInt plane = num_elements(ir::SymShape(x.begin() + 2, x.end()));
   const V rows = c.cast(c.reshape(context.input(1), {x[0], points, grid.back()}), DType::kFloat32);
   // Integers are weighed as floats; what is taken as it is keeps its type.
   const bool weighed = options.mode != "nearest";
@@ -176,7 +176,7 @@ void convert_grid_sample(NodeContext& context) {
     part = c.where(c.unsqueeze(tap.inside, 1), part, c.number(part, 0));
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
   }
-  Shape out{x[0], x[1]};
+  ir::SymShape out{x[0], x[1]};
   out.insert(out.end(), grid.begin() + 1, grid.end() - 1);
   context.set_output(0, c.reshape(c.cast(sum, dtype), out));
 }
@@ -184,9 +184,9 @@ void convert_grid_sample(NodeContext& context) {
 namespace {
 
 /// An operand that may be left out has the shape.
-void check_grid_operand(NodeContext& context, size_t index, const char* name, const Shape& expected) {
+void check_grid_operand(NodeContext& context, size_t index, const char* name, const ir::SymShape& expected) {
   if (!context.has_input(index)) return;
-  const Shape& shape = context.type(context.input(index)).shape;
+  const ir::SymShape& shape = context.type(context.input(index)).shape;
   if (shape != expected)
     context.invalid(std::string(name) + " has shape " + to_string(shape) + ", expected " +
                     to_string(expected));
@@ -194,21 +194,21 @@ void check_grid_operand(NodeContext& context, size_t index, const char* name, co
 
 /// Where a window's taps lie along axis `d` before they are moved, by tap and point of `out`
 /// [N,M,spatial...], whose extents may be free: [taps,points].
-V tap_places(Compose& c, const Windows& windows, size_t d, const Shape& out) {
+V tap_places(Compose& c, const Windows& windows, size_t d, const ir::SymShape& out) {
   const std::vector<int64_t>& kernel = windows.kernel;
-  const int64_t taps = num_elements(kernel),
-                behind =
-                    num_elements(Shape(kernel.begin() + static_cast<std::ptrdiff_t>(d) + 1, kernel.end()));
+  const ir::SymInt taps = num_elements(kernel),
+                   behind = num_elements(
+                       ir::SymShape(kernel.begin() + static_cast<std::ptrdiff_t>(d) + 1, kernel.end()));
   std::vector<double> places;
   for (int64_t tap = 0; tap < taps; ++tap)
     places.push_back(static_cast<double>(tap / behind % kernel[d] * windows.dilations[d] - windows.pads[d]));
-  Shape spatial(out.begin() + 2, out.end());
-  const int64_t points = num_elements(spatial);
-  Shape first(spatial.size() + 1, 1), along = first;
+  ir::SymShape spatial(out.begin() + 2, out.end());
+  const ir::SymInt points = num_elements(spatial);
+  ir::SymShape first(spatial.size() + 1, 1), along = first;
   first[0] = taps;
   along[d + 1] = spatial[d];
-  const V from = c.times(c.cast(c.ints(c.count_to(spatial[d]), along), DType::kFloat32),
-                         static_cast<double>(windows.strides[d]));
+  const V from =
+      c.times(c.cast(c.iota(spatial[d], along), DType::kFloat32), static_cast<double>(windows.strides[d]));
   const V base = c.add(c.doubles(DType::kFloat32, places, first), from);
   spatial.insert(spatial.begin(), taps);
   return c.reshape(c.expand(base, spatial), {taps, points});
@@ -217,7 +217,7 @@ V tap_places(Compose& c, const Windows& windows, size_t d, const Shape& out) {
 /// What a DeformConv is made of.
 struct Deformed {
   Windows windows;
-  Shape in, weights, out;                   ///< [N,C,spatial...], [M,C/group,kernel...], [N,M,spatial...]
+  ir::SymShape in, weights, out;            ///< [N,C,spatial...], [M,C/group,kernel...], [N,M,spatial...]
   int64_t group = 1, parts = 1;             ///< of channels: with weights, and with offsets of their own
   int64_t taps = 1, points = 1, plane = 1;  ///< of the kernel, the output and the input
 };
@@ -235,7 +235,7 @@ Deformed read_deformed(NodeContext& context) {
       d.in[1] != context.product(d.weights[1], d.group) || d.weights[0] % d.group != 0 ||
       d.in[1] % d.parts != 0)
     context.invalid("weights of shape " + to_string(d.weights) + " do not fit X of " + to_string(d.in));
-  d.windows = read_windows(context, d.in, Shape(d.weights.begin() + 2, d.weights.end()));
+  d.windows = read_windows(context, d.in, ir::SymShape(d.weights.begin() + 2, d.weights.end()));
   d.out = {d.in[0], d.weights[0]};
   for (size_t i = 0; i < rank; ++i) {
     const int64_t reach = (d.windows.kernel[i] - 1) * d.windows.dilations[i] + 1;
@@ -245,7 +245,7 @@ Deformed read_deformed(NodeContext& context) {
     d.points = context.product(d.points, d.out.back());
     d.plane = context.product(d.plane, d.in[i + 2]);
   }
-  Shape masks = d.out, moves = d.out;
+  ir::SymShape masks = d.out, moves = d.out;
   masks[1] = context.product(d.taps, d.parts);
   moves[1] = context.product(masks[1], static_cast<int64_t>(rank));
   check_grid_operand(context, 2, "offset", moves);
@@ -278,7 +278,7 @@ void convert_deform_conv(NodeContext& context) {
   const V data = c.reshape(x, {in[0], parts, channels, plane});
   V columns = ir::kAbsent;
   for (const Tap& tap : all) {
-    const Shape row{in[0], parts, 1, samples};
+    const ir::SymShape row{in[0], parts, 1, samples};
     const V index = c.expand(c.reshape(tap.index, row), {in[0], parts, channels, samples});
     const V weighed =
         c.mul(c.gather_elements(data, index, 3), c.cast(c.reshape(tap.weight, row), c.dtype(x)));
@@ -291,7 +291,7 @@ void convert_deform_conv(NodeContext& context) {
   const V filters =
       c.reshape(context.input(1), {1, group, weights[0] / group, context.product(weights[1], taps)});
   V result = c.reshape(c.matmul(filters, columns), out);
-  Shape along(in.size() - 1, 1);
+  ir::SymShape along(in.size() - 1, 1);
   along[0] = weights[0];
   if (context.has_input(3)) result = c.add(result, c.reshape(context.input(3), along));
   context.set_output(0, result);
@@ -329,14 +329,14 @@ std::array<BoxTap, 2> box_taps(Compose& c, V at, const GridAxis& axis) {
 void convert_roi_align(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
-  const Shape shape = c.shape(x), boxes = c.shape(context.input(1));
+  const ir::SymShape shape = c.shape(x), boxes = c.shape(context.input(1));
   if (shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4)
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
-  const Shape pictures_of = c.shape(context.input(2));
+  const ir::SymShape pictures_of = c.shape(context.input(2));
   // Of boxes that data chooses there are as many as there is room for.
   const bool is_counted = !context.data_shape(context.input(1)).extents.empty() ||
                           !context.data_shape(context.input(2)).extents.empty();
-  if (pictures_of != Shape{boxes[0]} && !is_counted)
+  if (pictures_of != ir::SymShape{boxes[0]} && !is_counted)
     context.invalid("batch_indices have shape " + to_string(pictures_of) + ", of " +
                     std::to_string(boxes[0]) + " boxes");
   const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
@@ -374,7 +374,7 @@ void convert_roi_align(NodeContext& context) {
   for (const BoxTap& y_tap : y_taps) {
     for (const BoxTap& x_tap : x_taps) {
       const V index =
-          c.add(c.mul(c.unsqueeze(y_tap.index, 2), c.ints({shape[3]}, {})), c.unsqueeze(x_tap.index, 1));
+          c.add(c.mul(c.unsqueeze(y_tap.index, 2), c.dims({shape[3]}, {})), c.unsqueeze(x_tap.index, 1));
       const V flat =
           c.expand(c.reshape(index, {count, 1, rows * columns}), {count, shape[1], rows * columns});
       const V weight = c.mul(c.unsqueeze(y_tap.weight, 2), c.unsqueeze(x_tap.weight, 1));

@@ -37,7 +37,7 @@ public:
 
   /// The step's value, or the other where the step is not run.
   ir::ValueId chosen(ir::ValueId value, ir::ValueId other, int64_t step) {
-    return c_.where(c_.binary("less", c_.ints({step}, {}), length_), value, other);
+    return c_.where(c_.binary("less", c_.dims({step}, {}), length_), value, other);
   }
 
   void choose(Binding& value, const Binding& other, int64_t step) {
@@ -62,7 +62,8 @@ Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Bindi
   const auto axis_of = [&](size_t i) {
     return context.node.normalize_axis(form.input_axes[i], shown_rank(context.node, inputs[i]));
   };
-  const int64_t steps = inputs.empty() ? 0 : c.shape(inputs[0])[static_cast<size_t>(axis_of(0))];
+  const ir::SymInt steps =
+      inputs.empty() ? ir::SymInt(0) : c.shape(inputs[0])[static_cast<size_t>(axis_of(0))];
   for (int64_t step = 0; step < steps; ++step) {
     check_size(context);
     std::vector<Binding> arguments = states;
@@ -71,7 +72,7 @@ Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Bindi
       if (c.shape(inputs[i])[static_cast<size_t>(axis)] != steps)
         context.node.invalid("scan inputs have other lengths");
       const bool is_reversed = form.input_reversed[i] != 0;
-      const int64_t at = is_reversed ? steps - 1 - step : step;
+      const int64_t at = is_reversed ? steps - 1 - step : ir::SymInt(step);
       arguments.push_back(tensor(is_reversed && lengths.are_given()
                                      ? lengths.from_end(inputs[i], axis, step)
                                      : c.squeeze(c.slice(inputs[i], axis, at, 1), axis)));
@@ -120,9 +121,9 @@ namespace {
 /// x backwards along its first axis: the first `count` (i64 [1], kAbsent for all) of what is there.
 ir::ValueId backwards(NodeContext& node, ir::ValueId x, ir::ValueId count) {
   Compose c(node);
-  const int64_t extent = c.shape(x)[0];
+  const ir::SymInt extent = c.shape(x)[0];
   if (count == ir::kAbsent) return c.slice(x, 0, extent - 1, extent, -1);
-  const ir::ValueId places = c.sub(c.minus(count, 1), c.ints(c.count_to(extent), {extent}));
+  const ir::ValueId places = c.sub(c.minus(count, 1), c.iota(extent));
   return c.gather(x, c.clip(places, 0, static_cast<double>(extent - 1)), 0);
 }
 
@@ -182,7 +183,7 @@ Bindings convert_scan(StructureContext& context) {
   std::vector<ir::ValueId> inputs;
   for (size_t i = form.states; i < context.inputs.size(); ++i) inputs.push_back(context.node.input(i));
   const int64_t steps = inputs.empty()
-                            ? 0
+                            ? ir::SymInt(0)
                             : Compose(context.node)
                                   .shape(inputs[0])[static_cast<size_t>(context.node.normalize_axis(
                                       form.input_axes[0], shown_rank(context.node, inputs[0])))];
@@ -260,13 +261,13 @@ Bindings convert_scan_batched(StructureContext& context) {
   Compose c(context.node);
   if (context.inputs.size() > 1) scanned.batch = c.shape(context.node.input(1)).at(0);
   if (context.has_input(0)) scanned.lengths = c.cast(context.node.input(0), DType::kInt64);
-  if (context.has_input(0) && c.shape(scanned.lengths) != Shape{scanned.batch})
+  if (context.has_input(0) && c.shape(scanned.lengths) != ir::SymShape{scanned.batch})
     context.node.invalid("sequence_lens has shape " + to_string(c.shape(scanned.lengths)) +
                          " for a batch of " + std::to_string(scanned.batch));
   const size_t first = 1 + scanned.form.states;
   int64_t steps = scanned.batch;
   if (scanned.form.inputs != 0) {
-    const Shape shape = c.shape(context.node.input(first));
+    const ir::SymShape shape = c.shape(context.node.input(first));
     const int64_t axis =
         context.node.normalize_axis(scanned.form.input_axes[0], static_cast<int64_t>(shape.size()) - 1);
     steps = context.node.product(steps, shape[static_cast<size_t>(axis) + 1]);

@@ -24,19 +24,19 @@ ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_
                            AxisEnd axis_end) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
   const ir::ValueId zero = c.number(wide, 0);
-  const ir::ValueId limit = c.ints({extent}, {});
+  const ir::ValueId limit = c.dims({extent}, {});
   const ir::ValueId end = count == ir::kAbsent ? limit : count;
   const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
   const ir::ValueId inside = c.binary("and", c.binary("greater_equal", front, zero),
                                       c.binary("less", front, axis_end == AxisEnd::kCount ? end : limit));
-  const ir::ValueId refused = c.ints({-(int64_t{1} << 58)}, {});
-  return c.where(inside, c.mul(front, c.ints({stride}, {})), refused);
+  const ir::ValueId refused = c.dims({-(int64_t{1} << 58)}, {});
+  return c.where(inside, c.mul(front, c.dims({stride}, {})), refused);
 }
 
 /// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, const DataShape& data,
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents, const DataShape& data,
                          AxisEnd axis_end) {
-  const int64_t last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
+  const ir::SymInt last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   int64_t stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
@@ -50,9 +50,9 @@ ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const Shape& extents, c
   return sum;
 }
 
-int64_t product(const Shape& shape, size_t from, size_t to) {
-  return num_elements(Shape(shape.begin() + static_cast<std::ptrdiff_t>(from),
-                            shape.begin() + static_cast<std::ptrdiff_t>(to)));
+ir::SymInt product(const ir::SymShape& shape, size_t from, size_t to) {
+  return num_elements(ir::SymShape(shape.begin() + static_cast<std::ptrdiff_t>(from),
+                                   shape.begin() + static_cast<std::ptrdiff_t>(to)));
 }
 
 /// Kernels of sorted rows look at all elements of a row for each, those of scattered elements at all updates
@@ -62,19 +62,19 @@ constexpr int64_t kLooksOfKernel = 1 << 14;
 
 bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, int64_t updates) {
   if (context.is_sample()) return true;
-  const int64_t elements = std::max<int64_t>(num_elements(context.type(x).shape), 1);
+  const ir::SymInt elements = std::max<int64_t>(num_elements(context.type(x).shape), 1);
   return updates > kLooksOfKernel / elements;
 }
 
 ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
                     int64_t axis, const std::string& reduction) {
-  const int64_t count = context.type(indices).shape[static_cast<size_t>(axis)];
+  const ir::SymInt count = context.type(indices).shape[static_cast<size_t>(axis)];
   return context.add(is_scattered_by_host(context, x, count) ? "scatter" : "scatter_elements",
                      {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
 }
 
 /// Whether an element of a shape is there, as bools that broadcast to it; kAbsent where all are.
-ir::ValueId is_there(Compose& c, const Shape& shape, const DataShape& data) {
+ir::ValueId is_there(Compose& c, const ir::SymShape& shape, const DataShape& data) {
   ir::ValueId there = ir::kAbsent;
   for (const DataExtent& extent : data.extents) {
     const ir::ValueId places = c.positions(shape[extent.axis], extent.axis, shape.size());
@@ -92,8 +92,8 @@ ir::ValueId indices_of_longer(Compose& c, ir::ValueId indices, ir::ValueId there
   const ir::ValueId front = c.where(c.binary("less", given, zero), c.add(given, end), given);
   const ir::ValueId is_inside =
       c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
-  const ir::ValueId checked = c.where(is_inside, front, c.ints({extent + 1}, {}));
-  return there == ir::kAbsent ? checked : c.where(there, checked, c.ints({extent}, {}));
+  const ir::ValueId checked = c.where(is_inside, front, c.dims({extent + 1}, {}));
+  return there == ir::kAbsent ? checked : c.where(there, checked, c.dims({extent}, {}));
 }
 
 /// What `compute` makes of x with one more element behind the axis, without that.
@@ -122,9 +122,9 @@ void cut_to(NodeContext& context, std::vector<ir::ValueId>& given, ir::ValueId x
   Compose c(context);
   for (const DataExtent& data : context.data_shape(given[0]).extents) {
     const auto d = static_cast<int64_t>(data.axis);
-    const int64_t most = c.shape(x)[data.axis];
+    const ir::SymInt most = c.shape(x)[data.axis];
     if (d == axis || c.shape(given[0])[data.axis] <= most) continue;
-    const ir::ValueId limit = c.ints({most}, {1});
+    const ir::ValueId limit = c.dims({most}, {1});
     const std::string what = "axis " + std::to_string(d - context.rank(x)) +
                              " of the indices has {} elements, more than {} of the data";
     const ir::ValueId zero =
@@ -149,7 +149,7 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
     make_same(context, given, {{0, d}, {1, d}});
   if (rank == context.rank(x)) cut_to(context, given, x, axis);
   const DataShape own = context.data_shape(x), there = context.data_shape(given[0]);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const ir::ValueId to = indices_of_longer(c, filled_behind(context, given[0], "zero"),
                                            is_there(c, c.shape(given[0]), there), *count, extent);
   const ir::ValueId from = filled_behind(context, given[1], "zero");
@@ -220,7 +220,7 @@ void convert_top_k(NodeContext& context) {
   const ir::ValueId given = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(given));
   const bool largest = context.int_attr("largest", 1) != 0;
-  const int64_t extent = c.shape(given)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(given)[static_cast<size_t>(axis)];
   BoundedInt k;
   if (context.opset() < 10) {
     k.most = context.required_int("k");
@@ -243,7 +243,7 @@ void convert_top_k(NodeContext& context) {
                                   {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
   if (k.is_known() && x != given)
-    order = c.where(c.binary("less", order, *count), order, c.ints({extent}, {}));
+    order = c.where(c.binary("less", order, *count), order, c.dims({extent}, {}));
   if (!k.is_known()) order = take_first(context, order, taken, axis);
   context.set_output(0, c.gather_elements(x, order, axis));
   context.set_output(1, order);
@@ -278,7 +278,7 @@ void convert_non_zero(NodeContext& context) {
     return;
   }
   const Tensor& x = context.known(0, "X");
-  const Shape shape = x.shape().empty() ? Shape{1} : x.shape();
+  const ir::SymShape shape = x.shape().empty() ? ir::SymShape{1} : ir::SymShape(x.shape());
   std::vector<std::vector<int64_t>> found(shape.size());
   for (int64_t i = 0; i < x.num_elements(); ++i) {
     const bool zero = is_float(x.dtype()) ? x.element_as_double(i) == 0 : x.element_as_int(i) == 0;
@@ -294,21 +294,21 @@ void convert_non_zero(NodeContext& context) {
 
 void convert_gather_nd(NodeContext& context) {
   Compose c(context);
-  const Shape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  const ir::SymShape x = c.shape(context.input(0)), at = c.shape(context.input(1));
   const size_t batch = static_cast<size_t>(std::max<int64_t>(0, context.int_attr("batch_dims", 0)));
   if (at.empty() || batch >= at.size() || batch + static_cast<size_t>(at.back()) > x.size())
     context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
   const size_t depth = static_cast<size_t>(at.back());
-  Shape out(at.begin(), at.end() - 1);
+  ir::SymShape out(at.begin(), at.end() - 1);
   out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(batch + depth), x.end());
-  const int64_t batches = product(x, 0, batch), inner = product(x, batch + depth, x.size());
-  const int64_t middle = product(x, batch, batch + depth), points = product(at, batch, at.size() - 1);
+  const ir::SymInt batches = product(x, 0, batch), inner = product(x, batch + depth, x.size());
+  const ir::SymInt middle = product(x, batch, batch + depth), points = product(at, batch, at.size() - 1);
   if (depth == 0) {
     context.set_output(0, c.expand(context.input(0), out));
     return;
   }
-  const Shape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
-                      x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
+  const ir::SymShape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
+                             x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
   const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
   // Axes that are indexed into may be as long as data says.
   DataShape indexed;
@@ -342,7 +342,7 @@ struct NdScatter {
 NdScatter nd_scatter(NodeContext& context) {
   Compose c(context);
   std::vector<ir::ValueId> operands{context.input(0), context.input(1), context.input(2)};
-  const Shape x = c.shape(operands[0]), at = c.shape(operands[1]);
+  const ir::SymShape x = c.shape(operands[0]), at = c.shape(operands[1]);
   if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
     context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
   const auto depth = static_cast<size_t>(at.back()), rows = at.size() - 1;
@@ -353,8 +353,8 @@ NdScatter nd_scatter(NodeContext& context) {
       make_same(context, operands,
                 {{0, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(rows + d - depth)}});
   }
-  const Shape some = c.shape(operands[0]), tuples = c.shape(operands[1]);
-  Shape expected(tuples.begin(), tuples.end() - 1);
+  const ir::SymShape some = c.shape(operands[0]), tuples = c.shape(operands[1]);
+  ir::SymShape expected(tuples.begin(), tuples.end() - 1);
   expected.insert(expected.end(), some.begin() + static_cast<std::ptrdiff_t>(depth), some.end());
   if (c.shape(operands[2]) != expected)
     context.invalid("updates have shape " + to_string(c.shape(operands[2])) + ", expected " +
@@ -366,7 +366,7 @@ NdScatter nd_scatter(NodeContext& context) {
 ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, ir::ValueId updates,
                          const std::string& reduction) {
   Compose c(context);
-  const Shape shape = c.shape(updates);
+  const ir::SymShape shape = c.shape(updates);
   ir::ValueId indices = c.unsqueeze(rows, 1);
   const bool by_host = is_scattered_by_host(context, x, shape[0]);
   if (!by_host) indices = c.expand(indices, shape);
@@ -379,15 +379,15 @@ ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, 
 void convert_scatter_nd(NodeContext& context) {
   Compose c(context);
   const NdScatter all = nd_scatter(context);
-  const Shape x = c.shape(all.x), at = c.shape(all.tuples);
-  const int64_t outer = product(x, 0, all.depth), inner = product(x, all.depth, x.size());
-  const int64_t points = product(at, 0, at.size() - 1);
+  const ir::SymShape x = c.shape(all.x), at = c.shape(all.tuples);
+  const ir::SymInt outer = product(x, 0, all.depth), inner = product(x, all.depth, x.size());
+  const ir::SymInt points = product(at, 0, at.size() - 1);
   const DataShape own = context.data_shape(all.x), given = context.data_shape(all.tuples);
   DataShape named = own;
   std::erase_if(named.extents, [&](const DataExtent& each) { return each.axis >= all.depth; });
   const bool is_told = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
   const ir::ValueId tuples = is_told ? filled_behind(context, all.tuples, "zero") : all.tuples;
-  const Shape extents(x.begin(), x.begin() + at.back());
+  const ir::SymShape extents(x.begin(), x.begin() + at.back());
   ir::ValueId rows = all.depth == 0
                          ? c.filled(DType::kInt64, {points}, 0)
                          : c.reshape(flat_indices(c, tuples, extents, named, AxisEnd::kCount), {points});
@@ -396,9 +396,9 @@ void convert_scatter_nd(NodeContext& context) {
   const std::string reduction = context.string_attr("reduction", "none");
   ir::ValueId result = ir::kAbsent;
   if (is_told && !given.extents.empty()) {
-    const Shape each(at.begin(), at.end() - 1);
+    const ir::SymShape each(at.begin(), at.end() - 1);
     const ir::ValueId there = c.reshape(c.expand(is_there(c, each, given), each), {points});
-    rows = c.where(there, rows, c.ints({outer}, {}));
+    rows = c.where(there, rows, c.dims({outer}, {}));
     result = with_spare_place(context, data, 0, [&](ir::ValueId longer) {
       return scatter_rows(context, longer, rows, updates, reduction);
     });
@@ -411,7 +411,7 @@ void convert_scatter_nd(NodeContext& context) {
 namespace {
 
 /// The shape of what a MaxPool whose places these are pooled, if it is one.
-std::optional<Shape> pooled_shape(NodeContext& context, ir::ValueId places) {
+std::optional<ir::SymShape> pooled_shape(NodeContext& context, ir::ValueId places) {
   const ir::Graph& graph = context.graph();
   const ir::NodeId producer = graph.value(places).producer;
   if (producer == ir::kAbsent) return std::nullopt;
@@ -422,7 +422,7 @@ std::optional<Shape> pooled_shape(NodeContext& context, ir::ValueId places) {
 }
 
 /// Values at `places` of a map of shape `whole`, where elements that no place names are 0.
-ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const Shape& whole) {
+ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const ir::SymShape& whole) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const ir::ValueId zeros = c.filled(c.dtype(x), {num_elements(whole)}, 0);
@@ -435,10 +435,10 @@ ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const Shape& whol
 
 /// The same where a run says the result's shape: of the map that was pooled where it has that shape, else of
 /// the one that the windows make.
-ir::ValueId unpooled_as_run(NodeContext& context, const Shape& inferred) {
+ir::ValueId unpooled_as_run(NodeContext& context, const ir::SymShape& inferred) {
   Compose c(context);
   const ir::ValueId places = context.input(1);
-  const std::optional<Shape> pooled = pooled_shape(context, places);
+  const std::optional<ir::SymShape> pooled = pooled_shape(context, places);
   if (!pooled || pooled->size() != inferred.size())
     return map_in_shape_of_run(context, unpooled(context, places, inferred), 2);
   const auto rank = static_cast<int64_t>(inferred.size());
@@ -458,19 +458,20 @@ ir::ValueId unpooled_as_run(NodeContext& context, const Shape& inferred) {
 // output's goes on.
 void convert_max_unpool(NodeContext& context) {
   Compose c(context);
-  const Shape x = c.shape(context.input(0));
+  const ir::SymShape x = c.shape(context.input(0));
   const size_t spatial = x.size() - std::min<size_t>(2, x.size());
   const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
   const std::vector<int64_t> strides = context.ints_attr("strides", std::vector<int64_t>(spatial, 1));
   const std::vector<int64_t> pads = context.ints_attr("pads", std::vector<int64_t>(2 * spatial, 0));
   if (kernel.size() != spatial || strides.size() != spatial || pads.size() != 2 * spatial)
     context.invalid("kernel_shape, strides and pads do not fit shape " + to_string(x));
-  Shape inferred = x;
+  ir::SymShape inferred = x;
   for (size_t d = 0; d < spatial; ++d)
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
   if (context.has_input(2) && !is_told(context, 2))
     return context.set_output(0, unpooled_as_run(context, inferred));
-  const Shape out = context.has_input(2) ? Shape(context.known_ints(2, "output_shape")) : inferred;
+  const ir::SymShape out =
+      context.has_input(2) ? ir::SymShape(context.known_ints(2, "output_shape")) : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
   if (out == pooled_shape(context, context.input(1))) inferred = out;

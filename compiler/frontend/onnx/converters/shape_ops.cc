@@ -1,6 +1,8 @@
 // Shapes, constants and moves whose geometry is known while the graph is built.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
@@ -63,9 +65,10 @@ void convert_constant(NodeContext& context) {
 namespace {
 
 /// `is_open`: the run works out some of the extents.
-ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const Shape& shape, bool is_open) {
+ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const ir::SymShape& shape,
+                            bool is_open) {
   // In a sample of the same form whatever the room is.
-  if (num_elements(shape) > kMaxFilledElements || (is_open && context.is_sample()))
+  if (!shape.is_constant() || num_elements(shape) > kMaxFilledElements || (is_open && context.is_sample()))
     return context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}});
   Tensor filled(value.dtype(), shape);
   for (int64_t i = 0; i < filled.num_elements(); ++i) {
@@ -99,11 +102,11 @@ void convert_eye_like(NodeContext& context) {
     context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
   const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
   const int64_t k = context.int_attr("k", 0);
-  if (context.is_sample()) {
+  if (context.is_sample() || !type.shape.is_constant()) {
     Compose c(context);
-    const ir::ValueId rows = c.ints(c.count_to(type.shape[0]), {type.shape[0], 1}),
-                      columns = c.ints(c.count_to(type.shape[1]), {1, type.shape[1]});
-    const ir::ValueId diagonal = c.add(rows, c.ints({k}, {}));
+    const ir::ValueId rows = c.iota(type.shape[0], {type.shape[0], 1}),
+                      columns = c.iota(type.shape[1], {1, type.shape[1]});
+    const ir::ValueId diagonal = c.add(rows, c.dims({k}, {}));
     const ir::ValueId eye = c.cast(c.binary("equal", diagonal, columns), dtype);
     context.set_output(0, as_long_as(context, eye, 0));
     return;
@@ -166,10 +169,33 @@ ir::ValueId counted_range(NodeContext& context) {
   const bool is_count = has_unit_step && is_known_to_be(0, 0);
   const BoundedInt count = bounded_value(context, range_count(context, is_count, has_unit_step), "limit");
   const int64_t most = std::max<int64_t>(count.most, 0);
-  ir::ValueId values = c.cast(c.ints(c.count_to(most), {most}), dtype);
+  ir::ValueId values = c.cast(c.iota(most), dtype);
   if (!has_unit_step) values = c.mul(values, c.reshape(context.input(2), {1}));
   if (!is_known_to_be(0, 0)) values = c.add(values, c.reshape(context.input(0), {1}));
   return take_first(context, values, as_count(context, count), 0);
+}
+
+/// Of known integers that are symbolic; nothing where they are numbers.
+std::optional<ir::ValueId> symbolic_range(NodeContext& context) {
+  const auto number = [&](size_t index, const char* what) {
+    const ir::SymShape elements = context.known_ints(index, what);
+    if (elements.size() != 1)
+      context.invalid(std::string(what) + " has " + std::to_string(elements.size()) +
+                      " elements, expected 1");
+    return elements[0];
+  };
+  const ir::SymInt start = number(0, "start"), limit = number(1, "limit"), delta = number(2, "delta");
+  if (start.is_constant() && limit.is_constant() && delta.is_constant()) return std::nullopt;
+  const int64_t step = delta;
+  if (step == 0 || step == std::numeric_limits<int64_t>::min())
+    context.invalid("delta is " + std::to_string(step));
+  const ir::SymInt span = step > 0 ? limit - start : start - limit;
+  const ir::SymInt count = max(ceildiv(span, std::abs(step)), 0);
+  Compose c(context);
+  ir::ValueId values = c.iota(count);
+  if (step != 1) values = c.mul(values, c.dims({step}, {1}));
+  if (!is_proven(ir::Relation::kEqual, start, 0)) values = c.add(values, c.dims({start}, {1}));
+  return c.cast(values, context.type(context.input(0)).dtype);
 }
 
 }  // namespace
@@ -177,6 +203,11 @@ ir::ValueId counted_range(NodeContext& context) {
 void convert_range(NodeContext& context) {
   if (!context.is_known(0) || !context.is_known(1) || !context.is_known(2)) {
     context.set_output(0, counted_range(context));
+    return;
+  }
+  const bool is_integer_range = !is_float(context.type(context.input(0)).dtype);
+  if (const auto range = is_integer_range ? symbolic_range(context) : std::nullopt) {
+    context.set_output(0, *range);
     return;
   }
   const Tensor& start = context.known_scalar(0, "start");
@@ -191,7 +222,7 @@ void convert_range(NodeContext& context) {
   if (context.is_sample() && is_float(start.dtype()) && step != std::rint(step)) {
     Compose c(context);
     const auto extent = static_cast<int64_t>(count);
-    const ir::ValueId places = c.cast(c.ints(c.count_to(extent), {extent}), start.dtype());
+    const ir::ValueId places = c.cast(c.iota(extent), start.dtype());
     context.set_output(
         0, c.add(c.mul(places, context.constant(delta.reshaped({}))), context.constant(start.reshaped({}))));
     return;
@@ -211,10 +242,10 @@ namespace {
 
 /// The extents of operand 0 from `start` to `end`: constants, and the counts of axes that depend on data.
 ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
-  const Shape shape = context.type(context.input(0)).shape;
+  const ir::SymShape shape = context.type(context.input(0)).shape;
   const DataShape data = context.data_shape_of(0);
   const auto listed = [&](int64_t from, int64_t to) {
-    const ir::ValueId extents = context.constant(int64_tensor({shape.begin() + from, shape.begin() + to}));
+    const ir::ValueId extents = context.extents({shape.begin() + from, shape.begin() + to});
     const bool is_fixed = context.graph().value(context.input(0)).constant.has_value();
     // In a sample it is told from numbers of the model.
     return is_fixed || !context.is_sample() ? extents
@@ -251,19 +282,18 @@ void convert_size(NodeContext& context) {
     context.set_output(0, Compose(context).reduce("reduce_prod", extents, {0}, false));
     return;
   }
-  Tensor size(DType::kInt64, {});
-  size.set_element_int(0, num_elements(context.type(context.input(0)).shape));
-  context.set_output(0, context.constant(std::move(size)));
+  const ir::SymInt size = num_elements(context.type(context.input(0)).shape);
+  context.set_output(0, context.reshape(context.extents({size}), {}));
 }
 
 namespace {
 
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
 /// says their counts in their order; nothing where it says other ones, or numbers in their place.
-std::optional<Shape> reshaped_to(NodeContext& context) {
+std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
-  const auto is_extent = [](int64_t extent) { return extent >= -1; };
+  const auto is_extent = [](const ir::SymInt& extent) { return extent >= -1; };
   const bool are_extents = std::all_of(shape.extents.begin(), shape.extents.end(), is_extent);
   if (shape.open.empty() && are_extents && !reshape_keeps_counts(context, shape.extents)) return std::nullopt;
   auto next = extents.begin();
@@ -281,15 +311,16 @@ std::optional<Shape> reshaped_to(NodeContext& context) {
 }  // namespace
 
 void convert_reshape(NodeContext& context) {
-  const Shape input = context.type(context.input(0)).shape;
-  const std::optional<Shape> told =
-      context.opset() < 5 ? context.required_ints("shape") : reshaped_to(context);
+  const ir::SymShape input = context.type(context.input(0)).shape;
+  const std::optional<ir::SymShape> told =
+      context.opset() < 5 ? ir::SymShape(context.required_ints("shape")) : reshaped_to(context);
   if (!told) return reshape_as_run(context);
-  Shape shape = *told;
+  ir::SymShape shape = *told;
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
-  const int64_t elements = num_elements(input);
+  const ir::SymInt elements = num_elements(input);
   int64_t inferred = -1;
-  int64_t known = 1;
+  int64_t large = 1;
+  ir::SymInt known = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !allow_zero) {
       if (i >= input.size())
@@ -301,13 +332,15 @@ void convert_reshape(NodeContext& context) {
     if (shape[i] == -1) {
       if (inferred >= 0) context.invalid("shape has -1 twice");
       inferred = static_cast<int64_t>(i);
-    } else if (__builtin_mul_overflow(known, shape[i], &known)) {
+    } else if (__builtin_mul_overflow(large, shape[i].hint(), &large)) {
       context.invalid("shape " + to_string(shape) + " is too large");
+    } else {
+      known *= shape[i];
     }
   }
   if (inferred >= 0) {
     if (known == 0 || elements % known != 0) {
-      context.invalid("an input of " + std::to_string(elements) + " elements does not reshape to " +
+      context.invalid("an input of " + to_string(elements) + " elements does not reshape to " +
                       to_string(shape));
     }
     shape[static_cast<size_t>(inferred)] = elements / known;
@@ -316,15 +349,15 @@ void convert_reshape(NodeContext& context) {
 }
 
 void convert_flatten(NodeContext& context) {
-  const Shape& shape = context.type(context.input(0)).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
+  const ir::SymShape& shape = context.type(context.input(0)).shape;
+  const ir::SymInt rank = static_cast<int64_t>(shape.size());
   int64_t axis = context.int_attr("axis", 1);
   if (axis < -rank || axis > rank)
     context.invalid("axis " + std::to_string(axis) + " does not fit rank " + std::to_string(rank));
   if (axis < 0) axis += rank;
-  Shape matrix{1, 1};
+  ir::SymShape matrix{1, 1};
   for (int64_t i = 0; i < rank; ++i) {
-    int64_t& extent = matrix[i < axis ? 0 : 1];
+    ir::SymInt& extent = matrix[i < axis ? 0 : 1];
     extent = context.product(extent, shape[static_cast<size_t>(i)]);
   }
   context.set_output(0, counted_reshape(context, context.input(0), matrix));
@@ -337,8 +370,8 @@ void convert_squeeze(NodeContext& context) {
   std::optional<std::vector<int64_t>> axes = operand_axes(context);
   for (const int64_t axis : axes.value_or(std::vector<int64_t>{}))
     x = with_extent(context, x, context.normalize_axis(axis, rank), 1);
-  const Shape shape = context.type(x).shape;
-  Shape result;
+  const ir::SymShape shape = context.type(x).shape;
+  ir::SymShape result;
   for (int64_t i = 0; i < rank; ++i) {
     bool drop = !axes && shape[static_cast<size_t>(i)] == 1;
     for (int64_t axis : axes.value_or(std::vector<int64_t>{}))
@@ -354,19 +387,19 @@ void convert_squeeze(NodeContext& context) {
 
 void convert_unsqueeze(NodeContext& context) {
   if (context.has_input(1) && !is_told(context, 1)) return unsqueeze_as_run(context);
-  const Shape& shape = context.type(context.input(0)).shape;
+  const ir::SymShape& shape = context.type(context.input(0)).shape;
   std::optional<std::vector<int64_t>> axes = operand_axes(context);
   if (!axes) context.invalid("axes are missing");
-  const int64_t rank = static_cast<int64_t>(shape.size() + axes->size());
+  const ir::SymInt rank = static_cast<int64_t>(shape.size() + axes->size());
   std::vector<bool> added(static_cast<size_t>(rank), false);
   for (int64_t axis : *axes) {
     const size_t at = static_cast<size_t>(context.normalize_axis(axis, rank));
     if (added[at]) context.invalid("axis " + std::to_string(axis) + " stands twice");
     added[at] = true;
   }
-  Shape result;
+  ir::SymShape result;
   size_t next = 0;
-  for (size_t i = 0; i < added.size(); ++i) result.push_back(added[i] ? 1 : shape[next++]);
+  for (size_t i = 0; i < added.size(); ++i) result.push_back(added[i] ? ir::SymInt(1) : shape[next++]);
   context.set_output(0, context.reshape(context.input(0), result));
 }
 

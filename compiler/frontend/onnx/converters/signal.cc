@@ -63,11 +63,12 @@ int64_t half_of(int64_t length) { return length / 2 + 1; }
 
 /// What of a transform along `axis` the rest are conjugates of: a slice in all samples, also where it is all.
 V first_half(NodeContext& context, V x, int64_t axis, int64_t length) {
-  Shape extents = context.type(x).shape;
+  ir::SymShape extents = context.type(x).shape;
   extents[static_cast<size_t>(axis)] = half_of(length);
-  return context.add(
-      "slice", {x},
-      {{"starts", Shape(extents.size(), 0)}, {"extents", extents}, {"steps", Shape(extents.size(), 1)}});
+  return context.add("slice", {x},
+                     {{"starts", ir::SymShape(extents.size(), 0)},
+                      {"extents", extents},
+                      {"steps", ir::SymShape(extents.size(), 1)}});
 }
 
 /// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
@@ -77,8 +78,8 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
   Compose c(context);
   const int64_t out = is_half ? half_of(length) : length;
   const DType dtype = c.dtype(x);
-  const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
-  const int64_t parts = c.shape(x)[static_cast<size_t>(last)];
+  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const ir::SymInt parts = c.shape(x)[static_cast<size_t>(last)];
   const bool is_complex = parts == 2;
   if (!is_complex && parts != 1)
     context.invalid("the last axis has " + std::to_string(parts) +
@@ -87,7 +88,7 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
     const V whole = fourier(context, x, window, length, inverse, false);
     return is_half ? first_half(context, whole, last - 1, length) : whole;
   }
-  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length);
+  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length);
   x = c.slice(x, last - 1, 0, in);
   if (window != ir::kAbsent) x = c.mul(x, c.reshape(window, {length, 1}));
   const Roots roots = make_roots(in, out, length, inverse);
@@ -107,8 +108,8 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
 ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length) {
   Compose c(context);
   if (is_step(context, length)) return fourier(context, x, ir::kAbsent, length, true, true);
-  const int64_t last = static_cast<int64_t>(c.shape(x).size()) - 1;
-  const int64_t in = std::min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
+  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
   x = c.slice(x, last - 1, 0, in);
   const auto product = [&](int64_t index, V matrix) {
     return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), matrix);
@@ -158,7 +159,7 @@ Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& 
   std::vector<int64_t> perm = c.count_to(rank);
   std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
   x = c.transpose(filled_along(context, x, axis, "zero"), perm);
-  const int64_t parts = c.shape(x).back();
+  const ir::SymInt parts = c.shape(x).back();
   if (form.is_real() && parts != 2)
     context.invalid("the inverse transform to a real signal is of complex elements");
   if (parts != 1 && parts != 2)
@@ -183,7 +184,7 @@ Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& 
 BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
   Compose c(context);
   const V x = context.input(0);
-  const int64_t extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   BoundedInt length;
   if (is_of_run(context, 1)) {
     const V given = one_integer(context, 1, "dft_length");
@@ -215,7 +216,7 @@ V along_axis_of_run(NodeContext& context, DftForm form) {
   const V is_axis = is_within(context, from_front, 0, static_cast<double>(last - 1));
   V axis = checked_number(context, from_front, is_axis,
                           "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
-  const Shape own = c.shape(x);
+  const ir::SymShape own = c.shape(x);
   std::vector<Transform> each;
   for (int64_t d = 0; d < last; ++d) {
     const bool has_length = context.has_input(1) || !form.is_real() || own[static_cast<size_t>(d)] != 1;
@@ -224,9 +225,9 @@ V along_axis_of_run(NodeContext& context, DftForm form) {
       continue;
     }
     // No real signal has one element alone for its half.
-    axis = checked_number(context, axis, c.unary("not", c.binary("equal", axis, c.ints({d}, {1}))),
+    axis = checked_number(context, axis, c.unary("not", c.binary("equal", axis, c.dims({d}, {1}))),
                           "axis {} from the front has one element, half of a signal of none");
-    Shape none = own;
+    ir::SymShape none = own;
     none.back() = 1;
     each.push_back({c.filled(c.dtype(x), none, 0), ir::kAbsent});
   }
@@ -239,14 +240,14 @@ V along_axis_of_run(NodeContext& context, DftForm form) {
     for (int64_t j = 0; j < last; ++j)
       padded = longer_by(context, padded, j == d ? own[static_cast<size_t>(j)] : extent_of(j), j);
     result =
-        result == ir::kAbsent ? padded : c.where(c.binary("equal", axis, c.ints({d}, {1})), padded, result);
+        result == ir::kAbsent ? padded : c.where(c.binary("equal", axis, c.dims({d}, {1})), padded, result);
   }
   for (int64_t d = 0; d < last; ++d) {
     const V counted = each[static_cast<size_t>(d)].count;
-    const V there = counted == ir::kAbsent ? c.ints({extent_of(d)}, {1}) : counted;
-    const V is_here = c.binary("equal", axis, c.ints({d}, {1}));
+    const V there = counted == ir::kAbsent ? c.dims({extent_of(d)}, {1}) : counted;
+    const V is_here = c.binary("equal", axis, c.dims({d}, {1}));
     result =
-        take_first(context, result, c.where(is_here, there, c.ints({own[static_cast<size_t>(d)]}, {1})), d);
+        take_first(context, result, c.where(is_here, there, c.dims({own[static_cast<size_t>(d)]}, {1})), d);
   }
   return result;
 }
@@ -293,13 +294,13 @@ BoundedInt frame_length(NodeContext& context) {
 V frames_of_run(NodeContext& context, V x, bool is_half) {
   Compose c(context);
   const BoundedInt length = frame_length(context);
-  const int64_t most = std::max<int64_t>(length.most, 0), extent = c.shape(x)[1];
+  const ir::SymInt most = std::max<int64_t>(length.most, 0), extent = c.shape(x)[1];
   if (extent < 1 || (length.is_known() && (most < 1 || most > extent)))
     context.invalid("frames of " + std::to_string(most) + " do not fit a signal of " +
                     std::to_string(extent));
   const V one = c.ints({1}, {1}), step = one_integer(context, 1, "frame_step");
   const V own = *count_along(context, x, 1);
-  const V counted = length.is_known() ? c.ints({most}, {1}) : held_length(context, length);
+  const V counted = length.is_known() ? c.dims({most}, {1}) : held_length(context, length);
   const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
   const V fits =
       c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
@@ -312,14 +313,14 @@ V frames_of_run(NodeContext& context, V x, bool is_half) {
   }
   const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
   // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
-  const V stride = c.binary("min", c.binary("max", given, one), c.ints({extent}, {1}));
+  const V stride = c.binary("min", c.binary("max", given, one), c.dims({extent}, {1}));
   const V number = c.plus(c.div(behind, stride), 1);
   const Check check{fits, "frames of {} by steps of {} do not fit a signal of {}", {counted, step, own}};
   const BoundedInt frames = bounded_value(context, value_if(context, number, check), "frame_step");
-  const V starts = c.mul(c.ints(c.count_to(frames.most), {frames.most, 1}), stride);
-  const V places = c.add(starts, c.ints(c.count_to(most), {1, most}));
+  const V starts = c.mul(c.iota(frames.most, {frames.most, 1}), stride);
+  const V places = c.add(starts, c.iota(most, {1, most}));
   const V parts =
-      c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.ints({extent - 1}, {1})), 1);
+      c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.dims({extent - 1}, {1})), 1);
   V result = ir::kAbsent;
   if (length.is_known()) {
     result = transform(context, parts, context.optional_input(2), most, is_half, false);
@@ -337,7 +338,7 @@ void convert_stft(NodeContext& context) {
   Compose c(context);
   ir::ValueId x = context.input(0);
   const bool is_half = context.int_attr("onesided", 1) != 0;
-  const Shape shape = c.shape(x);
+  const ir::SymShape shape = c.shape(x);
   if (shape.size() == 2) x = c.unsqueeze(x, 2);
   if (shape.size() < 2) context.invalid("the signal has shape " + to_string(shape));
   if (is_of_run(context, 1) || is_of_run(context, 3)) {
@@ -354,12 +355,12 @@ void convert_stft(NodeContext& context) {
   if (step < 1 || length < 1 || length > shape[1])
     context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
                     to_string(shape));
-  const int64_t frames = (shape[1] - length) / step + 1;
+  const ir::SymInt frames = (shape[1] - length) / step + 1;
   if (context.product(frames, length) > kMaxFrames)
     context.unsupported("frame_length", std::to_string(frames) + " frames are not implemented");
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
-  const V starts = c.times(c.ints(c.count_to(frames), {frames, 1}), static_cast<double>(step));
-  const V parts = c.gather(x, c.add(starts, c.ints(c.count_to(length), {1, length})), 1);
+  const V starts = c.times(c.iota(frames, {frames, 1}), static_cast<double>(step));
+  const V parts = c.gather(x, c.add(starts, c.iota(length, {1, length})), 1);
   context.set_output(0, transform(context, parts, context.optional_input(2), length, is_half, false));
 }
 

@@ -28,7 +28,7 @@ V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_p
   const BoundedInt size = bounded_count(context, one_integer(context, 0, "size"), kMaxLength, "size");
   const int64_t most = std::max<int64_t>(size.most, 0);
   const V count = as_count(context, size), period = is_periodic ? count : c.minus(count, 1);
-  const V n = c.cast(c.ints(c.count_to(most), {most}), DType::kFloat64);
+  const V n = c.cast(c.iota(most), DType::kFloat64);
   const V angle = c.div(c.times(n, 2 * std::numbers::pi), c.cast(period, DType::kFloat64));
   const V first = c.times(c.unary("cos", angle), -a1),
           second = c.times(c.unary("cos", c.times(angle, 2)), a2);
@@ -63,7 +63,7 @@ V mel_weights_of_run(NodeContext& context) {
     length = checked_number(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)),
                             "dft_length is {}, expected 0 to " + std::to_string(kMaxLength));
   } else {
-    length = c.ints({known_length(context, 1, "dft_length")}, {1});
+    length = c.dims({known_length(context, 1, "dft_length")}, {1});
   }
   const auto real = [&](size_t index, const char* what) {
     return c.cast(one_number(context, index, what), DType::kFloat64);
@@ -81,7 +81,7 @@ V mel_weights_of_run(NodeContext& context) {
     return c.times(c.unary("log", c.plus(c.times(hertz, 1.0 / 700), 1)), 2595 / std::log(10.0));
   };
   const V first = to_mel(low), span = c.sub(to_mel(high), first);
-  const V at = c.cast(c.ints(c.count_to(most + 2), {most + 2}), DType::kFloat64);
+  const V at = c.cast(c.iota(most + 2), DType::kFloat64);
   const V mel = c.add(c.div(c.mul(at, span), c.cast(c.plus(count, 2), DType::kFloat64)), first);
   const V hertz = c.times(c.minus(c.unary("exp", c.times(mel, std::log(10.0) / 2595)), 1), 700);
   const V place = c.unary("floor", c.div(c.mul(c.cast(c.add(length, one), DType::kFloat64), hertz), rate));
@@ -89,7 +89,7 @@ V mel_weights_of_run(NodeContext& context) {
                            c.sub(as_count(context, rows), one));
   const V left = c.slice(edges, 0, 0, most), middle = c.slice(edges, 0, 1, most),
           right = c.slice(edges, 0, 2, most);
-  const V row = c.ints(c.count_to(most_rows), {most_rows, 1});
+  const V row = c.iota(most_rows, {most_rows, 1});
   const auto part = [&](V from, V to, V extent) {
     return c.div(c.cast(c.sub(to, from), DType::kFloat64),
                  c.cast(c.binary("max", extent, one), DType::kFloat64));

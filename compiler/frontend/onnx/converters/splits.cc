@@ -86,7 +86,7 @@ private:
     if (size == 1) return single_elements();
     if (!node_.data_shape(x_).extents.empty()) return of_known(sizes);
     const V all = with_axis_at(node_, x_, axis_, 0);
-    Shape shape = c_.shape(all);
+    ir::SymShape shape = c_.shape(all);
     shape[0] = size;
     shape.insert(shape.begin(), parts);
     return std::vector{stack_of_parts(context_, with_axis_at(node_, c_.reshape(all, shape), 1, axis_ + 1))};
@@ -103,7 +103,7 @@ private:
     if (is_counted()) {
       const V count = *count_along(node_, x_, axis_);
       x = value_if(node_, filled_along(node_, x_, axis_, "zero"),
-                   {c_.binary("equal", count, c_.ints({total}, {1})),
+                   {c_.binary("equal", count, c_.dims({total}, {1})),
                     "split adds up to " + std::to_string(total) + ", the axis has {}",
                     {count}});
     } else if (total != extent_) {
@@ -124,7 +124,7 @@ private:
     try {
       int64_t found = is_most ? least : std::max<int64_t>(extent_, least);
       for (const BoundedInt& each : bounded_ints(node_, 1, "split"))
-        found = is_most ? std::max(found, each.most) : std::min(found, each.least);
+        found = is_most ? std::max<int64_t>(found, each.most) : std::min<int64_t>(found, each.least);
       return std::clamp<int64_t>(found, least, std::max<int64_t>(extent_, least));
     } catch (const ValueRequired&) {
       return is_most ? std::max<int64_t>(extent_, least) : least;
@@ -136,7 +136,7 @@ private:
     const std::optional<V> parts = count_along(node_, split, 0);
     if (!parts) node_.unsupported("split", "its length depends on data in a way that cannot be told");
     const bool is_list = node_.data_shape(split).extents.empty();
-    const int64_t most = c_.shape(split)[0];
+    const ir::SymInt most = c_.shape(split)[0];
     if (most > kMaxParts) node_.unsupported("split", std::to_string(most) + " parts are not implemented");
     if (most == 0) node_.unsupported("split", "no part at all of an axis that a run works out");
     const V all = c_.cast(filled_along(node_, split, 0, "zero"), DType::kInt64);
@@ -157,7 +157,7 @@ private:
     const V size = c_.clip(checked, 1, static_cast<double>(std::max<int64_t>(extent_, 1)));
     const V count = *count_along(node_, x_, axis_);
     if (most == 0) node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
-    const V starts = c_.mul(c_.ints(c_.count_to(most), {most}), size), zero = c_.ints({0}, {1});
+    const V starts = c_.mul(c_.iota(most), size), zero = c_.ints({0}, {1});
     const V lengths = c_.binary("max", c_.binary("min", c_.sub(count, starts), size), zero);
     const V parts = c_.div(c_.minus(c_.add(count, size), 1), size);
     return std::vector{counted(parts_at(starts, lengths, room), parts)};
@@ -166,9 +166,9 @@ private:
   /// Parts of a known size of what is all there, as one tensor.
   Bindings stacked(int64_t size) {
     const int64_t parts = extent_ / size + (extent_ % size == 0 ? 0 : 1);
-    const V starts = c_.mul(c_.ints(c_.count_to(parts), {parts}), c_.ints({size}, {1}));
-    const V rest = c_.sub(c_.ints({extent_}, {1}), starts);
-    return std::vector{parts_at(starts, c_.binary("min", rest, c_.ints({size}, {1})), size)};
+    const V starts = c_.mul(c_.iota(parts), c_.dims({size}, {1}));
+    const V rest = c_.sub(c_.dims({extent_}, {1}), starts);
+    return std::vector{parts_at(starts, c_.binary("min", rest, c_.dims({size}, {1})), size)};
   }
 
   Binding counted(Binding parts, V count) {
@@ -179,14 +179,14 @@ private:
 
   /// As many parts as there are starts and lengths, in `room` elements each, zeros behind their own.
   Binding parts_at(V starts, V lengths, int64_t room) {
-    const int64_t parts = c_.shape(starts)[0], own = std::max<int64_t>(room, 1);
-    const V steps = c_.ints(c_.count_to(own), {1, own}), columns = c_.reshape(lengths, {parts, 1});
+    const ir::SymInt parts = c_.shape(starts)[0], own = std::max<int64_t>(room, 1);
+    const V steps = c_.iota(own, {1, own}), columns = c_.reshape(lengths, {parts, 1});
     const V places = c_.add(c_.reshape(starts, {parts, 1}), steps);
     V whole = filled_behind(node_, x_, "zero");
     if (extent_ == 0) whole = longer_by(node_, whole, 1, axis_);
     const auto last = static_cast<double>(std::max<int64_t>(extent_, 1) - 1);
     const V moved = with_axis_at(node_, c_.gather(whole, c_.clip(places, 0, last), axis_), axis_, 0);
-    Shape along(c_.shape(moved).size(), 1);
+    ir::SymShape along(c_.shape(moved).size(), 1);
     along[0] = parts;
     along[static_cast<size_t>(axis_) + 1] = own;
     const V is_there = c_.reshape(c_.binary("less", steps, columns), along);

@@ -40,7 +40,7 @@ V rows_at(NodeContext& node, V x, V places) {
 
 /// The first `count` rows of x, all of which there are where the count is known to be as many.
 V first_rows(NodeContext& node, V x, V count) {
-  const std::optional<Tensor>& known = node.graph().value(count).known;
+  const ir::KnownValue& known = node.graph().value(count).known;
   const bool is_whole = known && known->element_as_int(0) == node.type(x).shape[0];
   return is_whole ? x : take_first(node, x, count, 0);
 }
@@ -56,7 +56,7 @@ Binding moved_rows(const Binding& all, const Move& move) {
 
 /// The extents that all elements of a form have, i64 [1, rank].
 V row_of_form(NodeContext& node, const ElementForm& form) {
-  Shape extents = form.type.shape;
+  ir::SymShape extents = form.type.shape;
   if (form.type.dtype == kString) extents.pop_back();
   return Compose(node).ints(extents, {1, static_cast<int64_t>(extents.size())});
 }
@@ -122,7 +122,7 @@ ElementForm form_of_element(StructureContext& context, V x, const std::string& w
 
 ElementForm common_form(const StructureContext& context, const ElementForm& a, const ElementForm& b,
                         const std::string& what) {
-  const Shape& other = b.type.shape;
+  const ir::SymShape& other = b.type.shape;
   if (a.type.dtype != b.type.dtype || a.type.shape.size() != other.size())
     context.node.unsupported(
         "operand", "elements of " + what + " are " + ir::to_string(a.type) + " and " + ir::to_string(b.type) +
@@ -133,7 +133,7 @@ ElementForm common_form(const StructureContext& context, const ElementForm& a, c
     const bool is_width = form.type.dtype == kString && d + 1 == other.size();
     if (!is_width && (a.is_uneven(d) || b.is_uneven(d) || other[d] != form.type.shape[d]))
       form.uneven.push_back(d);
-    form.type.shape[d] = std::max(form.type.shape[d], other[d]);
+    form.type.shape[d] = max(form.type.shape[d], other[d]);
   }
   return form;
 }
@@ -162,10 +162,10 @@ V extents_row(StructureContext& context, V x) {
   return c.reshape(c.concat(std::move(row), 0), {1, rank});
 }
 
-V with_room(NodeContext& node, V x, const Shape& shape) {
+V with_room(NodeContext& node, V x, const ir::SymShape& shape) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto axis = static_cast<int64_t>(d);
-    const int64_t more = shape[d] - node.type(x).shape[d];
+    const ir::SymInt more = shape[d] - node.type(x).shape[d];
     if (more > 0) x = longer_by(node, x, more, axis);
   }
   return x;
@@ -196,7 +196,7 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
     if (!table.empty()) result.extents = c.concat(std::move(table), 0);
     return result;
   }
-  Shape room = form.type.shape;
+  ir::SymShape room = form.type.shape;
   room.insert(room.begin(), c.shape(sequence.tensor)[0]);
   result.extents = sequence.extents;
   if (!form.uneven.empty()) result.extents = table_of(context, sequence);
@@ -244,14 +244,14 @@ Binding stack_with(StructureContext& context, const Binding& all, V element, V p
   const Binding before = in_form(context, all, form);
   const Binding own = in_form(context, {Binding::Kind::kSequence, ir::kAbsent, {element}}, form);
   const V count = length_of(node, before.tensor), more = c.plus(count, 1);
-  const int64_t extent = c.shape(before.tensor)[0] + 1;
-  const V places = c.ints(c.count_to(extent), {extent});
+  const ir::SymInt extent = c.shape(before.tensor)[0] + 1;
+  const V places = c.iota(extent);
   const V place = position == ir::kAbsent ? ir::kAbsent : place_of(context, position, count, more);
   const auto with_row = [&](V rows, V row) {
     if (place == ir::kAbsent) return counted_concat(node, {rows, row}, 0);
     const V is_before = c.binary("less", places, place);
     const V moved = rows_at(node, rows, c.where(is_before, places, c.minus(places, 1)));
-    Shape along(c.shape(moved).size(), 1);
+    ir::SymShape along(c.shape(moved).size(), 1);
     along[0] = extent;
     const V is_new = c.reshape(c.binary("equal", places, place), along);
     return first_rows(node, c.where(is_new, c.expand(row, c.shape(moved)), moved), more);
@@ -266,10 +266,10 @@ Binding stack_without(StructureContext& context, const Binding& all, V position)
   NodeContext& node = context.node;
   Compose c(node);
   const V count = length_of(node, all.tensor);
-  const int64_t own = c.shape(all.tensor)[0], extent = std::max<int64_t>(own - 1, 1);
+  const ir::SymInt own = c.shape(all.tensor)[0], extent = std::max<int64_t>(own - 1, 1);
   const V last = position == ir::kAbsent ? c.ints({-1}, {1}) : position;
   const V place = place_of(context, last, count, count);
-  const V places = c.ints(c.count_to(extent), {extent}), fewer = c.minus(count, 1);
+  const V places = c.iota(extent), fewer = c.minus(count, 1);
   const V from = c.where(c.binary("less", places, place), places, c.plus(places, 1));
   return moved_rows(all, [&](V rows) { return first_rows(node, rows_at(node, rows, from), fewer); });
 }
@@ -315,12 +315,12 @@ V even_extent(StructureContext& context, V table, int64_t axis) {
 }
 
 /// The elements of each part close together: `x` has the parts along its axis `at`, their elements behind.
-V packed(NodeContext& node, V x, V table, int64_t at, const Shape& shape) {
+V packed(NodeContext& node, V x, V table, int64_t at, const ir::SymShape& shape) {
   Compose c(node);
   const V whole = c.reshape(filled_along(node, x, at, "zero"), shape);
-  const int64_t room = c.shape(x)[static_cast<size_t>(at) + 1];
+  const ir::SymInt room = c.shape(x)[static_cast<size_t>(at) + 1];
   const V counts = filled_along(node, extents_along(node, table, at), 0, "zero");
-  const V is_there = c.binary("less", c.ints(c.count_to(room), {1, room}), counts);
+  const V is_there = c.binary("less", c.iota(room, {1, room}), counts);
   return node.add_many("compress", {whole, c.reshape(is_there, {shape[static_cast<size_t>(at)]})},
                        {{"axis", at}})[0];
 }
@@ -347,7 +347,7 @@ V joined_stack(StructureContext& context, const Binding& all, int64_t axis, bool
   NodeContext& node = context.node;
   const int64_t at = node.normalize_axis(axis, shown_rank(node, all.tensor) - (is_new ? 0 : 1));
   const V moved = with_axis_at(node, all.tensor, 0, at);
-  Shape shape = node.type(moved).shape;
+  ir::SymShape shape = node.type(moved).shape;
   if (!is_new) {
     const auto first = shape.begin() + at;
     *first = node.product(*first, *(first + 1));

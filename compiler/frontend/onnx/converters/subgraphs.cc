@@ -57,7 +57,7 @@ Binding stacked(StructureContext& context, const std::vector<ir::ValueId>& parts
                 const ValueInfoProto& declared) {
   if (!parts.empty()) return tensor(joined_elements(context, parts, axis, true));
   const std::optional<DType> dtype = dtype_of(declared.elem_type);
-  Shape shape{0};
+  ir::SymShape shape{0};
   for (const Dim& dim : declared.shape) {
     const int64_t* extent = std::get_if<int64_t>(&dim);
     if (extent == nullptr)

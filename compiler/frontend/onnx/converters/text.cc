@@ -19,11 +19,13 @@ using V = ir::ValueId;
 /// Positions that an operator moves in place of strings stand in the graph.
 constexpr int64_t kMaxPositions = int64_t{1} << 20;
 
-Shape strings_shape(const NodeContext& context, V x) { return shown_shape(kString, context.type(x).shape); }
+ir::SymShape strings_shape(const NodeContext& context, V x) {
+  return shown_shape(kString, context.type(x).shape);
+}
 
 /// first, first + 1 ... in the shape.
-V positions(NodeContext& context, Shape shape, int64_t first) {
-  const int64_t count = num_elements(shape);
+V positions(NodeContext& context, ir::SymShape shape, int64_t first) {
+  const ir::SymInt count = num_elements(shape);
   if (count > kMaxPositions)
     context.unsupported("operand",
                         "more than " + std::to_string(kMaxPositions) + " strings are not implemented");
@@ -48,13 +50,13 @@ V pool_of(NodeContext& context, const std::vector<V>& texts) {
 V gathered(NodeContext& context, V pool, V at) {
   Compose c(context);
   if (num_elements(c.shape(at)) != 0) return c.gather(pool, at, 0);
-  Shape empty = c.shape(at);
+  ir::SymShape empty = c.shape(at);
   empty.push_back(c.shape(pool).back());
   return context.constant(Tensor(kString, std::move(empty)));
 }
 
-V expanded(NodeContext& context, V x, const Shape& shape) {
-  const Shape own = strings_shape(context, x);
+V expanded(NodeContext& context, V x, const ir::SymShape& shape) {
+  const ir::SymShape own = strings_shape(context, x);
   if (own == shape) return x;
   return gathered(context, pool_of(context, {x}), Compose(context).expand(positions(context, own, 0), shape));
 }
@@ -62,7 +64,7 @@ V expanded(NodeContext& context, V x, const Shape& shape) {
 /// Both strings in the shape that they broadcast to.
 std::pair<V, V> broadcast(NodeContext& context) {
   const V a = context.input(0), b = context.input(1);
-  const Shape shape = broadcast_shapes(strings_shape(context, a), strings_shape(context, b));
+  const ir::SymShape shape = broadcast_shapes(strings_shape(context, a), strings_shape(context, b));
   return {expanded(context, a, shape), expanded(context, b, shape)};
 }
 
@@ -85,7 +87,7 @@ std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool,
     if (x == ir::kAbsent || !is_text(context, x)) continue;
     if (!holds_elements(context.node().op_type, i))
       context.invalid("operand " + std::to_string(i) + " holds strings");
-    const Shape shape = strings_shape(context, x);
+    const ir::SymShape shape = strings_shape(context, x);
     operands.back() = positions(context, shape, first);
     first += num_elements(shape);
     pool.push_back(x);
@@ -104,9 +106,9 @@ int64_t shown_rank(const NodeContext& context, V value) {
 std::vector<V> of_one_width(NodeContext& context, std::vector<V> values) {
   int64_t width = 1;
   for (const V x : values)
-    width = is_text(context, x) ? std::max(width, context.type(x).shape.back()) : width;
+    width = is_text(context, x) ? std::max<int64_t>(width, context.type(x).shape.back()) : width;
   for (V& x : values) {
-    const Shape shape = context.type(x).shape;
+    const ir::SymShape shape = context.type(x).shape;
     if (!is_text(context, x) || shape.back() == width) continue;
     std::vector<int64_t> pads(2 * shape.size(), 0);
     pads.back() = width - shape.back();
@@ -188,7 +190,7 @@ void convert_text_reshape(NodeContext& context) {
   const V moved = context.results_of_row(positions_of_operands(context, texts)).at(0);
   if (context.has_input(1) && !is_told(context, 1))
     return context.set_output(0, gathered(context, pool_of(context, texts), moved));
-  Shape shape = context.type(moved).shape;
+  ir::SymShape shape = context.type(moved).shape;
   shape.push_back(context.type(x).shape.back());
   context.set_output(0, context.reshape(x, std::move(shape)));
 }

@@ -141,8 +141,8 @@ V is_member(NodeContext& context, const Forest& forest, V found, V at) {
 /// The numbers of the leaves [N,trees] that the rows of x reach.
 V reached_leaves(NodeContext& context, const Forest& forest, V x) {
   Compose c(context);
-  const int64_t rows = c.shape(x)[0], nodes = forest.size();
-  const Shape per_tree{rows, static_cast<int64_t>(forest.roots.size())};
+  const ir::SymInt rows = c.shape(x)[0], nodes = forest.size();
+  const ir::SymShape per_tree{rows, static_cast<int64_t>(forest.roots.size())};
   const auto flags = [&](auto&& flag) {
     Tensor table(DType::kBool, {nodes});
     for (int64_t i = 0; i < nodes; ++i) table.set_element_int(i, flag(static_cast<size_t>(i)) ? 1 : 0);

@@ -6,18 +6,18 @@ namespace {
 
 using V = ir::ValueId;
 
-V number(Compose& c, int64_t value) { return c.ints({value}, {}); }
+V number(Compose& c, const ir::SymInt& value) { return c.dims({value}, {}); }
 
 /// All axes' parts, each times what it counts in the whole.
-V sum_of(Compose& c, const std::vector<V>& parts, const std::vector<int64_t>& counts) {
+V sum_of(Compose& c, const std::vector<V>& parts, const ir::SymShape& counts) {
   V sum = c.mul(parts[0], number(c, counts[0]));
   for (size_t d = 1; d < parts.size(); ++d) sum = c.add(sum, c.mul(parts[d], number(c, counts[d])));
   return sum;
 }
 
 /// How much one step along each axis counts in a row of all elements.
-std::vector<int64_t> strides_of(const Shape& shape, bool column_major) {
-  std::vector<int64_t> strides(shape.size(), 1);
+ir::SymShape strides_of(const ir::SymShape& shape, bool column_major) {
+  ir::SymShape strides(shape.size(), 1);
   for (size_t i = 1; i < shape.size(); ++i) {
     const size_t d = column_major ? i : shape.size() - 1 - i, before = column_major ? d - 1 : d + 1;
     strides[d] = strides[before] * shape[before];
@@ -25,8 +25,8 @@ std::vector<int64_t> strides_of(const Shape& shape, bool column_major) {
   return strides;
 }
 
-V as_matrix(Compose& c, V x, const Shape& rows, const Shape& columns) {
-  Shape whole = rows;
+V as_matrix(Compose& c, V x, const ir::SymShape& rows, const ir::SymShape& columns) {
+  ir::SymShape whole = rows;
   whole.insert(whole.end(), columns.begin(), columns.end());
   return c.reshape(c.expand(x, whole), {num_elements(rows), num_elements(columns)});
 }
@@ -71,7 +71,7 @@ ir::ValueId element_windows(NodeContext& context, const WindowGrid& grid) {
     windows.push_back(window);
     taps.push_back(tap);
   }
-  const int64_t points = num_elements(grid.out);
+  const ir::SymInt points = num_elements(grid.out);
   const V tap = c.mul(sum_of(c, taps, strides_of(grid.kernel, false)), number(c, points));
   const V found = c.add(tap, sum_of(c, windows, strides_of(grid.out, false)));
   const V none = number(c, context.product(num_elements(grid.kernel), points));

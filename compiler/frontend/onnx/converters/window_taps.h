@@ -8,7 +8,7 @@ namespace tensormill::frontend::onnx {
 
 /// Windows over the spatial axes of a map.
 struct WindowGrid {
-  Shape in, out;  ///< extents of the map, and how many windows there are
+  ir::SymShape in, out;  ///< extents of the map, and how many windows there are
   std::vector<int64_t> kernel, strides, dilations, pads;  ///< pads: begins of all axes, then ends
 };
 

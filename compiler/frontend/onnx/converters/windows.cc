@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/converters/windows.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/frontend/onnx/converters/compose.h"
 
@@ -10,13 +11,13 @@ namespace {
 
 /// SAME_UPPER and SAME_LOWER: the output has ceil(in / stride) elements; the odd pad goes to the end or the
 /// begin.
-std::vector<int64_t> same_pads(const Shape& spatial, const Windows& windows, bool upper) {
-  std::vector<int64_t> pads(2 * spatial.size(), 0);
+ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows, bool upper) {
+  ir::SymShape pads(2 * spatial.size(), 0);
   for (size_t d = 0; d < spatial.size(); ++d) {
-    const int64_t outputs = (spatial[d] + windows.strides[d] - 1) / windows.strides[d];
+    const ir::SymInt outputs = ceildiv(spatial[d], windows.strides[d]);
     const int64_t reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
-    const int64_t total = std::max<int64_t>(0, (outputs - 1) * windows.strides[d] + reach - spatial[d]);
-    pads[d] = upper ? total / 2 : total - total / 2;
+    const ir::SymInt total = max((outputs - 1) * windows.strides[d] + reach - spatial[d], 0);
+    pads[d] = upper ? floordiv(total, 2) : total - floordiv(total, 2);
     pads[d + spatial.size()] = total - pads[d];
   }
   return pads;
@@ -28,7 +29,7 @@ std::vector<int64_t> same_pads(const Shape& spatial, const Windows& windows, boo
 ir::ValueId part_under_windows(NodeContext& context, ir::ValueId x, const Windows& windows, size_t d,
                                int64_t extent, int64_t wide) {
   Compose c(context);
-  const auto number = [&](int64_t value) { return c.ints({value}, {1}); };
+  const auto number = [&](int64_t value) { return c.dims({value}, {1}); };
   const int64_t stride = windows.strides[d], reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
   const int64_t under = (extent + stride - 1) / stride * stride - stride + reach;
   const ir::ValueId given = number(extent);
@@ -36,7 +37,7 @@ ir::ValueId part_under_windows(NodeContext& context, ir::ValueId x, const Window
   const ir::ValueId needed = c.add(c.mul(steps, number(stride)), number(reach - stride));
   const ir::ValueId total = c.binary("max", c.sub(needed, given), number(0));
   const ir::ValueId before = c.div(windows.upper ? total : c.add(total, number(1)), number(2));
-  const ir::ValueId places = c.add(c.ints(c.count_to(under), {under}), c.sub(number(wide), before));
+  const ir::ValueId places = c.add(c.iota(under), c.sub(number(wide), before));
   return c.gather(x, places, static_cast<int64_t>(d) + 2);
 }
 
@@ -49,10 +50,10 @@ void check_length(const NodeContext& context, const char* name, const std::vecto
                   std::to_string(length));
 }
 
-Windows read_windows(const NodeContext& context, const Shape& shape, std::vector<int64_t> kernel) {
+Windows read_windows(const NodeContext& context, const ir::SymShape& shape, std::vector<int64_t> kernel) {
   if (shape.size() < 3)
     context.invalid("the input has shape " + to_string(shape) + ", expected [N,C,spatial...]");
-  const Shape spatial(shape.begin() + 2, shape.end());
+  const ir::SymShape spatial(shape.begin() + 2, shape.end());
   const size_t rank = spatial.size();
   Windows windows;
   windows.kernel = std::move(kernel);
@@ -71,7 +72,9 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     windows.same = true;
     windows.upper = auto_pad == "SAME_UPPER";
-    windows.pads = same_pads(spatial, windows, windows.upper);
+    const ir::SymShape pads = same_pads(spatial, windows, windows.upper);
+    windows.pads = pads.is_constant() ? pads.hints() : Shape(2 * rank, 0);
+    if (!pads.is_constant()) windows.symbolic_pads = pads;
   } else {
     windows.pads = auto_pad == "VALID" ? std::vector<int64_t>(2 * rank, 0)
                                        : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
@@ -86,8 +89,17 @@ Windows read_windows(const NodeContext& context, const Shape& shape, std::vector
 // More is padded than is needed and the rest cut off, so that the nodes are of one form whatever the pads
 // are.
 ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
+  if (!windows.symbolic_pads.empty()) {
+    const size_t dims = windows.kernel.size();
+    const ir::SymShape given = std::exchange(windows.symbolic_pads, {});
+    ir::SymShape all(2 * (dims + 2), 0);
+    std::copy_n(given.begin(), dims, all.begin() + 2);
+    std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(dims), dims,
+                all.begin() + static_cast<std::ptrdiff_t>(dims) + 4);
+    return context.add("pad", {x}, {{"pads", all}, {"mode", std::string("constant")}, {"value", value}});
+  }
   if (!windows.same || !context.is_sample()) return x;
-  const Shape shape = context.type(x).shape;
+  const ir::SymShape shape = context.type(x).shape;
   const size_t rank = windows.kernel.size();
   std::vector<int64_t> pads(2 * shape.size(), 0);
   std::vector<int64_t> wide(rank, 0);
@@ -106,23 +118,24 @@ ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, do
 }
 
 Windows read_pool_windows(NodeContext& context, ir::ValueId x) {
-  const Shape shape = context.type(x).shape;
+  const ir::SymShape shape = context.type(x).shape;
   Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
   // In a sample, whose extents stand for any, one window of an axis that is too short would be no formula.
   if (windows.same || context.is_sample() || !context.data_shape(x).extents.empty()) return windows;
   const bool is_ceil = context.int_attr("ceil_mode", 0) != 0;
   const size_t rank = windows.kernel.size();
   bool is_short = false;
-  Shape pooled(rank);
+  ir::SymShape pooled(rank);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t stride = windows.strides[d], begin = shape[d + 2] + windows.pads[d];
-    const int64_t lacks = (windows.kernel[d] - 1) * windows.dilations[d] + 1 - begin - windows.pads[d + rank];
-    pooled[d] = -lacks / stride + 1;
+    const ir::SymInt stride = windows.strides[d], begin = shape[d + 2] + windows.pads[d];
+    const ir::SymInt lacks =
+        (windows.kernel[d] - 1) * windows.dilations[d] + 1 - begin - windows.pads[d + rank];
     if (lacks <= 0) {
-      const bool has_rest = is_ceil && -lacks % stride != 0 && pooled[d] * stride < begin;
-      pooled[d] += has_rest ? 1 : 0;
+      pooled[d] = floordiv(-lacks, stride) + 1;
+      if (is_ceil) pooled[d] = max(pooled[d], min(ceildiv(-lacks, stride) + 1, ceildiv(begin, stride)));
       continue;
     }
+    pooled[d] = int64_t{-lacks} / windows.strides[d] + 1;
     if (shape[d + 2] == 0 || pooled[d] < 0) return windows;
     is_short = true;
     // What is in the only window, and is not taken, does not matter.

@@ -1,0 +1,341 @@
+#include "compiler/ir/sym_int.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::ir {
+
+namespace {
+
+/// The table of one of them: those of one graph have one table.
+std::shared_ptr<SymbolTable> table_of(const SymInt& a, const SymInt& b) {
+  SymbolTable* table = a.is_constant() ? b.table() : a.table();
+  TM_CHECK(a.is_constant() || b.is_constant() || a.table() == b.table(), "symbols of two tables");
+  return table->shared_from_this();
+}
+
+bool holds_of(Relation relation, int64_t a, int64_t b) {
+  switch (relation) {
+    case Relation::kEqual:
+      return a == b;
+    case Relation::kLess:
+      return a < b;
+    case Relation::kLessEqual:
+      return a <= b;
+  }
+  return false;
+}
+
+int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+}  // namespace
+
+SymInt::SymInt(const te::Dim& expr, const std::shared_ptr<SymbolTable>& table) {
+  if (expr.is_constant()) {
+    value_ = expr.constant();
+  } else {
+    symbolic_ = std::make_shared<const Symbolic>(Symbolic{expr, table});
+  }
+}
+
+te::Dim SymInt::expr() const { return is_constant() ? te::Dim(value_) : symbolic_->expr; }
+
+SymbolTable* SymInt::table() const { return is_constant() ? nullptr : symbolic_->table.get(); }
+
+int64_t SymInt::symbolic_hint() const {
+  const SymbolTable& table = *symbolic_->table;
+  if (symbolic_->hints_version != table.hints_version()) {
+    const std::optional<int64_t> value = symbolic_->expr.evaluate(table.hints());
+    if (!value)
+      throw Error(ErrorCode::kInvalidModel, "extent " + symbolic_->expr.to_string() + " has no value");
+    symbolic_->hint = *value;
+    symbolic_->hints_version = table.hints_version();
+  }
+  return symbolic_->hint;
+}
+
+int64_t SymInt::specialized() const {
+  const int64_t value = hint();
+  static_cast<void>(symbolic_->table->decide(Relation::kEqual, *this, SymInt(value)));
+  return value;
+}
+
+SymInt operator+(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() + b.hint();
+  return {a.expr() + b.expr(), table_of(a, b)};
+}
+
+SymInt operator-(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() - b.hint();
+  return {a.expr() - b.expr(), table_of(a, b)};
+}
+
+SymInt operator*(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() * b.hint();
+  return {a.expr() * b.expr(), table_of(a, b)};
+}
+
+SymInt operator/(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() / b.hint();
+  TM_CHECK(a >= 0 && b > 0, "quotient of negative symbolic integers");
+  return floordiv(a, b);
+}
+
+SymInt operator%(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() % b.hint();
+  TM_CHECK(a >= 0 && b > 0, "remainder of negative symbolic integers");
+  return floormod(a, b);
+}
+
+SymInt floordiv(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return floor_quotient(a.hint(), b.hint());
+  return {te::floordiv(a.expr(), b.expr()), table_of(a, b)};
+}
+
+SymInt floormod(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() - floor_quotient(a.hint(), b.hint()) * b.hint();
+  return {te::floormod(a.expr(), b.expr()), table_of(a, b)};
+}
+
+SymInt ceildiv(const SymInt& a, const SymInt& b) { return floordiv(a + b - 1, b); }
+
+SymInt min(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return std::min(a.hint(), b.hint());
+  if (is_proven(Relation::kLessEqual, a, b)) return a;
+  if (is_proven(Relation::kLessEqual, b, a)) return b;
+  return {te::min(a.expr(), b.expr()), table_of(a, b)};
+}
+
+SymInt max(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return std::max(a.hint(), b.hint());
+  if (is_proven(Relation::kLessEqual, a, b)) return b;
+  if (is_proven(Relation::kLessEqual, b, a)) return a;
+  return {te::max(a.expr(), b.expr()), table_of(a, b)};
+}
+
+SymInt call(std::string_view function, const std::vector<SymInt>& args) {
+  std::vector<te::Dim> exprs;
+  std::shared_ptr<SymbolTable> table;
+  for (const SymInt& arg : args) {
+    exprs.push_back(arg.expr());
+    if (!arg.is_constant()) table = table_of(arg, arg);
+  }
+  return {te::call(function, std::move(exprs)), table};
+}
+
+std::string to_string(const SymInt& value) { return value.expr().to_string(); }
+
+bool decide(Relation relation, const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return holds_of(relation, a.hint(), b.hint());
+  return table_of(a, b)->decide(relation, a, b);
+}
+
+bool demand(Relation relation, const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return holds_of(relation, a.hint(), b.hint());
+  return table_of(a, b)->demand(relation, a, b);
+}
+
+bool demand_divisible(const SymInt& a, const SymInt& b) {
+  return demand(Relation::kEqual, floormod(a, b), 0);
+}
+
+bool demand_equal(const SymShape& a, const SymShape& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!demand(Relation::kEqual, a[i], b[i])) return false;
+  }
+  return true;
+}
+
+bool is_proven(Relation relation, const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return holds_of(relation, a.hint(), b.hint());
+  return table_of(a, b)->proves(relation, a, b).value_or(false);
+}
+
+bool same(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() || b.is_constant()) return a.is_constant() && b.is_constant() && a.hint() == b.hint();
+  return a.expr() == b.expr();
+}
+
+SymShape::SymShape(const Shape& shape) : std::vector<SymInt>(shape.begin(), shape.end()) {}
+
+SymShape::operator Shape() const { return Shape(begin(), end()); }
+
+bool SymShape::is_constant() const {
+  return std::all_of(begin(), end(), [](const SymInt& extent) { return extent.is_constant(); });
+}
+
+Shape SymShape::hints() const {
+  Shape shape;
+  for (const SymInt& extent : *this) shape.push_back(extent.hint());
+  return shape;
+}
+
+bool operator==(const SymShape& a, const SymShape& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+bool same(const SymShape& a, const SymShape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const SymInt& x, const SymInt& y) { return same(x, y); });
+}
+
+std::string to_string(const SymShape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + to_string(shape[i]);
+  return text + "]";
+}
+
+SymInt num_elements(const SymShape& shape) {
+  const int64_t hint = tensormill::num_elements(shape.hints());
+  if (shape.is_constant()) return hint;
+  SymInt product = 1;
+  for (const SymInt& extent : shape) product *= extent;
+  return product;
+}
+
+SymShape row_major_strides(const SymShape& shape) {
+  SymShape strides(shape.size(), 1);
+  for (size_t i = shape.size(); i > 1; --i) strides[i - 2] = strides[i - 1] * shape[i - 1];
+  return strides;
+}
+
+SymShape broadcast_shapes(const SymShape& a, const SymShape& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  SymShape result(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    const SymInt left = i < a.size() ? a[a.size() - 1 - i] : SymInt(1);
+    const SymInt right = i < b.size() ? b[b.size() - 1 - i] : SymInt(1);
+    const bool left_is_one = is_proven(Relation::kEqual, left, 1);
+    const bool right_is_one = is_proven(Relation::kEqual, right, 1);
+    // Of two that may differ, that they are equal is demanded.
+    if (!left_is_one && !right_is_one && !demand(Relation::kEqual, left, right)) {
+      throw Error(ErrorCode::kInvalidModel,
+                  "shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+    }
+    result[rank - 1 - i] = left_is_one ? right : left;
+  }
+  return result;
+}
+
+std::string to_string(const Guard& guard) {
+  const char* const names[2][3] = {{" != ", " >= ", " > "}, {" == ", " < ", " <= "}};
+  return guard.left.to_string() + names[guard.holds ? 1 : 0][static_cast<size_t>(guard.relation)] +
+         guard.right.to_string();
+}
+
+SymInt SymbolTable::add(const std::string& name, int64_t hint, int64_t low) {
+  TM_CHECK(hints_.emplace(name, hint).second, "symbol " + name + " exists already");
+  facts_.declare(name, te::Dim(low));
+  return {te::Dim::symbol(name), shared_from_this()};
+}
+
+std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, const SymInt& b) const {
+  const te::Dim left = relation == Relation::kLess ? a.expr() + te::Dim(1) : a.expr();
+  const te::Truth truth =
+      relation == Relation::kEqual ? facts_.prove_equal(left, b.expr()) : facts_.prove_le(left, b.expr());
+  if (truth != te::Truth::kUnknown) return truth == te::Truth::kProven;
+  const auto said = [&](const Guard& guard) {
+    return guard.relation == relation && guard.left == a.expr() && guard.right == b.expr();
+  };
+  const auto found = std::find_if(guards_.begin(), guards_.end(), said);
+  return found == guards_.end() ? std::nullopt : std::optional(found->holds);
+}
+
+bool SymbolTable::decide(Relation relation, const SymInt& a, const SymInt& b) {
+  if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
+  const bool holds = holds_of(relation, a.hint(), b.hint());
+  note(relation, holds, a, b);
+  return holds;
+}
+
+bool SymbolTable::holds_at(const std::map<std::string, int64_t>& hints, Relation relation, const te::Dim& a,
+                           const te::Dim& b) const {
+  const std::optional<int64_t> left = a.evaluate(hints), right = b.evaluate(hints);
+  return left && right && holds_of(relation, *left, *right);
+}
+
+bool SymbolTable::guards_hold_at(const std::map<std::string, int64_t>& hints) const {
+  return std::all_of(guards_.begin(), guards_.end(), [&](const Guard& guard) {
+    return holds_at(hints, guard.relation, guard.left, guard.right) == guard.holds;
+  });
+}
+
+bool SymbolTable::has_strayed() const { return hints_version_ > 1 && !guards_hold_at(hints_); }
+
+std::map<std::string, int64_t> SymbolTable::settled(std::map<std::string, int64_t> hints) const {
+  for (auto& [name, hint] : hints) {
+    const std::optional<int64_t> value = facts_.simplify(te::Dim::symbol(name)).evaluate(hints);
+    if (value) hint = *value;
+  }
+  return hints;
+}
+
+bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim& b) {
+  // Of those symbols alone that no equation gives.
+  const te::Dim left = facts_.simplify(a), right = facts_.simplify(b);
+  std::vector<std::pair<std::string, int64_t>> moves;
+  const te::Unified unified = te::unify(left, right, facts_);
+  if (relation == Relation::kEqual && unified.kind == te::Unified::Kind::kSolved) {
+    if (const std::optional<int64_t> value = unified.value.evaluate(hints_))
+      moves.emplace_back(unified.symbol, *value);
+  }
+  // Larger extents, then those between, one symbol at a time.
+  constexpr int64_t kLargest = int64_t{1} << 22, kNear = 4096;
+  for (const te::Dim& side : {left, right}) {
+    for (const std::string& symbol : side.symbols()) {
+      for (int64_t value = 2 * hints_.at(symbol); value <= kLargest; value *= 2)
+        moves.emplace_back(symbol, value);
+      for (int64_t value = 1; value <= kNear; ++value) moves.emplace_back(symbol, value);
+    }
+  }
+  std::optional<std::map<std::string, int64_t>> found;
+  for (const auto& [symbol, value] : moves) {
+    std::map<std::string, int64_t> hints = hints_;
+    hints[symbol] = value;
+    hints = settled(std::move(hints));
+    if (!holds_at(hints, relation, left, right)) continue;
+    const bool fits_all = guards_hold_at(hints);
+    if (fits_all || !found) found = std::move(hints);
+    if (fits_all) break;
+  }
+  if (!found) return false;
+  hints_ = *std::move(found);
+  ++hints_version_;
+  return true;
+}
+
+bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b) {
+  if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
+  if (!holds_of(relation, a.hint(), b.hint()) && !move_hints(relation, a.expr(), b.expr())) return false;
+  note(relation, true, a, b);
+  return true;
+}
+
+void SymbolTable::note(Relation relation, bool holds, const SymInt& a, const SymInt& b) {
+  guards_.push_back({relation, holds, a.expr(), b.expr(), origin_});
+  const te::Dim one(1);
+  if (relation == Relation::kEqual) {
+    if (holds) facts_.assume_equal(a.expr(), b.expr());
+  } else if (holds) {
+    facts_.assume_le(relation == Relation::kLess ? a.expr() + one : a.expr(), b.expr());
+  } else {
+    facts_.assume_le(relation == Relation::kLess ? b.expr() : b.expr() + one, a.expr());
+  }
+}
+
+SymbolTable::Origin::Origin(SymbolTable* table, std::string name) : table_(table) {
+  if (table_ != nullptr) before_ = std::exchange(table_->origin_, std::move(name));
+}
+
+SymbolTable::Origin::~Origin() {
+  if (table_ != nullptr) table_->origin_ = std::move(before_);
+}
+
+}  // namespace tensormill::ir

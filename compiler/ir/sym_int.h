@@ -1,0 +1,231 @@
+/// Integers that may depend on a model's free dims: extents of a graph's types, and elements of shape
+/// arithmetic. A SymInt is an expression over the symbols of a SymbolTable; its hint is the value that it has
+/// at the extents at which the model is looked at. A comparison that the table's facts decide is answered by
+/// proof; any other is answered as the hint has it, and noted in the table as a guard: what was built holds
+/// where the guards do, and they are checked when shapes bind. What an operator demands of its operands
+/// (demand) is a guard as well, and moves hints that do not fulfil it. Converting a SymInt to int64_t is the
+/// guard that it is equal to its hint. (PyTorch's SymInt and ShapeEnv, on the algebra of te/dim.h.)
+/// Thread-safety: those of one table belong to one thread; constants are values.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/te/dim_facts.h"
+#include "runtime/base/shape.h"
+
+namespace tensormill::ir {
+
+class SymbolTable;
+class SymShape;
+
+class SymInt {
+public:
+  SymInt() = default;
+  template <std::integral T>
+  SymInt(T value) : value_(static_cast<int64_t>(value)) {}  // NOLINT: a number is a constant
+  /// An expression of the table's symbols; a constant where it has none.
+  SymInt(const te::Dim& expr, const std::shared_ptr<SymbolTable>& table);
+
+  bool is_constant() const { return symbolic_ == nullptr; }
+  /// The value at the extents at which the model is looked at. It decides nothing: for estimates, for what is
+  /// checked again when shapes bind, and for texts.
+  int64_t hint() const { return is_constant() ? value_ : symbolic_hint(); }
+  te::Dim expr() const;
+  /// Null for constants.
+  SymbolTable* table() const;
+  /// The value, which is the same in all runs from now on: the guard `*this == hint()`.
+  operator int64_t() const { return is_constant() ? value_ : specialized(); }  // NOLINT
+
+  /// Of 0 or more: rounded down, as of int64_t. That it is 0 or more is a guard where it is not proven.
+  friend SymInt operator/(const SymInt& a, const SymInt& b);
+  friend SymInt operator%(const SymInt& a, const SymInt& b);
+  friend SymInt operator+(const SymInt& a, const SymInt& b);
+  friend SymInt operator-(const SymInt& a, const SymInt& b);
+  friend SymInt operator*(const SymInt& a, const SymInt& b);
+  SymInt operator-() const { return SymInt(0) - *this; }
+
+  template <std::convertible_to<SymInt> T>
+  SymInt& operator+=(const T& b) {
+    return *this = *this + SymInt(b);
+  }
+  template <std::convertible_to<SymInt> T>
+  SymInt& operator-=(const T& b) {
+    return *this = *this - SymInt(b);
+  }
+  template <std::convertible_to<SymInt> T>
+  SymInt& operator*=(const T& b) {
+    return *this = *this * SymInt(b);
+  }
+  template <std::convertible_to<SymInt> T>
+  SymInt& operator/=(const T& b) {
+    return *this = *this / SymInt(b);
+  }
+  SymInt& operator++() { return *this += 1; }
+  SymInt& operator--() { return *this -= 1; }
+
+private:
+  struct Symbolic {
+    te::Dim expr;
+    std::shared_ptr<SymbolTable> table;
+    mutable int64_t hint = 0;
+    mutable size_t hints_version = 0;  ///< of the table's hints when `hint` was worked out
+  };
+  int64_t specialized() const;
+  int64_t symbolic_hint() const;
+
+  int64_t value_ = 0;
+  std::shared_ptr<const Symbolic> symbolic_;
+};
+
+/// Rounded down, and what is left then (of the divisor's sign).
+SymInt floordiv(const SymInt& a, const SymInt& b);
+SymInt floormod(const SymInt& a, const SymInt& b);
+/// (a + b - 1) / b, of a >= 0 and b > 0.
+SymInt ceildiv(const SymInt& a, const SymInt& b);
+SymInt min(const SymInt& a, const SymInt& b);
+SymInt max(const SymInt& a, const SymInt& b);
+/// A function of runtime/base/extent_functions.def.
+SymInt call(std::string_view function, const std::vector<SymInt>& args);
+std::string to_string(const SymInt& value);
+
+enum class Relation : uint8_t { kEqual, kLess, kLessEqual };
+/// Whether the relation holds: proven, or noted as a guard as the hints have it.
+bool decide(Relation relation, const SymInt& a, const SymInt& b);
+/// Whether the relation can hold: then it is demanded of all runs (SymbolTable::demand).
+bool demand(Relation relation, const SymInt& a, const SymInt& b);
+/// That a is a multiple of b.
+bool demand_divisible(const SymInt& a, const SymInt& b);
+bool demand_equal(const SymShape& a, const SymShape& b);
+/// Whether it is known of all runs, without a guard.
+bool is_proven(Relation relation, const SymInt& a, const SymInt& b);
+/// Whether both are one expression: no guard, and no proof but the normal form's.
+bool same(const SymInt& a, const SymInt& b);
+
+// One function an operator for two SymInts, and one for a number on either side, which the conversions to
+// int64_t would make ambiguous.
+#define TM_SYM_OPERATOR(result, op, body)                                      \
+  inline result operator op(const SymInt& a, const SymInt& b) { return body; } \
+  template <std::integral T>                                                   \
+  result operator op(const SymInt& a, T b) {                                   \
+    return a op SymInt(b);                                                     \
+  }                                                                            \
+  template <std::integral T>                                                   \
+  result operator op(T a, const SymInt& b) {                                   \
+    return SymInt(a) op b;                                                     \
+  }
+TM_SYM_OPERATOR(bool, ==, decide(Relation::kEqual, a, b))
+TM_SYM_OPERATOR(bool, !=, !decide(Relation::kEqual, a, b))
+TM_SYM_OPERATOR(bool, <, decide(Relation::kLess, a, b))
+TM_SYM_OPERATOR(bool, <=, decide(Relation::kLessEqual, a, b))
+TM_SYM_OPERATOR(bool, >, decide(Relation::kLess, b, a))
+TM_SYM_OPERATOR(bool, >=, decide(Relation::kLessEqual, b, a))
+#undef TM_SYM_OPERATOR
+#define TM_SYM_OPERATOR(op)                  \
+  template <std::integral T>                 \
+  SymInt operator op(const SymInt& a, T b) { \
+    return a op SymInt(b);                   \
+  }                                          \
+  template <std::integral T>                 \
+  SymInt operator op(T a, const SymInt& b) { \
+    return SymInt(a) op b;                   \
+  }
+TM_SYM_OPERATOR(+)
+TM_SYM_OPERATOR(-)
+TM_SYM_OPERATOR(*)
+TM_SYM_OPERATOR(/)
+TM_SYM_OPERATOR(%)
+#undef TM_SYM_OPERATOR
+
+/// Extents, outermost first. Converts from a Shape, and to one by the guards of its elements.
+class SymShape : public std::vector<SymInt> {
+public:
+  using std::vector<SymInt>::vector;
+  SymShape() = default;
+  SymShape(const Shape& shape);                                                     // NOLINT
+  SymShape(std::vector<SymInt> values) : std::vector<SymInt>(std::move(values)) {}  // NOLINT
+  operator Shape() const;                                                           // NOLINT
+
+  bool is_constant() const;
+  /// The hints of all: see SymInt::hint.
+  Shape hints() const;
+};
+/// Whether all extents are equal, by proofs and guards.
+bool operator==(const SymShape& a, const SymShape& b);
+bool same(const SymShape& a, const SymShape& b);
+/// "[N,3,(H + 1) // 2,W]"
+std::string to_string(const SymShape& shape);
+/// Product of the extents. Throws as of a Shape where the hints are negative or too many.
+SymInt num_elements(const SymShape& shape);
+SymShape row_major_strides(const SymShape& shape);
+/// Numpy's broadcast. Of two extents that may differ, that they are equal is a guard.
+SymShape broadcast_shapes(const SymShape& a, const SymShape& b);
+
+/// What must hold where a graph is used that was built with a table.
+struct Guard {
+  Relation relation = Relation::kEqual;
+  bool holds = true;  ///< false: the relation is false
+  te::Dim left, right;
+  std::string origin;  ///< the model's node for which it was asked
+
+  bool operator==(const Guard&) const = default;
+};
+std::string to_string(const Guard& guard);
+
+/// The symbols of a graph, their hints, and what is known and what was assumed of them.
+class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
+public:
+  /// A new symbol of `low` or more. The name is free.
+  SymInt add(const std::string& name, int64_t hint, int64_t low = 1);
+  const std::map<std::string, int64_t>& hints() const { return hints_; }
+  /// Grows when hints move.
+  size_t hints_version() const { return hints_version_; }
+  /// Whether a guard no longer holds at the hints, which have moved since: what was built before may be meant
+  /// for other extents.
+  bool has_strayed() const;
+  const te::DimFacts& facts() const { return facts_; }
+  /// In the order in which they were met; none follows from those before it.
+  const std::vector<Guard>& guards() const { return guards_; }
+
+  /// Nothing where neither follows.
+  std::optional<bool> proves(Relation relation, const SymInt& a, const SymInt& b) const;
+  bool decide(Relation relation, const SymInt& a, const SymInt& b);
+  /// Whether the relation, which an operator demands, can hold; then it is noted as a guard, and the hints
+  /// are moved to where it and the guards before it hold.
+  bool demand(Relation relation, const SymInt& a, const SymInt& b);
+
+  /// Names the node that guards are for, as long as it exists.
+  class Origin {
+  public:
+    Origin(SymbolTable* table, std::string name);
+    ~Origin();
+    Origin(const Origin&) = delete;
+    Origin& operator=(const Origin&) = delete;
+
+  private:
+    SymbolTable* table_;
+    std::string before_;
+  };
+
+private:
+  void note(Relation relation, bool holds, const SymInt& a, const SymInt& b);
+  /// With what equations say of the symbols that they were solved for.
+  std::map<std::string, int64_t> settled(std::map<std::string, int64_t> hints) const;
+  bool move_hints(Relation relation, const te::Dim& a, const te::Dim& b);
+  bool holds_at(const std::map<std::string, int64_t>& hints, Relation relation, const te::Dim& a,
+                const te::Dim& b) const;
+  bool guards_hold_at(const std::map<std::string, int64_t>& hints) const;
+
+  std::map<std::string, int64_t> hints_;
+  size_t hints_version_ = 1;
+  te::DimFacts facts_;
+  std::vector<Guard> guards_;
+  std::string origin_;
+};
+
+}  // namespace tensormill::ir

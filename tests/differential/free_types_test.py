@@ -1,0 +1,92 @@
+"""Types with free dims, imported once: at the shapes where their guards hold they are the types of the model imported at those
+shapes."""
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import free_dependents  # noqa: F401
+import free_exports  # noqa: F401
+import free_limits  # noqa: F401
+import free_networks  # noqa: F401
+import free_slices  # noqa: F401
+import free_spread  # noqa: F401
+import free_weights  # noqa: F401
+import numpy as np
+import sweep
+import scope  # (sweep adds its folder)
+from free_forms import MODELS, FreeBuilder
+
+TOOL = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
+
+
+def scaled(x, factor):
+    return int(np.floor(np.float32(x) * np.float32(factor)))
+
+
+KNOWN = {"min": min, "max": max, "scaled": scaled, "__builtins__": {}}
+
+
+def evaluate(text, dims):
+    return eval(re.sub(r"(?<=[\d.])f\b", "", text), KNOWN, dims)  # noqa: S307 - our own tool's formulas
+
+
+def shown(model, shapes=None):
+    """The graph's text, or nothing where the model is not imported so."""
+    command = [TOOL, "show", model, "--graph"] + (["--input-shapes", shapes] if shapes else [])
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if answer.returncode not in (0, 3):
+        raise AssertionError(answer.stderr)
+    return answer.stdout if answer.returncode == 0 else None
+
+
+def parts(shape):
+    """Between the commas that are inside no call."""
+    found, depth = [""], 0
+    for letter in shape:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found if shape else []
+
+
+def types(text):
+    return dict(re.findall(r"%([\w.]+)(?:: | = const )\w+\[([^\]]*)\]", text))
+
+
+class FreeTypes(unittest.TestCase):
+    def test_types_agree_with_an_import_at_the_shape(self):
+        agreed = 0
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 40):
+                builder = FreeBuilder(opset, dict(zip(dims, shapes[0], strict=True)), values)
+                make(builder)
+                path.write_bytes(builder.free_model().SerializeToString())
+                text = shown(path)
+                if text is None:
+                    continue
+                guards = re.findall(r'^guard (.*) of "', text, re.MULTILINE)
+                outputs = re.findall(r"%([\w.]+)", re.search(r"\n  return (.*)\n}", text)[1])
+                # An extent of 0 is no value of a symbol.
+                for shape in scope.sampled([each for each in shapes if 0 not in each], 2):
+                    extents = dict(zip(dims, shape, strict=True))
+                    if not all(evaluate(guard, extents) for guard in guards):
+                        continue
+                    bound = " ".join(f"{key}:[{','.join(str(extents.get(e, e)) for e in own)}]" for key, own in builder.shapes.items())
+                    concrete = shown(path, bound)
+                    self.assertIsNotNone(concrete, (name, shape))
+                    own, there = types(text), types(concrete)
+                    for output in outputs:
+                        with self.subTest(name, shape=shape, output=output):
+                            self.assertEqual([evaluate(part, extents) for part in parts(own[output])], [int(part) for part in parts(there[output])])
+                            agreed += 1
+        self.assertGreater(agreed, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+/// Symbolic integers: arithmetic with hints, decisions by proof or guard, demands that move hints, shapes.
+#include "compiler/ir/sym_int.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+#include "tests/expect_error.h"
+
+namespace tensormill::ir {
+namespace {
+
+class SymInts : public testing::Test {
+protected:
+  const std::shared_ptr<SymbolTable> table_ = std::make_shared<SymbolTable>();
+  const SymInt n_ = table_->add("N", 3), h_ = table_->add("H", 224);
+
+  std::vector<std::string> guards() const {
+    std::vector<std::string> texts;
+    for (const Guard& guard : table_->guards()) texts.push_back(to_string(guard));
+    return texts;
+  }
+  using Texts = std::vector<std::string>;
+};
+
+TEST_F(SymInts, ArithmeticIsOnExpressionsAndHints) {
+  const SymInt half = (h_ + 1) / 2;
+  EXPECT_EQ(half.hint(), 112);
+  EXPECT_EQ(to_string(half), "(H + 1)//2");
+  EXPECT_EQ((h_ - h_ + 4).hint(), 4);
+  EXPECT_TRUE((h_ - h_ + 4).is_constant());
+  EXPECT_TRUE(same(n_ * h_, h_ * n_));
+  EXPECT_EQ((h_ % 100).hint(), 24);
+  EXPECT_EQ(ceildiv(h_, 100).hint(), 3);
+  EXPECT_EQ(max(n_, 5).hint(), 5);
+  EXPECT_EQ(guards(), Texts{}) << "extents are at least 1, so that nothing of this had to be asked";
+}
+
+TEST_F(SymInts, WhatIsProvenIsNoGuard) {
+  EXPECT_TRUE(h_ + 1 > h_);
+  EXPECT_TRUE(n_ >= 1);
+  EXPECT_FALSE(n_ == 0);
+  EXPECT_EQ(min(n_, n_ + 2).hint(), 3);
+  EXPECT_EQ(guards(), Texts{});
+}
+
+TEST_F(SymInts, WhatIsDecidedAtTheHintIsAGuardOnce) {
+  EXPECT_FALSE(n_ == h_);
+  EXPECT_FALSE(n_ == h_);
+  EXPECT_TRUE(n_ < 10);
+  EXPECT_TRUE(n_ < 11) << "follows from the guard before";
+  EXPECT_EQ(guards(), (Texts{"N != H", "N < 10"}));
+}
+
+TEST_F(SymInts, AnIntegerOfItIsTheGuardThatItIsOne) {
+  const int64_t extent = h_;
+  EXPECT_EQ(extent, 224);
+  EXPECT_TRUE(h_ == 224);
+  EXPECT_EQ(guards(), Texts{"H == 224"});
+}
+
+TEST_F(SymInts, DemandsMoveTheHints) {
+  EXPECT_TRUE(demand(Relation::kEqual, n_, h_)) << "two symbols may be equal";
+  EXPECT_EQ(n_.hint(), h_.hint());
+  EXPECT_TRUE(demand(Relation::kLessEqual, 1000, h_));
+  EXPECT_GE(h_.hint(), 1000);
+  EXPECT_TRUE(demand_divisible(h_, 48));
+  EXPECT_EQ(h_.hint() % 48, 0);
+  EXPECT_FALSE(demand(Relation::kLessEqual, h_, 0)) << "no extent is 0";
+  EXPECT_FALSE(table_->has_strayed());
+}
+
+TEST_F(SymInts, HintsThatMoveBeyondWhatWasDecidedAreTold) {
+  EXPECT_TRUE(h_ < 300);
+  EXPECT_TRUE(demand(Relation::kEqual, n_, h_ * 4));
+  EXPECT_FALSE(table_->has_strayed());
+  EXPECT_FALSE(demand(Relation::kLessEqual, 400, h_)) << "the guard before says less";
+}
+
+TEST_F(SymInts, ShapesBroadcastAndCount) {
+  const SymShape a{n_, 1, h_}, b{7, 1};
+  EXPECT_EQ(to_string(broadcast_shapes(a, b)), "[N,7,H]");
+  EXPECT_EQ(to_string(num_elements(SymShape{n_, 4, h_})), "4*H*N");
+  EXPECT_EQ(to_string(row_major_strides(SymShape{2, n_, h_})), "[H*N,H,1]");
+  EXPECT_EQ(guards(), Texts{});
+  EXPECT_EQ(to_string(broadcast_shapes({n_}, {h_})), "[N]");
+  EXPECT_EQ(guards(), Texts{"N == H"});
+  expect_error(ErrorCode::kInvalidModel, "do not broadcast",
+               [] { broadcast_shapes(SymShape{3}, SymShape{4}); });
+}
+
+TEST_F(SymInts, GraphsOfThemAreReadAsTheyArePrinted) {
+  Graph graph(ops::standard_ops());
+  graph.set_name("net");
+  graph.set_symbols(table_);
+  const ValueId x = graph.add_input("x", {DType::kFloat32, {n_, 3, h_}});
+  const ValueId rows = graph.add_node("reshape", {x}, {{"shape", SymShape{n_ * 3, h_}}})[0];
+  const ValueId part = graph.add_node("slice", {rows},
+                                      {{"starts", SymShape{0, 1}},
+                                       {"extents", SymShape{n_ * 3, ceildiv(h_ - 1, 2)}},
+                                       {"steps", Shape{1, 2}}})[0];
+  graph.set_outputs({part});
+  EXPECT_EQ(to_string(graph.value(part).type), "f32[3*N,H//2]");
+  const std::string text = print(graph);
+  EXPECT_EQ(print(parse_graph(text, ops::standard_ops())), text);
+  EXPECT_NE(text.find("dims(H: 224, N: 3)"), std::string::npos) << text;
+}
+
+TEST_F(SymInts, ShapeArithmeticKeepsExpressions) {
+  Graph graph(ops::standard_ops());
+  graph.set_symbols(table_);
+  const ValueId extents = graph.add_node("extents", {}, {{"values", SymShape{n_, h_}}})[0];
+  const ValueId two = graph.add_constant("two", Tensor::from<int64_t>({1}, std::vector<int64_t>{2}));
+  const ValueId at = graph.add_constant("at", Tensor::from<int64_t>({1}, std::vector<int64_t>{1}));
+  const ValueId height = graph.add_node("gather", {extents, at}, {{"axis", int64_t{0}}})[0];
+  const ValueId halved = graph.add_node("div", {height, two})[0];
+  EXPECT_EQ(to_string(graph.value(halved).known.elements()), "[H//2]");
+  EXPECT_EQ((*graph.value(halved).known).element_as_int(0), 112) << "of a number, with a guard";
+  EXPECT_EQ(guards(), Texts{"H//2 == 112"});
+}
+
+}  // namespace
+}  // namespace tensormill::ir
