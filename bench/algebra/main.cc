@@ -1,9 +1,9 @@
 // bench_algebra [PATTERN]
 // Nanoseconds of what a compile asks of the algebra of extents and indices, and of formulas as the executor
-// evaluates them when shapes bind: the median of nine rounds of a tenth of a second. Prints one line each.
+// evaluates them when shapes bind: the median of five rounds of CPU time. Prints one line each.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,25 +14,24 @@
 namespace tensormill::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
+/// Of the CPU: others' work on the machine does not count.
 double seconds_of(const std::function<int64_t()>& work, int64_t times, int64_t& sum) {
-  const Clock::time_point start = Clock::now();
+  const std::clock_t start = std::clock();
   for (int64_t i = 0; i < times; ++i) sum += work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 /// `work` returns something that depends on what it did, so that it is done.
 void measure(const std::string& pattern, const std::string& name, const std::function<int64_t()>& work) {
   if (name.find(pattern) == std::string::npos) return;
-  constexpr double kRound = 0.1;
+  constexpr double kRound = 0.03;
   int64_t times = 1, sum = 0;
   while (seconds_of(work, times, sum) < kRound / 10) times *= 4;
   times *= 10;
   std::vector<double> rounds;
-  for (int i = 0; i < 9; ++i) rounds.push_back(seconds_of(work, times, sum) / static_cast<double>(times));
-  std::nth_element(rounds.begin(), rounds.begin() + 4, rounds.end());
-  std::printf("%-52s %12.1f ns%s\n", name.c_str(), rounds[4] * 1e9, sum == -1 ? " " : "");
+  for (int i = 0; i < 5; ++i) rounds.push_back(seconds_of(work, times, sum) / static_cast<double>(times));
+  std::nth_element(rounds.begin(), rounds.begin() + 2, rounds.end());
+  std::printf("%-52s %12.1f ns%s\n", name.c_str(), rounds[2] * 1e9, sum == -1 ? " " : "");
 }
 
 void measure_formulas(const std::string& pattern) {
