@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useEffect, useErrorBoundary, useRef, useState} from 'preact/hooks';
 import {currentKey, get, onKeyWanted, Problem, setKey} from './http';
 import {DropZone} from './drop';
-import {clearError, currentNotice, currentWords, messageOf, showError, subscribe} from './notify';
+import {clearError, currentNotice, currentWords, messageOf, subscribe} from './notify';
 import {href, usePlace} from './router';
 import {S} from './strings';
 import type {Info} from './types';
@@ -121,7 +121,6 @@ function ErrorBox(): JSX.Element {
       <div id="error">
         <p>{messageOf(error)}</p>
         {error instanceof Problem && <ErrorDetails error={error} />}
-        <button type="button" class="quiet small" onClick={() => showError(null)} hidden>{S.close}</button>
       </div>
     </div>);
 }

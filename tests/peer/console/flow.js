@@ -71,7 +71,7 @@ async function tuneModel(page) {
 async function lookAtPackage(page) {
   await page.click('.tabs a:text-is("Code")');
   await page.click('button:text-is("Show")');
-  await page.waitForFunction(() => document.querySelector('#code').textContent.includes('graph'));
+  await page.waitForFunction(() => document.querySelector('#code')?.textContent.includes('graph'));
   await page.selectOption('[name=stage]', 'asm');
   const kernel = await page.evaluate(() => [...document.querySelectorAll('[name=kernel] option')][2].value);
   await page.selectOption('[name=kernel]', kernel);

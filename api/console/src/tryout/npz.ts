@@ -54,17 +54,39 @@ async function inflate(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** By the directory at the archive's end, as every reader of ZIP goes. */
+const LARGE = 0xffffffff;
+
+/** Fields of a directory's entry that did not fit in 32 bits, or were not wanted there, stand in its extra field 1, in this order. */
+function wide(view: DataView, at: number, length: number, fields: number[]): number[] {
+  for (let here = at; here + 4 <= at + length; here += 4 + view.getUint16(here + 2, true)) {
+    if (view.getUint16(here, true) !== 1) continue;
+    let next = here + 4;
+    return fields.map((field) => {
+      if (field !== LARGE) return field;
+      next += 8;
+      return Number(view.getBigUint64(next - 8, true));
+    });
+  }
+  return fields;
+}
+
+/** By the directory at the archive's end, as every reader of ZIP goes; that of ZIP64 where there is one. */
 export async function readNpz(buffer: ArrayBuffer): Promise<NpyArray[]> {
   const bytes = new Uint8Array(buffer), view = new DataView(buffer);
   let end = bytes.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) --end;
   if (end < 0) throw new Error(S.npz.noFile);
   const arrays: NpyArray[] = [];
-  let at = view.getUint32(end + 16, true);
-  for (let left = view.getUint16(end + 10, true); left > 0; --left) {
-    const method = view.getUint16(at + 10, true), size = view.getUint32(at + 20, true), local = view.getUint32(at + 42, true);
-    const [nameLength, extra, comment] = [view.getUint16(at + 28, true), view.getUint16(at + 30, true), view.getUint16(at + 32, true)];
+  let at = view.getUint32(end + 16, true), left = view.getUint16(end + 10, true);
+  if (end >= 20 && view.getUint32(end - 20, true) === 0x07064b50) {
+    const large = Number(view.getBigUint64(end - 12, true));
+    left = Number(view.getBigUint64(large + 32, true));
+    at = Number(view.getBigUint64(large + 48, true));
+  }
+  for (; left > 0; --left) {
+    const method = view.getUint16(at + 10, true);
+    const [nameLength, extra, comment] = [view.getUint16(at + 28, true), view.getUint16(at + 30, true), view.getUint16(at + 32, true)] as const;
+    const [, size, local] = wide(view, at + 46 + nameLength, extra, [24, 20, 42].map((field) => view.getUint32(at + field, true))) as [number, number, number];
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + nameLength)).replace(/\.npy$/, '');
     const start = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const data = bytes.subarray(start, start + size);
