@@ -108,8 +108,9 @@ struct JobRelease {
 };
 
 enum class Orphans {
-  kExpired,     ///< running jobs whose lease is over
-  kAllRunning,  ///< all running jobs: only right at start, when no other process can hold the catalog
+  kExpired,  ///< running jobs whose lease is over
+  kAtStart,  ///< those that an earlier process may have left: all running jobs where one process alone can
+             ///< hold the catalog, else those whose lease is over
 };
 
 class Catalog {

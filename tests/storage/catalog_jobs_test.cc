@@ -260,7 +260,7 @@ TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainAndAPoisonousJobFails) {
   for (int attempt = 1; attempt <= 3; ++attempt) {
     EXPECT_EQ(claim().attempt, attempt);
     reopen();
-    const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kAllRunning, 100);
+    const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kAtStart, 100);
     ASSERT_THAT(orphans, SizeIs(1));
     EXPECT_EQ(orphans[0].state, attempt < 3 ? JobState::kQueued : JobState::kFailed);
     EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), attempt < 3 ? 100 << (attempt - 1) : -1);
@@ -274,7 +274,7 @@ TEST_P(CatalogJobsTest, AnOrphanWhoseCancelWasAskedForIsCancelled) {
   const std::string id = submit("k");
   claim();
   catalog_->cancel_job(id);
-  EXPECT_EQ(catalog_->requeue_orphans(Orphans::kAllRunning, 0)[0].state, JobState::kCancelled);
+  EXPECT_EQ(catalog_->requeue_orphans(Orphans::kAtStart, 0)[0].state, JobState::kCancelled);
   EXPECT_EQ(job(id).state, JobState::kCancelled);
 }
 
