@@ -31,6 +31,7 @@ public:
   SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOptions options = {});
   ~SqliteCatalog() override;
 
+  std::unique_ptr<CatalogWatch> watch(std::function<void()>) override { return nullptr; }
   int64_t last_event_position() override;
   std::vector<std::string> check() override;
 
