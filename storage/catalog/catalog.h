@@ -124,9 +124,9 @@ class Catalog {
 public:
   virtual ~Catalog() = default;
 
-  /// Has `changed` called, from a thread of the watch's own, soon after another process has changed jobs or
-  /// their events, and now and then although none has. Null where no other process can have the catalog open.
-  /// One at a time; the catalog must outlive it.
+  /// Has `changed` called, from a thread of the watch's own, soon after another process has changed jobs,
+  /// events or keys, and now and then although none has. Null where no other process can have the catalog
+  /// open. One at a time; the catalog must outlive it.
   virtual std::unique_ptr<CatalogWatch> watch(std::function<void()> changed) = 0;
 
   /// True when the row is new. Points `name` at the model when given: Error(kNameTaken).

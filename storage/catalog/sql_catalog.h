@@ -107,8 +107,8 @@ protected:
   virtual std::string_view settled_events() const { return ""; }
   /// Whether other processes may have the catalog open, and run jobs of it.
   virtual bool is_shared() const = 0;
-  /// Called when a job, or what is known of it, has changed and that is durable.
-  virtual void changed_jobs() {}
+  /// Called when what other processes keep in memory (jobs, keys) has changed and that is durable.
+  virtual void tell_others() {}
 
   template <typename Function>
   auto write(Isolation isolation, const Function& function) {

@@ -53,7 +53,7 @@ std::optional<JobRow> SqlCatalog::claim_job(const std::vector<std::string>& kind
     add_state_events(db, job.id, JobState::kRunning, job.attempt);
     return job;
   });
-  if (claimed) changed_jobs();
+  if (claimed) tell_others();
   return claimed;
 }
 
@@ -83,7 +83,7 @@ HeartbeatResult SqlCatalog::heartbeat_job(const JobClaim& claim, int64_t lease_m
     for (const JobEventRow& event : events) add_event(db, claim.id, event, false);
     return {true, cancel_requested};
   });
-  if (result.held && !events.empty()) changed_jobs();
+  if (result.held && !events.empty()) tell_others();
   return result;
 }
 
@@ -114,7 +114,7 @@ bool SqlCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
     add_state_events(db, claim.id, finish.state, claim.attempt);
     return true;
   });
-  if (held) changed_jobs();
+  if (held) tell_others();
   return held;
 }
 
@@ -139,7 +139,7 @@ bool SqlCatalog::release_job(const JobClaim& claim, const JobRelease& release) {
     add_state_events(db, claim.id, *job_state_from_name(state), claim.attempt);
     return true;
   });
-  if (held) changed_jobs();
+  if (held) tell_others();
   return held;
 }
 
@@ -179,7 +179,7 @@ std::vector<JobRow> SqlCatalog::requeue_orphans(Orphans which, int64_t backoff_m
     for (JobRow& job : found) job = requeue(db, job, backoff_ms);
     return found;
   });
-  if (!orphans.empty()) changed_jobs();
+  if (!orphans.empty()) tell_others();
   return orphans;
 }
 

@@ -166,7 +166,7 @@ Submitted SqlCatalog::submit_job(const JobSubmission& submission) {
     }
     return *result;
   });
-  if (submitted.outcome == SubmitOutcome::kCreated) changed_jobs();
+  if (submitted.outcome == SubmitOutcome::kCreated) tell_others();
   return submitted;
 }
 

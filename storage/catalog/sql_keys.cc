@@ -6,13 +6,14 @@
 namespace tensormill::storage {
 
 void SqlCatalog::put_key(const ApiKeyRow& key) {
-  return write([&](SqlDb& db) {
+  write([&](SqlDb& db) {
     const int64_t added = db.run(
         "INSERT INTO api_keys(name, scopes, hash, created_ms, expires_ms) VALUES(?, ?, ?, ?, ?) "
         "ON CONFLICT(name) DO NOTHING",
         key.name, key.scopes, key.hash, key.created_ms, key.expires_ms);
     if (added == 0) throw Error(ErrorCode::kNameTaken, "there is a key \"" + key.name + "\" already");
   });
+  tell_others();
 }
 
 std::vector<ApiKeyRow> SqlCatalog::list_keys() {
@@ -27,10 +28,10 @@ std::vector<ApiKeyRow> SqlCatalog::list_keys() {
 }
 
 bool SqlCatalog::remove_key(const std::string& name) {
-  return write([&](SqlDb& db) -> bool {
-    const bool removed = db.run("DELETE FROM api_keys WHERE name = ?", name) > 0;
-    return removed;
-  });
+  const bool removed =
+      write([&](SqlDb& db) -> bool { return db.run("DELETE FROM api_keys WHERE name = ?", name) > 0; });
+  if (removed) tell_others();
+  return removed;
 }
 
 }  // namespace tensormill::storage

@@ -86,7 +86,7 @@ CancelOutcome SqlCatalog::cancel_job(const std::string& id, const Submitter& by,
     }
     return {require_job(db, id), withdraws_one};
   });
-  changed_jobs();
+  tell_others();
   return done;
 }
 
@@ -115,7 +115,7 @@ JobRow SqlCatalog::retry_job(const std::string& id, const Submitter& submitter,
     add_state_events(db, id, JobState::kQueued, job.attempt);
     return require_job(db, id);
   });
-  changed_jobs();
+  tell_others();
   return retried;
 }
 

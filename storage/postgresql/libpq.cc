@@ -9,18 +9,18 @@
 namespace tensormill::storage {
 namespace {
 
-constexpr const char* kFile = "libpq.so.5";
+constexpr const char* kLibrary = "libpq.so.5";
 
 [[noreturn]] void fail() {
   const char* why = ::dlerror();
-  throw Error(ErrorCode::kNotSupported, "a PostgreSQL catalog needs the library " + std::string(kFile) +
+  throw Error(ErrorCode::kNotSupported, "a PostgreSQL catalog needs the library " + std::string(kLibrary) +
                                             " (Debian package libpq5, version 14 or later): " +
                                             (why != nullptr ? why : "unknown error"));
 }
 
 Libpq load() {
   // It is never unloaded: it has handlers of the process' end.
-  void* library = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) fail();
   Libpq functions;
 #define TM_LIBPQ(name)                                                           \

@@ -231,8 +231,9 @@ void apply(PgConnection& connection, std::span<const PgMigration> migrations) {
   std::string script = "BEGIN;";
   if (found.tables == 0) {
     script +=
-        "CREATE TABLE catalog_version(version BIGINT NOT NULL, oldest_program BIGINT NOT NULL);"
-        "INSERT INTO catalog_version VALUES(0, 0);";
+        "CREATE TABLE catalog_version(version BIGINT NOT NULL, oldest_program BIGINT NOT NULL, "
+        "id TEXT NOT NULL DEFAULT CAST(gen_random_uuid() AS TEXT));"
+        "INSERT INTO catalog_version(version, oldest_program) VALUES(0, 0);";
   }
   for (int64_t step = found.tables; step < newest; ++step) {
     const PgMigration& migration = migrations[static_cast<size_t>(step)];

@@ -61,6 +61,8 @@ PostgresCatalog::PostgresCatalog(PgOptions options) : pool_(std::move(options)) 
   const PgPool::Turn db(pool_);
   migrate_pg(*db, pg_migrations());
   event_offset_ = settle_offset(*db);
+  const auto row = db->query("SELECT id FROM catalog_version");
+  if (row->step()) id_ = row->text(0);
   // A transaction writes its events with places that begin with its own number. So all events below the
   // oldest transaction that still runs are there, and none will come between them.
   fence_ = "((CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT) + " +
@@ -164,7 +166,7 @@ std::unique_ptr<CatalogWatch> PostgresCatalog::watch(std::function<void()> chang
   return watch;
 }
 
-void PostgresCatalog::changed_jobs() {
+void PostgresCatalog::tell_others() {
   const std::lock_guard lock(watch_mutex_);
   if (watch_ != nullptr) watch_->announce();
 }

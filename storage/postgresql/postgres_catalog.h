@@ -25,6 +25,9 @@ public:
   explicit PostgresCatalog(PgOptions options);
   ~PostgresCatalog() override;
 
+  /// Made with the tables; a copy of them has the same.
+  const std::string& id() const { return id_; }
+
   std::unique_ptr<CatalogWatch> watch(std::function<void()> changed) override;
   int64_t last_event_position() override;
   /// The database guards its tables itself; this finds what can no longer be read.
@@ -36,10 +39,11 @@ private:
   void add_event(SqlDb& db, const std::string& job, const JobEventRow& event, bool first) override;
   std::string_view settled_events() const override { return settled_; }
   bool is_shared() const override { return true; }
-  void changed_jobs() override;
+  void tell_others() override;
   void try_write(Isolation isolation, const Work& work, bool& committing);
 
   PgPool pool_;
+  std::string id_;
   /// Serializable transactions of one process would mostly make each other run again.
   std::mutex serial_;
   int64_t event_offset_ = 0;
