@@ -1,6 +1,6 @@
 // Lease to finish, one item a lease: how many cycles a second a catalog makes, with a reader that follows all
 // events.
-//   bench_catalog FOLDER|URL [WORKERS [SECONDS]]
+//   bench_catalog FOLDER|URL [WORKERS [CYCLES]]
 #include <sys/resource.h>
 
 #include <atomic>
@@ -23,8 +23,6 @@ namespace {
 using std::chrono::steady_clock;
 using storage::Catalog;
 
-/// More than any catalog makes a second, so that nobody waits for work.
-constexpr int kItemsASecond = 1500;
 constexpr int64_t kLeaseMs = 60'000;
 
 std::unique_ptr<Catalog> open(storage::PosixEnv& env, const std::string& place, int workers) {
@@ -54,12 +52,10 @@ void submit(Catalog& catalog, int items) {
   }
 }
 
-/// Cycles until `end` or until nothing is queued.
-int64_t work(Catalog& catalog, const std::string& owner, steady_clock::time_point end) {
+/// Cycles until nothing is queued.
+int64_t work(Catalog& catalog, const std::string& owner) {
   int64_t cycles = 0;
-  while (steady_clock::now() < end) {
-    const auto job = catalog.claim_job({"compile"}, owner, kLeaseMs);
-    if (!job) break;
+  while (const auto job = catalog.claim_job({"compile"}, owner, kLeaseMs)) {
     storage::JobFinish finish;
     finish.result = R"({"outcome":"done"})";
     if (!catalog.finish_job({job->id, job->attempt, job->owner}, finish))
@@ -81,10 +77,10 @@ int64_t follow(Catalog& catalog, int64_t after, const std::atomic<bool>& done) {
   }
 }
 
-void run(const std::string& place, int workers, int seconds) {
+void run(const std::string& place, int workers, int items) {
   storage::PosixEnv env;
   const auto catalog = open(env, place, workers + 1);
-  submit(*catalog, kItemsASecond * seconds);
+  submit(*catalog, items);
   const int64_t after = catalog->last_event_position();
   std::atomic<bool> done{false};
   std::atomic<int64_t> cycles{0};
@@ -95,9 +91,7 @@ void run(const std::string& place, int workers, int seconds) {
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < workers; ++i) {
-      threads.emplace_back([&, i] {
-        cycles += work(*catalog, "worker " + std::to_string(i), start + std::chrono::seconds(seconds));
-      });
+      threads.emplace_back([&, i] { cycles += work(*catalog, "worker " + std::to_string(i)); });
     }
   }
   const double took = std::chrono::duration<double>(steady_clock::now() - start).count();
@@ -116,8 +110,8 @@ void run(const std::string& place, int workers, int seconds) {
 int main(int argc, char** argv) {
   try {
     if (argc < 2)
-      throw tensormill::Error(tensormill::ErrorCode::kUsage, "bench_catalog FOLDER|URL [WORKERS [SECONDS]]");
-    tensormill::bench::run(argv[1], argc > 2 ? std::atoi(argv[2]) : 8, argc > 3 ? std::atoi(argv[3]) : 5);
+      throw tensormill::Error(tensormill::ErrorCode::kUsage, "bench_catalog FOLDER|URL [WORKERS [CYCLES]]");
+    tensormill::bench::run(argv[1], argc > 2 ? std::atoi(argv[2]) : 8, argc > 3 ? std::atoi(argv[3]) : 2000);
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << std::endl;
     return 2;

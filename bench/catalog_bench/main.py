@@ -29,25 +29,25 @@ def syncs_a_second(folder):
         return PROBES / (time.monotonic() - start)
 
 
-def measure(place, workers, seconds):
-    done = subprocess.run([str(PROGRAM), place, str(workers), str(seconds)], stdout=subprocess.PIPE, text=True, check=True)
+def measure(place, workers, cycles):
+    done = subprocess.run([str(PROGRAM), place, str(workers), str(cycles)], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
 def main(argv, results):
     parser = argparse.ArgumentParser(prog="run.py catalog", description=__doc__)
     parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--cycles", type=int, default=2000)
     arguments = parser.parse_args(argv)
     if not PROGRAM.exists():
         print("error: build/bin/bench_catalog is not built: cmake --build build --target bench_catalog", file=sys.stderr)
         return 2
-    figures = {"workers": arguments.workers, "load_average": os.getloadavg()[0]}
+    figures = {"workers": arguments.workers, "cycles": arguments.cycles, "load_average": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory() as folder:
         figures["fdatasync_per_second"] = syncs_a_second(folder)
-        figures["sqlite"] = measure(folder, arguments.workers, arguments.seconds)
+        figures["sqlite"] = measure(folder, arguments.workers, arguments.cycles)
     with postgres_server.PostgresServer(durable=True) as server:
-        figures["postgresql"] = measure(server.url(), arguments.workers, arguments.seconds)
+        figures["postgresql"] = measure(server.url(), arguments.workers, arguments.cycles)
     results.mkdir(parents=True, exist_ok=True)
     (results / "catalog.json").write_text(json.dumps(figures, indent=2) + "\n")
     print(json.dumps(figures, indent=2))
