@@ -60,6 +60,10 @@ int64_t settle_offset(PgConnection& db) {
 PostgresCatalog::PostgresCatalog(PgOptions options) : pool_(std::move(options)) {
   const PgPool::Turn db(pool_);
   migrate_pg(*db, pg_migrations());
+  const auto copying = db->query("SELECT 1 FROM counters WHERE name = 'copying'");
+  if (copying->step())
+    throw Error(ErrorCode::kConflict,
+                "a catalog was being copied into this database and is not whole; copy it again");
   event_offset_ = settle_offset(*db);
   const auto row = db->query("SELECT id FROM catalog_version");
   if (row->step()) id_ = row->text(0);
