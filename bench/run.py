@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Side-by-side benchmarks: run.py [models|ops|kernels|server|tuner] [ARGS...]; see bench/README.md.
+"""Side-by-side benchmarks: run.py [models|ops|kernels|server|tuner|catalog] [ARGS...]; see bench/README.md.
 
 `models` is the default. Each benchmark prints its figures and its bars, and stops with 1 when a bar is missed.
 """
@@ -61,7 +61,11 @@ def main(argv):
         return server.main(args)
     if name == "tuner":
         return run_tuner(args)
-    print(f"error: no benchmark named {name} (there are: models, ops, kernels, server, tuner)", file=sys.stderr)
+    if name == "catalog":
+        from catalog_bench import main as catalog
+
+        return catalog.main(args, RESULTS)
+    print(f"error: no benchmark named {name} (there are: models, ops, kernels, server, tuner, catalog)", file=sys.stderr)
     return 2
 
 

@@ -6,19 +6,20 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/services/fsck.h"
-#include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
+#include "storage/postgresql/open_catalog.h"
 
 namespace tensormill::cli {
 
 namespace {
 
-int fsck(const std::string& data, bool json) {
+int fsck(const std::string& data, const storage::CatalogPlace& place, bool json) {
   storage::PosixEnv env;
-  if (!env.exists(data + "/catalog.db")) {
+  if (place.url.empty() && !env.exists(data + "/catalog.db")) {
     throw Error(ErrorCode::kNotFound, data + " is no store: there is no catalog.db");
   }
-  storage::SqliteCatalog catalog(env, data + "/catalog.db");
+  const storage::StoreCatalog opened = storage::open_catalog(env, data, place);
+  storage::Catalog& catalog = *opened.catalog;
   storage::BlobStore blobs(env, data);
   const auto now_ms = [] {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -46,7 +47,10 @@ int fsck(const std::string& data, bool json) {
 Action fsck_command(CLI::App& app) {
   const auto data = std::make_shared<std::string>("tensormill-data");
   app.add_option("--data", *data, "folder of the store; no server may have it open");
-  return [data](const GlobalOptions& globals) { return fsck(*data, globals.json); };
+  const auto place = std::make_shared<storage::CatalogPlace>();
+  app.add_option("--catalog", place->url, "postgresql://USER@HOST/DATABASE; default: a file in --data");
+  app.add_option("--password-file", place->password_file, "file whose first line is the password for it");
+  return [data, place](const GlobalOptions& globals) { return fsck(*data, *place, globals.json); };
 }
 
 }  // namespace tensormill::cli

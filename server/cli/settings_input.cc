@@ -14,6 +14,8 @@ std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app) {
   auto arguments = std::make_shared<SettingsArguments>();
   app.add_option("--listen", arguments->listen, "address and port; default 127.0.0.1:8080");
   app.add_option("--data", arguments->data, "folder of the store");
+  app.add_option("--catalog", arguments->catalog,
+                 "postgresql://USER@HOST/DATABASE; default: a file in --data");
   app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
   app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
   app.add_flag("--read-only", arguments->read_only, "serve the packages of --models and change nothing");
@@ -40,6 +42,7 @@ config::Settings settings_of(const SettingsArguments& arguments) {
   if (!arguments.keys_file.empty()) sources.flags.emplace_back("keys_file", arguments.keys_file);
   if (arguments.read_only) sources.flags.emplace_back("read_only", "true");
   if (!arguments.models.empty()) sources.flags.emplace_back("models", arguments.models);
+  if (!arguments.catalog.empty()) sources.flags.emplace_back("catalog.url", arguments.catalog);
   if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
@@ -51,6 +54,8 @@ config::Settings settings_of(const SettingsArguments& arguments) {
   config::Settings settings = config::load_settings(sources);
   if (settings.read_only != !settings.models.empty())
     throw Error(ErrorCode::kUsage, "read_only and models (--read-only --models DIR) go together");
+  if (settings.read_only && !settings.catalog_url.empty())
+    throw Error(ErrorCode::kUsage, "catalog.url: a read-only server has no catalog");
   return settings;
 }
 

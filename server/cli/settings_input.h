@@ -14,6 +14,7 @@ namespace tensormill::cli {
 struct SettingsArguments {
   std::string listen;
   std::string data;
+  std::string catalog;
   std::string config;
   std::string ops_listen;
   std::string keys_file;

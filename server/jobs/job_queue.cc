@@ -28,11 +28,7 @@ storage::Submitted JobQueue::submit(const storage::JobSubmission& submission) {
 storage::CancelOutcome JobQueue::cancel(const std::string& id, const storage::Submitter& by,
                                         const std::string& repeat_key) {
   storage::CancelOutcome outcome = catalog_.cancel_job(id, by, repeat_key);
-  if (outcome.job.state == storage::JobState::kRunning && outcome.job.cancel_requested) {
-    const std::lock_guard lock(kills_mutex_);
-    const auto kill = kills_.find(id);
-    if (kill != kills_.end()) kill->second();
-  }
+  if (outcome.job.state == storage::JobState::kRunning && outcome.job.cancel_requested) kill_running(id);
   changed();
   return outcome;
 }
@@ -94,6 +90,29 @@ void JobQueue::changed() {
     ++version_;
   }
   condition_.notify_all();
+}
+
+void JobQueue::changed_elsewhere() {
+  std::vector<std::string> running;
+  {
+    const std::lock_guard lock(kills_mutex_);
+    for (const auto& [id, kill] : kills_) running.push_back(id);
+  }
+  try {
+    for (const std::string& id : running) {
+      const std::optional<JobRow> job = catalog_.find_job(id);
+      if (job && job->cancel_requested) kill_running(id);
+    }
+  } catch (const Error&) {
+    // The catalog cannot be read just now; the next look, or the next heartbeat, finds it.
+  }
+  changed();
+}
+
+void JobQueue::kill_running(const std::string& id) {
+  const std::lock_guard lock(kills_mutex_);
+  const auto kill = kills_.find(id);
+  if (kill != kills_.end()) kill->second();
 }
 
 uint64_t JobQueue::version() {

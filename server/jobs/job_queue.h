@@ -47,6 +47,9 @@ public:
   storage::Catalog& catalog() { return catalog_; }
   /// Wakes everyone who waits for a job to change.
   void changed();
+  /// The same after another process may have changed jobs: those that run here and were cancelled there are
+  /// killed.
+  void changed_elsewhere();
   /// A number that grows with each change.
   uint64_t version();
   /// Returns when the version is no longer `seen`, after `timeout`, or when `stop` is requested.
@@ -56,6 +59,8 @@ public:
   void clear_kill(const std::string& id);
 
 private:
+  void kill_running(const std::string& id);
+
   storage::Catalog& catalog_;
   std::mutex mutex_;
   std::condition_variable_any condition_;

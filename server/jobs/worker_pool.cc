@@ -40,7 +40,7 @@ WorkerPool::WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<J
   if (options_.owner.empty()) options_.owner = std::to_string(::getpid()) + "-" + storage::make_uuid7(0);
   std::filesystem::remove_all(options_.folder);
   std::filesystem::create_directories(options_.folder);
-  queue_.catalog().requeue_orphans(storage::Orphans::kAllRunning, options_.backoff.count());
+  queue_.catalog().requeue_orphans(storage::Orphans::kAtStart, options_.backoff.count());
   next_orphans_ = steady_clock::now() + options_.lease;
   for (int i = 0; i < options_.threads; ++i) {
     if (!kinds_.empty()) threads_.emplace_back([this](const std::stop_token& stop) { work(kinds_, stop); });

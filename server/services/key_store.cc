@@ -86,13 +86,28 @@ services::CreatedKey KeyStore::create(const services::NewKey& key) {
   const std::string text = random_key();
   const storage::ApiKeyRow row = {key.name, join_scopes(key.scopes), Digest::of(text), now,
                                   key.expires_at ? key.expires_at->ms : 0};
+  const std::lock_guard changing(changing_);
   catalog_.put_key(row);
   const std::lock_guard lock(mutex_);
   kept_[row.hash] = row_of(row);
   return {info_of(kept_[row.hash], false), text};
 }
 
+void KeyStore::refresh() {
+  const std::lock_guard changing(changing_);
+  std::map<Digest, KeyRow> rows;
+  try {
+    for (const storage::ApiKeyRow& row : catalog_.list_keys()) rows[row.hash] = row_of(row);
+  } catch (const Error&) {
+    // The catalog cannot be read just now: what was known stays.
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  kept_ = std::move(rows);
+}
+
 void KeyStore::revoke(const std::string& name) {
+  const std::lock_guard changing(changing_);
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(kept_, [&](const auto& key) { return key.second.name == name; });

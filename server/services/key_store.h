@@ -25,6 +25,8 @@ public:
   services::KeyInfo get(const std::string& name) override;
   services::CreatedKey create(const services::NewKey& key) override;
   void revoke(const std::string& name) override;
+  /// Reads the catalog's keys again, which another process may have changed.
+  void refresh();
 
 private:
   std::vector<services::KeyInfo> all();
@@ -34,7 +36,8 @@ private:
   storage::Catalog& catalog_;
   const std::function<int64_t()> now_ms_;
   std::mutex mutex_;
-  std::map<Digest, KeyRow> kept_;  ///< the catalog's, which this process alone changes
+  std::map<Digest, KeyRow> kept_;  ///< the catalog's, as they were when they were last read
+  std::mutex changing_;            ///< held while they are read, made or revoked; before mutex_
 };
 
 }  // namespace tensormill::server

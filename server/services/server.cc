@@ -42,9 +42,9 @@
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
-#include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
+#include "storage/postgresql/open_catalog.h"
 
 namespace tensormill::server {
 
@@ -189,7 +189,9 @@ struct Server::Parts {
         scratch(settings.read_only),
         host(target::host_target()),
         root(make_root(env, settings.read_only ? scratch.path() : settings.data)),
-        catalog(env, root + "/catalog.db"),
+        opened(storage::open_catalog(
+            env, root, {settings.catalog_url, settings.catalog_password_file, settings.catalog_connections})),
+        catalog(*opened.catalog),
         blobs(env, root),
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
@@ -263,6 +265,11 @@ struct Server::Parts {
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file, catalog, unix_ms);
+    // Last of what others tell: all that hears it is there.
+    watch = catalog.watch([this] {
+      queue.changed_elsewhere();
+      if (keys) keys->refresh();
+    });
     collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots);
     services = {&info,
                 &targets,
@@ -318,7 +325,8 @@ struct Server::Parts {
   Scratch scratch;
   target::Target host;
   std::string root;
-  storage::SqliteCatalog catalog;
+  storage::StoreCatalog opened;
+  storage::Catalog& catalog;
   storage::BlobStore blobs;
   std::shared_ptr<const jobs::ChildPolicy> policy;
   jobs::ChildSlots slots;
@@ -356,6 +364,7 @@ struct Server::Parts {
   AuditTrail audit;
   services::Services services;
   std::jthread restorer;
+  std::unique_ptr<storage::CatalogWatch> watch;
 };
 
 Server::Server(const config::Settings& settings, storage::Env* env) {

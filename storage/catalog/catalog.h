@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,13 +109,25 @@ struct JobRelease {
 };
 
 enum class Orphans {
-  kExpired,     ///< running jobs whose lease is over
-  kAllRunning,  ///< all running jobs: only right at start, when no other process can hold the catalog
+  kExpired,  ///< running jobs whose lease is over
+  kAtStart,  ///< those that an earlier process may have left: all running jobs where one process alone can
+             ///< hold the catalog, else those whose lease is over
+};
+
+/// A watch of a catalog, for as long as it lives.
+class CatalogWatch {
+public:
+  virtual ~CatalogWatch() = default;
 };
 
 class Catalog {
 public:
   virtual ~Catalog() = default;
+
+  /// Has `changed` called, from a thread of the watch's own, soon after another process has changed jobs,
+  /// events or keys, and now and then although none has. Null where no other process can have the catalog
+  /// open. One at a time; the catalog must outlive it.
+  virtual std::unique_ptr<CatalogWatch> watch(std::function<void()> changed) = 0;
 
   /// True when the row is new. Points `name` at the model when given: Error(kNameTaken).
   virtual bool put_model(const ModelRow& model, const std::optional<NameChange>& name) = 0;
@@ -194,9 +207,11 @@ public:
   virtual std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) = 0;
   /// Events with a sequence above `after`, ascending. State changes are events too: "state", and "end" last.
   virtual std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) = 0;
-  /// Events of all jobs with a position above `after`, ascending.
+  /// Events of all jobs with a position above `after`, ascending. No event appears later at or below the last
+  /// of them.
   virtual std::vector<PlacedEventRow> all_job_events(int64_t after, int limit) = 0;
-  /// The position of the latest event there ever was; 0 when there was none.
+  /// Where those begin who want what comes from now on: no event appears later at or below it. 0 while there
+  /// is none.
   virtual int64_t last_event_position() = 0;
   /// Removes the jobs that ended more than `age_ms` ago, with their events, but for those whose package is
   /// still there; returns how many.

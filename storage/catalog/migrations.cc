@@ -222,8 +222,15 @@ DROP INDEX jobs_by_subject;
 CREATE INDEX jobs_listed_by_subject ON jobs(subject, seq);
 )sql";
 
-constexpr std::array<std::string_view, 6> kMigrations = {kVersion1, kVersion2,     kVersion3,
-                                                         kVersion4, kKeysAndAudit, kIndices};
+/// The order in which jobs are claimed, of those alone that wait: a claim reads one row, however many there
+/// are.
+constexpr std::string_view kClaims = R"sql(
+CREATE INDEX jobs_to_claim ON jobs(priority DESC, seq) WHERE state = 'queued';
+DROP INDEX jobs_by_state;
+)sql";
+
+constexpr std::array<std::string_view, 7> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
+                                                         kKeysAndAudit, kIndices,  kClaims};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

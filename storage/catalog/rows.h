@@ -164,7 +164,7 @@ struct JobEventRow {
 
 /// An event among those of all jobs.
 struct PlacedEventRow {
-  int64_t position = 0;  ///< from 1, in order of arrival; never used twice
+  int64_t position = 0;  ///< above 0, in order of arrival, with gaps; never used twice
   std::string job;
   JobEventRow event;
 };

@@ -90,6 +90,10 @@ void SqliteDb::execute(std::string_view sql) {
   if (rc != SQLITE_OK) fail(rc, "catalog");
 }
 
+std::unique_ptr<SqlStatement> SqliteDb::prepare(std::string_view sql) {
+  return std::make_unique<SqliteStatement>(*this, sql);
+}
+
 int64_t SqliteDb::changes() const { return sqlite3_changes64(connection_); }
 bool SqliteDb::in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
 
@@ -102,64 +106,45 @@ Transaction::~Transaction() {
   }
 }
 
-Statement::Statement(SqliteDb& db, std::string_view sql) : db_(db) {
+SqliteStatement::SqliteStatement(SqliteDb& db, std::string_view sql) : db_(db) {
   const int rc =
       sqlite3_prepare_v2(db_.connection_, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
   if (rc != SQLITE_OK) db_.fail(rc, "catalog: " + std::string(sql));
 }
 
-Statement::~Statement() { sqlite3_finalize(statement_); }
+SqliteStatement::~SqliteStatement() { sqlite3_finalize(statement_); }
 
-void Statement::check(int rc) {
+void SqliteStatement::check(int rc) {
   if (rc != SQLITE_OK) db_.fail(rc, "catalog: bind");
 }
 
-Statement& Statement::bind(int64_t value) {
-  check(sqlite3_bind_int64(statement_, next_++, value));
-  return *this;
-}
+void SqliteStatement::bind_integer(int64_t value) { check(sqlite3_bind_int64(statement_, next_++, value)); }
 
-Statement& Statement::bind(std::string_view value) {
+void SqliteStatement::bind_text(std::string_view value) {
   // An empty view may have no data, which SQLite would take for NULL.
   const char* data = value.data() != nullptr ? value.data() : "";
   check(sqlite3_bind_text64(statement_, next_++, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
-  return *this;
 }
 
-Statement& Statement::bind(const Digest& value) { return bind(std::string_view(value.text())); }
+void SqliteStatement::bind_null() { check(sqlite3_bind_null(statement_, next_++)); }
 
-Statement& Statement::bind_null() {
-  check(sqlite3_bind_null(statement_, next_++));
-  return *this;
-}
-
-bool Statement::step() {
+bool SqliteStatement::step() {
   const int rc = sqlite3_step(statement_);
   if (rc == SQLITE_ROW) return true;
   if (rc == SQLITE_DONE) return false;
   db_.fail(rc, "catalog");
 }
 
-int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+int64_t SqliteStatement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 
-std::string Statement::text(int column) const {
+std::string SqliteStatement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   const int size = sqlite3_column_bytes(statement_, column);
   return bytes == nullptr ? std::string() : std::string(bytes, static_cast<size_t>(size));
 }
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-
-Digest Statement::digest(int column) const {
-  const std::string value = text(column);
-  const std::optional<Digest> digest = Digest::parse(value);
-  if (!digest) throw Error(ErrorCode::kCorrupt, "the catalog has \"" + value + "\" in place of a digest");
-  return *digest;
-}
-
-std::optional<Digest> Statement::optional_digest(int column) const {
-  if (is_null(column)) return std::nullopt;
-  return digest(column);
+bool SqliteStatement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
 }  // namespace tensormill::storage

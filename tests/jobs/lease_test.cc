@@ -127,7 +127,7 @@ TEST_F(LeaseTest, ALostLeaseEndsTheAttemptAndItsChild) {
     return JobFinish{};
   });
   running.get_future().wait();
-  ASSERT_EQ(catalog_.requeue_orphans(storage::Orphans::kAllRunning, 0).size(), 1U);
+  ASSERT_EQ(catalog_.requeue_orphans(storage::Orphans::kAtStart, 0).size(), 1U);
   pass_third_of_lease([&] { return catalog_.find_job(id)->state == JobState::kSucceeded; });
   EXPECT_EQ(catalog_.find_job(id)->attempt, 2);
 }
@@ -145,7 +145,7 @@ TEST_F(LeaseTest, ALostLeaseEndsAStretchWithoutAChild) {
     }
   });
   running.get_future().wait();
-  ASSERT_EQ(catalog_.requeue_orphans(storage::Orphans::kAllRunning, 0).size(), 1U);
+  ASSERT_EQ(catalog_.requeue_orphans(storage::Orphans::kAtStart, 0).size(), 1U);
   pass_third_of_lease([&] { return catalog_.find_job(id)->state == JobState::kSucceeded; });
   EXPECT_TRUE(interrupted);
   EXPECT_EQ(catalog_.find_job(id)->attempt, 2);

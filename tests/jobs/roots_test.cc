@@ -147,7 +147,7 @@ struct End {
 
 JobFinish lose_lease(Store& store, JobContext& context) {
   if (context.job().attempt == 1) {
-    store.catalog.requeue_orphans(storage::Orphans::kAllRunning, 0);
+    store.catalog.requeue_orphans(storage::Orphans::kAtStart, 0);
     context.event("log", "{}");
   }
   return {};

@@ -255,7 +255,7 @@ TEST_F(WorkerPoolTest, ALateWorkerPublishesNothing) {
     if (context.job().action_key != "k") return JobFinish{};
     // Another process finds the lease expired and takes the job.
     if (context.job().attempt == 1) {
-      catalog_.requeue_orphans(storage::Orphans::kAllRunning, 0);
+      catalog_.requeue_orphans(storage::Orphans::kAtStart, 0);
       EXPECT_TRUE(catalog_.claim_job({"work"}, "another", 1'000'000));
     }
     JobFinish finish;

@@ -29,16 +29,22 @@ TEST_P(CatalogEventsTest, EventsOfAllJobsAreInOrderOfArrival) {
   const std::string second = submit("two");
   catalog_->cancel_job(first);
   std::vector<std::string> jobs;
-  for (const PlacedEventRow& row : catalog_->all_job_events(0, 100)) jobs.push_back(row.job);
-  EXPECT_THAT(jobs, ElementsAre(first, second, first, first));
-  EXPECT_EQ(catalog_->last_event_position(), 4);
-  const std::vector<PlacedEventRow> rest = catalog_->all_job_events(2, 1);
+  std::vector<int64_t> places;
+  for (const PlacedEventRow& row : catalog_->all_job_events(0, 100)) {
+    EXPECT_GT(row.position, places.empty() ? 0 : places.back());
+    jobs.push_back(row.job);
+    places.push_back(row.position);
+  }
+  ASSERT_THAT(jobs, ElementsAre(first, second, first, first));
+  EXPECT_GE(catalog_->last_event_position(), places.back());
+  EXPECT_TRUE(catalog_->all_job_events(catalog_->last_event_position(), 9).empty());
+  const std::vector<PlacedEventRow> rest = catalog_->all_job_events(places[1], 1);
   ASSERT_EQ(rest.size(), 1U);
-  EXPECT_EQ(rest[0].position, 3);
+  EXPECT_EQ(rest[0].position, places[2]);
   EXPECT_EQ(rest[0].event.sequence, 2);
   EXPECT_EQ(rest[0].event.data, catalog_->job_events(first, 1, 1).at(0).data);
   reopen();
-  EXPECT_EQ(catalog_->all_job_events(3, 100).at(0).event.type, "end");
+  EXPECT_EQ(catalog_->all_job_events(places[2], 100).at(0).event.type, "end");
 }
 
 TEST_P(CatalogEventsTest, EndedJobsGoAfterTheirTimeButForThoseWhosePackageIsThere) {
@@ -60,7 +66,8 @@ TEST_P(CatalogEventsTest, EndedJobsGoAfterTheirTimeButForThoseWhosePackageIsTher
   // No position is used twice, though the latest events went.
   const int64_t last = catalog_->last_event_position();
   submit("next");
-  EXPECT_EQ(catalog_->last_event_position(), last + 1);
+  ASSERT_EQ(catalog_->all_job_events(last, 9).size(), 1U);
+  EXPECT_GT(catalog_->all_job_events(last, 9)[0].position, last);
 }
 
 TEST_P(CatalogEventsTest, AnIdempotencyKeyOfAnExpiredJobMakesANewOne) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
+#include "storage/postgresql/postgres_catalog.h"
+#include "tests/storage/private_postgres.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
@@ -48,15 +51,29 @@ private:
   PosixEnv env_;
 };
 
+class Postgres final : public Backend {
+public:
+  std::unique_ptr<Catalog> open(std::function<int64_t()> now_ms) override {
+    return std::make_unique<PostgresCatalog>(postgres_options(url_, std::move(now_ms)));
+  }
+
+private:
+  const std::string url_ = fresh_postgres_schema();
+};
+
 struct BackendRow {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
+  bool is_shared = false;  ///< several processes may have it open
 };
+
+inline void PrintTo(const BackendRow& row, std::ostream* out) { *out << row.name; }
 
 inline std::vector<BackendRow> catalog_backends() {
   return {
       {"sqlite_memory", [] { return std::make_unique<SqliteInMemory>(); }},
       {"sqlite_disk", [] { return std::make_unique<SqliteOnDisk>(); }},
+      {"postgresql", [] { return std::make_unique<Postgres>(); }, true},
   };
 }
 

@@ -260,7 +260,8 @@ TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainAndAPoisonousJobFails) {
   for (int attempt = 1; attempt <= 3; ++attempt) {
     EXPECT_EQ(claim().attempt, attempt);
     reopen();
-    const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kAllRunning, 100);
+    now_ += 10'001;  // the lease is over
+    const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kExpired, 100);
     ASSERT_THAT(orphans, SizeIs(1));
     EXPECT_EQ(orphans[0].state, attempt < 3 ? JobState::kQueued : JobState::kFailed);
     EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), attempt < 3 ? 100 << (attempt - 1) : -1);
@@ -274,8 +275,24 @@ TEST_P(CatalogJobsTest, AnOrphanWhoseCancelWasAskedForIsCancelled) {
   const std::string id = submit("k");
   claim();
   catalog_->cancel_job(id);
-  EXPECT_EQ(catalog_->requeue_orphans(Orphans::kAllRunning, 0)[0].state, JobState::kCancelled);
+  now_ += 10'001;
+  const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kAtStart, 0);
+  ASSERT_THAT(orphans, SizeIs(1));
+  EXPECT_EQ(orphans[0].state, JobState::kCancelled);
   EXPECT_EQ(job(id).state, JobState::kCancelled);
+}
+
+TEST_P(CatalogJobsTest, AProcessThatStartsTakesUpWhatNobodyElseCanBeRunning) {
+  const std::string id = submit("k");
+  const JobClaim held = claim();
+  reopen();
+  EXPECT_THAT(catalog_->requeue_orphans(Orphans::kExpired, 0), IsEmpty());
+  const bool was_held = catalog_->requeue_orphans(Orphans::kAtStart, 0).empty();
+  EXPECT_EQ(was_held, GetParam().is_shared) << "another process may run it";
+  EXPECT_EQ(catalog_->heartbeat_job(held, 10'000, std::nullopt, {}).held, GetParam().is_shared);
+  now_ += 20'000;
+  EXPECT_EQ(catalog_->requeue_orphans(Orphans::kAtStart, 0).empty(), !GetParam().is_shared);
+  EXPECT_EQ(job(id).state, JobState::kQueued);
 }
 
 TEST_P(CatalogJobsTest, ListsFilterAndPage) {

@@ -69,7 +69,7 @@ public:
       forget(store, "first");
     }
     Store store(env_);
-    store.catalog.requeue_orphans(Orphans::kAllRunning, 0);
+    store.catalog.requeue_orphans(Orphans::kAtStart, 0);
     upload(store, "third", "mlp");
     run_job(store, "compile third");
     deploy(store);

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "storage/catalog/rows.h"
-#include "storage/catalog/sqlite_db.h"
+#include "storage/catalog/sql_db.h"
 
 namespace tensormill::storage {
 
@@ -15,6 +15,6 @@ inline constexpr std::string_view kJobColumns =
     "priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, created_ms, started_ms, "
     "finished_ms, log, package, submitter";
 
-JobRow job_from(const Statement& row);
+JobRow job_from(const SqlStatement& row);
 
 }  // namespace tensormill::storage

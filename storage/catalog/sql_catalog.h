@@ -1,0 +1,166 @@
+/// The catalog in any database that speaks SQL: all that is asked, checked and written, once for each back
+/// end. A back end says how a transaction is made, and where its SQL differs. Thread-safety: as Catalog.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "storage/catalog/catalog.h"
+
+namespace tensormill::storage {
+
+class SqlDb;
+class SqlStatement;
+
+class SqlCatalog : public Catalog {
+public:
+  bool put_model(const ModelRow& model, const std::optional<NameChange>& name) override;
+  std::optional<ModelRow> find_model(const Digest& id) override;
+  Page<ModelRow> list_models(const PageRequest& page) override;
+  bool remove_model(const Digest& id) override;
+
+  void set_name(const NameChange& name, const Digest& id) override;
+  std::optional<Digest> find_name(const std::string& kind, const std::string& name) override;
+  std::vector<NameRow> list_names(const std::string& kind) override;
+  std::vector<std::string> names_of(const std::string& kind, const Digest& id) override;
+  bool remove_name(const std::string& kind, const std::string& name) override;
+
+  bool put_package(const PackageRow& package) override;
+  std::optional<PackageRow> find_package(const Digest& id) override;
+  Page<PackageRow> list_packages(const PackageFilter& filter, const PageRequest& page) override;
+  bool touch_package(const Digest& id) override;
+  bool pin_package(const Digest& id, bool pinned) override;
+  bool remove_package(const Digest& id) override;
+  int64_t expire_packages(int64_t unused_ms) override;
+
+  void put_deployment(const DeploymentRow& deployment) override;
+  std::optional<DeploymentRow> find_deployment(const std::string& name) override;
+  std::vector<DeploymentRow> list_deployments() override;
+  bool remove_deployment(const std::string& name) override;
+
+  Submitted submit_job(const JobSubmission& submission) override;
+  std::optional<JobRow> find_job(const std::string& id) override;
+  Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
+  int64_t count_jobs(JobState state) override;
+  CancelOutcome cancel_job(const std::string& id, const Submitter& by = {},
+                           const std::string& repeat_key = "") override;
+  JobRow retry_job(const std::string& id, const Submitter& submitter,
+                   const std::string& repeat_key = "") override;
+
+  std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
+                                  int64_t lease_ms) override;
+  std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds) override;
+  HeartbeatResult heartbeat_job(const JobClaim& claim, int64_t lease_ms,
+                                const std::optional<std::string>& progress,
+                                const std::vector<JobEventRow>& events) override;
+  bool finish_job(const JobClaim& claim, const JobFinish& finish) override;
+  bool release_job(const JobClaim& claim, const JobRelease& release) override;
+  std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) override;
+  std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
+  std::vector<PlacedEventRow> all_job_events(int64_t after, int limit) override;
+  int64_t expire_jobs(int64_t age_ms) override;
+
+  int64_t put_tuning_records(const std::vector<TuningRecordRow>& records) override;
+  Page<TuningRecordRow> list_tuning_records(const TuningFilter& filter, const PageRequest& page) override;
+  std::vector<TuningRecordRow> best_tuning_records(const TuningFilter& filter, int threads) override;
+  bool put_tuning_set(const TuningSetRow& set, const std::vector<TuningRecordRow>& records) override;
+  std::optional<TuningSetRow> find_tuning_set(const Digest& id) override;
+  bool remove_tuning_set(const Digest& id) override;
+  int64_t expire_tuning_records(int64_t age_ms, int64_t kept) override;
+  void put_fact(const std::string& key, const std::string& value) override;
+  std::optional<std::string> find_fact(const std::string& key) override;
+
+  std::vector<CallerUse> list_uses() override;
+  void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
+  std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
+                                       int64_t keep_ms) override;
+  void put_key(const ApiKeyRow& key) override;
+  std::vector<ApiKeyRow> list_keys() override;
+  bool remove_key(const std::string& name) override;
+  void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) override;
+  Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) override;
+  std::vector<Digest> referenced_blobs() override;
+  std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) override;
+
+protected:
+  /// What is between transactions that run at the same time.
+  enum class Isolation {
+    kSerial,  ///< they seem to run one after the other: what one looked for is still so when it commits
+    kRows,    ///< they do not change the same row at once: for what is one conditional change of a row
+  };
+  using Work = std::function<void(SqlDb&)>;
+
+  /// Runs `work` in a transaction that writes. When it has returned, its effect is durable; when it throws,
+  /// there is none. May run `work` several times, of which all but the last are undone.
+  virtual void run_write(Isolation isolation, const Work& work) = 0;
+  /// Runs `work`, which changes nothing, on what is committed.
+  virtual void run_read(const Work& work) = 0;
+
+  // Where back ends differ.
+  /// Adds an event to a job that this transaction has changed; `first`: the job is new and has none.
+  virtual void add_event(SqlDb& db, const std::string& job, const JobEventRow& event, bool first) = 0;
+  /// "" or a condition on job_events, beginning with AND: its event and all before it are committed.
+  virtual std::string_view settled_events() const { return ""; }
+  /// Whether other processes may have the catalog open, and run jobs of it.
+  virtual bool is_shared() const = 0;
+  /// Called when what other processes keep in memory (jobs, keys) has changed and that is durable.
+  virtual void tell_others() {}
+
+  template <typename Function>
+  auto write(Isolation isolation, const Function& function) {
+    return in([&](const Work& work) { run_write(isolation, work); }, function);
+  }
+  template <typename Function>
+  auto write(const Function& function) {
+    return write(Isolation::kSerial, function);
+  }
+  template <typename Function>
+  auto read(const Function& function) {
+    return in([&](const Work& work) { run_read(work); }, function);
+  }
+
+private:
+  template <typename Run, typename Function>
+  static auto in(const Run& run, const Function& function) {
+    using Result = std::invoke_result_t<Function, SqlDb&>;
+    if constexpr (std::is_void_v<Result>) {
+      run([&](SqlDb& db) { function(db); });
+    } else {
+      std::optional<Result> result;
+      run([&](SqlDb& db) { result.emplace(function(db)); });
+      return std::move(*result);
+    }
+  }
+
+  static ModelRow read_model(SqlDb& db, const SqlStatement& row);
+  static PackageRow read_package(SqlDb& db, const SqlStatement& row);
+  static DeploymentRow read_deployment(SqlDb& db, const SqlStatement& row);
+  static std::optional<JobRow> read_job(SqlDb& db, const std::string& id);
+
+  // All below: in a transaction that writes.
+  static bool insert_model(SqlDb& db, const ModelRow& model);
+  static void point_name(SqlDb& db, const NameChange& name, const Digest& id);
+  static bool insert_package(SqlDb& db, const PackageRow& package);
+  static void require_row(SqlDb& db, std::string_view table, std::string_view what,
+                          const std::optional<Digest>& id);
+  /// Whether the key was noted for this; notes it otherwise.
+  static bool is_repeat(SqlDb& db, const std::string& caller, const std::string& key,
+                        const std::string& what);
+  static JobRow require_job(SqlDb& db, const std::string& id);
+  static std::optional<Submitted> repeat_of(SqlDb& db, const JobSubmission& submission);
+  static std::optional<Submitted> reuse_of(SqlDb& db, const JobSubmission& submission);
+  std::string insert_job(SqlDb& db, const JobSubmission& submission);
+  static void check_bound(SqlDb& db, const Submitter& submitter);
+  static void add_submitter(SqlDb& db, const std::string& job, const std::string& caller);
+  static int64_t remove_audit(SqlDb& db, int64_t excess, bool of_strangers);
+  static int64_t insert_tuning_records(SqlDb& db, const std::vector<TuningRecordRow>& records);
+  static JobEventRow state_event(JobState state, int attempt);
+  void add_state_events(SqlDb& db, const std::string& job, JobState state, int attempt);
+  JobRow requeue(SqlDb& db, const JobRow& job, int64_t backoff_ms);
+};
+
+}  // namespace tensormill::storage
