@@ -70,7 +70,6 @@ class Formats(unittest.TestCase):
         store.mkdir()
         server = serving.Server(store)
         self.addCleanup(server.stop)
-        server.start()
         before = serving.blobs(server)
         for name, words in SAYS.items():
             answer = server.upload("foreign", (FIXTURES / name).read_bytes())

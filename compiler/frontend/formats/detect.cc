@@ -243,6 +243,25 @@ auto in_format(FileFormat format, const Action& action) {
   }
 }
 
+/// What an answer of the HTTP interface has of a model that is not imported: values whose shape is known,
+/// without notes.
+Json answer_json(const FileFacts& facts) {
+  const Json all = to_json(facts);
+  const auto values = [&](const char* name) {
+    Json list = Json::array();
+    for (Json value : all.at(name)) {
+      value.erase("note");
+      if (!value.at("shape").is_null()) list.push_back(std::move(value));
+    }
+    return list;
+  };
+  return {{"inputs", values("inputs")},
+          {"outputs", values("outputs")},
+          {"operators", all.at("operators")},
+          {"opsets", Json::object()},
+          {"parameters", all.at("parameters")}};
+}
+
 template <typename Facts>
 Error refusal(FileFormat format, const Facts& read_facts) {
   const FormatRow& row = format_row(format);
@@ -250,7 +269,7 @@ Error refusal(FileFormat format, const Facts& read_facts) {
   try {
     if (const std::optional<FileFacts> facts = read_facts()) {
       detail = " (" + facts->version + ")";
-      extra = Json{{"model", to_json(*facts)}}.dump();
+      extra = Json{{"model", answer_json(*facts)}}.dump();
     }
   } catch (const Error& error) {
     return error;
