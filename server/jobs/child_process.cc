@@ -33,6 +33,9 @@ constexpr int kSourceFdBase = 512;
 /// How often the parent looks at what a child holds: what it can take meanwhile is a tenth of a second's
 /// worth.
 constexpr milliseconds kMemoryCheck{100};
+/// Between the bound of a child's private memory, at which an allocation fails and the child says so, and
+/// that of its control group, which also counts what the kernel keeps for it.
+constexpr uint64_t kGroupSlack = uint64_t{64} << 20;
 constexpr size_t kMaxLineBytes = size_t{4} << 20;
 
 void check_spawn(int rc, const char* what) {
@@ -115,7 +118,11 @@ ChildProcess::ChildProcess(const ChildSpec& spec)
   if (::fcntl(channel_read.get(), F_SETFL, O_NONBLOCK) != 0) throw_errno(errno, "cannot set up a pipe");
   give_folder(spec, limits_);
   if (limits_.data_bytes != 0) memory_.emplace(limits_.data_bytes, spec.descriptors);
+  if (limits_.data_bytes != 0 && policy_ && policy_->cgroups)
+    group_ = policy_->cgroups->make(limits_.data_bytes + kGroupSlack);
   spawn(spec, life_line_read.get(), channel_write.get());
+  // What it has taken by now, while it is loaded, counts for the server.
+  if (group_ && !group_->add(pid_)) group_.reset();
   // The child would do so too, but a tenth of a second of loading and relocating later.
   lower_priority(pid_, spec.limits.nice);
   life_line_ = std::move(life_line_write);
@@ -306,6 +313,10 @@ ChildOutcome ChildProcess::reap(const EventSink& on_event) {
   // Orphans of the group are ours when this process is the subreaper.
   while (::waitpid(-pid_, nullptr, 0) > 0 || errno == EINTR) continue;
   const double cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  if (group_) {
+    out_of_memory_ = out_of_memory_ || (WIFSIGNALED(status) && group_->was_out_of_memory());
+    group_.reset();
+  }
   ChildOutcome outcome = classify(status, cpu_seconds);
   if (cancelled && outcome.end == ChildEnd::kSignal) {
     outcome.end = ChildEnd::kCancelled;

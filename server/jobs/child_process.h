@@ -19,6 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "server/jobs/child_cgroups.h"
 #include "server/jobs/confine.h"
 #include "server/jobs/limits.h"
 #include "server/jobs/memory_watch.h"
@@ -102,7 +103,8 @@ private:
   FileDescriptor channel_;
   ChildLimits limits_;
   std::shared_ptr<const ChildPolicy> policy_;
-  std::optional<MemoryWatch> memory_;  ///< where there is a limit
+  std::optional<MemoryWatch> memory_;           ///< where there is a limit
+  std::unique_ptr<ChildCgroups::Group> group_;  ///< where one could be made
   std::chrono::milliseconds time_limit_;
   std::chrono::steady_clock::time_point started_;
   uint64_t output_left_;

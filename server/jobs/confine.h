@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -31,12 +32,16 @@ Confinement confinement_from_text(std::string_view text);
 /// files at all. Empty: none.
 std::string missing_wall(ChildKind kind, const Confinement& confinement);
 
+class ChildCgroups;
+
 /// What a server asks of all its children, and hears of them.
 struct ChildPolicy {
   bool require_confinement = false;
   uint32_t user = 0;  ///< see usable_child_user
   /// Called for each child once its walls are up, on the thread that polls it.
   std::function<void(ChildKind kind, const Confinement& confinement)> on_confined = {};
+  /// Where there are groups to make: each child with a bound of memory gets one.
+  std::shared_ptr<ChildCgroups> cgroups = {};
 };
 
 /// `wanted`, where this process may make its children that user, give them folders, and end them: where it is

@@ -110,6 +110,7 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
     succeeded = attempt.succeeded();
   }
   // What it stored and did not publish; the log of the attempt before.
+  if (job.log) blobs_.release(std::span(&*job.log, 1));
   if (!succeeded && options_.collect) options_.collect();
 }
 

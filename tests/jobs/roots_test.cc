@@ -26,7 +26,10 @@ struct Store {
         catalog(env, "/store/catalog.db"),
         uploads(env, "/store", blobs, {}, [] { return int64_t{1'700'000'000'000}; }),
         queue(catalog) {
-    blobs.keep_roots([this] { return storage::store_roots(catalog, uploads); });
+    blobs.keep_roots([this] { return storage::store_roots(catalog, uploads); },
+                     [this](const std::vector<Digest>& some) {
+                       return storage::store_roots_among(catalog, uploads, some);
+                     });
   }
   Digest put(const std::string& text) { return blobs.put(text, {.form = BlobForm::kCompressed}); }
   storage::PackageRow package(const std::string& text) {
@@ -196,7 +199,7 @@ void play(Store& store, const std::string& folder, const End& end) {
   options.commit_every = std::chrono::milliseconds(0);
   std::atomic<int> collections{0};
   options.collect = [&] {
-    store.blobs.collect();
+    store.blobs.collect_released();
     ++collections;
     store.queue.changed();
   };
@@ -244,6 +247,11 @@ TEST(RootsTest, EveryEndOfAJobLeavesWhatIsInUse) {
     queued.kind = "never claimed";
     queued.action_key = "queued";
     EXPECT_EQ(store.queue.cancel(store.queue.submit(queued).job.id).job.state, JobState::kCancelled);
+    std::vector<Digest> all;
+    for (const storage::BlobInfo& blob : store.blobs.list()) all.push_back(blob.digest);
+    store.blobs.release(all);
+    store.blobs.collect_released();
+    EXPECT_TRUE(is_whole()) << "after a look at all that is released";
     store.blobs.collect();
     EXPECT_TRUE(is_whole());
   }
