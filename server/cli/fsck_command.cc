@@ -6,6 +6,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/services/fsck.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
 
@@ -20,7 +21,7 @@ int fsck(const std::string& data, const storage::CatalogPlace& place, bool json)
   }
   const storage::StoreCatalog opened = storage::open_catalog(env, data, place);
   storage::Catalog& catalog = *opened.catalog;
-  storage::BlobStore blobs(env, data);
+  storage::FolderBlobStore blobs(env, data);
   const auto now_ms = [] {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();

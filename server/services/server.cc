@@ -42,6 +42,7 @@
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
@@ -192,7 +193,8 @@ struct Server::Parts {
         opened(storage::open_catalog(
             env, root, {settings.catalog_url, settings.catalog_password_file, settings.catalog_connections})),
         catalog(*opened.catalog),
-        blobs(env, root),
+        blob_store(std::make_unique<storage::FolderBlobStore>(env, root)),
+        blobs(*blob_store),
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
         children(root + "/children", slots, policy),
@@ -327,7 +329,8 @@ struct Server::Parts {
   std::string root;
   storage::StoreCatalog opened;
   storage::Catalog& catalog;
-  storage::BlobStore blobs;
+  std::unique_ptr<storage::BlobStore> blob_store;
+  storage::BlobStore& blobs;
   std::shared_ptr<const jobs::ChildPolicy> policy;
   jobs::ChildSlots slots;
   ChildRunner children;
