@@ -25,6 +25,7 @@
 #include "server/services/audit_trail.h"
 #include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
+#include "server/services/blob_place.h"
 #include "server/services/caller_quota.h"
 #include "server/services/child_policy.h"
 #include "server/services/collect_metrics.h"
@@ -42,7 +43,6 @@
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
-#include "storage/blob/folder_blob_store.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
@@ -193,7 +193,7 @@ struct Server::Parts {
         opened(storage::open_catalog(
             env, root, {settings.catalog_url, settings.catalog_password_file, settings.catalog_connections})),
         catalog(*opened.catalog),
-        blob_store(std::make_unique<storage::FolderBlobStore>(env, root)),
+        blob_store(open_blobs(settings, env, root)),
         blobs(*blob_store),
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
