@@ -47,16 +47,29 @@ registry::Login login_for(const registry::Reference& reference) {
   return registry::login_of(read_file(path), reference.host);
 }
 
+/// A package with or without a signature behind it.
+std::shared_ptr<const package::Package> open_pushed(const std::shared_ptr<const MappedFile>& file) {
+  const std::span<const std::byte> bytes = file->bytes();
+  try {
+    return package::Package::open_archive(file);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidPackage || bytes.size() <= server::kSignatureBytes) throw;
+  }
+  return package::Package::open_archive(
+      MappedFile::part_of(file, bytes.first(bytes.size() - server::kSignatureBytes), file->name()));
+}
+
 /// What is known of a file without running anything of it.
-registry::Artifact describe(const PushArguments& arguments, const MappedFile& file, std::string& config) {
+registry::Artifact describe(const PushArguments& arguments, const std::shared_ptr<const MappedFile>& file,
+                            std::string& config) {
   registry::Artifact artifact;
   artifact.file = std::filesystem::path(arguments.path).filename().string();
-  artifact.content = Digest::of(file.bytes());
-  artifact.content_bytes = file.bytes().size();
+  artifact.content = Digest::of(file->bytes());
+  artifact.content_bytes = file->bytes().size();
   artifact.type = arguments.is_model ? registry::kModelType : registry::kPackageType;
   Json facts = Json::object();
   if (!arguments.is_model) {
-    const auto package = in_context(arguments.path, [&] { return package::Package::open(arguments.path); });
+    const auto package = in_context(arguments.path, [&] { return open_pushed(file); });
     facts = parse_json(package->metadata_text());
     artifact.annotations["dev.tensormill.package"] = package->id().text();
   }
@@ -72,7 +85,7 @@ int push(const PushArguments& arguments, bool json) {
     throw Error(ErrorCode::kUsage, "a push is given a tag, not a digest: that follows from the bytes");
   const std::shared_ptr<const MappedFile> file = MappedFile::open(arguments.path);
   std::string config;
-  const registry::Artifact artifact = describe(arguments, *file, config);
+  const registry::Artifact artifact = describe(arguments, file, config);
   registry::Client client(reference, login_for(reference));
   client.put_blob(artifact.content, file->text());
   client.put_blob(artifact.config, config);

@@ -29,7 +29,8 @@ struct Receiver {
   CURL* easy = nullptr;
   const HttpSink* sink = nullptr;
   HttpAnswer answer;
-  std::string refused;  ///< why a callback ended the exchange
+  std::string refused;    ///< why a callback ended the exchange
+  bool has_head = false;  ///< to its end
 };
 
 int status_of(CURL* easy) {
@@ -44,6 +45,7 @@ size_t take_header(char* data, size_t size, size_t count, void* target) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
   // The head of a later answer, after 100 Continue.
   if (line.starts_with("HTTP/")) receiver.answer.headers.clear();
+  receiver.has_head = line.empty();
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return size * count;
   std::string name(line.substr(0, colon));
@@ -92,7 +94,10 @@ public:
     curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, &take_body);
     curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &receiver);
     const CURLcode code = curl_easy_perform(easy.get());
-    if (code == CURLE_OK) {
+    if (code == CURLE_OK && !receiver.has_head) {
+      // libcurl takes the end of the connection for that of the answer.
+      receiver.answer.failure = "the answer's head is cut off";
+    } else if (code == CURLE_OK) {
       receiver.answer.status = status_of(easy.get());
     } else {
       receiver.answer.failure = !receiver.refused.empty() ? receiver.refused
