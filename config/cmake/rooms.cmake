@@ -88,6 +88,23 @@ function(tm_library name)
   set_property(GLOBAL APPEND PROPERTY TM_LAYERS "${line}")
 endfunction()
 
+# tm_module(NAME FOLDER [DEPS target...] [LINK external...]): NAME.so beside the program, of all .cc files of the folder,
+# which a process loads on demand (runtime/base/module.h). It uses the headers of DEPS, not their code: what it gives is
+# an interface that they declare, made by one function with C linkage.
+function(tm_module name folder)
+  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+  add_library(${name} MODULE ${sources})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
+                        CXX_VISIBILITY_PRESET hidden)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+  string(JOIN " " line ${name} ${path} ${ARG_DEPS})
+  set_property(GLOBAL APPEND PROPERTY TM_LAYERS "${line}")
+endfunction()
+
 # Writes the declared graph to build/layers.txt, one target a line.
 function(tm_write_layers)
   get_property(lines GLOBAL PROPERTY TM_LAYERS)

@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
+#include "server/services/blob_place.h"
 #include "storage/backup/store_copy.h"
 #include "storage/env/posix_env.h"
 
@@ -19,6 +20,9 @@ struct CopyArguments {
 
 int copy(const std::string& from, const std::string& to, bool json) {
   storage::PosixEnv env;
+  if (const std::string place = server::place_of_blobs(env, from); !place.empty())
+    throw Error(ErrorCode::kNotSupported, "the blobs of " + from + " are in " + place +
+                                              "; `tensormill migrate` copies such a store to a folder");
   const storage::StoreCopy done = storage::copy_store(env, from, to);
   if (json) {
     std::cout

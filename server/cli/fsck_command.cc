@@ -5,6 +5,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
+#include "server/cli/settings_input.h"
+#include "server/services/blob_place.h"
 #include "server/services/fsck.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
@@ -13,14 +15,17 @@ namespace tensormill::cli {
 
 namespace {
 
-int fsck(const std::string& data, const storage::CatalogPlace& place, bool json) {
+int fsck(const SettingsArguments& arguments, const storage::CatalogPlace& place, bool json) {
+  const config::Settings settings = settings_of(arguments);
+  const std::string& data = settings.data;
   storage::PosixEnv env;
   if (place.url.empty() && !env.exists(data + "/catalog.db")) {
     throw Error(ErrorCode::kNotFound, data + " is no store: there is no catalog.db");
   }
   const storage::StoreCatalog opened = storage::open_catalog(env, data, place);
   storage::Catalog& catalog = *opened.catalog;
-  storage::BlobStore blobs(env, data);
+  const std::unique_ptr<storage::BlobStore> store = server::open_blobs(settings, env, data);
+  storage::BlobStore& blobs = *store;
   const auto now_ms = [] {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
@@ -45,12 +50,11 @@ int fsck(const std::string& data, const storage::CatalogPlace& place, bool json)
 }  // namespace
 
 Action fsck_command(CLI::App& app) {
-  const auto data = std::make_shared<std::string>("tensormill-data");
-  app.add_option("--data", *data, "folder of the store; no server may have it open");
+  const auto arguments = add_store_options(app);
   const auto place = std::make_shared<storage::CatalogPlace>();
   app.add_option("--catalog", place->url, "postgresql://USER@HOST/DATABASE; default: a file in --data");
   app.add_option("--password-file", place->password_file, "file whose first line is the password for it");
-  return [data, place](const GlobalOptions& globals) { return fsck(*data, *place, globals.json); };
+  return [arguments, place](const GlobalOptions& globals) { return fsck(*arguments, *place, globals.json); };
 }
 
 }  // namespace tensormill::cli

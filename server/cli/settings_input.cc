@@ -16,10 +16,20 @@ std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app) {
   app.add_option("--data", arguments->data, "folder of the store");
   app.add_option("--catalog", arguments->catalog,
                  "postgresql://USER@HOST/DATABASE; default: a file in --data");
+  app.add_option("--blobs", arguments->blobs, "s3://BUCKET/PREFIX; default: in the folder of the store");
   app.add_option("--ops-listen", arguments->ops_listen, "address and port of /metrics and health");
   app.add_option("--keys-file", arguments->keys_file, "file of API keys, as `tensormill keys` makes it");
   app.add_flag("--read-only", arguments->read_only, "serve the packages of --models and change nothing");
   app.add_option("--models", arguments->models, "folder of NAME.tar packages for --read-only");
+  app.add_option("--config", arguments->config, "TOML file of settings");
+  app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
+  return arguments;
+}
+
+std::shared_ptr<SettingsArguments> add_store_options(CLI::App& app) {
+  auto arguments = std::make_shared<SettingsArguments>();
+  app.add_option("--data", arguments->data, "folder of the store; no server may have it open");
+  app.add_option("--blobs", arguments->blobs, "s3://BUCKET/PREFIX; default: in the folder of the store");
   app.add_option("--config", arguments->config, "TOML file of settings");
   app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
   return arguments;
@@ -44,6 +54,7 @@ config::Settings settings_of(const SettingsArguments& arguments) {
   if (!arguments.models.empty()) sources.flags.emplace_back("models", arguments.models);
   if (!arguments.catalog.empty()) sources.flags.emplace_back("catalog.url", arguments.catalog);
   if (!arguments.data.empty()) sources.flags.emplace_back("data", arguments.data);
+  if (!arguments.blobs.empty()) sources.flags.emplace_back("blobs", arguments.blobs);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {
@@ -56,6 +67,8 @@ config::Settings settings_of(const SettingsArguments& arguments) {
     throw Error(ErrorCode::kUsage, "read_only and models (--read-only --models DIR) go together");
   if (settings.read_only && !settings.catalog_url.empty())
     throw Error(ErrorCode::kUsage, "catalog.url: a read-only server has no catalog");
+  if (settings.read_only && !settings.blobs.empty())
+    throw Error(ErrorCode::kUsage, "a read-only server has no store: it takes no blobs (--blobs)");
   return settings;
 }
 

@@ -15,6 +15,7 @@ struct SettingsArguments {
   std::string listen;
   std::string data;
   std::string catalog;
+  std::string blobs;
   std::string config;
   std::string ops_listen;
   std::string keys_file;
@@ -25,6 +26,8 @@ struct SettingsArguments {
 
 /// The options that `serve` and `config` share.
 std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app);
+/// Those of commands on a store that no server has open.
+std::shared_ptr<SettingsArguments> add_store_options(CLI::App& app);
 /// Throws Error(kUsage) naming the setting and where it came from.
 config::Settings settings_of(const SettingsArguments& arguments);
 /// One line a setting, together a file for --config. Settings hold no secrets: keys are in a file of their

@@ -65,6 +65,7 @@ void JobAttempt::run(JobRunner& runner) {
   } catch (const JobInterrupted& interruption) {
     interrupted(interruption);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kUnavailable) return put_off(error);
     finish({storage::JobState::kFailed, "", error_to_json(error)});
   } catch (const std::filesystem::filesystem_error& error) {
     const bool full = error.code() == std::errc::no_space_on_device;
@@ -102,6 +103,12 @@ void JobAttempt::interrupted(const JobInterrupted& interruption) {
       break;
     }
   }
+  queue_.changed();
+}
+
+void JobAttempt::put_off(const Error& error) {
+  log(error_to_json(error));
+  queue_.catalog().release_job(claim_, {error_to_json(error), std::nullopt, options_.backoff.count(), false});
   queue_.changed();
 }
 

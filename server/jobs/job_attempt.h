@@ -60,6 +60,9 @@ public:
 private:
   void finish(storage::JobFinish finish);
   void interrupted(const JobInterrupted& interruption);
+  /// What the job needs is away just now, such as a store of blobs on another machine: it comes back later,
+  /// and this was no attempt.
+  void put_off(const Error& error);
   std::optional<Digest> store_log();
   /// Null where nobody counts children.
   ChildSlots::SlotPtr wait_for_slot(uint64_t memory);

@@ -21,19 +21,19 @@ constexpr int kMaxAttempts = 3;
 constexpr int kMaxTuneAttempts = 20;
 
 /// A member of the body that is wrong, with the pointer to it.
-[[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
+[[noreturn]] void refuse_job(ErrorCode code, const std::string& pointer, const std::string& detail) {
   throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
 }
 
 void refuse_unsupported(const services::CompileRequest& request) {
   const auto unless = [](bool absent, const char* pointer) {
-    if (!absent) refuse(ErrorCode::kNotSupported, pointer, "is not implemented yet");
+    if (!absent) refuse_job(ErrorCode::kNotSupported, pointer, "is not implemented yet");
   };
   unless(!request.mixed_precision, "/mixed_precision");
   unless(!request.desired_layout, "/desired_layout");
   if (!request.pass_config.empty()) {
-    refuse(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
-           "no pass has options");
+    refuse_job(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
+               "no pass has options");
   }
 }
 
@@ -55,8 +55,8 @@ void check_shapes(const services::CompileRequest& request, const KnownInputs& kn
     if (input != inputs.end()) continue;
     std::string known;
     for (const auto& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
-    refuse(ErrorCode::kInvalidArgument, (Json::json_pointer("/input_shapes") / name).to_string(),
-           "the model has no such input; it has " + known);
+    refuse_job(ErrorCode::kInvalidArgument, (Json::json_pointer("/input_shapes") / name).to_string(),
+               "the model has no such input; it has " + known);
   }
 }
 
@@ -156,14 +156,15 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
     resolve_records(records_, catalog_, request.tuning_records, resolved);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
-    refuse(ErrorCode::kInvalidArgument, "/tuning_records", error.message());
+    refuse_job(ErrorCode::kInvalidArgument, "/tuning_records", error.message());
   }
   return resolved;
 }
 
 storage::ModelRow JobServiceImpl::model_of(const services::CompileRequest& request) {
   const auto model = find_model(catalog_, request.model);
-  if (!model) refuse(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
+  if (!model)
+    refuse_job(ErrorCode::kInvalidArgument, "/model", "there is no model \"" + request.model + "\"");
   return *model;
 }
 
@@ -176,7 +177,7 @@ storage::Submitted JobServiceImpl::submit_whole(const storage::JobSubmission& su
     if (error.code() != ErrorCode::kNotFound) throw;
     const char* pointer = submission.needs_package ? "/package" : "/model";
     if (submission.needs_set && !catalog_.find_tuning_set(*submission.needs_set)) pointer = "/prior_records";
-    refuse(ErrorCode::kInvalidArgument, pointer, error.message());
+    refuse_job(ErrorCode::kInvalidArgument, pointer, error.message());
   }
 }
 
@@ -223,13 +224,14 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   compile.tuning_records.reset();
   refuse_unsupported(compile);
   if (!compile.disabled_pass.empty())
-    refuse(ErrorCode::kNotSupported, "/disabled_pass", "is not implemented for tune jobs");
+    refuse_job(ErrorCode::kNotSupported, "/disabled_pass", "is not implemented for tune jobs");
   const storage::ModelRow model = model_of(compile);
   const Json form = resolve(compile, model);
   if (!form.at("host_runs_target").get<bool>())
-    refuse(ErrorCode::kNotSupported, "/target", "this machine cannot run code for it");
+    refuse_job(ErrorCode::kNotSupported, "/target", "this machine cannot run code for it");
   if (request.prior_records && !catalog_.find_tuning_set(*Digest::parse(*request.prior_records)))
-    refuse(ErrorCode::kInvalidArgument, "/prior_records", "there are no records " + *request.prior_records);
+    refuse_job(ErrorCode::kInvalidArgument, "/prior_records",
+               "there are no records " + *request.prior_records);
   const target::Target target = target_of(compile.target, host_);
   storage::JobSubmission submission;
   submission.kind = "tune";
@@ -266,7 +268,7 @@ services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkR
   const auto id = Digest::parse(request.package);
   const auto package = id ? catalog_.find_package(*id) : std::nullopt;
   if (!package) {
-    refuse(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + request.package + "\"");
+    refuse_job(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + request.package + "\"");
   }
   storage::JobSubmission submission;
   submission.kind = "benchmark";

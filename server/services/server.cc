@@ -25,6 +25,7 @@
 #include "server/services/audit_trail.h"
 #include "server/services/benchmark.h"
 #include "server/services/blob_collector.h"
+#include "server/services/blob_place.h"
 #include "server/services/caller_quota.h"
 #include "server/services/child_policy.h"
 #include "server/services/collect_metrics.h"
@@ -192,7 +193,8 @@ struct Server::Parts {
         opened(storage::open_catalog(
             env, root, {settings.catalog_url, settings.catalog_password_file, settings.catalog_connections})),
         catalog(*opened.catalog),
-        blobs(env, root),
+        blob_store(open_blobs(settings, env, root)),
+        blobs(*blob_store),
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
         children(root + "/children", slots, policy),
@@ -327,7 +329,8 @@ struct Server::Parts {
   std::string root;
   storage::StoreCatalog opened;
   storage::Catalog& catalog;
-  storage::BlobStore blobs;
+  std::unique_ptr<storage::BlobStore> blob_store;
+  storage::BlobStore& blobs;
   std::shared_ptr<const jobs::ChildPolicy> policy;
   jobs::ChildSlots slots;
   ChildRunner children;

@@ -8,7 +8,7 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/blob/zstd_stream.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/upload/store_roots.h"
@@ -180,7 +180,7 @@ private:
   Env& env_;
   const std::string from_;
   const std::string to_;
-  BlobStore target_;
+  FolderBlobStore target_;
   UploadStore uploads_;
   std::vector<Digest> named_;
   StoreCopy result_;

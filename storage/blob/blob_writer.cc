@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "storage/blob/blob_commit.h"
 #include "storage/blob/blob_store.h"
 
 namespace tensormill::storage {
@@ -17,9 +18,7 @@ struct BlobWriter::Compressor {
   std::string buffer = std::string(ZSTD_CStreamOutSize(), '\0');
 };
 
-BlobWriter::BlobWriter(BlobStore& store, std::string path, BlobOptions options)
-    : store_(store), path_(std::move(path)), options_(options) {
-  file_ = store_.env_.open(path_, OpenMode::kCreateNew);
+BlobWriter::BlobWriter(BlobStore& store, BlobOptions options) : store_(store), options_(options) {
   if (options_.form == BlobForm::kCompressed) {
     compressor_ = std::make_unique<Compressor>();
     ZSTD_CCtx* context = compressor_->context.get();
@@ -29,22 +28,17 @@ BlobWriter::BlobWriter(BlobStore& store, std::string path, BlobOptions options)
   }
 }
 
-BlobWriter::~BlobWriter() { discard(); }
+BlobWriter::~BlobWriter() = default;
 
 void BlobWriter::discard() {
-  if (!file_) return;
-  file_.reset();
+  if (std::exchange(is_spent_, true)) return;
   store_.writing_bytes_ -= stored_;
-  try {
-    store_.env_.remove_file(path_);
-  } catch (const Error&) {
-    // The clean-up at the next start removes it; the error that led here is the one to report.
-  }
+  drop();
 }
 
 void BlobWriter::put_stored(std::string_view bytes) {
   if (!options_.always) store_.ask_room(bytes.size());
-  file_->write(stored_, bytes);
+  append(bytes);
   stored_ += bytes.size();
   store_.writing_bytes_ += bytes.size();
 }
@@ -62,7 +56,7 @@ void BlobWriter::compress(std::string_view bytes, bool last) {
 }
 
 void BlobWriter::write(std::string_view bytes) {
-  TM_CHECK(file_ != nullptr, "the blob writer is spent");
+  TM_CHECK(!is_spent_, "the blob writer is spent");
   if (options_.max_bytes != 0 && size_ + bytes.size() > options_.max_bytes) {
     throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(options_.max_bytes) + " bytes");
   }
@@ -76,7 +70,7 @@ void BlobWriter::write(std::string_view bytes) {
 }
 
 Digest BlobWriter::commit() {
-  TM_CHECK(file_ != nullptr, "the blob writer is spent");
+  TM_CHECK(!is_spent_, "the blob writer is spent");
   const Digest digest = hasher_.finish();
   const BlobStore::Commit commit(store_, digest);
   try {
@@ -89,13 +83,12 @@ Digest BlobWriter::commit() {
       return digest;
     }
     if (compressor_) compress({}, true);
-    file_->sync();
-    store_.publish(path_, {digest, options_.form, stored_});
+    publish({digest, options_.form, stored_});
   } catch (const std::exception&) {
     discard();
     throw;
   }
-  file_.reset();
+  is_spent_ = true;
   store_.writing_bytes_ -= stored_;
   return digest;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/json.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
 #include "storage/upload/upload_store.h"
@@ -96,7 +97,7 @@ struct Process {
     return response.status;
   }
 
-  storage::BlobStore blobs;
+  storage::FolderBlobStore blobs;
   storage::SqliteCatalog catalog;
   storage::UploadStore uploads;
   CatalogAnswers answers;

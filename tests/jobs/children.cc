@@ -25,7 +25,7 @@
 #include "runtime/base/json.h"
 #include "server/jobs/child_main.h"
 #include "server/jobs/child_process.h"
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 
@@ -175,7 +175,7 @@ std::string try_walls(ChildChannel&, Arguments arguments) {
 std::string publish_for_ever(ChildChannel& channel, Arguments arguments) {
   storage::PosixEnv env;
   storage::SqliteCatalog catalog(env, arguments[0] + "/catalog.db");
-  storage::BlobStore blobs(env, arguments[0]);
+  storage::FolderBlobStore blobs(env, arguments[0]);
   const int round = std::stoi(arguments[1]);
   for (int i = 0;; ++i) {
     const std::string bytes = std::to_string(round) + "." + std::to_string(i) + std::string(100'000, 'x');

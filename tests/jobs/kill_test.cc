@@ -7,7 +7,7 @@
 
 #include "runtime/base/json.h"
 #include "server/jobs/child_process.h"
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 #include "tests/storage/support.h"
@@ -37,12 +37,12 @@ TEST(KillTest, WhatWasAcknowledgedIsThereAndVerifies) {
   const storage::TemporaryFolder folder;
   const std::string root = folder.path() + "/store";
   storage::PosixEnv env;
-  { const storage::BlobStore made(env, root); }
+  { const storage::FolderBlobStore made(env, root); }
   std::set<std::string> acknowledged;
   for (int round = 0; round < 20; ++round) {
     publish_and_kill(root, round, static_cast<size_t>(round % 4) + 1, &acknowledged);
     storage::SqliteCatalog catalog(env, root + "/catalog.db");
-    storage::BlobStore blobs(env, root);
+    storage::FolderBlobStore blobs(env, root);
     const std::vector<Digest> named = catalog.referenced_blobs();
     for (const Digest& blob : named) blobs.verify(blob);
     for (const std::string& id : acknowledged) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "server/jobs/worker_pool.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/jobs/runners.h"
@@ -86,7 +87,7 @@ protected:
   storage::TemporaryFolder folder_;
   FakeClock clock_;
   storage::MemoryEnv env_;
-  storage::BlobStore blobs_;
+  storage::FolderBlobStore blobs_;
   storage::SqliteCatalog catalog_;
   JobQueue queue_;
   WorkerPoolOptions options_;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "server/jobs/worker_pool.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "storage/upload/store_roots.h"
@@ -37,7 +38,7 @@ struct Store {
   }
 
   storage::MemoryEnv env;
-  storage::BlobStore blobs;
+  storage::FolderBlobStore blobs;
   storage::SqliteCatalog catalog;
   storage::UploadStore uploads;
   JobQueue queue;

@@ -11,6 +11,7 @@
 
 #include "runtime/base/json.h"
 #include "server/jobs/job_attempt.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/jobs/runners.h"
@@ -74,7 +75,7 @@ protected:
 
   storage::TemporaryFolder folder_;
   storage::MemoryEnv env_;
-  storage::BlobStore blobs_;
+  storage::FolderBlobStore blobs_;
   storage::SqliteCatalog catalog_;
   JobQueue queue_;
   WorkerPoolOptions options_;

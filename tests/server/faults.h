@@ -11,7 +11,7 @@
 #include "api/services/services.h"
 #include "runtime/base/json.h"
 #include "server/services/fsck.h"
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
 #include "storage/upload/upload_store.h"
@@ -45,7 +45,7 @@ protected:
   /// Of a store that no server has open.
   FsckReport fsck() {
     storage::SqliteCatalog catalog(env_, folder_.path() + "/catalog.db");
-    storage::BlobStore blobs(env_, folder_.path());
+    storage::FolderBlobStore blobs(env_, folder_.path());
     storage::UploadStore uploads(env_, folder_.path(), blobs, {}, [] { return int64_t{0}; });
     return check_store(blobs, catalog, uploads);
   }

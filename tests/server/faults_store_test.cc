@@ -111,7 +111,7 @@ TEST_F(StoreFaultsTest, GarbageCollection) {
       put);
   remove();
   services_.store->collect(false);
-  EXPECT_FALSE(storage::BlobStore(env_, folder_.path()).exists(Digest::of(bytes)));
+  EXPECT_FALSE(storage::FolderBlobStore(env_, folder_.path()).exists(Digest::of(bytes)));
 }
 
 TEST_F(StoreFaultsTest, RemovalsOfAModel) {

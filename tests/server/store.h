@@ -11,6 +11,7 @@
 #include "server/services/deployment_service.h"
 #include "server/services/forms.h"
 #include "server/services/server.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 #include "storage/upload/upload_store.h"
@@ -43,7 +44,7 @@ struct OpenStore {
         blobs(store.env, store.root),
         uploads(store.env, store.root, blobs, {}, [] { return int64_t{1'700'000'000'000}; }) {}
   storage::SqliteCatalog catalog;
-  storage::BlobStore blobs;
+  storage::FolderBlobStore blobs;
   storage::UploadStore uploads;
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "storage/backup/store_copy.h"
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
 #include "storage/upload/upload_store.h"
@@ -25,7 +25,7 @@ struct CopiedStore {
     const Digest id = blobs.put(bytes, {.form = form});
     catalog.put_model({id, {id}, "{}"}, NameChange{"model", bytes.substr(0, 8), true});
   }
-  BlobStore blobs;
+  FolderBlobStore blobs;
   SqliteCatalog catalog;
 };
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "storage/blob/blob_store.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
 #include "tests/storage/support.h"
@@ -31,7 +31,7 @@ struct Store {
   explicit Store(Env& env)
       : blobs(env, kRoot),
         catalog(env, kRoot + "/catalog.db", SqliteCatalogOptions{nullptr, kCheckpointPages}) {}
-  BlobStore blobs;
+  FolderBlobStore blobs;
   SqliteCatalog catalog;
 };
 
@@ -299,17 +299,17 @@ bool put_survives(uint64_t kill, uint64_t ignored_sync, std::vector<SyncRecord>*
   if (ignored_sync != 0) env.ignore_sync(ignored_sync);
   env.cut_after(kill);
   try {
-    BlobStore(env, kRoot).put(bytes);
+    FolderBlobStore(env, kRoot).put(bytes);
   } catch (const Error&) {
     env.reboot(Survival::kAll);
   }
   env.reboot(Survival::kAll);
   *first_sync = env.syncs().size() + 1;
-  BlobStore(env, kRoot).put(bytes);
+  FolderBlobStore(env, kRoot).put(bytes);
   *syncs = env.syncs();
   env.reboot(Survival::kNothing);
   try {
-    return BlobStore(env, kRoot).open(Digest::of(bytes))->text() == bytes;
+    return FolderBlobStore(env, kRoot).open(Digest::of(bytes))->text() == bytes;
   } catch (const Error&) {
     return false;
   }

@@ -1,5 +1,6 @@
 // Uploads: chunks in order, one blob at the end, and nothing acknowledged lost at any cut or failure.
 #include "storage/upload/upload_store.h"
+#include "storage/blob/folder_blob_store.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ struct Store {
   explicit Store(Env& env, UploadOptions options = {})
       : blobs(env, kRoot), uploads(env, kRoot, blobs, options, [this] { return now; }) {}
   int64_t now = 1'700'000'000'000;
-  BlobStore blobs;
+  FolderBlobStore blobs;
   UploadStore uploads;
 };
 

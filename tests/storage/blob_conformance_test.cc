@@ -1,21 +1,17 @@
-#include "storage/blob/blob_store.h"
-
+// What every blob store promises, of each implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
+#include <algorithm>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <thread>
-#include <utility>
 
 #include "runtime/base/error.h"
-#include "storage/env/memory_env.h"
-#include "storage/env/posix_env.h"
-#include "storage/env/power_cut_env.h"
+#include "storage/blob/blob_store.h"
+#include "tests/storage/blob_places.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage::blob_store_test {
@@ -23,35 +19,16 @@ namespace {
 
 const std::string kText = "the quick brown fox jumps over the lazy dog, again and again and again and again";
 
-/// The same promises over real files and over memory.
-class BlobStoreTest : public testing::TestWithParam<bool> {
+class BlobStoreTest : public testing::TestWithParam<std::string> {
 protected:
-  BlobStoreTest() {
-    if (GetParam()) {
-      env_ = std::make_unique<PosixEnv>();
-      root_ = folder_.path() + "/store";
-    } else {
-      env_ = std::make_unique<MemoryEnv>();
-      root_ = "/data/store";
-    }
-    store_ = std::make_unique<BlobStore>(*env_, root_);
-  }
-  std::string stored_path(const Digest& digest) const {
-    return root_ + "/blobs/sha256/" + digest.hex().substr(0, 2) + "/" + digest.hex();
-  }
-  void flip_first_byte(const std::string& path) {
-    const std::unique_ptr<EnvFile> file = env_->open(path, OpenMode::kWrite);
-    file->write(0, "X");
-  }
+  BlobStoreTest() : place_(make_blob_place(GetParam())), store_(place_->open()) {}
 
-  TemporaryFolder folder_;
-  std::string root_;
-  std::unique_ptr<Env> env_;
+  std::unique_ptr<BlobPlace> place_;
   std::unique_ptr<BlobStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Envs, BlobStoreTest, testing::Values(true, false),
-                         [](const auto& info) { return info.param ? "posix" : "memory"; });
+INSTANTIATE_TEST_SUITE_P(Stores, BlobStoreTest, testing::Values("posix", "memory", "s3"),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(BlobStoreTest, ReadsBackWhatWasPut) {
   const Digest digest = store_->put(kText);
@@ -83,7 +60,7 @@ TEST_P(BlobStoreTest, CompressedBytesHaveTheIdentityOfTheUncompressed) {
   ASSERT_EQ(store_->list().size(), 1U);
   EXPECT_EQ(store_->list()[0].form, BlobForm::kCompressed);
   EXPECT_LT(store_->list()[0].stored_bytes, large.size() / 100);
-  EXPECT_TRUE(env_->exists(stored_path(digest) + ".zst"));
+  EXPECT_TRUE(place_->has(digest, BlobForm::kCompressed));
 }
 
 TEST_P(BlobStoreTest, CompressedBytesOfEveryLengthComeBack) {
@@ -127,21 +104,21 @@ TEST_P(BlobStoreTest, EqualBytesAreStoredOnce) {
   store_->put(kText);
   store_->put(kText, {.form = BlobForm::kCompressed});
   EXPECT_EQ(store_->list().size(), 1U);
-  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+  EXPECT_EQ(place_->leftovers(), 0U);
 }
 
 TEST_P(BlobStoreTest, APlainCopyReplacesACompressedOne) {
   const Digest digest = store_->put(kText, {.form = BlobForm::kCompressed});
   store_->put(kText);
-  EXPECT_TRUE(env_->exists(stored_path(digest)));
-  EXPECT_FALSE(env_->exists(stored_path(digest) + ".zst"));
+  EXPECT_TRUE(place_->has(digest, BlobForm::kPlain));
+  EXPECT_FALSE(place_->has(digest, BlobForm::kCompressed));
   EXPECT_EQ(store_->open(digest)->text(), kText);
 }
 
 TEST_P(BlobStoreTest, AWrongDigestLeavesNothing) {
   EXPECT_ERROR(store_->put(kText, {.expected = Digest::of("other")}), ErrorCode::kDigestMismatch);
   EXPECT_TRUE(store_->list().empty());
-  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+  EXPECT_EQ(place_->leftovers(), 0U);
   EXPECT_EQ(store_->put(kText, {.expected = Digest::of(kText)}), Digest::of(kText));
 }
 
@@ -155,35 +132,29 @@ TEST_P(BlobStoreTest, AnAbandonedWriterLeavesNothing) {
   {
     const auto writer = store_->writer();
     writer->write(kText);
-    EXPECT_EQ(env_->list(root_ + "/tmp").size(), 1U);
+    EXPECT_EQ(place_->leftovers(), 1U);
   }
-  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
+  EXPECT_EQ(place_->leftovers(), 0U);
   EXPECT_FALSE(store_->exists(Digest::of(kText)));
-}
-
-TEST_P(BlobStoreTest, AStartRemovesWhatAnEarlierProcessLeft) {
-  env_->open(root_ + "/tmp/blob-0", OpenMode::kCreateNew)->write(0, "half");
-  const BlobStore again(*env_, root_);
-  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
 }
 
 TEST_P(BlobStoreTest, DamageIsAnErrorAndIsHealedByTheSameBytes) {
   for (const BlobForm form : {BlobForm::kCompressed, BlobForm::kPlain}) {
     const Digest digest = store_->put(kText, {.form = form});
-    flip_first_byte(stored_path(digest) + (form == BlobForm::kCompressed ? ".zst" : ""));
-    BlobStore fresh(*env_, root_);
-    EXPECT_ERROR(fresh.open(digest), ErrorCode::kCorrupt);
-    EXPECT_ERROR(fresh.verify(digest), ErrorCode::kCorrupt);
-    fresh.put(kText, {.form = form});
-    EXPECT_EQ(fresh.open(digest)->text(), kText);
-    EXPECT_TRUE(fresh.remove(digest));
+    place_->damage(digest, form);
+    const std::unique_ptr<BlobStore> fresh = place_->open();
+    EXPECT_ERROR(fresh->open(digest), ErrorCode::kCorrupt);
+    EXPECT_ERROR(fresh->verify(digest), ErrorCode::kCorrupt);
+    fresh->put(kText, {.form = form});
+    EXPECT_EQ(fresh->open(digest)->text(), kText);
+    EXPECT_EQ(place_->open()->open(digest)->text(), kText);
+    EXPECT_TRUE(fresh->remove(digest));
   }
 }
 
 TEST_P(BlobStoreTest, ACutOffFrameIsCorrupt) {
   const Digest digest = store_->put(kText, {.form = BlobForm::kCompressed});
-  const std::string path = stored_path(digest) + ".zst";
-  env_->open(path, OpenMode::kWrite)->truncate(env_->file_size(path) - 1);
+  place_->cut(digest, BlobForm::kCompressed);
   EXPECT_ERROR(store_->verify(digest), ErrorCode::kCorrupt);
 }
 
@@ -263,17 +234,17 @@ TEST_P(BlobStoreTest, AHoldThatEndsWhileRowsAreReadKeepsItsBlobs) {
 
 TEST_P(BlobStoreTest, WhoIsToldToStopHashesNoFurther) {
   const Digest large = store_->put(std::string(9 << 20, 'l'));
-  BlobStore fresh(*env_, root_);
+  const std::unique_ptr<BlobStore> fresh = place_->open();
   std::stop_source stopped;
   stopped.request_stop();
   try {
-    fresh.open(large, stopped.get_token());
+    fresh->open(large, stopped.get_token());
     FAIL() << "all of it was verified";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
   }
-  EXPECT_EQ(fresh.open(large)->size(), size_t{9} << 20) << "and another caller's is verified";
-  EXPECT_EQ(fresh.open(large, stopped.get_token())->size(), size_t{9} << 20) << "nothing is left to hash";
+  EXPECT_EQ(fresh->open(large)->size(), size_t{9} << 20) << "and another caller's is verified";
+  EXPECT_EQ(fresh->open(large, stopped.get_token())->size(), size_t{9} << 20) << "nothing is left to hash";
 }
 
 TEST_P(BlobStoreTest, WhatIsReleasedIsLookedAtAlone) {
@@ -365,7 +336,7 @@ void expect_same(const BlobStore& store, const BlobStore& fresh) {
 }
 
 TEST_P(BlobStoreTest, SumsAreWhatTheFoldersHoldAfterEveryChange) {
-  const auto check = [&] { expect_same(*store_, BlobStore(*env_, root_)); };
+  const auto check = [&] { expect_same(*store_, *place_->open()); };
   std::optional<Digest> kept;
   store_->keep_roots([&] { return std::vector<Digest>{*kept}; });
   kept = store_->put("plain");
@@ -404,68 +375,7 @@ TEST_P(BlobStoreTest, ConcurrentUploadsOfOneBlobAreHarmless) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store_->list().size(), 5U);
-  EXPECT_TRUE(env_->list(root_ + "/tmp").empty());
-}
-
-/// Memory in which something else happens just before a file is opened or measured.
-class BusyEnv : public MemoryEnv {
-public:
-  FileDescriptor open_descriptor(const std::string& path) override {
-    meanwhile();
-    return MemoryEnv::open_descriptor(path);
-  }
-  uint64_t file_size(const std::string& path) override {
-    meanwhile();
-    return MemoryEnv::file_size(path);
-  }
-  std::function<void()> next;
-
-private:
-  void meanwhile() {
-    if (next) std::exchange(next, nullptr)();
-  }
-};
-
-TEST(BlobRaceTest, ABlobCanBeOpenedWhileItsPlainFormTakesThePlaceOfItsCompressedOne) {
-  BusyEnv env;
-  BlobStore store(env, "/s");
-  const Digest digest = store.put(kText, {.form = BlobForm::kCompressed});
-  env.next = [&] { store.put(kText, {.form = BlobForm::kPlain}); };
-  EXPECT_EQ(store.open(digest)->text(), kText);
-  EXPECT_EQ(store.list().at(0).form, BlobForm::kPlain) << "the plain form came between";
-}
-
-TEST(BlobRaceTest, ABlobThatIsRemovedWhileItIsOpenedIsNotFound) {
-  for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
-    BusyEnv env;
-    BlobStore store(env, "/s");
-    const Digest digest = store.put(kText, {.form = form});
-    env.next = [&] { store.remove(digest); };
-    EXPECT_THAT([&] { store.open(digest); },
-                testing::Throws<Error>(testing::Property(&Error::code, ErrorCode::kNotFound)));
-  }
-}
-
-TEST(BlobFaultTest, AFullDiskOrAFailedSyncLeavesNothingHalfWritten) {
-  for (const int error_number : {ENOSPC, EIO}) {
-    for (uint64_t k = 1; k <= 8; ++k) {
-      PowerCutEnv env;
-      BlobStore store(env, "/s");
-      env.fail_operations(k, 1, error_number);
-      const uint64_t before = env.operations();
-      bool failed = false;
-      try {
-        store.put(kText);
-      } catch (const Error& error) {
-        failed = true;
-        EXPECT_EQ(error.code(), error_number == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIo);
-      }
-      EXPECT_EQ(failed, env.operations() - before >= k);
-      env.fail_operations(1, 0, 0);
-      EXPECT_TRUE(env.list("/s/tmp").empty());
-      EXPECT_EQ(store.open(store.put(kText))->text(), kText);
-    }
-  }
+  EXPECT_EQ(place_->leftovers(), 0U);
 }
 
 }  // namespace
