@@ -57,16 +57,18 @@ def glibc_of(files):
     return newest, where
 
 
-def copyright_of(library):
-    """The licence of a Debian library."""
+def packages_of(libraries):
+    """path -> the Debian package that it is of. One question for all: each reads the whole list of files."""
     # Debian's database has some paths as they were before /lib became a link to /usr/lib.
-    for path in (str(library), str(library).replace("/usr/lib/", "/lib/", 1)):
-        done = subprocess.run(["dpkg-query", "-S", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
-                              check=False)
-        if done.returncode == 0:
-            package = done.stdout.split(":")[0]
-            return package, Path("/usr/share/doc") / package / "copyright"
-    return None, None
+    asked = {spelled: path for path in libraries for spelled in (str(path), str(path).replace("/usr/lib/", "/lib/", 1))}
+    done = subprocess.run(["dpkg-query", "-S", *asked], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
+                          check=False)
+    found = {}
+    for line in done.stdout.splitlines():
+        package, _, path = line.rpartition(": ")
+        if path in asked:
+            found[asked[path]] = package.split(",")[0].split(":")[0]
+    return found
 
 
 def bundle(folder, program, library):
@@ -75,12 +77,13 @@ def bundle(folder, program, library):
     for name in ("bin", "lib", "demo"):
         (folder / name).mkdir(parents=True)
     libraries = libraries_of(program)
+    packages = packages_of(libraries.values())
     for name, path in libraries.items():
         shutil.copyfile(path, folder / "lib" / name)
-        package, text = copyright_of(path)
-        if text is None or not text.exists():
+        text = Path("/usr/share/doc") / packages.get(path, "unknown") / "copyright"
+        if not text.exists():
             raise SystemExit(f"no licence is found of {path}")
-        licences[package] = text.read_bytes()
+        licences[packages[path]] = text.read_bytes()
     shutil.copyfile(program, folder / "bin" / "tensormill")
     shutil.copyfile(library, folder / "lib" / "libtensormill.so.0")
     # DT_RPATH, not DT_RUNPATH: it holds for the libraries' own needs as well.
