@@ -224,7 +224,7 @@ services::Deployment FakeDeployments::get(const std::string& name) {
 
 services::DeploymentSpec FakeDeployments::spec(const std::string& name, const std::string& version) {
   get(name);
-  if (version != put_spec.version) throw not_found("version " + version);
+  if (version != put_spec.version || put_spec.package.empty()) throw not_found("version " + version);
   return put_spec;
 }
 
