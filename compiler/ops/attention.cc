@@ -154,7 +154,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
                   [&](const Index& row, const Index& t) { return te::read(logits, at_key(row, t[0])); });
   const te::Tensor powers = compute_safe(name + "_exp", h.scores(), dtype, [&](const Index& at) {
     const Expr difference = te::read(logits, at) - te::read(most, {at[0], at[1], at[2]});
-    return masked ? weight_exp(difference, h.keys) : te::make(te::ExprOp::kExp, {difference});
+    return masked ? weight_exp(difference) : te::make(te::ExprOp::kExp, {difference});
   });
   const te::Tensor sums =
       reduce_safe(name + "_sum", te::ReduceOp::kSum, rows, {h.keys}, dtype,

@@ -75,7 +75,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const te::Tensor shifted =
       compute_safe(name + "_exp", out.shape, dtype, [&](const std::vector<Expr>& axes) {
         const Expr difference = value(axes) - te::read(most, row_of(axes));
-        return weights ? weight_exp(difference, out.shape[axis]) : te::make(te::ExprOp::kExp, {difference});
+        return weights ? weight_exp(difference) : te::make(te::ExprOp::kExp, {difference});
       });
   const te::Tensor sums = reduce_safe(name + "_sum", te::ReduceOp::kSum, rows, extent, dtype,
                                       [&](const std::vector<Expr>& row, const std::vector<Expr>& k) {

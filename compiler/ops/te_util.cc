@@ -13,11 +13,13 @@ DType compute_dtype(DType dtype) {
 
 Expr widen(const Expr& value) { return narrow(value, compute_dtype(value->type.dtype)); }
 
-Expr weight_exp(const Expr& difference, int64_t count) {
+Expr weight_exp(const Expr& difference) {
+  // Of up to 2^24 weights of a row the largest is divided by as many at most: what is less than so many times
+  // the smallest normal number may be none then, and is far below the rounding of the largest.
   const double least = difference->type.dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
                                                                  : std::numeric_limits<float>::min();
-  const double least_power = std::log(least) + std::log(static_cast<double>(std::max<int64_t>(count, 1)));
-  return te::select(difference < constant_like(difference, least_power), constant_like(difference, 0),
+  const Expr least_power = constant_like(difference, std::log(least * 0x1p24));
+  return te::select(difference < least_power, constant_like(difference, 0),
                     te::make(te::ExprOp::kExp, {difference}));
 }
 

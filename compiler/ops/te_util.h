@@ -18,10 +18,10 @@ using TeOutputs = std::vector<std::shared_ptr<const te::TensorNode>>;
 DType compute_dtype(DType dtype);
 /// Casts to compute_dtype.
 Expr widen(const Expr& value);
-/// e^(x - most) as a weight among `count` others, of which the largest is 1: zero where weight / count would
-/// be no normal number. Products with such ones take a core some hundred cycles each, as masks of -100 make
-/// them, and change no sum.
-Expr weight_exp(const Expr& difference, int64_t count);
+/// e^(x - most) as a weight among up to 2^24, of which the largest is 1: zero where, divided by their sum, it
+/// would be no normal number. Products with such ones take a core some hundred cycles each, as masks of -100
+/// make them, and change no sum.
+Expr weight_exp(const Expr& difference);
 /// Casts back; nothing when it is `dtype` already.
 Expr narrow(const Expr& value, DType dtype);
 /// A constant of `like`'s type.

@@ -132,6 +132,8 @@ bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
   if (node.op == "batch_norm" || node.outputs.size() != 1) return false;
   const ir::ValueType& out = type(node.outputs[0]);
   if (!flows(out.dtype) || !is_image_rank(out.shape.size())) return false;
+  // Operands of one element are read as such: a result of one would be made of no image.
+  if (num_elements(out.shape) == 1) return false;
   ir::ValueId leading = ir::kAbsent;
   for (const ir::ValueId input : node.inputs) {
     if (input == ir::kAbsent) continue;
