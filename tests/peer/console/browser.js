@@ -16,7 +16,8 @@ async function inBrowser(test, options = {}) {
   const browser = await chromium.launch({executablePath: '/usr/bin/chromium-headless-shell',
     args: ['--no-sandbox', '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']});
   try {
-    const context = await browser.newContext({viewport: {width: 1280, height: 900}, permissions: ['clipboard-read', 'clipboard-write', 'camera'], ...options});
+    // A colour half way to another is neither's contrast.
+    const context = await browser.newContext({viewport: {width: 1280, height: 900}, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write', 'camera'], ...options});
     const page = await context.newPage();
     page.setDefaultTimeout(DEADLINE_MS);
     const wrong = [];
