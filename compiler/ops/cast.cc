@@ -49,8 +49,13 @@ void store_narrow_floats(const ir::ReferenceContext& context) {
   const bool saturate = attr_bool(context.attrs, "saturate", true);
   const PowerRounding rounding = rounding_of(context.attrs);
   uint8_t* target = static_cast<uint8_t*>(out.data());
-  for (int64_t i = 0; i < x.num_elements(); ++i)
-    target[i] = encode_narrow(out.dtype(), x.element_as_double(i), saturate, rounding);
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const double value =
+        is_float(x.dtype())
+            ? x.element_as_double(i)
+            : static_cast<double>(rounded_to_odd(x.element_as_int(i), !is_unsigned(x.dtype())));
+    target[i] = encode_narrow(out.dtype(), value, saturate, rounding);
+  }
 }
 
 int64_t integer_of(DType to, double value) {

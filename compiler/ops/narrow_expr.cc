@@ -27,13 +27,26 @@ Expr low_bits(const Expr& bits, DType dtype) {
   return te::make(te::ExprOp::kBitXor, {low, i32(sign)}) - i32(sign);
 }
 
+/// An integer of 64 bits as one that f64 holds, and that rounds to fewer bits as it does: what f64 would lose
+/// of it is the lowest bit that stays.
+Expr held_by_double(const Expr& value) {
+  const DType dtype = value->type.dtype;
+  if (is_float(dtype) || dtype_info(dtype).bits < 64) return value;
+  const auto number = [&](int64_t bits) { return te::int_imm(dtype, bits); };
+  constexpr int64_t kExact = int64_t{1} << 53, kLost = 0x7ff;
+  Expr is_large = value > number(kExact);
+  if (dtype_info(dtype).is_signed) is_large = te::logical_or(is_large, value < number(-kExact));
+  const Expr loses = te::logical_and(is_large, bit_and(value, number(kLost)) != number(0));
+  return te::select(loses, bit_or(bit_and(value, number(~kLost)), number(kLost + 1)), value);
+}
+
 /// As f32, rounded to odd where f32 does not hold it: the next rounding is then the only one.
 Expr odd_float(const Expr& value) {
   const DType dtype = value->type.dtype;
   const bool exact = dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
                      dtype_info(dtype).bits <= 16;
   if (exact) return narrow(value, DType::kFloat32);
-  const Expr wide = narrow(value, DType::kFloat64);
+  const Expr wide = narrow(held_by_double(value), DType::kFloat64);
   const Expr nearest = te::cast(DType::kFloat32, wide);
   const Expr back = te::cast(DType::kFloat64, nearest);
   const Expr larger = te::cast(DType::kInt32, abs_of(back) > abs_of(wide));

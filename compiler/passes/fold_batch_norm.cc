@@ -2,7 +2,9 @@
 // scale/sqrt(variance + eps) and t = bias - mean*s. Behind a convolution whose weights are constant, s and t
 // go into weights and bias; elsewhere a multiply and an add stay, which fuse into a neighbour: of float16 and
 // bfloat16 in float32, as the operator computes, since x*s and t alone may be much larger than their sum.
-// What is folded is computed in double; where the type of the constants does not hold it, nothing is folded.
+// What is folded is computed in double; where the type of the constants does not hold it, or where mean*s is
+// so much larger than what x*s + t comes to that the sum would lose too many digits, nothing is folded: x -
+// mean loses none.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,6 +20,8 @@ namespace {
 struct ScaleShift {
   std::vector<double> scale;
   std::vector<double> shift;
+  std::vector<double> center;  ///< mean*s
+  std::vector<double> size;    ///< of results: |scale| + |bias|, at one deviation from the mean
 };
 
 std::optional<ScaleShift> constants_of(const ir::Graph& graph, const ir::Node& norm) {
@@ -37,6 +41,8 @@ std::optional<ScaleShift> constants_of(const ir::Graph& graph, const ir::Node& n
     if (!std::isfinite(scale)) return std::nullopt;
     result.scale.push_back(scale);
     result.shift.push_back(at(2, c) - at(3, c) * scale);
+    result.center.push_back(at(3, c) * scale);
+    result.size.push_back(std::fabs(at(1, c)) + std::fabs(at(2, c)));
   }
   return result;
 }
@@ -68,6 +74,19 @@ bool is_far_from_overflow(DType dtype, const std::vector<double>& values) {
                                                   : static_cast<double>(std::numeric_limits<float>::max());
   return std::all_of(values.begin(), values.end(),
                      [&](double value) { return std::fabs(value) <= largest / 0x1p20; });
+}
+
+/// How many times the results' size the products may be from which they are left when the rest is taken off:
+/// the logarithm is the number of bits that are lost. Types of 16 bits have eleven or eight.
+double largest_loss(DType dtype) { return is_float(dtype) && dtype_info(dtype).bits == 16 ? 0x1p3 : 0x1p9; }
+
+/// Whether x*s + t keeps the digits of (x - mean)*s + bias. `taken`: of mean*s, what x has in it for another
+/// reason.
+bool keeps_digits(DType dtype, const ScaleShift& fold, const std::vector<double>& taken) {
+  for (size_t c = 0; c < fold.center.size(); ++c) {
+    if (std::fabs(fold.center[c] - taken[c]) > largest_loss(dtype) * fold.size[c]) return false;
+  }
+  return true;
 }
 
 /// The output channel of each element of weights: axis 0 of a convolution's; a transposed one's are
@@ -103,15 +122,16 @@ bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& no
   const bool has_bias = conv->inputs.size() > 2 && conv->inputs[2] != ir::kAbsent;
   if (!weights || weights->num_elements() == 0 || (has_bias && !graph.value(conv->inputs[2]).constant))
     return false;
-  std::vector<double> bias = fold.shift;
+  std::vector<double> bias = fold.shift, taken(bias.size(), 0);
   for (size_t c = 0; has_bias && c < bias.size(); ++c) {
-    bias[c] +=
+    taken[c] =
         graph.value(conv->inputs[2]).constant->element_as_double(static_cast<int64_t>(c)) * fold.scale[c];
+    bias[c] += taken[c];
   }
   const Tensor scaled = scaled_weights(*conv, *weights, fold.scale);
   const Tensor shift = channel_tensor(weights->dtype(), bias, {static_cast<int64_t>(bias.size())});
   if (!is_held(scaled) || !is_held(shift) || !are_normal(weights->dtype(), fold.scale) ||
-      !is_far_from_overflow(weights->dtype(), bias))
+      !is_far_from_overflow(weights->dtype(), bias) || !keeps_digits(weights->dtype(), fold, taken))
     return false;
   const std::string& name = graph.value(conv->inputs[1]).name;
   const ir::ValueId new_weights = patch.add_constant(name + ".scaled", scaled);
@@ -127,7 +147,8 @@ void fold_into_scale(const ir::Graph& graph, ir::Patch& patch, const ir::Node& n
   const ir::ValueType& type = graph.value(norm.inputs[0]).type;
   const DType wide = type.dtype == DType::kFloat64 ? type.dtype : DType::kFloat32;
   if (!are_normal(wide, fold.scale) || !is_far_from_overflow(wide, fold.scale) ||
-      !is_far_from_overflow(wide, fold.shift))
+      !is_far_from_overflow(wide, fold.shift) ||
+      !keeps_digits(wide, fold, std::vector<double>(fold.center.size(), 0)))
     return;
   Shape broadcast(type.shape.size() < 2 ? 1 : type.shape.size() - 1, 1);
   broadcast[0] = static_cast<int64_t>(fold.scale.size());

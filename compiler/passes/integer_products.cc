@@ -162,8 +162,13 @@ private:
     const bool integral = made != nullptr && is_integral(made->inputs[0]);
     const ir::ValueId wide =
         integral ? made->inputs[0] : patch_.add_node("cast", {q}, {{"to", DType::kInt32}}, origins)[0];
-    const ir::ValueId moved =
-        patch_.add_node("add", {wide, number(patch_.value(wide).type.dtype)}, {}, origins)[0];
+    const DType dtype = patch_.value(wide).type.dtype;
+    ir::ValueId moved = patch_.add_node("add", {wide, number(dtype)}, {}, origins)[0];
+    // The int8 of a NaN is 0, whose place among those that are moved is another one.
+    if (integral) {
+      const ir::ValueId is_nan = patch_.add_node("is_nan", {wide}, {}, origins)[0];
+      moved = patch_.add_node("where", {is_nan, number(dtype), moved}, {}, origins)[0];
+    }
     found->second = patch_.add_node("cast", {moved}, {{"to", DType::kUInt8}}, origins)[0];
     if (integral) read_unsigned(q, found->second);
     return found->second;

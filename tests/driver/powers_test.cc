@@ -218,5 +218,43 @@ TEST(NarrowingCasts, OfIntegersRoundOnce) {
   }
 }
 
+/// The byte of f8e8m0 for an integer: 127 and the logarithm of the power of two that it becomes.
+uint8_t power_code(uint64_t size, const std::string& mode) {
+  if (size == 0) return 0;
+  const int low = 63 - __builtin_clzll(size);
+  const uint64_t rest = size - (uint64_t{1} << low);
+  const bool is_above = mode == "up"        ? rest != 0
+                        : mode == "nearest" ? low > 0 && rest >= uint64_t{1} << (low - 1)
+                                            : false;
+  return static_cast<uint8_t>(127 + low + (is_above ? 1 : 0));
+}
+
+TEST(NarrowingCasts, OfWideIntegersToPowersOfTwoRoundOnce) {
+  std::mt19937_64 random(7);
+  for (const DType from : {DType::kInt64, DType::kUInt64}) {
+    for (const std::string mode : {"up", "down", "nearest"}) {
+      const std::string type(dtype_name(from));
+      SCOPED_TRACE(type + " " + mode);
+      Tensor x(from, {kCount});
+      for (int64_t i = 0; i < kCount; ++i) {
+        // A power of two, or what is in the middle of two, and that with one more or less.
+        const int shift = static_cast<int>(random() % (from == DType::kInt64 ? 61 : 62));
+        uint64_t value = (i % 2 == 0 ? uint64_t{2} : uint64_t{3}) << shift;
+        value += i % 6 < 2 ? 0 : i % 6 < 4 ? 1 : ~uint64_t{0};
+        x.set_element_int(i, static_cast<int64_t>(from == DType::kInt64 && i % 8 > 3 ? ~value + 1 : value));
+      }
+      const auto one =
+          one_kernel("(%x: " + type + "[4096]) {\n  %y: f8e8m0[4096] = cast(%x) {round_mode: \"" + mode +
+                     "\", to: f8e8m0}\n  return %y\n}\n");
+      expect_all(*one, {x}, [&](const Tensor& result, int64_t i) {
+        const int64_t value = x.element_as_int(i);
+        const auto bits = static_cast<uint64_t>(value);
+        const uint64_t size = from == DType::kInt64 && value < 0 ? ~bits + 1 : bits;
+        return static_cast<const uint8_t*>(result.data())[i] == power_code(size, mode);
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tensormill::driver_test::powers

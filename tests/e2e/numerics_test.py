@@ -3,6 +3,7 @@
 Expected values are worked out in float64 or in Python's integers.
 """
 
+import decimal
 import math
 import tempfile
 import unittest
@@ -18,6 +19,20 @@ RNG = np.random.default_rng(17)
 
 def kind(dtype):
     return mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)]
+
+
+def power_of(base, exponent, whole):
+    """base^exponent as a float64, by logarithms of 40 digits; of a whole exponent with the sign that it gives."""
+    odd = bool(whole and exponent % 2)
+    sign = -1.0 if odd and math.copysign(1, base) < 0 else 1.0
+    size = abs(base)
+    if exponent == 0 or size == 1:
+        return sign
+    if size in (0.0, math.inf):
+        return sign * (math.inf if (size == 0) == (exponent < 0) else 0.0)
+    with decimal.localcontext(decimal.Context(prec=40, Emin=-(10**17), Emax=10**17)):
+        power = decimal.Decimal(size).ln() * decimal.Decimal(exponent)
+        return sign * (math.inf if power > 720 else 0.0 if power < -760 else float(power.exp()))
 
 
 class NumericsTest(unittest.TestCase):
@@ -103,6 +118,53 @@ class NumericsTest(unittest.TestCase):
             weights = self.node("DequantizeLinear", np.eye(4, dtype=np.int8), np.float32(2), np.int8(0))
             got = self.run_model({"x": x}, self.node("MatMul", data, weights), (1, 4), np.float32, level)
             np.testing.assert_array_equal(got, np.float32([[-1, 0, 2, 3]]), f"level {level}")
+
+    def test_nan_has_one_quantum_at_every_level(self):
+        x = np.float32([[np.nan, 1, -3, np.nan, np.inf, -np.inf, 200, 0]])
+        weights = RNG.integers(-100, 100, (8, 8)).astype(np.int8)
+        answers = {}
+        for level in range(4):
+            for zero in (np.int8(0), np.int8(3), np.int8(-128), np.uint8(0), np.uint8(130)):
+                self.constants, self.nodes = [], []
+                q = self.node("QuantizeLinear", "x", np.float32(0.5), zero)
+                data = self.node("DequantizeLinear", q, np.float32(0.5), zero)
+                product = self.node("MatMul", data, self.node("DequantizeLinear", weights, np.float32(0.25), np.int8(0)))
+                y = self.node("Concat", product, data, self.node("Cast", q, to=TensorProto.FLOAT), axis=1)
+                got = self.run_model({"x": x}, y, (1, 24), np.float32, level)
+                # NaN becomes the integer 0, as in every other conversion.
+                limits = np.iinfo(zero.dtype)
+                quanta = np.clip(np.rint(np.nan_to_num(x / 0.5, posinf=1e9, neginf=-1e9)) + int(zero), limits.min, limits.max)
+                quanta[np.isnan(x)] = 0
+                np.testing.assert_array_equal(got[:, 16:], quanta, f"level {level}, zero point {zero!r}")
+                wide = (quanta - int(zero)) * 0.5
+                np.testing.assert_array_equal(got[:, 8:16], wide)
+                np.testing.assert_allclose(got[:, :8], wide @ (weights * 0.25), rtol=1e-6)
+                np.testing.assert_array_equal(got, answers.setdefault(repr(zero), got))
+
+    def test_exponents_are_taken_as_they_are(self):
+        half, odd = 0.5, [3, -5, 2**24 + 1, -(2**24) - 1, 2**53 + 1, 2**63 - 1, 2**62, -(2**63) + 1]
+        cases = [
+            (np.float32, np.int64, [-1.0, -2.0, -0.0, np.inf, -np.inf, 1 + half**22, -1 - half**22, -1 + half**23], odd),
+            (np.float64, np.int64, [-1.0, -2.0, -0.0, np.inf, -np.inf, 1 + half**52, -1 - half**52, -1 + half**53], odd),
+            (np.float32, np.uint64, [-1.0, -1.0, -0.0, 2.0], [2**63 + 1, 2**64 - 1, 2**64 - 1, 7]),
+            (np.float32, np.int32, [1 - half**24, -1 + half**24, 1 + half**23, -1.0], [2**24 + 1, 2**25 + 1, 2**26 + 3, 2**31 - 1]),
+            (np.float32, np.float64, [1e30, 1 + half**20, 7.0, 2.0], [1.1, 2.0**25 / 3, 1 / 3, -126.1]),
+            (np.float16, np.float32, [60000.0, 0.001, 3.0, 1 + half**10], [1 / 3, 0.1, 1e-3, 1024.5]),
+            (np.float16, np.int16, [1 + half**10, 1 - half**11, -1.0, -1.0], [4097, 8193, 2049, 4097]),
+        ]
+        for base_type, power_type, bases, exponents in cases:
+            x, e = np.array(bases, base_type), np.array(exponents, power_type)
+            expected = np.array([power_of(float(b), p if power_type is not np.float64 else float(p), int(np.issubdtype(power_type, np.integer)))
+                                 for b, p in zip(x, e.tolist())])
+            for level in (0, 3):
+                for constant in (False, True):
+                    self.constants, self.nodes = [], []
+                    feed = {"x": x} if constant else {"x": x, "e": e}
+                    with self.subTest(base=base_type.__name__, exponent=power_type.__name__, level=level, constant=constant):
+                        got = self.run_model(feed, self.node("Pow", "x", e if constant else "e"), x.shape, base_type, level)
+                        with np.errstate(over="ignore"):
+                            np.testing.assert_array_max_ulp(got, expected.astype(base_type), 2)
+                        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))
 
     def test_powers_of_integers_are_exact(self):
         bases = [3, 59049, -7, 10, 2, -2, 1, -1, 0, 5]

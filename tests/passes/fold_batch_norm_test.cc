@@ -59,10 +59,12 @@ int64_t expect_same(const Norm& norm, double x, double tolerance) {
 }
 
 TEST(FoldBatchNorm, OfSixteenBitsIsComputedInThirtyTwo) {
-  // Ordinary statistics of pictures of 0 to 255 whose variance is small: mean * s is 200 / 0.003.
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     const double ulp = dtype == DType::kFloat16 ? 0x1p-10 : 0x1p-7;
-    EXPECT_EQ(expect_same({dtype, 2, 1, 200, 1e-5}, 200, ulp), 0);
+    // Pictures of 0 to 255 whose variance is small: mean * s is 200 / 0.003, of which the sum would lose 17
+    // bits.
+    EXPECT_EQ(expect_same({dtype, 2, 1, 200, 1e-5}, 200, ulp), 1);
+    EXPECT_EQ(expect_same({dtype, 2, 1, 200, 1}, 200, ulp), 0);
     EXPECT_EQ(expect_same({dtype, 1, 0.5, 120, 60}, 121, ulp), 0);
     EXPECT_EQ(expect_same({dtype, 0.5, -3, -1000, 4e4}, -990, ulp), 0);
   }
@@ -71,7 +73,7 @@ TEST(FoldBatchNorm, OfSixteenBitsIsComputedInThirtyTwo) {
 TEST(FoldBatchNorm, BehindAConvolutionNeedsWeightsThatTheTypeHolds) {
   EXPECT_EQ(expect_same({DType::kFloat16, 1, 0.5, 2, 4, true, 0.5}, 3, 0x1p-9), 0);
   // 300 * 300 overflows, and so does the shift; a product and a sum behind the convolution do not.
-  EXPECT_EQ(expect_same({DType::kFloat16, 1, 0, 600, 1e-5, true, 300}, 2, 0x1p-9), 0);
+  EXPECT_EQ(expect_same({DType::kFloat16, 1, 0, 600, 4, true, 300}, 2, 0x1p-9), 0);
   EXPECT_EQ(expect_same({DType::kFloat32, 1e30, 0, 2, 1, true, 1e30}, 2e-30, 1e-6), 0);
 }
 
@@ -82,7 +84,23 @@ TEST(FoldBatchNorm, NearTheEndsOfFloatsStaysAsItIs) {
   EXPECT_EQ(expect_same({DType::kFloat32, 1, 0, 3e38, 0.5}, 3.1e38, 1e-5), 1);
   // s has lost its digits.
   EXPECT_EQ(expect_same({DType::kFloat32, 1e-30, 0, 0, 1e25}, 1e38, 1e-5), 1);
-  EXPECT_EQ(expect_same({DType::kFloat64, 100, 3, 1e37, 1}, 2e37, 1e-12), 0);
+  EXPECT_EQ(expect_same({DType::kFloat64, 100, 3, 1e37, 1e74}, 2e37, 1e-12), 0);
+}
+
+TEST(FoldBatchNorm, FarFromTheDeviationsStaysAsItIs) {
+  for (const bool conv : {false, true}) {
+    for (const double mean : {1.0, 30.0, 400.0, 1e3, 1e5, -1e6, 3e7}) {
+      for (const double deviation : {-2.0, 0.25, 1.0}) {
+        // Results of one to a few: x - mean is exact there, and what is folded may cost nine of 24 bits.
+        const double x = static_cast<double>(static_cast<float>(mean + deviation));
+        Norm norm{DType::kFloat32, 1, 0.5, mean, 1, conv};
+        const int64_t left = expect_same(norm, x, 0x1p-13);
+        EXPECT_EQ(left, std::fabs(mean) > 768 ? 1 : 0) << mean;
+      }
+    }
+  }
+  // What the convolution adds and the mean takes off again is no loss.
+  EXPECT_EQ(expect_same({DType::kFloat16, 1, 0.5, 20, 1, true}, 21, 0x1p-9), 0) << "folded behind it";
 }
 
 }  // namespace

@@ -98,14 +98,71 @@ void convert_variadic(NodeContext& context) {
   context.set_output(0, result);
 }
 
+namespace {
+
+/// The significant bits of a type's numbers.
+int digits(DType dtype) {
+  if (dtype == DType::kFloat64) return 53;
+  if (dtype == DType::kFloat32) return 24;
+  if (dtype == DType::kFloat16) return 11;
+  if (dtype == DType::kBFloat16) return 8;
+  return dtype_info(dtype).bits;
+}
+
+/// Whether `type`, one of floats, has every number of `other`.
+bool holds(DType type, DType other) {
+  if (type == other) return true;
+  if (!is_float(other)) return dtype_info(other).bits <= digits(type);
+  // Neither of the two types of 16 bits has all of the other's.
+  return digits(type) >= 24 && digits(other) <= digits(type);
+}
+
+/// Whether it has the constant's numbers. Those of 64-bit integers count as the doubles that are next to them
+/// up to where these are the integers themselves.
+bool holds_values(DType type, const Tensor& values) {
+  Tensor one(type, {});
+  for (int64_t i = 0; i < values.num_elements(); ++i) {
+    const double value = values.element_as_double(i);
+    one.set_element(0, value);
+    const bool is_exact = is_float(values.dtype()) || std::fabs(value) < 0x1p53;
+    if (!is_exact || one.element_as_double(0) != value) return false;
+  }
+  return true;
+}
+
+/// The narrowest type of floats that has the numbers of both; of 64-bit integers float64 has all up to 2^53.
+DType power_type(DType base, DType exponent) {
+  for (const DType type : {base, DType::kFloat32}) {
+    if (holds(type, base) && holds(type, exponent)) return type;
+  }
+  return DType::kFloat64;
+}
+
+/// base^exponent of float64, where the exponent is `whole`, a 64-bit integer. All doubles from 2^53 on are
+/// even, so that a negative base loses its sign there.
+ir::ValueId with_sign_of_odd_power(NodeContext& context, ir::ValueId base, ir::ValueId whole,
+                                   ir::ValueId power) {
+  Compose c(context);
+  const ir::ValueId rest = c.binary("mod", whole, c.number(whole, 2));
+  const ir::ValueId is_odd = context.add("not", {c.binary("equal", rest, c.number(whole, 0))});
+  const ir::ValueId zero = c.number(base, 0);
+  // -0 is told from 0 by its inverse.
+  const ir::ValueId is_negative =
+      c.binary("or", c.binary("less", base, zero), c.binary("less", c.div(c.number(base, 1), base), zero));
+  const ir::ValueId size = c.unary("abs", power);
+  return c.where(c.binary("and", is_odd, is_negative), c.unary("neg", size), power);
+}
+
+}  // namespace
+
 void convert_pow(NodeContext& context) {
   const std::vector<ir::ValueId> operands =
       broadcast_as_run(context, {context.input(0), aligned_operand(context)});
   const ir::ValueId base = operands[0];
-  ir::ValueId exponent = operands[1];
+  const ir::ValueId exponent = operands[1];
   const DType dtype = context.type(base).dtype;
+  const DType of_exponent = context.type(exponent).dtype;
   if (!is_float(dtype)) {
-    const DType of_exponent = context.type(exponent).dtype;
     // Integers modulo 2^64 are those modulo fewer bits; of a power that is no integer double has the digits.
     const DType wide = is_float(of_exponent)                            ? DType::kFloat64
                        : dtype == DType::kInt32 && of_exponent == dtype ? dtype
@@ -118,8 +175,16 @@ void convert_pow(NodeContext& context) {
     context.set_output(0, wide == dtype ? power : context.add("cast", {power}, {{"to", dtype}}));
     return;
   }
-  if (context.type(exponent).dtype != dtype) exponent = context.add("cast", {exponent}, {{"to", dtype}});
-  context.set_output(0, context.add("pow", {base, exponent}));
+  // The result is what the exponent's own value gives, not that which the base's type has next to it.
+  Compose c(context);
+  const bool is_held =
+      context.is_computable(exponent) && holds_values(dtype, context.known_value(exponent, "exponent"));
+  const DType wide = is_held ? dtype : power_type(dtype, of_exponent);
+  const ir::ValueId wide_base = c.cast(base, wide);
+  ir::ValueId power = c.binary("pow", wide_base, c.cast(exponent, wide));
+  if (!is_held && !is_float(of_exponent) && dtype_info(of_exponent).bits == 64)
+    power = with_sign_of_odd_power(context, wide_base, exponent, power);
+  context.set_output(0, c.cast(power, dtype));
 }
 
 void convert_mod(NodeContext& context) {
