@@ -8,6 +8,7 @@
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
+#include "runtime/base/stoppable_digest.h"
 #include "runtime/base/tensor.h"
 #include "runtime/package/choose_plan.h"
 #include "runtime/package/elf_admission.h"
@@ -85,17 +86,17 @@ std::shared_ptr<const Package> Package::from_archive_bytes(std::span<const std::
 }
 
 std::shared_ptr<const Package> Package::open_members(
-    const std::map<std::string, std::shared_ptr<const MappedFile>>& members) {
+    const std::map<std::string, std::shared_ptr<const MappedFile>>& members, const std::stop_token& stop) {
   std::shared_ptr<Package> package(new Package);
   for (const auto& [name, file] : members) {
     package->members_[name] = file->bytes();
     package->owners_.push_back(file);
   }
-  package->check();
+  package->check(stop);
   return package;
 }
 
-void Package::check() {
+void Package::check(const std::stop_token& stop) {
   for (std::string_view name : kMembers) {
     if (!members_.contains(name)) {
       throw Error(ErrorCode::kInvalidPackage, "package has no member " + std::string(name));
@@ -115,7 +116,7 @@ void Package::check() {
   }
   for (const auto& [name, info] : metadata_.members) {
     const std::span<const std::byte> bytes = members_.find(name)->second;
-    if (bytes.size() != static_cast<size_t>(info.size) || Digest::of(bytes) != info.digest) {
+    if (bytes.size() != static_cast<size_t>(info.size) || digest_unless_stopped(bytes, stop) != info.digest) {
       throw Error(ErrorCode::kInvalidPackage,
                   "member " + name + " does not have the digest that metadata.json names");
     }

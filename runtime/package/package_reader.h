@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,11 @@ public:
   static std::shared_ptr<const Package> open_archive(std::shared_ptr<const MappedFile> archive);
   /// A tar archive in memory; the bytes are copied.
   static std::shared_ptr<const Package> from_archive_bytes(std::span<const std::byte> archive);
-  /// Members that lie apart, as the store keeps them, by member name.
+  /// Members that lie apart, as the store keeps them, by member name. Throws Error(kCancelled) when `stop`
+  /// stops while they are hashed.
   static std::shared_ptr<const Package> open_members(
-      const std::map<std::string, std::shared_ptr<const MappedFile>>& members);
+      const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
+      const std::stop_token& stop = {});
 
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }
@@ -50,7 +53,7 @@ public:
 
 private:
   Package() = default;
-  void check();
+  void check(const std::stop_token& stop = {});
 
   std::vector<std::shared_ptr<const void>> owners_;
   std::map<std::string, std::span<const std::byte>, std::less<>> members_;

@@ -1,6 +1,9 @@
 #include "server/services/blob_collector.h"
 
+#include <utility>
+
 #include "runtime/base/error.h"
+#include "server/jobs/confine.h"
 #include "storage/upload/store_roots.h"
 
 namespace tensormill::server {
@@ -8,7 +11,10 @@ namespace tensormill::server {
 BlobCollector::BlobCollector(storage::BlobStore& blobs, storage::Catalog& catalog,
                              storage::UploadStore& uploads, CollectorOptions options)
     : blobs_(blobs), catalog_(catalog), uploads_(uploads), options_(options) {
-  blobs_.keep_roots([&catalog, &uploads] { return storage::store_roots(catalog, uploads); });
+  blobs_.keep_roots([&catalog, &uploads] { return storage::store_roots(catalog, uploads); },
+                    [&catalog, &uploads](const std::vector<Digest>& blobs) {
+                      return storage::store_roots_among(catalog, uploads, blobs);
+                    });
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -18,17 +24,27 @@ void BlobCollector::set_pending(bool pending) {
   changed_.notify_all();
 }
 
-storage::Collected BlobCollector::collect() {
+template <typename Collect>
+storage::Collected BlobCollector::collect_by(const Collect& collect) {
   // One at a time: each tells all that it removed, and the last one what is left for later.
   const std::lock_guard turn(collecting_);
   try {
-    const storage::Collected done = blobs_.collect();
+    const storage::Collected done = collect();
     set_pending(done.held != 0);
     return done;
   } catch (const Error&) {
     set_pending(true);
     throw;
   }
+}
+
+storage::Collected BlobCollector::collect() {
+  return collect_by([this] { return blobs_.collect(); });
+}
+
+storage::Collected BlobCollector::collect_released(std::span<const Digest> blobs) {
+  blobs_.release(blobs);
+  return collect_by([this] { return blobs_.collect_released(); });
 }
 
 storage::Collected BlobCollector::preview() { return blobs_.collect(true); }
@@ -38,22 +54,29 @@ uint64_t BlobCollector::expire_packages() {
 }
 
 void BlobCollector::work(const std::stop_token& stop) {
+  // Of this thread: nobody waits for what it collects.
+  jobs::lower_priority(0, jobs::kImportNice);
+  bool is_first = true;
   auto next_expiry = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
-    bool wanted = false;
+    bool wanted = false, all = false;
     try {
       if (std::chrono::steady_clock::now() >= next_expiry) {
         next_expiry += options_.expire_every;
-        wanted = expire_packages() > 0;
-        wanted = catalog_.expire_jobs(options_.job_retention.count()) > 0 || wanted;
-        wanted = uploads_.expire() > 0 || wanted;
+        // Blobs that a row let go of without a word, such as the labels of a deployment, go here. Who makes
+        // this collects at the start.
+        all = !std::exchange(is_first, false);
+        all = expire_packages() > 0 || all;
+        all = catalog_.expire_jobs(options_.job_retention.count()) > 0 || all;
+        all = uploads_.expire() > 0 || all;
         catalog_.expire_tuning_records(options_.record_expiry.count(), options_.records_kept);
       }
       {
         std::unique_lock lock(mutex_);
-        wanted = wanted || pending_;
+        wanted = pending_;
       }
-      if (wanted) collect();
+      if (all) collect();
+      if (!all && wanted) collect_released();
     } catch (const Error&) {
       // The store is full or broken just now; pending_ stays, and the next round tries again.
     }
@@ -67,7 +90,7 @@ void BlobCollector::work(const std::stop_token& stop) {
 CollectOnFailure::~CollectOnFailure() {
   if (collector_ == nullptr) return;
   try {
-    collector_->collect();
+    collector_->collect_released();
   } catch (const Error&) {
     // The store is broken just now; the collector's thread tries again.
   }

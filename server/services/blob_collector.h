@@ -1,11 +1,13 @@
-/// Removes the blobs that no row of the catalog names any more, at once when something was removed, and later
-/// those that a hold kept then. Holds (storage::BlobHold) stand where other stores have a grace age: whoever
-/// writes blobs before the row that names them has one. Thread-safety: all methods from many threads.
+/// Removes the blobs that no row of the catalog names any more: at once those that a removed row let go of,
+/// or that were stored and are named by none, later those that a hold kept then; and, at the start and every
+/// hour, all. Holds (storage::BlobHold) stand where other stores have a grace age: whoever writes blobs
+/// before the row that names them has one. Thread-safety: all methods from many threads.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "storage/blob/blob_store.h"
@@ -15,8 +17,9 @@
 namespace tensormill::server {
 
 struct CollectorOptions {
-  std::chrono::milliseconds retry{10'000};            ///< after which held blobs are looked at again
-  std::chrono::milliseconds expire_every{3'600'000};  ///< how often unused packages are looked for
+  std::chrono::milliseconds retry{10'000};  ///< after which held blobs are looked at again
+  std::chrono::milliseconds expire_every{
+      3'600'000};  ///< how often unused packages, and all stray blobs, are looked for
   /// Packages that are neither pinned, named nor deployed go when they were not used for so long.
   std::chrono::milliseconds package_expiry{std::chrono::hours(24 * 30)};
   /// Jobs that ended so long ago go, but for those whose package is still there.
@@ -35,14 +38,19 @@ public:
   BlobCollector(const BlobCollector&) = delete;
   BlobCollector& operator=(const BlobCollector&) = delete;
 
-  /// Throws what the store throws; what was not removed then is looked at again later.
+  /// Looks at every blob. Throws what the store throws; what was not removed then is looked at again later.
   storage::Collected collect();
+  /// After the removal of what named `blobs`, or the end of something that stored some and may have no row
+  /// for them (these the store knows): looks at them alone. Throws as collect().
+  storage::Collected collect_released(std::span<const Digest> blobs = {});
   /// What collect() would do.
   storage::Collected preview();
   /// Removes packages that nobody used for package_expiry; returns how many.
   uint64_t expire_packages();
 
 private:
+  template <typename Collect>
+  storage::Collected collect_by(const Collect& collect);
   void work(const std::stop_token& stop);
   /// Whether something is left for a later look.
   void set_pending(bool pending);

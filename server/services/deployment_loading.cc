@@ -88,8 +88,8 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
-  const MemberBlobs members = open_members(blobs_, row);
-  const auto package = open_package(members);
+  const MemberBlobs members = open_members(blobs_, row, stop_.get_token());
+  const auto package = open_package(members, stop_.get_token());
   check_batch(spec, specs_of(package->metadata().inputs));
   if (spec.max_batch > 1 && package::is_model_step(package->plan()))
     refuse(ErrorCode::kInvalidArgument, "/max_batch",

@@ -184,7 +184,7 @@ jobs::ChildSpec ExecutorLink::spec(int requests, int answers) const {
   spec.policy = isolation_.policy;
   spec.limits.kind = jobs::ChildKind::kExecutor;
   spec.limits.nice = jobs::kMeasureNice;
-  spec.limits.data_bytes = isolation_.memory * static_cast<uint64_t>(options_.instances) + kProcessMemory;
+  spec.limits.data_bytes = process_memory(isolation_, options_.instances);
   return spec;
 }
 

@@ -14,17 +14,16 @@ namespace {
 class IsolatedPackage final : public HostedPackage {
 public:
   IsolatedPackage(std::shared_ptr<ExecutorLink> link, const ExecutorLink::Ready& ready,
-                  const HostOptions& options, const IsolationOptions& isolation)
+                  const HostOptions& options, const IsolationOptions& isolation,
+                  jobs::ChildSlots::SlotPtr slot)
       : link_(std::move(link)),
         inputs_(ready.inputs),
         outputs_(ready.outputs),
         batched_(options.max_batch > 1),
         run_timeout_(isolation.run_timeout),
+        slot_(std::move(slot)),
         totals_(std::make_shared<RunTotals>()) {
     totals_->set_memory(ready.memory_bytes);
-    // For as long as the package is there, whichever process runs it.
-    if (isolation.slots != nullptr)
-      slot_ = isolation.slots->for_executor(static_cast<uint64_t>(ready.memory_bytes) + kProcessMemory);
     if (isolation.arenas) {
       arenas_.emplace(isolation.arenas);
       take_arenas(*arenas_, *isolation.arenas, options.instances, ready.memory_bytes);
@@ -84,10 +83,15 @@ private:
 
 std::shared_ptr<HostedPackage> load_isolated(const MemberBlobs& members, const HostOptions& options,
                                              const IsolationOptions& isolation) {
+  // For as long as the package is there, whichever process runs it; with all that the process may take, which
+  // it does where it interprets a shape without kernels.
+  jobs::ChildSlots::SlotPtr slot;
+  if (isolation.slots != nullptr)
+    slot = isolation.slots->for_executor(process_memory(isolation, options.instances));
   const auto link = std::make_shared<ExecutorLink>(members, options, isolation);
   try {
     const ExecutorLink::Ready ready = link->start();
-    return std::make_shared<IsolatedPackage>(link, ready, options, isolation);
+    return std::make_shared<IsolatedPackage>(link, ready, options, isolation, std::move(slot));
   } catch (const Error& error) {
     link->stop();
     // What ended the process at its first load is what the package does.

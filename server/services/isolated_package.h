@@ -32,6 +32,11 @@ struct IsolationOptions {
   std::string program = "/proc/self/exe";     ///< has the subcommand child-execute
 };
 
+/// What the process of a package may have at most: its wall, and what it counts for among children.
+inline uint64_t process_memory(const IsolationOptions& isolation, int instances) {
+  return isolation.memory * static_cast<uint64_t>(instances) + kProcessMemory;
+}
+
 /// Returns once the process can run the package. Throws what the process says of its load, as
 /// ExecutorHost::load does; Error(kInvalidPackage) when it ends instead; Error(kMemoryBudget) where it does
 /// not fit beside the other children.

@@ -158,7 +158,7 @@ void ModelServiceImpl::remove(const std::string& reference) {
     return;
   }
   if (!catalog_.remove_model(row.id)) require(reference);
-  collector_.collect();
+  collector_.collect_released(row.blobs);
 }
 
 std::string ModelServiceImpl::graph_json(const std::string& reference, services::GraphStage stage,

@@ -10,12 +10,13 @@
 
 namespace tensormill::server {
 
-MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& package) {
+MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& package,
+                         const std::stop_token& stop) {
   MemberBlobs members;
   for (const storage::MemberRow& member : package.members) {
     if (member.name.compare(0, kCodePrefix.size(), kCodePrefix) == 0) continue;
     try {
-      members[member.name] = blobs.open(member.digest);
+      members[member.name] = blobs.open(member.digest, stop);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotFound) throw;
       throw Error(ErrorCode::kCorrupt, "package " + package.id.text() + ": " + member.name + " is lost");
@@ -24,10 +25,11 @@ MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& p
   return members;
 }
 
-std::shared_ptr<const package::Package> open_package(const MemberBlobs& members) {
+std::shared_ptr<const package::Package> open_package(const MemberBlobs& members,
+                                                     const std::stop_token& stop) {
   std::map<std::string, std::shared_ptr<const MappedFile>> mappings;
   for (const auto& [name, blob] : members) mappings[name] = blob->mapping();
-  return package::Package::open_members(mappings);
+  return package::Package::open_members(mappings, stop);
 }
 
 std::string package_facts(const package::Metadata& metadata) {

@@ -21,10 +21,13 @@ inline constexpr std::string_view kCodePrefix = "code.";
 
 using MemberBlobs = std::map<std::string, std::shared_ptr<const storage::Blob>, std::less<>>;
 
-/// The blobs of the four members. Throws Error(kCorrupt) when one is damaged or absent.
-MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& package);
+/// The blobs of the four members. Throws Error(kCorrupt) when one is damaged or absent; as the one below,
+/// Error(kCancelled) when `stop` stops while they are hashed.
+MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& package,
+                         const std::stop_token& stop = {});
 /// The package behind these blobs. Throws Error(kInvalidPackage).
-std::shared_ptr<const package::Package> open_package(const MemberBlobs& members);
+std::shared_ptr<const package::Package> open_package(const MemberBlobs& members,
+                                                     const std::stop_token& stop = {});
 
 /// What the catalog keeps of a package's metadata: canonical JSON.
 std::string package_facts(const package::Metadata& metadata);

@@ -111,7 +111,9 @@ std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, s
 void PackageServiceImpl::remove(const std::string& id) {
   const storage::PackageRow row = require_package(catalog_, id);
   if (!catalog_.remove_package(row.id)) require_package(catalog_, id);
-  collector_.collect();
+  std::vector<Digest> named = {row.id};
+  for (const storage::MemberRow& member : row.members) named.push_back(member.digest);
+  collector_.collect_released(named);
 }
 
 void PackageServiceImpl::require_room(const std::string& id) {

@@ -259,7 +259,7 @@ struct Server::Parts {
     options.folder = root + "/jobs";
     options.policy = policy;
     options.slots = &slots;
-    options.collect = [this] { collector.collect(); };
+    options.collect = [this] { collector.collect_released(); };
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);

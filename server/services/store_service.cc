@@ -77,8 +77,9 @@ services::UploadInfo StoreServiceImpl::finish_upload(const std::string& id, cons
 }
 
 void StoreServiceImpl::remove_upload(const std::string& id) {
+  const std::optional<Digest> blob = uploads_.find(id).blob;
   if (!uploads_.remove(id)) throw Error(ErrorCode::kNotFound, "there is no upload \"" + id + "\"");
-  collector_.collect();
+  collector_.collect_released(blob ? std::span(&*blob, 1) : std::span<const Digest>());
 }
 
 std::shared_ptr<http::Content> StoreServiceImpl::blob(const std::string& id) {

@@ -5,6 +5,7 @@ of kills of the server makes a failure, while a crash does."""
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -13,10 +14,13 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import interpreted_test
 import mill
 import serving
+from packages import floats, write
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
+PICTURES = mill.ROOT / "tests/models/pictures"
 SIDE = 256
 
 
@@ -66,7 +70,7 @@ def status_of(pid):
 class Isolation(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = serving.make_server(cls, "--set", "run.timeout=20s")
+        cls.server = serving.make_server(cls, "--set", "run.timeout=20s", "--set", "run.memory=2GiB")
         cls.server.upload("digits", DIGITS.read_bytes())
         cls.package = cls.server.compile("digits", {"image": [4, 1, 28, 28]})
         cls.server.upload("long", long_runs(2000))
@@ -116,6 +120,47 @@ class Isolation(unittest.TestCase):
             for name in ("here", "apart"):
                 self.assertEqual(self.server.request("DELETE", f"/v1/deployments/{name}").status, 204)
             serving.wait_for(lambda: not executors(self.server), "the end of the process of a deployment that has gone")
+
+    def test_pictures_and_v2_are_answered_alike(self):
+        single = self.server.compile("digits", {"image": [1, 1, 28, 28]})
+        more = {"labels": [str(digit) for digit in range(10)], "preprocess": {"resize": 28, "crop": 28, "color": "gray"}}
+        self.deploy("here", single, **more)
+        self.deploy("apart", single, isolation="process", **more)
+        for picture in sorted(PICTURES.glob("*.png"))[:3]:
+            here, apart = (self.server.request("POST", f"/v1/deployments/{name}/classify?top=3", picture.read_bytes(),
+                                               {"Content-Type": "image/png"}) for name in ("here", "apart"))
+            self.assertEqual(apart.status, 200, apart.body)
+            self.assertEqual(apart.json()["top"], here.json()["top"])
+            self.assertEqual(apart.json()["top"][0]["label"], picture.stem)
+        broken = self.server.request("POST", "/v1/deployments/apart/classify", b"\x89PNG\r\n\x1a\nno", {"Content-Type": "image/png"})
+        self.assertEqual((broken.status, broken.json()["code"]), (422, "invalid_image"), broken.body)
+        image = self.images[:1]
+        tensor = {"name": "image", "shape": list(image.shape), "datatype": "FP32", "data": image.flatten().tolist()}
+        here, apart = (self.server.send_json("POST", f"/v2/models/{name}/infer", {"id": "7", "inputs": [tensor]})
+                       for name in ("here", "apart"))
+        self.assertEqual(apart.status, 200, apart.body)
+        self.assertEqual((apart.json()["id"], apart.json()["outputs"]), ("7", here.json()["outputs"]))
+        wrong = self.server.send_json("POST", "/v2/models/apart/infer", {"inputs": [{**tensor, "datatype": "INT8"}]})
+        self.assertEqual(wrong.status, 400, wrong.body)
+
+    def test_shapes_without_kernels_are_interpreted_in_the_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.server.upload("reshaped", write(folder, interpreted_test.RESHAPED).read_bytes())
+        package = self.server.compile("reshaped", {})
+        self.deploy("here", package)
+        self.deploy("apart", package, isolation="process")
+        x = floats(4, 6)
+        pid = executors(self.server)[0]
+        for shape in ((1, 4, 2, 3), (3, 4, 2, 1)):
+            inputs = {"x": x, "s": np.int64(shape)}
+            here, apart = (self.server.infer(name, inputs) for name in ("here", "apart"))
+            self.assertEqual((here.status, apart.status), (200, 200), apart.body)
+            self.assertEqual(serving.from_npz(apart.body)["y"].tobytes(), serving.from_npz(here.body)["y"].tobytes())
+            np.testing.assert_array_equal(serving.from_npz(apart.body)["y"], interpreted_test.depth_to_space(x.reshape(shape)))
+        self.assertEqual(executors(self.server), [pid], "no run costs the process")
+        wrong = {"x": x, "s": np.int64((1, 4, 2, 4))}
+        here, apart = (self.server.infer(name, wrong) for name in ("here", "apart"))
+        self.assertEqual((here.status, here.json()["code"]), (apart.status, apart.json()["code"]), apart.body)
 
     def test_errors_are_the_same(self):
         self.deploy("here", self.package)

@@ -45,18 +45,24 @@ protected:
 
 TEST_F(Hosted, AProcessOfItsOwnIsOneOfTheChildrenForAsLongAsItServes) {
   const MemberBlobs members = open_members(open_.blobs, require_package(open_.catalog, digits_package()));
-  jobs::ChildSlots slots({kProcessMemory * 2, 2, 0, std::chrono::hours(1)});
   IsolationOptions isolation;
+  isolation.memory = uint64_t{64} << 20;
+  // One byte less than two processes may have. What their executors say that they take would leave room for
+  // both.
+  jobs::ChildSlots slots({2 * process_memory(isolation, 1) - 1, 2, 0, std::chrono::hours(1)});
   isolation.slots = &slots;
   auto package = load_isolated(members, {}, isolation);
   EXPECT_EQ(slots.running(), 1);
   EXPECT_EQ(run(*package, picture()).outputs.at(0).first, "logits");
-  // What its executors compute in counts as well: two do not fit in what two processes take.
   EXPECT_ERROR(load_isolated(members, {}, isolation), ErrorCode::kMemoryBudget);
   EXPECT_EQ(slots.running(), 1);
   package.reset();
   EXPECT_EQ(slots.running(), 0);
   package = load_isolated(members, {}, isolation);
+  EXPECT_EQ(slots.running(), 1);
+  package.reset();
+  // Each instance has a wall of run.memory; one process may always have all that there is.
+  package = load_isolated(members, {.instances = 2}, isolation);
   EXPECT_EQ(slots.running(), 1);
 }
 
@@ -257,6 +263,30 @@ TEST(Collector, TakesWhatWasExpiredOrRemoved) {
   EXPECT_EQ(done.blobs, would.blobs);
   EXPECT_EQ(done.stored_bytes, would.stored_bytes);
   EXPECT_FALSE(open.blobs.exists(*Digest::parse(digits_package())));
+}
+
+TEST(Collector, ARemovedPackageIsLookedAtAlone) {
+  Store store;
+  OpenStore open(store);
+  BlobCollector collector(open.blobs, open.catalog, open.uploads);
+  const auto id = *Digest::parse(digits_package());
+  const storage::PackageRow row = *open.catalog.find_package(id);
+  storage::PackageRow other = row;
+  other.id = open.blobs.put("another package, which shares all but one member");
+  const Digest own = row.members.back().digest;
+  std::erase_if(other.members,
+                [&](const auto& member) { return member.digest == id || member.digest == own; });
+  open.catalog.put_package(other);
+  const Digest beside = open.blobs.put("stray of another");
+  collector.collect_released();
+  EXPECT_FALSE(open.blobs.exists(beside));
+  ASSERT_TRUE(open.catalog.remove_package(id));
+  std::vector<Digest> named = {id};
+  for (const storage::MemberRow& member : row.members) named.push_back(member.digest);
+  EXPECT_EQ(collector.collect_released(named).blobs, 2U) << "its metadata and the member that it had alone";
+  EXPECT_FALSE(open.blobs.exists(id) || open.blobs.exists(own));
+  for (const storage::MemberRow& member : other.members) EXPECT_TRUE(open.blobs.exists(member.digest));
+  EXPECT_EQ(collector.preview().blobs, 0U) << "a look at all finds no more";
 }
 
 TEST(Collector, ComesBackForWhatWasHeld) {
