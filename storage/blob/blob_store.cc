@@ -78,8 +78,12 @@ std::vector<Digest> BlobStore::roots() const {
 }
 
 void BlobStore::release(std::span<const Digest> blobs) {
+  release(std::set<Digest>(blobs.begin(), blobs.end()));
+}
+
+void BlobStore::release(std::set<Digest>&& blobs) noexcept {
   const std::lock_guard lock(mutex_);
-  released_.insert(blobs.begin(), blobs.end());
+  released_.merge(blobs);
 }
 
 std::vector<Digest> BlobStore::take_released() {

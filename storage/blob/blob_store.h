@@ -166,6 +166,7 @@ private:
   /// `looked_at`, sorted: those that are not in `kept`, sorted, go. What holds keep is released once more.
   Collected remove_strays(const std::vector<BlobInfo>& looked_at, const std::vector<Digest>& kept,
                           uint64_t oldest, bool dry_run);
+  void release(std::set<Digest>&& blobs) noexcept;
   /// What is released later is for the next look.
   std::vector<Digest> take_released();
 

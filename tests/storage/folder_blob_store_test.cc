@@ -24,7 +24,7 @@ TEST(FolderBlobStoreTest, AStartRemovesWhatAnEarlierProcessLeft) {
   EXPECT_TRUE(env.list("/s/tmp").empty());
 }
 
-/// Memory in which something else happens just before a file is opened or measured.
+/// Memory in which something else happens just before a file is opened, measured or renamed.
 class BusyEnv : public MemoryEnv {
 public:
   FileDescriptor open_descriptor(const std::string& path) override {
@@ -34,6 +34,10 @@ public:
   uint64_t file_size(const std::string& path) override {
     meanwhile();
     return MemoryEnv::file_size(path);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    meanwhile();
+    MemoryEnv::rename(from, to);
   }
   std::function<void()> next;
 
@@ -60,6 +64,19 @@ TEST(BlobRaceTest, ABlobThatIsRemovedWhileItIsOpenedIsNotFound) {
     env.next = [&] { store.remove(digest); };
     EXPECT_THAT([&] { store.open(digest); },
                 testing::Throws<Error>(testing::Property(&Error::code, ErrorCode::kNotFound)));
+  }
+}
+
+TEST(BlobRaceTest, ACollectionWhileABlobIsStoredLeavesItToTheNext) {
+  for (const bool all : {true, false}) {
+    BusyEnv env;
+    FolderBlobStore store(env, "/s");
+    store.keep_roots([] { return std::vector<Digest>{}; });
+    env.next = [&] { all ? store.collect() : store.collect_released(); };
+    store.put(kText);
+    EXPECT_EQ(store.usage().blobs, 1U) << "it was not there to be collected";
+    EXPECT_EQ(store.collect_released().blobs, 1U) << "no row names it, and it was stored since";
+    EXPECT_EQ(store.usage().blobs, 0U);
   }
 }
 
