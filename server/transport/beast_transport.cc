@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "server/transport/beast_connection.h"
+#include "server/transport/scheduling.h"
 
 namespace tensormill::transport {
 namespace {
@@ -54,7 +55,11 @@ public:
     }
     listen();
     accept();
-    for (const auto& loop : loops_) loop->thread = std::thread([&io = loop->io] { io.run(); });
+    for (const auto& loop : loops_)
+      loop->thread = std::thread([&io = loop->io] {
+        take_precedence();
+        io.run();
+      });
   }
 
   uint16_t port() const override { return port_; }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "server/transport/scheduling.h"
+
 namespace tensormill::transport {
 namespace {
 
@@ -52,7 +54,7 @@ bool Executor::submit(std::function<void()> task) {
 
 void Executor::run() {
   // Of this thread alone, as Linux has it. Where it is not allowed all are equals.
-  if (nice_) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), *nice_);
+  if (nice_) give_way(*nice_);
   std::unique_lock lock(mutex_);
   while (true) {
     if (!may_run()) {
