@@ -86,7 +86,7 @@ std::vector<SketchResult> tune_sketches(const target::Target& target, const std:
   options.seed = 1;
   options.measure.min_repeat_ms = 4;
   options.cpu = target::host_target().cpu;
-  options.codegen = driver::compiler_build();
+  options.codegen = driver::code_generator();
   tune::TuneHooks hooks;
   hooks.clock = &now;
   hooks.record = [](const tune::Record&) {};

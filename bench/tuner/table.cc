@@ -69,7 +69,7 @@ Table::Table(const target::Target& target, std::string program, const std::strin
   if (path.empty()) return;
   log_ = std::make_unique<tune::RecordLog>(path);
   for (const tune::Record& record : tune::parse_records(read_file(path))) {
-    if (record.codegen != driver::compiler_build() || record.target != target_.canonical()) continue;
+    if (record.codegen != driver::code_generator() || record.target != target_.canonical()) continue;
     keep_least(known_, key_of(record.task_key, record.schedule), fastest(record.seconds));
   }
 }
@@ -100,7 +100,7 @@ bool Table::is_known(const TunedTask& task, const tune::Point& point) const {
 Table::Built Table::build_or_load(const TunedTask& task, const tune::Point& point) const {
   if (objects_.empty()) return build(task, point);
   const std::string key =
-      driver::compiler_build() + target_.canonical() + task.task.key() + schedule::print(point.schedule);
+      driver::code_generator() + target_.canonical() + task.task.key() + schedule::print(point.schedule);
   const std::string path = objects_ + "/" + Digest::of(key).hex();
   if (!std::filesystem::exists(path)) {
     const Built fresh = build(task, point);
@@ -140,7 +140,7 @@ double Table::keep(const TunedTask& task, const tune::Point& point, const tune::
   record.error = result.error;
   if (result.error == tune::TrialError::kNone) record.seconds = result.seconds;
   record.all_seconds = cost.build + cost.run;
-  record.codegen = driver::compiler_build();
+  record.codegen = driver::code_generator();
   record.space_digest = task.space.digest();
   log_->append(record);
   return seconds;

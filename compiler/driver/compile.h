@@ -94,8 +94,12 @@ CompileResult compile(const ir::Graph& graph, const CompileOptions& options, con
 CompileResult compile(const ir::Variants& variants, const CompileOptions& options,
                       const CompileHooks& hooks = {});
 
-/// Build identity of this compiler: enters metadata.json and every action key.
+/// "0.1.0"
 std::string compiler_version();
+/// "tensormill 0.1.0, llvm 19.1.7": what measured times of schedules hold for.
+std::string code_generator();
+/// "tensormill 0.1.0 (36c4...), llvm 19.1.7" with a digest of the sources of compiler/ and runtime/abi/:
+/// enters metadata.json and every action key, so that no other compiler's package is taken for this one's.
 std::string compiler_build();
 
 }  // namespace tensormill::driver

@@ -1,12 +1,18 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/driver/compile.h"
+#include "compiler_sources.h"
 
 namespace tensormill::driver {
 
 std::string compiler_version() { return "0.1.0"; }
 
-std::string compiler_build() {
+std::string code_generator() {
   return "tensormill " + compiler_version() + ", " + codegen::make_llvm_backend()->version();
+}
+
+std::string compiler_build() {
+  return "tensormill " + compiler_version() + " (" TM_COMPILER_SOURCES "), " +
+         codegen::make_llvm_backend()->version();
 }
 
 }  // namespace tensormill::driver

@@ -32,7 +32,7 @@ struct TuneOptions {
   int final_rounds = 7;  ///< of measuring finalists and default in turns; 0: they are not measured again
   MeasureOptions measure;
   std::string cpu;      ///< target::cpu_fingerprint of the machine that measures
-  std::string codegen;  ///< driver::compiler_build
+  std::string codegen;  ///< driver::code_generator
 };
 
 /// What the session needs from outside.

@@ -135,8 +135,8 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
 /// How many records there are.
 size_t use_records(const std::string& path, driver::CompileOptions& options) {
   const std::vector<tune::Record> records = read_record_file(path);
-  options.schedules = tune::choose_schedules(records, options.target, driver::compiler_build());
-  options.algorithms = tune::choose_algorithms(records, options.target, driver::compiler_build());
+  options.schedules = tune::choose_schedules(records, options.target, driver::code_generator());
+  options.algorithms = tune::choose_algorithms(records, options.target, driver::code_generator());
   options.schedules_reason = "no record of the kernel";
   return records.size();
 }

@@ -271,7 +271,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   options.measure.timeout_seconds = arguments.timeout;
   options.build_timeout_seconds = arguments.timeout;
   options.cpu = target::cpu_fingerprint(host);
-  options.codegen = driver::compiler_build();
+  options.codegen = driver::code_generator();
   if (arguments.tasks == "list") return list_tasks(std::move(tasks), target, options, globals.json);
   std::vector<tune::Task> selected;
   for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))

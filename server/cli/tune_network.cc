@@ -48,8 +48,8 @@ std::shared_ptr<const package::Package> ModelNetwork::compiled(
   // Candidates were verified when they were measured.
   options.verify = driver::VerifyMode::kNone;
   options.threads = usable_cores();
-  options.schedules = tune::choose_schedules(records, target_, driver::compiler_build());
-  options.algorithms = tune::choose_algorithms(records, target_, driver::compiler_build());
+  options.schedules = tune::choose_schedules(records, target_, driver::code_generator());
+  options.algorithms = tune::choose_algorithms(records, target_, driver::code_generator());
   const driver::CompileResult result = driver::compile(graph_, options);
   const FileDescriptor params = memory_file(std::string(package::kParamsMember));
   package::write_params(params.get(), result.params, result.params_bytes, package::kParamsMember);

@@ -114,7 +114,7 @@ tune::TuneOptions options_from(const Json& request) {
   request.at("repeat").get_to(options.measure.repeat);
   request.at("min_repeat_ms").get_to(options.measure.min_repeat_ms);
   request.at("cpu").get_to(options.cpu);
-  options.codegen = driver::compiler_build();
+  options.codegen = driver::code_generator();
   return options;
 }
 

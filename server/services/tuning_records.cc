@@ -144,7 +144,7 @@ void TuningRecords::remove(const std::string& id) { catalog_.remove_tuning_set(r
 
 Tuned TuningRecords::choose(const std::string& from, const target::Target& target,
                             const std::vector<std::string>& kernels) {
-  const std::string compiler = driver::compiler_build();
+  const std::string compiler = driver::code_generator();
   storage::TuningFilter filter;
   filter.tasks = kernels;
   filter.target = target.canonical();
@@ -174,7 +174,7 @@ driver::TunedSchedule TuningRecords::find(const std::string& kernel, const std::
   storage::TuningFilter filter;
   filter.tasks = {kernel};
   filter.target = target.canonical();
-  filter.generator = driver::compiler_build();
+  filter.generator = driver::code_generator();
   // Nearly always the best one is meant.
   auto rows = catalog_.best_tuning_records(filter, default_threads(target));
   for (storage::TuningRecordRow& row : all_rows(catalog_, filter)) rows.push_back(std::move(row));

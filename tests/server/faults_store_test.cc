@@ -73,7 +73,7 @@ TEST_F(StoreFaultsTest, TuningRecords) {
   record.task_key = std::string(64, 'a');
   record.schedule = "split s0 i0 2\n";
   record.seconds = {1};
-  record.codegen = driver::compiler_build();
+  record.codegen = driver::code_generator();
   record.cpu = "another cpu";
   const std::string lines = tune::to_line(record) + "\n";
   std::string id;

@@ -24,7 +24,7 @@ protected:
     record.task_key = kernel;
     record.schedule = steps;
     record.seconds = {seconds};
-    record.codegen = driver::compiler_build();
+    record.codegen = driver::code_generator();
     record.cpu = records_.cpu();
     record.threads = records_.default_threads(target_);
     return record;
