@@ -140,8 +140,8 @@ def fish_completion(top, commands):
 
 
 def main(program, out):
-    # "tensormill 0.1.0, llvm 19.1.7"
-    version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.split()[1].rstrip(",")
+    # "tensormill 0.1.0 (36c4...), llvm 19.1.7"
+    version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout.split()[1]
     top = ask(program)
     commands = [ask(program, name) for name, _ in top.commands]
     below = [ask(program, command.name, name) for command in commands for name, _ in command.commands]
