@@ -339,9 +339,11 @@ Action tune_command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments->timeout, "seconds for building, and for running, one candidate")
       ->check(CLI::PositiveNumber);
-  app.add_option("--number", options.measure.number, "runs a sample at least")->check(CLI::PositiveNumber);
-  app.add_option("--repeat", options.measure.repeat, "samples a candidate")->check(CLI::PositiveNumber);
-  app.add_option("--min-repeat-ms", options.measure.min_repeat_ms, "shortest sample")
+  app.add_option("--number", options.measure.number, "runs in each measurement, at least")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--repeat", options.measure.repeat, "measurements of a candidate")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--min-repeat-ms", options.measure.min_repeat_ms, "shortest measurement")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--flush-cache", options.measure.flush_cache, "measure with cold caches");
   app.add_option("--threads", arguments->threads,

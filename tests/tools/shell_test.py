@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ["dev", ".ci/run"]
+SCRIPTS = ["dev", ".ci/run", "api/docs/install", "tests/docs/install", "tests/python/install"]
 
 
 class Shell(unittest.TestCase):

@@ -53,7 +53,7 @@ class AsyncJob(JobBase):
         return self.result().__await__()
 
     async def cancel(self) -> "AsyncJob":
-        """Withdraws from the job; the last who asked for it stops it."""
+        """Withdraws from the job; the last submitter stops it."""
         self.document = await self._client._do(_calls.post("v1", "jobs", self.id, "cancel"))
         return self
 
@@ -295,7 +295,7 @@ class AsyncClient:
     # --- the store ---
 
     async def storage(self) -> Json:
-        """What the store holds and what room there is (admin)."""
+        """What the store holds and what is free (admin)."""
         return await self._do(_calls.get("v1", "storage"))
 
     async def collect_garbage(self, dry_run: bool = False) -> Json:

@@ -48,7 +48,7 @@ class Profile(NamedTuple):
 class Result:
     """Outputs of a run (``tvmc.TVMCResult``), by name, by place or, of a model with one output, as an array.
 
-    ``times`` are seconds, one a measured run; ``profile`` is there when it was asked for.
+    ``times`` are seconds, one a measured run; ``profile`` is there when it was requested.
     """
 
     def __init__(self, outputs: Dict[str, Array], times: Sequence[float] = (), profile: Optional[Profile] = None) -> None:
@@ -128,7 +128,7 @@ class Result:
 
 class Package:
     """A compiled model (``tvmc.TVMCPackage``). It may be used by several threads at once: each run has an executor of its
-    own, kept for the next ones, and all share the weights.
+    own, which the next ones use again, and all share the weights.
 
     ``runtime`` has the threads; by default all packages share those of `default_runtime`. ``max_memory`` bounds the bytes of
     an executor's buffers.

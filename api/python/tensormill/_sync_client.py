@@ -50,7 +50,7 @@ class Job(JobBase):
         return _calls.result_of(self.wait(on_event).document)
 
     def cancel(self) -> "Job":
-        """Withdraws from the job; the last who asked for it stops it."""
+        """Withdraws from the job; the last submitter stops it."""
         self.document = self._client._do(_calls.post("v1", "jobs", self.id, "cancel"))
         return self
 
@@ -288,7 +288,7 @@ class Client:
     # --- the store ---
 
     def storage(self) -> Json:
-        """What the store holds and what room there is (admin)."""
+        """What the store holds and what is free (admin)."""
         return self._do(_calls.get("v1", "storage"))
 
     def collect_garbage(self, dry_run: bool = False) -> Json:

@@ -75,7 +75,7 @@ def tune(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]] = 
     """Searches for faster schedules of a model's kernels (``tvmc.tune``) and returns the records.
 
     ``tuning_records`` is a file that is continued if it is there. ``progress``: a bar, none, or a function that gets
-    ``trials``, ``trial_budget``, ``default_ms`` and ``best_ms``. Raises ProgramError; what was measured before is kept.
+    ``trials``, ``trial_budget``, ``default_ms`` and ``best_ms``. Raises ProgramError; what was measured before stays in the file.
     """
     source = model if isinstance(model, Model) else Model(Path(os.fspath(model)), None, {})
     if tuning_records is None:

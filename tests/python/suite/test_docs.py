@@ -10,7 +10,14 @@ from conftest import DIGITS, ROOT
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README.md", "api/python/README.md", "api/docs/python.md"])
+PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "api/docs/pages").rglob("*.md")) if BLOCK.search(path.read_text())]
+
+
+def test_pages_have_examples():
+    assert "api/docs/pages/tutorials/python.md" in PAGES
+
+
+@pytest.mark.parametrize("document", ["README.md", "api/python/README.md", *PAGES])
 def test_examples(document, server, tmp_path, monkeypatch):
     shutil.copyfile(DIGITS, tmp_path / "digits.onnx")
     monkeypatch.chdir(tmp_path)

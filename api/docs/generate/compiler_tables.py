@@ -1,0 +1,59 @@
+"""reference/operators.md and reference/targets.md of the compiler's tables."""
+
+from itertools import groupby
+
+from generate.tables import cell, code, rows, table
+
+OPERATORS = """# Operators
+
+ONNX operators that compile, with the opsets in which their meaning is the standard's: made of the importer's
+tables. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused with all of
+their names.
+"""
+TABLES = "compiler/frontend/onnx"
+TARGETS = """# Targets
+
+A target is a string like `llvm -mcpu=skylake-avx512`; `-mcpu=native` is the machine that compiles. The processors below are
+known by name, with their features and caches; `-mattr=+avx512vnni,-avx2` changes single features, `-mtriple=aarch64-linux-gnu`
+names another architecture, `-num-cores=N` the cores to plan for. A package names the features that it needs, and a machine
+without one of them refuses it by that name.
+"""
+
+
+def operators():
+    """(domain, name, from opset, to opset), one for each reading of an operator; other domains' have no opsets of their own."""
+    found = [("", *row[:3]) for row in rows(f"{TABLES}/onnx_ops.def", "TM_ONNX_OP")]
+    found += [tuple(row[:4]) for row in rows(f"{TABLES}/structure_ops.def", "TM_STRUCTURE_OP")]
+    found += [(*row[:2], "", "") for row in rows(f"{TABLES}/domain_ops.def", "TM_DOMAIN_OP")]
+    return sorted(found, key=lambda row: (row[0], row[1], int(row[2] or 0)))
+
+
+def texts():
+    """(domain, name) of operators that take strings."""
+    return {tuple(row[:2]) for row in rows(f"{TABLES}/text_ops.def", "TM_TEXT_OP")}
+
+
+def operators_page():
+    lines, strings = [OPERATORS], texts()
+    for domain, of_domain in groupby(operators(), key=lambda row: row[0]):
+        lines += [f"## {domain or 'ai.onnx'}\n"]
+        spans = []
+        for name, group in groupby(of_domain, key=lambda row: row[1]):
+            spans.append([code(name), ", ".join(f"{first} to {last}" for _, _, first, last in group if first) or "all",
+                          "yes" if (domain, name) in strings else ""])
+        lines += table(["operator", "opsets", "also on strings"], spans)
+    return "\n".join(lines)
+
+
+def processors():
+    return rows("config/cpus.def", "TM_CPU")
+
+
+def targets_page():
+    lines = [TARGETS]
+    for architecture in dict.fromkeys(row[1] for row in processors()):
+        lines += [f"## {architecture}\n"]
+        lines += table(["`-mcpu=`", "maker", "like", "and", "L1d", "L2"],
+                       ([code(row[0]), cell(row[2]), code(row[3]), cell(row[4]), f"{row[5]} KiB", f"{row[6]} KiB"]
+                        for row in processors() if row[1] == architecture))
+    return "\n".join(lines)
